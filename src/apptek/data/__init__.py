@@ -1,0 +1,1 @@
+"""Files of facts become read-only arrays and names."""

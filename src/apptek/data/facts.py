@@ -1,0 +1,162 @@
+"""Facts as read-only arrays, their names, and the data set they form."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from apptek.data.times import UNKNOWN, Ints, TimeAxis
+from apptek.errors import DataError
+
+Split = Literal["train", "valid", "test"]
+SPLITS: tuple[Split, ...] = ("train", "valid", "test")
+
+
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same array, closed for writing."""
+    array.flags.writeable = False
+    return array
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """n facts (subject, predicate, object, since, until) as five int32 columns, read-only.
+
+    `since` and `until` are time codes (see TimeAxis). A timestamp has since = until, and where all
+    facts are timestamps both are one array. Either end may be UNKNOWN; both: the fact is undated.
+    """
+
+    subjects: Ints
+    predicates: Ints
+    objects: Ints
+    since: Ints
+    until: Ints
+
+    def __post_init__(self) -> None:
+        for column in self.columns():
+            if column.dtype != np.int32 or len(column) != len(self.subjects):
+                raise ValueError("the columns of Facts are int32 and equally long")
+            read_only(column)
+
+    def __len__(self) -> int:
+        return len(self.subjects)
+
+    def columns(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """Subjects, predicates, objects, since, until."""
+        return self.subjects, self.predicates, self.objects, self.since, self.until
+
+    @property
+    def times(self) -> Ints:
+        """The time at which each fact is asked about: since, else until, else UNKNOWN."""
+        if self.since is self.until:
+            return self.since
+        return read_only(np.where(self.since == UNKNOWN, self.until, self.since))
+
+    @property
+    def dated(self) -> npt.NDArray[np.bool_]:
+        """Which facts have at least one known end."""
+        return self.times != UNKNOWN
+
+    def take(self, rows: npt.NDArray[Any]) -> "Facts":
+        """The facts of these rows (indices or a mask), in that order."""
+        since = self.since[rows]
+        until = since if self.until is self.since else self.until[rows]
+        return Facts(self.subjects[rows], self.predicates[rows], self.objects[rows], since, until)
+
+
+class Names:
+    """Distinct names in byte order; a name's id is its place. Kept as one flat Arrow array."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, array: pa.Array) -> None:
+        self._array = array
+
+    @property
+    def array(self) -> pa.Array:
+        """The names as an Arrow array of strings."""
+        return self._array
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __getitem__(self, name_id: int) -> str:
+        return str(self._array[int(name_id)].as_py())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._array.to_pylist())
+
+    def find(self, name: str) -> int | None:
+        """The id of a name, None where there is no such name. O(log n)."""
+        wanted = name.encode("utf-8", "surrogatepass")
+        lo, hi = 0, len(self)
+        while lo < hi:
+            middle = (lo + hi) // 2
+            if self[middle].encode() < wanted:
+                lo = middle + 1
+            else:
+                hi = middle
+        return lo if lo < len(self) and self[lo] == name else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defect:
+    """One bad row: where it stands, what was found, what is expected there."""
+
+    file: str
+    line: int
+    column: str
+    found: str
+    expected: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.file}:{self.line}: {self.column}: found {self.found}, expected {self.expected}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadReport:
+    """What reading met besides good facts."""
+
+    duplicates: dict[Split, int] = field(default_factory=dict)  # kept once
+    also_in_train: dict[Split, int] = field(default_factory=dict)  # the same fact in two splits
+    defects: tuple[Defect, ...] = ()  # left out, with skip_bad; the first of them
+    defect_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """Facts in three splits over one set of names and one time axis.
+
+    The graph is made from `train` alone; valid and test are for questions and for the filter.
+    """
+
+    name: str
+    entities: Names
+    predicates: Names
+    axis: TimeAxis
+    train: Facts
+    valid: Facts
+    test: Facts
+    report: ReadReport = field(default_factory=ReadReport)
+
+    def __post_init__(self) -> None:
+        if not len(self.train):
+            raise DataError(f"{self.name}: there are no training facts")
+
+    def split(self, name: Split) -> Facts:
+        """The facts of one split."""
+        return {"train": self.train, "valid": self.valid, "test": self.test}[name]
+
+    def describe(self, facts: Facts, row: int) -> str:
+        """One fact in words: subject, predicate, object and its time."""
+        since, until = int(facts.since[row]), int(facts.until[row])
+        when = self.axis.format(since)
+        if since != until:
+            when = f"{when} .. {self.axis.format(until)}"
+        subject, object_ = self.entities[facts.subjects[row]], self.entities[facts.objects[row]]
+        return f"{subject} | {self.predicates[facts.predicates[row]]} | {object_} | {when}"

@@ -1,0 +1,234 @@
+"""Time as the data writes it: texts, their codes, and positions on one axis.
+
+| text                          | is                                       |
+|-------------------------------|------------------------------------------|
+| 2014-05-13                    | a day                                    |
+| 2014-05, 2014-05-##           | a month                                  |
+| "1999-##-##", 600-##-##, 1999 | a year (quotes allowed; 3 digits with #) |
+| 17, -3, 1999                  | an integer, where no calendar text occurs|
+| (empty), ?, -, ####-##-##     | unknown                                  |
+
+A *code* names one written time: equal texts, equal codes, and back. A *position* is where it lies
+on the axis, in the axis' unit; distances are differences of positions. The two differ only on a
+calendar of mixed precision, where "1999" and "1999-01-01" are two codes at one position.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from apptek.errors import TimeFormatError
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+Kind = Literal["integer", "date", "either"]
+Unit = Literal["integer", "year", "month", "day"]
+
+UNKNOWN = int(np.iinfo(np.int32).min)
+EXPECTED = "YYYY-MM-DD, YYYY-MM, YYYY, YYYY-##-##, an integer, or nothing for unknown"
+UNKNOWN_TEXTS = frozenset({"", "?", "-", "####-##-##"})
+_CALENDAR = re.compile(r"(-?[0-9]{3,6})-(?:(##)(?:-##)?|([0-9]{2})(?:-(?:(##)|([0-9]{2})))?)")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_YEAR = re.compile(r"[0-9]{4}")
+_UNITS: tuple[Unit, ...] = ("year", "month", "day")  # by precision 0, 1, 2
+_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_LARGEST = 2**31 - 1
+_LARGEST_YEAR = 1_000_000
+_NO_BOUNDS = (-(2**62), 2**62)  # an unknown end contradicts nothing
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenTime:
+    """A time as it was written: an integer, or a date whose month and day are 0 where absent.
+
+    A bare year such as 1999 is both until its neighbours decide.
+    """
+
+    kind: Kind
+    year: int  # the integer itself where it is one
+    month: int = 0
+    day: int = 0
+
+    @property
+    def precision(self) -> int:
+        """0 year, 1 month, 2 day."""
+        return (self.month > 0) + (self.day > 0)
+
+    def bounds(self, kind: Kind) -> tuple[int, int]:
+        """Two numbers that order times of one kind: the first and the last moment of this one."""
+        if kind == "integer":
+            return self.year, self.year
+        low = (self.year * 16 + self.month) * 32 + self.day
+        high = (self.year * 16 + (self.month or 15)) * 32 + (self.day or 31)
+        return low, high
+
+
+def read_time(text: str) -> WrittenTime | None:
+    """The time that `text` writes, None where it says unknown; TimeFormatError where it is no time."""
+    if len(text) >= 2 and text[0] == text[-1] == '"':
+        text = text[1:-1]
+    if text in UNKNOWN_TEXTS:
+        return None
+    if _INTEGER.fullmatch(text):
+        value = int(text)
+        if abs(value) > _LARGEST:
+            raise TimeFormatError("an integer of at most 31 bits (use a coarser unit)")
+        return WrittenTime("either" if _YEAR.fullmatch(text) else "integer", value)
+    match = _CALENDAR.fullmatch(text)
+    if match is None:
+        raise TimeFormatError(EXPECTED)
+    year, _, month, _, day = match.groups()
+    return _date(int(year), month, day)
+
+
+def _date(year: int, month: str | None, day: str | None) -> WrittenTime:
+    if abs(year) > _LARGEST_YEAR:
+        raise TimeFormatError(f"a year of at most {_LARGEST_YEAR}")
+    if month is None:
+        return WrittenTime("date", year)
+    if not 1 <= int(month) <= 12:
+        raise TimeFormatError("a month from 01 to 12")
+    if day is None:
+        return WrittenTime("date", year, int(month))
+    if not 1 <= int(day) <= _days_in(year, int(month)):
+        raise TimeFormatError(f"a day that exists in {year:04d}-{month}")
+    return WrittenTime("date", year, int(month), int(day))
+
+
+def _days_in(year: int, month: int) -> int:
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return 29 if month == 2 and leap else _DAYS[month - 1]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeAxis:
+    """The line on which a data set's times lie.
+
+    unit   what one step is: integer, year, month or day (days count from 1970-01-01, months from
+           year 0). Mixed calendars take the unit that most facts are written in.
+    mixed  whether dates of different precision occur; then codes are (year * 13 + month) * 32 + day
+           and a position is the start of what is written.
+    """
+
+    unit: Unit
+    mixed: bool = False
+
+    def code(self, written: WrittenTime | None) -> int:
+        """The code of a time; a finer date than the axis knows is cut to the axis' unit."""
+        if written is None:
+            return UNKNOWN
+        if (self.unit == "integer") != (written.kind == "integer") and written.kind != "either":
+            kind = "integers" if self.unit == "integer" else "calendar dates"
+            raise TimeFormatError(f"one of this data's times, which are {kind}")
+        if self.unit == "integer":
+            return written.year
+        if self.mixed:
+            return (written.year * 13 + written.month) * 32 + written.day
+        if written.precision < _UNITS.index(self.unit):
+            raise TimeFormatError(f"a whole {self.unit}, as in this data")
+        return _position(self.unit, written.year, written.month, written.day)
+
+    def parse(self, text: str) -> int:
+        """The code of `text` for a query; TimeFormatError says what was found and what is expected."""
+        try:
+            return self.code(read_time(text))
+        except TimeFormatError as error:
+            raise TimeFormatError(f"time {text!r}: expected {error}") from None
+
+    def format(self, code: int) -> str:
+        """The text of a code, in ISO form; '?' where it is unknown."""
+        if code == UNKNOWN:
+            return "?"
+        if self.unit == "integer":
+            return str(code)
+        year, month, day = _decode(code) if self.mixed else _calendar(self.unit, code)
+        return "-".join([f"{year:04d}", *(f"{part:02d}" for part in (month, day) if part)])
+
+    def positions(self, codes: Ints) -> Ints:
+        """Where the codes lie on the axis; unknown stays unknown. The same array where none moves."""
+        if not self.mixed:
+            return codes
+        distinct, inverse = np.unique(codes, return_inverse=True)
+        moved = [UNKNOWN if code == UNKNOWN else self.position(code) for code in distinct.tolist()]
+        return np.asarray(moved, np.int32)[inverse]
+
+    def position(self, code: int) -> int:
+        """Where one code lies on the axis."""
+        return _position(self.unit, *_decode(code)) if self.mixed else code
+
+
+def _decode(code: int) -> tuple[int, int, int]:
+    return code // 32 // 13, code // 32 % 13, code % 32
+
+
+def _position(unit: Unit, year: int, month: int, day: int) -> int:
+    if unit == "year":
+        return year
+    months = year * 12 + max(month, 1) - 1
+    if unit == "month":
+        return months
+    first = np.datetime64(months - 1970 * 12, "M").astype("datetime64[D]")
+    return int(first.astype(np.int64)) + max(day, 1) - 1
+
+
+def _calendar(unit: Unit, position: int) -> tuple[int, int, int]:
+    if unit == "year":
+        return position, 0, 0
+    if unit == "month":
+        return position // 12, position % 12 + 1, 0
+    date = np.datetime64(position, "D")
+    months = int(date.astype("datetime64[M]").astype(np.int64))
+    day = position - int(np.datetime64(months, "M").astype("datetime64[D]").astype(np.int64)) + 1
+    return months // 12 + 1970, months % 12 + 1, day
+
+
+@dataclass(slots=True)
+class TimeBook:
+    """The distinct time texts met while reading, each parsed once; at the end they fix the axis.
+
+    Calendar texts and integers do not mix: whichever came first is right, the other is refused.
+    """
+
+    kind: Kind = "either"
+    ids: dict[str, int] = field(default_factory=dict)
+    written: list[WrittenTime | None] = field(default_factory=list)
+
+    def add(self, text: str) -> int:
+        """The id of `text`; TimeFormatError says what was expected instead."""
+        known = self.ids.get(text)
+        written = read_time(text) if known is None else self.written[known]
+        if written is not None and written.kind != "either":
+            if self.kind not in ("either", written.kind):
+                kind = "an integer" if self.kind == "integer" else "a calendar date"
+                raise TimeFormatError(f"{kind}, as in the facts before")
+            self.kind = written.kind
+        if known is None:
+            known = self.ids[text] = len(self.written)
+            self.written.append(written)
+        return known
+
+    def bounds(self) -> tuple[Longs, Longs]:
+        """First and last moment of every id, to see whether an interval ends before it starts."""
+        pairs = [_NO_BOUNDS if w is None else w.bounds(self.kind) for w in self.written]
+        low, high = np.asarray(pairs, np.int64).reshape(-1, 2).T
+        return low, high
+
+    def resolve(self, counts: Sequence[int]) -> tuple[TimeAxis, Ints]:
+        """The axis, and the code of every id on it; `counts` says how many facts each id has."""
+        used = [w if count else None for w, count in zip(self.written, counts, strict=True)]
+        axis = self._axis(used, counts)
+        return axis, np.asarray([axis.code(written) for written in used], np.int32)
+
+    def _axis(self, used: list[WrittenTime | None], counts: Sequence[int]) -> TimeAxis:
+        if self.kind != "date":
+            return TimeAxis("integer")
+        weights = [0, 0, 0]  # facts by precision
+        for written, count in zip(used, counts, strict=True):
+            if written is not None:
+                weights[written.precision] += count
+        unit = _UNITS[max(range(3), key=lambda precision: (weights[precision], precision))]
+        return TimeAxis(unit, mixed=sum(weight > 0 for weight in weights) > 1)

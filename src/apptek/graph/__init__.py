@@ -1,0 +1,1 @@
+"""Facts by entity and time, and the kernels that look them up."""
