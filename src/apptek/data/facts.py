@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +11,12 @@ import pyarrow as pa
 from apptek.data.times import UNKNOWN, Ints, TimeAxis
 from apptek.errors import DataError
 
+Scalar = TypeVar("Scalar", bound=np.generic)
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
 
 
-def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     """The same array, closed for writing."""
     array.flags.writeable = False
     return array
@@ -58,7 +59,7 @@ class Facts:
     @property
     def dated(self) -> npt.NDArray[np.bool_]:
         """Which facts have at least one known end."""
-        return self.times != UNKNOWN
+        return np.not_equal(self.times, UNKNOWN)
 
     def take(self, rows: npt.NDArray[Any]) -> "Facts":
         """The facts of these rows (indices or a mask), in that order."""

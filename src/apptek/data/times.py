@@ -68,7 +68,7 @@ class WrittenTime:
 
 
 def read_time(text: str) -> WrittenTime | None:
-    """The time that `text` writes, None where it says unknown; TimeFormatError where it is no time."""
+    """The time that `text` writes, None where unknown; TimeFormatError says what is expected."""
     if len(text) >= 2 and text[0] == text[-1] == '"':
         text = text[1:-1]
     if text in UNKNOWN_TEXTS:
@@ -133,7 +133,7 @@ class TimeAxis:
         return _position(self.unit, written.year, written.month, written.day)
 
     def parse(self, text: str) -> int:
-        """The code of `text` for a query; TimeFormatError says what was found and what is expected."""
+        """The code of a query's `text`; TimeFormatError says what was found and expected."""
         try:
             return self.code(read_time(text))
         except TimeFormatError as error:
@@ -149,7 +149,7 @@ class TimeAxis:
         return "-".join([f"{year:04d}", *(f"{part:02d}" for part in (month, day) if part)])
 
     def positions(self, codes: Ints) -> Ints:
-        """Where the codes lie on the axis; unknown stays unknown. The same array where none moves."""
+        """Where the codes lie on the axis; unknown stays so. The same array where none moves."""
         if not self.mixed:
             return codes
         distinct, inverse = np.unique(codes, return_inverse=True)
