@@ -211,11 +211,10 @@ class TimeBook:
             self.written.append(written)
         return known
 
-    def bounds(self) -> tuple[Longs, Longs]:
-        """First and last moment of every id, to see whether an interval ends before it starts."""
-        pairs = [_NO_BOUNDS if w is None else w.bounds(self.kind) for w in self.written]
-        low, high = np.asarray(pairs, np.int64).reshape(-1, 2).T
-        return low, high
+    def bounds_of(self, known: int) -> tuple[int, int]:
+        """First and last moment of an id, to see whether an interval ends before it starts."""
+        written = self.written[known]
+        return _NO_BOUNDS if written is None else written.bounds(self.kind)
 
     def resolve(self, counts: Sequence[int]) -> tuple[TimeAxis, Ints]:
         """The axis, and the code of every id on it; `counts` says how many facts each id has."""

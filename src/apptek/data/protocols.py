@@ -1,0 +1,133 @@
+"""Which facts are valid and test: as published, or as the paper must have used them.
+
+| protocol | train     | valid                     | test                       |
+|----------|-----------|---------------------------|----------------------------|
+| official | as it is  | as it is                  | as it is                   |
+| paper    | as it is  | the public test, filtered | the public valid, filtered |
+
+Filtered: facts with an entity, a predicate or a written time unseen in train are dropped.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from apptek.data.benchmarks import Benchmark, Statistics
+from apptek.data.facts import Dataset, Facts
+from apptek.data.times import UNKNOWN, Ints
+from apptek.errors import DataError
+
+Protocol = Literal["official", "paper"]
+PROTOCOLS: tuple[Protocol, ...] = ("official", "paper")
+Mask = npt.NDArray[np.bool_]
+
+_UNSEEN = "the paper's protocol drops valid and test facts with {} unseen in train"
+_EXCHANGED = "the paper's protocol exchanges valid and test, without the facts that have an entity"
+_GENERAL: dict[str, str] = {
+    "entities": _UNSEEN.format("an entity"),
+    "predicates": _UNSEEN.format("a predicate"),
+    "times": _UNSEEN.format("a time"),
+    "valid": f"{_EXCHANGED}, a predicate or a time unseen in train",
+    "test": f"{_EXCHANGED}, a predicate or a time unseen in train",
+}
+
+
+def apply_protocol(dataset: Dataset, protocol: Protocol) -> Dataset:
+    """The data set under a protocol; names and ids stay, and the report stays that of the files."""
+    if protocol not in PROTOCOLS:
+        raise DataError(f"there is no protocol {protocol!r}; the known ones are official, paper")
+    if protocol == "official":
+        return dataset
+    seen = _Seen(dataset)
+    return replace(dataset, valid=seen.only(dataset.test), test=seen.only(dataset.valid))
+
+
+class _Seen:
+    """What occurs in train: entities and predicates as masks over the ids, times in order."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        train = dataset.train
+        self.entities = _occurring(len(dataset.entities), train.subjects, train.objects)
+        self.predicates = _occurring(len(dataset.predicates), train.predicates)
+        self.times = _distinct_times(train)
+
+    def only(self, facts: Facts) -> Facts:
+        """The facts of which every part is seen; an unknown end counts as seen."""
+        kept: Mask = self.entities[facts.subjects] & self.entities[facts.objects]
+        kept &= self.predicates[facts.predicates]
+        kept &= self._known(facts.since)
+        if facts.until is not facts.since:
+            kept &= self._known(facts.until)
+        return facts if kept.all() else facts.take(kept)
+
+    def _known(self, codes: Ints) -> Mask:
+        known: Mask = np.isin(codes, self.times) | (codes == UNKNOWN)
+        return known
+
+
+def statistics(dataset: Dataset) -> Statistics:
+    """Table 1 of a data set: what is distinct is counted over its three splits together.
+
+    Times are distinct written times (codes), since and until together, without the unknown.
+    """
+    splits = (dataset.train, dataset.valid, dataset.test)
+    ends = [column for facts in splits for column in (facts.subjects, facts.objects)]
+    predicates = [facts.predicates for facts in splits]
+    return Statistics(
+        entities=int(_occurring(len(dataset.entities), *ends).sum()),
+        predicates=int(_occurring(len(dataset.predicates), *predicates).sum()),
+        times=len(_distinct_times(*splits)),
+        train=len(dataset.train),
+        valid=len(dataset.valid),
+        test=len(dataset.test),
+    )
+
+
+def compare_statistics(dataset: Dataset, benchmark: Benchmark | None) -> dict[str, Any]:
+    """Table 1 of a data set as it was read, in both protocols and as printed, ready for JSON.
+
+    `printed_in_paper` is None for data that is not in the paper. `differences` explains, by key,
+    every row in which the columns are not all equal.
+    """
+    official = asdict(statistics(apply_protocol(dataset, "official")))
+    paper = asdict(statistics(apply_protocol(dataset, "paper")))
+    printed = asdict(benchmark.printed) if benchmark else None
+    compared = [column for column in (official, paper, printed) if column]
+    explanations = _GENERAL | dict(benchmark.explanations if benchmark else {})
+    report = dataset.report
+    return {
+        "dataset": dataset.name,
+        "official": official,
+        "paper": paper,
+        "printed_in_paper": printed,
+        "differences": _differences(compared, explanations),
+        "time_unit": dataset.axis.unit,
+        "duplicates": dict(report.duplicates),
+        "also_in_train": dict(report.also_in_train),
+        "bad_rows": report.defect_count,
+    }
+
+
+def _differences(columns: list[dict[str, int]], explanations: Mapping[str, str]) -> dict[str, str]:
+    differing = (key for key in columns[0] if len({column[key] for column in columns}) > 1)
+    return {key: explanations.get(key, "these are not the public files") for key in differing}
+
+
+def _occurring(count: int, *columns: Ints) -> Mask:
+    """Which of `count` ids occur in the columns. O(n), no sorting."""
+    occurs = np.zeros(count, np.bool_)
+    for column in columns:
+        occurs[column] = True
+    return occurs
+
+
+def _distinct_times(*splits: Facts) -> Ints:
+    """The known time codes of the splits, ascending, since and until together."""
+    columns = [facts.since for facts in splits]
+    columns += [facts.until for facts in splits if facts.until is not facts.since]
+    codes = np.unique(np.concatenate([np.unique(column) for column in columns]))
+    known: Ints = codes[codes != UNKNOWN]
+    return known

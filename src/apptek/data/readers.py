@@ -1,0 +1,361 @@
+"""Files of facts become a Dataset: find them, read them, name and number everything."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from apptek.data.benchmarks import BENCHMARKS, find_benchmark
+from apptek.data.blocks import Block, read_blocks, suffix_of
+from apptek.data.columns import Layout, find_layout, parse_columns
+from apptek.data.distinct import among, fact_keys, first_places, merge_interval_lines
+from apptek.data.facts import SPLITS, Dataset, Defect, Facts, Names, ReadReport, Split
+from apptek.data.parquet import parquet_layout, read_tables
+from apptek.data.pieces import (
+    Piece,
+    TextFormat,
+    count_lines,
+    make_piece,
+    make_piece_carefully,
+    parse_block,
+)
+from apptek.data.rows import RowError, split_lines
+from apptek.data.splitting import Splitting, split_facts
+from apptek.data.times import Ints, Longs, TimeAxis, TimeBook
+from apptek.errors import DataError
+
+FORMATS = {
+    ".txt": TextFormat("\t", quoted=False),
+    ".tsv": TextFormat("\t", quoted=False),
+    ".csv": TextFormat(",", quoted=True),
+}
+SUFFIXES = (*FORMATS, ".parquet")
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+MOST_NAMES = 2**31 - 1
+MOST_DEFECTS_KEPT = 1000
+_SPLIT_NAMES: dict[Split, tuple[str, ...]] = {
+    "train": ("train",),
+    "valid": ("valid", "validation", "dev"),
+    "test": ("test",),
+}
+Progress = Callable[[str, int, int], None]  # file, bytes read, bytes in all files
+
+
+def read_dataset(
+    source: str | Path,
+    *,
+    columns: str | None = None,
+    header: bool | None = None,
+    skip_bad: bool = False,
+    merge_intervals: bool = False,
+    splitting: Splitting | None = None,
+    progress: Progress | None = None,
+) -> Dataset:
+    """The data set in a folder with train, valid and test, in a single file, or of a benchmark.
+
+        read_dataset("icews14")                                       a benchmark by name
+        read_dataset("events.csv", columns="subject=A,predicate=E,object=B,time=Day")
+        read_dataset("events.tsv.gz", splitting=Splitting(by="time"))
+
+    header           True or False where the guess (known column names in the first row) is wrong
+    skip_bad         leave bad rows out and list them in `report`, instead of raising DataError
+    merge_intervals  make one fact of an occursSince line and the occursUntil line that follows it
+    splitting        how a single file is split (default: 80/10/10 at random, seed 0)
+    """
+    wanted = None if columns is None else parse_columns(columns)
+    path = find_source(source)
+    files: dict[Split, Path] = _split_files(path) if path.is_dir() else {"train": path}
+    reading = _Reading(wanted, header, skip_bad, _Progress(progress, list(files.values())))
+    pieces = {split: list(reading.pieces(file)) for split, file in files.items()}
+    dataset = _assemble(path, pieces, reading, merge_intervals)
+    if path.is_dir():
+        return dataset
+    return split_facts(dataset, splitting or Splitting())
+
+
+def find_source(source: str | Path) -> Path:
+    """The folder or file that `source` means: a path, or the name of a benchmark."""
+    path = Path(source)
+    if path.exists():
+        return path
+    if str(source) in BENCHMARKS:
+        found = find_benchmark(str(source))
+        if found is None:
+            raise DataError(
+                f"{source} is not on this machine: set APPTEK_DATA to the folder that holds it, "
+                f"or run 'apptek data download {source}'"
+            )
+        return found
+    raise DataError(
+        f"{source}: no such file or folder, and no benchmark of that name "
+        f"(known: {', '.join(sorted(BENCHMARKS))})"
+    )
+
+
+def _split_files(folder: Path) -> dict[Split, Path]:
+    found: dict[Split, Path] = {}
+    for split in SPLITS:
+        files = [file for file in sorted(folder.iterdir()) if _is_split_file(file, split)]
+        if len(files) > 1:
+            names = ", ".join(file.name for file in files)
+            raise DataError(f"{folder}: more than one file for {split}: {names}")
+        if files:
+            found[split] = files[0]
+    if "train" not in found:
+        raise DataError(f"{folder}: there is no train file (train{', train'.join(SUFFIXES)})")
+    return found
+
+
+def _is_split_file(file: Path, split: Split) -> bool:
+    return suffix_of(file) in SUFFIXES and file.name.split(".")[0] in _SPLIT_NAMES[split]
+
+
+class _Progress:
+    """Bytes read over all files."""
+
+    def __init__(self, report: Progress | None, files: list[Path]) -> None:
+        self._report, self._before = report, 0
+        self._total = sum(file.stat().st_size for file in files if file.is_file())
+
+    def at(self, file: Path, position: int) -> None:
+        if self._report is not None:
+            self._report(file.name, self._before + position, self._total)
+
+    def done(self, file: Path) -> None:
+        self._before += file.stat().st_size
+        self.at(file, 0)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The state of one reading: times met so far, bad rows met so far."""
+
+    wanted: dict[str, str] | None
+    header: bool | None
+    skip_bad: bool
+    progress: _Progress
+    book: TimeBook = field(default_factory=TimeBook)
+    defects: list[Defect] = field(default_factory=list)
+    defect_count: int = 0
+
+    def report(self, file: Path, line: int, fault: RowError) -> None:
+        defect = fault.at(file.name, line)
+        if not self.skip_bad:
+            raise DataError(str(defect))
+        self.defect_count += 1
+        if len(self.defects) < MOST_DEFECTS_KEPT:
+            self.defects.append(defect)
+
+    def pieces(self, file: Path) -> Iterator[Piece]:
+        """The facts of one file."""
+        suffix = suffix_of(file)
+        if suffix == ".parquet":
+            yield from self._parquet_pieces(file)
+        elif suffix in FORMATS:
+            yield from self._text_pieces(file, FORMATS[suffix])
+        else:
+            known = ", ".join(SUFFIXES)
+            raise DataError(f"{file}: unknown kind of file; expected {known}, also .gz and .zst")
+        self.progress.done(file)
+
+    def _text_pieces(self, file: Path, form: TextFormat) -> Iterator[Piece]:
+        blocks = read_blocks(file)
+        first = next(blocks, None)
+        if first is None or not first.text.strip():
+            raise DataError(f"{file.name}:1: the file is empty; expected a fact on each line")
+        layout, first, line = self._layout(file, first, form)
+        for block, table, lines in _parse_ahead(first, blocks, layout, form):
+            rows = split_lines(block.text, form.delimiter, form.quoted)
+            yield self._piece(file, line, table, rows, layout)
+            line += lines
+            self.progress.at(file, block.position)
+
+    def _piece(
+        self,
+        file: Path,
+        line: int,
+        table: pa.Table | None,
+        rows: Iterator[list[bytes]],
+        layout: Layout,
+    ) -> Piece:
+        """The facts of a table, the fast way; of its rows, with care, where that will not do."""
+        kind = self.book.kind
+        piece = None if table is None else make_piece(table, layout, self.book)
+        if piece is not None:
+            return piece
+        self.book.kind = kind
+        return make_piece_carefully(
+            rows, layout, self.book, lambda row, fault: self.report(file, line + row, fault)
+        )
+
+    def _layout(self, file: Path, first: Block, form: TextFormat) -> tuple[Layout, Block, int]:
+        """The file's layout, its first block without the header, and the line that starts it."""
+        text = first.text.removeprefix(BYTE_ORDER_MARK)
+        line, _, rest = text.partition(b"\n")
+        cells = next(split_lines(line + b"\n", form.delimiter, form.quoted))
+        texts = [cell.decode("utf-8", "backslashreplace") for cell in cells]
+        layout, has_header = find_layout(texts, self.wanted, self.header, file.name)
+        if not has_header:
+            return layout, Block(text, first.position), 1
+        if not rest.strip():
+            raise DataError(f"{file.name}:2: there is nothing below the header; expected facts")
+        return layout, Block(rest, first.position), 2
+
+    def _parquet_pieces(self, file: Path) -> Iterator[Piece]:
+        layout = parquet_layout(file, self.wanted)
+        row = 1
+        for table in read_tables(file, layout):
+            yield self._piece(file, row, table, _cells(table), layout)
+            row += table.num_rows
+        if row == 1:
+            raise DataError(f"{file.name}:1: the file is empty; expected a fact in each row")
+
+
+def _cells(table: pa.Table) -> Iterator[list[bytes]]:
+    for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        yield [(cell or "").encode() for cell in row]
+
+
+def _parse_ahead(
+    first: Block, blocks: Iterator[Block], layout: Layout, form: TextFormat
+) -> Iterator[tuple[Block, pa.Table | None, int]]:
+    """Every block with its table and number of lines, in order; the next are parsed meanwhile."""
+
+    def parse(block: Block) -> tuple[Block, pa.Table | None, int]:
+        return block, parse_block(block.text, layout, form), count_lines(block.text)
+
+    workers = max(1, min(4, os.cpu_count() or 1))
+    waiting: deque[Future[tuple[Block, pa.Table | None, int]]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        for block in chain([first], blocks):
+            waiting.append(pool.submit(parse, block))
+            if len(waiting) > workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _assemble(
+    path: Path, pieces: dict[Split, list[Piece]], reading: _Reading, merge_intervals: bool
+) -> Dataset:
+    axis, times = _resolve_times(pieces, reading.book)
+    predicates, predicate_ids = _number(pieces, ("predicate",), "predicates")
+    entities, entity_ids = _number(pieces, ("subject", "object"), "entities")
+    facts = [
+        Facts(
+            entity_ids[split, "subject"],
+            predicate_ids[split, "predicate"],
+            entity_ids[split, "object"],
+            *times[split],
+        )
+        for split in SPLITS
+    ]
+    if merge_intervals:
+        facts = [merge_interval_lines(part) for part in facts]
+    (train, valid, test), report = _each_fact_once(facts, reading)
+    return Dataset(
+        name=path.name.split(".")[0],
+        entities=entities,
+        predicates=predicates,
+        axis=axis,
+        train=train,
+        valid=valid,
+        test=test,
+        report=report,
+    )
+
+
+def _resolve_times(
+    pieces: dict[Split, list[Piece]], book: TimeBook
+) -> tuple[TimeAxis, dict[Split, tuple[Ints, Ints]]]:
+    """The axis, and the codes of since and until in every split."""
+    counts = np.zeros(len(book.written), np.int64)
+    for piece in (piece for part in pieces.values() for piece in part):
+        counts += np.bincount(piece.since, minlength=len(counts))
+        if piece.until is not piece.since:
+            counts += np.bincount(piece.until, minlength=len(counts))
+    axis, codes = book.resolve(counts.tolist())
+    return axis, {split: _codes(pieces.get(split, []), codes) for split in SPLITS}
+
+
+def _codes(pieces: list[Piece], codes: Ints) -> tuple[Ints, Ints]:
+    nothing = np.empty(0, np.int32)
+    since = np.concatenate([nothing, *(codes[piece.since] for piece in pieces)])
+    if all(piece.until is piece.since for piece in pieces):
+        return since, since
+    return since, np.concatenate([nothing, *(codes[piece.until] for piece in pieces)])
+
+
+def _number(
+    pieces: dict[Split, list[Piece]], roles: tuple[str, ...], what: str
+) -> tuple[Names, dict[tuple[Split, str], Ints]]:
+    """Names in byte order, and the ids of these roles in every split.
+
+    Only the dictionaries of the pieces are unified; the rows are mapped once, to their final ids.
+    """
+    keys = [(split, role) for split in SPLITS for role in roles]
+    parts = [piece.names[role] for split, role in keys for piece in pieces.get(split, [])]
+    names, ranks = _unify([part.dictionary for part in parts], what)
+    numbered, rank = {}, iter(ranks)
+    del parts
+    for split, role in keys:
+        chosen = pieces.get(split, [])
+        ids, start = np.empty(sum(len(piece) for piece in chosen), np.int32), 0
+        for piece in chosen:
+            column = piece.names.pop(role)
+            np.take(next(rank), column.indices.to_numpy(), out=ids[start : start + len(piece)])
+            start += len(piece)
+        numbered[split, role] = ids
+    return names, numbered
+
+
+def _unify(dictionaries: list[pa.Array], what: str) -> tuple[Names, list[Ints]]:
+    """All names in byte order, and for each dictionary the ids of its entries."""
+    whole = [
+        pa.DictionaryArray.from_arrays(pa.array(np.arange(len(part), dtype=np.int32)), part)
+        for part in dictionaries
+    ]
+    try:
+        together = pa.chunked_array(whole).unify_dictionaries()
+    except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
+        raise DataError(f"the names of all {what} do not fit together ({error})") from None
+    names = together.chunk(0).dictionary
+    if len(names) > MOST_NAMES:
+        raise DataError(f"{len(names)} {what}; expected at most {MOST_NAMES}")
+    order = pc.array_sort_indices(names)
+    ranks = np.empty(len(names), np.int32)
+    ranks[order.to_numpy()] = np.arange(len(names), dtype=np.int32)
+    return Names(names.take(order)), [ranks[part.indices.to_numpy()] for part in together.chunks]
+
+
+def _each_fact_once(parts: list[Facts], reading: _Reading) -> tuple[list[Facts], ReadReport]:
+    """The splits without repeated facts, and what there is to report."""
+    keys = fact_keys(*parts)
+    firsts = [first_places(part) for part in keys]
+    once = [
+        facts if keep is None else facts.take(keep)
+        for facts, keep in zip(parts, firsts, strict=True)
+    ]
+    shared = [_shared(part, keys[0]) for part in keys[1:]]
+    report = ReadReport(
+        duplicates={
+            split: len(facts) - len(kept)
+            for split, facts, kept in zip(SPLITS, parts, once, strict=True)
+        },
+        also_in_train=dict(zip(SPLITS[1:], shared, strict=True)),
+        defects=tuple(reading.defects),
+        defect_count=reading.defect_count,
+    )
+    return once, report
+
+
+def _shared(own: Longs, train: Longs) -> int:
+    """How many distinct facts of a split are also in train."""
+    return len(np.unique(train[among(train, own)])) if len(own) else 0

@@ -1,0 +1,39 @@
+"""Writing that is whole or not at all."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from apptek.errors import ApptekError
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """A temporary folder beside `target` that takes its name when the block ends well.
+
+    Whatever goes wrong, nothing is left behind. An existing target must be an empty folder.
+    """
+    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        raise ApptekError(f"{target} exists already; choose another folder or remove it")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        building = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    except OSError as error:
+        raise ApptekError(f"{target} cannot be written: {error.strerror}") from None
+    try:
+        yield building
+        building.chmod(0o777 & ~_umask())
+        building.replace(target)
+    except OSError as error:
+        raise ApptekError(f"{target} could not be written: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

@@ -1,0 +1,425 @@
+import errno
+import hashlib
+import io
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from apptek.data.benchmarks import (
+    BENCHMARKS,
+    DATA_VARIABLE,
+    Benchmark,
+    PublicFile,
+    Statistics,
+    find_benchmark,
+)
+from apptek.data.download import checksum_fault, download
+from apptek.data.facts import SPLITS
+from apptek.errors import DownloadError
+
+CONTENT = {split: f"{split}\tknows\tb\t2014-01-01\n".encode() * 20_000 for split in SPLITS}
+TRAIN = CONTENT["train"]
+CUT = 300_000
+
+
+@dataclass
+class Behaviour:
+    """What the server does wrong, and what it was asked."""
+
+    cut_after: int | None = None  # bytes of a body, then the connection closes
+    stalled: Event | None = None  # the connection stays open, silent, until this is set
+    chunked: bool = False  # no Content-Length
+    honours_range: bool = True
+    status: int = 200
+    redirect_to: str | None = None
+    spoiled: bool = False
+    requests: list[tuple[str, str | None]] = field(default_factory=list)  # path and Range
+
+    @property
+    def ranges(self) -> list[str | None]:
+        return [asked for _, asked in self.requests]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Serves CONTENT, as its server's behaviour says."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
+        """Say nothing."""
+
+    def do_GET(self) -> None:
+        behaviour: Behaviour = self.server.behaviour  # type: ignore[attr-defined]
+        asked = self.headers["Range"]
+        behaviour.requests.append((self.path, asked))
+        self.close_connection = True
+        if behaviour.redirect_to or behaviour.status != 200:
+            self.answer_without_content(behaviour)
+            return
+        body = CONTENT[self.path.removeprefix("/")]  # type: ignore[index]
+        start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
+        if not behaviour.honours_range:
+            start, asked = 0, None
+        if start >= len(body):
+            self.send_error(416)
+            return
+        self.answer(behaviour, body, start, 206 if asked else 200)
+
+    def answer_without_content(self, behaviour: Behaviour) -> None:
+        if behaviour.redirect_to:
+            self.send_response(302)
+            self.send_header("Location", behaviour.redirect_to)
+            self.end_headers()
+        else:
+            self.send_error(behaviour.status)
+
+    def answer(self, behaviour: Behaviour, body: bytes, start: int, status: int) -> None:
+        sent = body[start:].upper() if behaviour.spoiled else body[start:]
+        self.send_response(status)
+        if status == 206:
+            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+        if behaviour.chunked:
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self.wfile.write(b"%x\r\n" % len(sent))
+        else:
+            self.send_header("Content-Length", str(len(sent)))
+            self.end_headers()
+        with suppress(ConnectionError):  # the client may have had enough
+            self.wfile.write(sent[: behaviour.cut_after])
+            if behaviour.stalled:
+                behaviour.stalled.wait(10)
+            if behaviour.chunked and behaviour.cut_after is None:
+                self.wfile.write(b"\r\n0\r\n\r\n")
+
+
+@pytest.fixture
+def behaviour() -> Behaviour:
+    return Behaviour()
+
+
+@pytest.fixture
+def address(behaviour: Behaviour, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Where a server listens that has the three files and behaves as told."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.behaviour = behaviour  # type: ignore[attr-defined]
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def public_file(address: str, content: bytes) -> PublicFile:
+    return PublicFile(
+        address=address,
+        blob=hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest(),
+        sha256=hashlib.sha256(content).hexdigest(),
+        size=len(content),
+    )
+
+
+@pytest.fixture
+def benchmark(address: str) -> Benchmark:
+    return Benchmark(
+        name="tiny",
+        title="A tiny benchmark",
+        licence="none",
+        files={split: public_file(f"{address}/{split}", CONTENT[split]) for split in SPLITS},
+        printed=Statistics(entities=4, predicates=1, times=1, train=1, valid=1, test=1),
+        explanations={},
+    )
+
+
+def with_unknown_sums(benchmark: Benchmark) -> Benchmark:
+    """The same benchmark, each file known by its blob id alone, as the train file of YAGO15K."""
+    files = {split: replace(f, sha256=None, size=None) for split, f in benchmark.files.items()}
+    return replace(benchmark, files=files)
+
+
+def silent(file: str, done: int, total: int | None) -> None:
+    pass
+
+
+def fails(benchmark: Benchmark, home: Path) -> str:
+    """The one line with which the download fails."""
+    with pytest.raises(DownloadError) as caught:
+        download(benchmark, home, progress=silent)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def files_in(home: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(home)): p.read_bytes() for p in home.rglob("*") if p.is_file()}
+
+
+def assert_complete(home: Path) -> None:
+    """The three files and nothing else: no .part."""
+    assert files_in(home) == {f"tiny/{split}.txt": CONTENT[split] for split in SPLITS}
+
+
+def test_the_three_files_arrive(benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path) -> None:
+    home = tmp_path / "not" / "yet"
+    assert download(benchmark, home, progress=silent) == home / "tiny"
+    assert_complete(home)
+    assert behaviour.requests == [("/train", None), ("/valid", None), ("/test", None)]
+
+
+def test_a_file_known_by_its_blob_id_alone_arrives(
+    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
+) -> None:
+    behaviour.chunked = True
+    download(with_unknown_sums(benchmark), tmp_path, progress=silent)
+    assert_complete(tmp_path)
+
+
+def test_progress_is_told_from_nothing_to_all(benchmark: Benchmark, tmp_path: Path) -> None:
+    told: list[tuple[str, int, int | None]] = []
+    download(benchmark, tmp_path, progress=lambda *news: told.append(news))
+    size = len(TRAIN)
+    train = [(done, total) for file, done, total in told if file == "train.txt"]
+    assert train[0] == (0, size)
+    assert train[-1] == (size, size)
+    assert train == sorted(train)
+    assert len(train) > 3
+
+
+def test_what_is_there_is_not_fetched_again(
+    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
+) -> None:
+    download(benchmark, tmp_path, progress=silent)
+    behaviour.requests.clear()
+    download(benchmark, tmp_path, progress=silent)
+    assert behaviour.requests == []
+    assert_complete(tmp_path)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_cut_download_goes_on_where_it_stopped(
+    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path, chunked: bool
+) -> None:
+    behaviour.cut_after, behaviour.chunked = CUT, chunked
+    message = fails(benchmark, tmp_path)
+    assert re.search(r"train\.txt: the connection was cut after [0-9,]+ of [0-9,]+ bytes", message)
+    assert "the same command continues" in message
+    kept = files_in(tmp_path)
+    assert kept.keys() == {"tiny/train.txt.part"}
+    part = kept["tiny/train.txt.part"]
+    assert 0 < len(part) <= CUT
+    assert TRAIN.startswith(part)
+
+    behaviour.cut_after = None
+    behaviour.requests.clear()
+    told: list[tuple[str, int, int | None]] = []
+    download(benchmark, tmp_path, progress=lambda *news: told.append(news))
+    assert behaviour.ranges == [f"bytes={len(part)}-", None, None]
+    assert told[0][:2] == ("train.txt", len(part))
+    assert_complete(tmp_path)
+
+
+def test_a_server_that_falls_silent_is_a_cut_connection(
+    benchmark: Benchmark,
+    behaviour: Behaviour,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("apptek.data.download.TIMEOUT_SECONDS", 0.2)
+    behaviour.cut_after, behaviour.stalled = CUT, Event()
+    message = fails(benchmark, tmp_path)
+    behaviour.stalled.set()
+    assert "the connection was cut after" in message
+    assert "timed out" in message
+    assert TRAIN.startswith(files_in(tmp_path)["tiny/train.txt.part"])
+
+
+def test_a_server_that_ignores_ranges_sends_the_file_from_its_beginning(
+    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
+) -> None:
+    behaviour.cut_after = CUT
+    fails(benchmark, tmp_path)
+    behaviour.cut_after, behaviour.honours_range = None, False
+    download(benchmark, tmp_path, progress=silent)
+    assert behaviour.ranges[1] is not None
+    assert_complete(tmp_path)
+
+
+def leave_part(home: Path, content: bytes) -> None:
+    (home / "tiny").mkdir()
+    (home / "tiny" / "train.txt.part").write_bytes(content)
+
+
+def test_a_whole_part_needs_no_request(
+    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
+) -> None:
+    leave_part(tmp_path, TRAIN)
+    download(benchmark, tmp_path, progress=silent)
+    assert [path for path, _ in behaviour.requests] == ["/valid", "/test"]
+    assert_complete(tmp_path)
+
+
+def test_a_part_that_is_too_long_is_begun_anew(
+    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
+) -> None:
+    leave_part(tmp_path, TRAIN + b"more")
+    download(benchmark, tmp_path, progress=silent)
+    assert behaviour.ranges == [None, None, None]
+    assert_complete(tmp_path)
+
+
+def test_a_range_that_cannot_be_satisfied_is_begun_anew(
+    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
+) -> None:
+    leave_part(tmp_path, TRAIN + b"more")
+    download(with_unknown_sums(benchmark), tmp_path, progress=silent)
+    assert behaviour.ranges[:2] == [f"bytes={len(TRAIN) + 4}-", None]
+    assert_complete(tmp_path)
+
+
+def test_a_wrong_checksum_names_both_sums_and_leaves_nothing(
+    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
+) -> None:
+    behaviour.spoiled = True
+    message = fails(benchmark, tmp_path)
+    assert hashlib.sha256(TRAIN).hexdigest() in message
+    assert hashlib.sha256(TRAIN.upper()).hexdigest() in message
+    assert files_in(tmp_path) == {}
+
+
+def test_a_wrong_blob_id_is_named_where_no_other_sum_is_known(
+    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
+) -> None:
+    behaviour.spoiled = True
+    message = fails(with_unknown_sums(benchmark), tmp_path)
+    assert f"git blob id is {public_file('', TRAIN.upper()).blob}" in message
+    assert f"expected {public_file('', TRAIN).blob}" in message
+    assert files_in(tmp_path) == {}
+
+
+def test_more_bytes_than_the_file_has_are_not_stored(benchmark: Benchmark, tmp_path: Path) -> None:
+    short = replace(benchmark.files["train"], size=10)
+    told: list[int] = []
+    with pytest.raises(DownloadError, match="is not the file it should be"):
+        download(
+            replace(benchmark, files={"train": short}),
+            tmp_path,
+            progress=lambda _, done, __: told.append(done),
+        )
+    assert max(told) < len(TRAIN)
+
+
+@pytest.mark.parametrize(("status", "text"), [(404, "404 Not Found"), (503, "503 Service")])
+def test_an_http_error_is_told_and_leaves_nothing(
+    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path, status: int, text: str
+) -> None:
+    behaviour.status = status
+    message = fails(benchmark, tmp_path)
+    assert f"{benchmark.files['train'].address} answered {text}" in message
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_http_error_keeps_what_was_fetched_before(
+    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
+) -> None:
+    leave_part(tmp_path, TRAIN[:CUT])
+    behaviour.status = 503
+    fails(benchmark, tmp_path)
+    assert files_in(tmp_path) == {"tiny/train.txt.part": TRAIN[:CUT]}
+
+
+@pytest.mark.parametrize("scheme", ["file", "ftp", "data"])
+def test_a_redirect_leads_to_no_other_scheme(
+    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path, scheme: str
+) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_bytes(TRAIN)
+    behaviour.redirect_to = f"{scheme}://{secret}"
+    fails(benchmark, tmp_path / "home")
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_server_that_is_not_there_is_told(benchmark: Benchmark, tmp_path: Path) -> None:
+    nowhere = replace(benchmark.files["train"], address="http://127.0.0.1:1/train")
+    message = fails(replace(benchmark, files={"train": nowhere}), tmp_path)
+    assert "cannot reach http://127.0.0.1:1/train" in message
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wrong_file_in_the_place_is_not_overwritten(
+    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
+) -> None:
+    (tmp_path / "tiny").mkdir()
+    (tmp_path / "tiny" / "test.txt").write_bytes(b"mine")
+    message = fails(benchmark, tmp_path)
+    assert "is not the public file" in message
+    assert hashlib.sha256(b"mine").hexdigest() in message
+    assert files_in(tmp_path) == {"tiny/test.txt": b"mine"}
+    assert behaviour.requests == []
+
+
+class FullDisk(io.FileIO):
+    """A file on a disk with room for only so many more bytes."""
+
+    room = 0
+
+    def write(self, chunk: Any) -> int:
+        if len(chunk) > self.room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.room -= len(chunk)
+        return super().write(chunk)
+
+
+@pytest.mark.parametrize("room", [0, 200_000])
+def test_a_full_disk_keeps_what_was_written(
+    benchmark: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    real_open = Path.open
+
+    def open_on_full_disk(path: Path, mode: str) -> Any:
+        return FullDisk(path, mode) if mode in ("ab", "wb") else real_open(path, mode)
+
+    monkeypatch.setattr(FullDisk, "room", room)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", open_on_full_disk)
+        message = fails(benchmark, tmp_path)
+    assert "the disk is full" in message
+    kept = files_in(tmp_path).get("tiny/train.txt.part", b"")
+    assert TRAIN.startswith(kept)
+    assert (0 < len(kept) <= room) if room else files_in(tmp_path) == {}
+
+    download(benchmark, tmp_path, progress=silent)
+    assert_complete(tmp_path)
+
+
+def test_a_home_that_cannot_be_written_is_told(benchmark: Benchmark, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.write_bytes(b"a file")
+    message = fails(benchmark, home)
+    assert message.startswith(f"cannot write {home}")
+    assert "set APPTEK_DATA to a folder that can be written" in message
+    assert home.read_bytes() == b"a file"
+
+
+def test_a_folder_in_the_place_of_a_file_is_told(benchmark: Benchmark, tmp_path: Path) -> None:
+    (tmp_path / "tiny" / "train.txt").mkdir(parents=True)
+    assert "cannot read" in fails(benchmark, tmp_path)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["icews14", "icews05-15", "yago15k"])
+def test_the_registered_checksums_are_those_of_the_files(name: str) -> None:
+    folder = find_benchmark(name)
+    if folder is None:
+        pytest.skip(f"{name} is not there: set {DATA_VARIABLE} to the folder that holds it")
+    for split, file in BENCHMARKS[name].files.items():
+        if (name, split) != ("yago15k", "train"):  # may be the reconstruction
+            assert checksum_fault(file, folder / f"{split}.txt") is None
+            assert file.size == (folder / f"{split}.txt").stat().st_size

@@ -1,0 +1,91 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import PlainFact
+from worlds import ENTITIES, facts_of, graph_of, plain_facts, random_intervals
+
+from apptek.errors import ApptekError, GraphError
+from apptek.graph import incidence
+from apptek.graph.temporal_graph import TemporalGraph
+
+
+@given(st.lists(plain_facts(), max_size=30))
+def test_every_fact_stands_once_in_each_direction(plain) -> None:  # type: ignore[no-untyped-def]
+    graph = graph_of(plain)
+    slots = np.repeat(np.arange(2 * ENTITIES), np.diff(graph.incidence.offsets[::3]))
+    for side, entities in enumerate((graph.facts.subjects, graph.facts.objects)):
+        here = slice(side * len(plain), (side + 1) * len(plain))
+        assert sorted(graph.incidence.facts[here].tolist()) == list(range(len(plain)))
+        assert np.array_equal(entities[graph.incidence.facts[here]] + side * ENTITIES, slots[here])
+
+
+def test_packed_and_unpacked_keys_sort_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = random_intervals(400, np.random.default_rng(0))
+    packed = graph_of(plain)
+    far = facts_of(plain).take(np.arange(400))
+    spread = np.asarray(far.since, np.int64) * 5_000_000  # too wide for 63 bits with the rest
+    wide = np.asarray(spread - 10**9, np.int32)
+    groups = np.asarray(far.subjects, np.int64) * 3 + (1 << 30)
+    expected = np.lexsort((wide, groups))
+    assert np.array_equal(incidence._order(groups, wide), expected)
+    assert np.array_equal(incidence._order(groups - (1 << 30), wide), expected)
+    assert len(packed.facts) == 400
+
+
+def test_a_saved_graph_opens_mapped_and_answers_alike(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    graph = graph_of(random_intervals(300, rng))
+    graph.save(tmp_path / "graph")
+    opened = TemporalGraph.open(tmp_path / "graph")
+    assert isinstance(opened.incidence.facts.base, np.memmap)
+    assert not opened.incidence.facts.flags.writeable
+    entities, times = rng.integers(0, 3, 50), rng.integers(0, 400, 50)
+    assert np.array_equal(opened.nearest(entities, times, 9), graph.nearest(entities, times, 9))
+    for (name, one), (_, other) in zip(graph._arrays(), opened._arrays(), strict=True):
+        assert np.array_equal(one, other), name
+
+
+def test_a_graph_without_facts_is_saved_and_opened(tmp_path: Path) -> None:
+    graph_of([]).save(tmp_path / "empty")
+    opened = TemporalGraph.open(tmp_path / "empty")
+    assert len(opened.facts) == 0
+    assert (opened.nearest([0], [0], 3) == -1).all()
+
+
+def test_points_need_one_time_column(tmp_path: Path) -> None:
+    points = [PlainFact(0, 0, 1, time, time) for time in range(50)]
+    graph_of(points).save(tmp_path / "points")
+    opened = TemporalGraph.open(tmp_path / "points")
+    assert opened.since is opened.until is opened.facts.since is opened.facts.until
+    assert not (tmp_path / "points" / "until.npy").exists()
+
+
+def test_saving_over_something_is_refused_and_leaves_it(tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "mine.txt").write_text("mine")
+    with pytest.raises(ApptekError, match="exists already"):
+        graph_of([]).save(tmp_path / "taken")
+    assert (tmp_path / "taken" / "mine.txt").read_text() == "mine"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["taken"]
+
+
+def test_a_damaged_or_foreign_folder_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "graph"
+    graph_of(random_intervals(50, np.random.default_rng(3))).save(folder)
+    about = json.loads((folder / "graph.json").read_text())
+    whole = (folder / "incidence.facts.npy").read_bytes()
+    (folder / "incidence.facts.npy").write_bytes(whole[:-40])
+    with pytest.raises(GraphError, match=r"incidence\.facts\.npy"):
+        TemporalGraph.open(folder)
+    (folder / "incidence.facts.npy").unlink()
+    with pytest.raises(GraphError, match="missing or damaged"):
+        TemporalGraph.open(folder)
+    (folder / "graph.json").write_text(json.dumps(about | {"format": 99}))
+    with pytest.raises(GraphError, match="format 99, expected 1"):
+        TemporalGraph.open(folder)
+    with pytest.raises(GraphError, match="not a saved graph"):
+        TemporalGraph.open(tmp_path / "nothing")

@@ -1,0 +1,119 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import PlainFact, incident, nearest
+from worlds import ENTITIES, graph_of, moments, plain_facts, random_intervals
+
+from apptek.data.times import UNKNOWN
+from apptek.errors import GraphError
+from apptek.graph.temporal_graph import Traversal
+
+TRAVERSALS: list[Traversal] = ["both", "outgoing", "incoming"]
+
+
+def looked_up(
+    plain: list[PlainFact],
+    entity: int,
+    when: int | None,
+    k: int,
+    hidden: int | None = None,
+    traversal: Traversal = "both",
+) -> list[int]:
+    time = UNKNOWN if when is None else when
+    hide = None if hidden is None else [hidden]
+    found = graph_of(plain).nearest([entity], [time], k, hidden=hide, traversal=traversal)
+    return [int(fact) for fact in found[0] if fact >= 0]
+
+
+@settings(max_examples=400)
+@given(
+    plain=st.lists(plain_facts(), max_size=40),
+    entity=st.integers(0, ENTITIES - 1),
+    when=st.none() | moments,
+    k=st.integers(1, 14),
+    traversal=st.sampled_from(TRAVERSALS),
+    data=st.data(),
+)
+def test_agrees_with_the_definition(plain, entity, when, k, traversal, data) -> None:  # type: ignore[no-untyped-def]
+    hidden = data.draw(st.none() | st.integers(0, len(plain) - 1)) if plain else None
+    expected = nearest(plain, incident(plain, entity, traversal), when, k, hidden)
+    assert looked_up(plain, entity, when, k, hidden, traversal) == expected
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_agrees_where_the_tree_of_interval_ends_has_several_levels(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    plain = random_intervals(3000, rng)
+    entities, times = rng.integers(0, 3, 100), rng.integers(-5, 710, 100)
+    found = graph_of(plain).nearest(entities, times, 30)
+    for row, (entity, when) in enumerate(zip(entities.tolist(), times.tolist(), strict=True)):
+        expected = nearest(plain, incident(plain, entity, "both"), when, 30)
+        assert found[row].tolist() == expected
+
+
+def point(time: int, subject: int = 0, object_: int = 1) -> PlainFact:
+    return PlainFact(subject, 0, object_, time, time)
+
+
+def test_the_earlier_fact_wins_a_tie() -> None:
+    assert looked_up([point(6), point(4)], 0, 5, 1) == [1]
+
+
+def test_of_one_day_at_the_edge_of_k_the_lowest_indices_stay() -> None:
+    assert looked_up([point(3), point(5), point(3), point(3)], 0, 5, 3) == [1, 0, 2]
+
+
+def test_a_self_loop_counts_once() -> None:
+    assert looked_up([point(1, 0, 0), point(2)], 0, 1, 5) == [0, 1]
+
+
+def test_inside_an_interval_the_distance_is_zero() -> None:
+    long_ago = PlainFact(0, 0, 1, -100, 100)
+    assert looked_up([point(4), long_ago], 0, 5, 1) == [1]
+
+
+def test_of_an_interval_with_one_unknown_end_the_known_one_counts() -> None:
+    assert looked_up([PlainFact(0, 0, 1, 1, None), PlainFact(0, 0, 1, None, 7)], 0, 5, 1) == [1]
+
+
+def test_undated_facts_come_last_and_for_an_undated_query_first() -> None:
+    plain = [point(1000), PlainFact(0, 0, 1, None, None)]
+    assert looked_up(plain, 0, 0, 2) == [0, 1]
+    assert looked_up(plain, 0, None, 2) == [1, 0]
+
+
+def test_the_hidden_fact_is_replaced_by_the_next_one() -> None:
+    assert looked_up([point(5), point(6), point(7)], 0, 5, 2, hidden=0) == [1, 2]
+
+
+def test_since_and_until_lines_of_one_triple_are_hidden_together() -> None:
+    twins = [PlainFact(0, 0, 1, 3, None), PlainFact(0, 0, 1, None, 7), PlainFact(0, 1, 1, 3, None)]
+    assert looked_up(twins, 0, 3, 3, hidden=1) == [2]
+
+
+def test_an_entity_without_facts_and_one_that_is_unknown_have_none() -> None:
+    graph = graph_of([point(1)])
+    assert (graph.nearest([4, -1], [1, 1], 2) == -1).all()
+
+
+def test_many_chunks_equal_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(7)
+    graph = graph_of(random_intervals(500, rng))
+    entities, times = rng.integers(0, 3, 1000), rng.integers(0, 400, 1000)
+    whole = graph.nearest(entities, times, 5)
+    monkeypatch.setattr("apptek.graph.temporal_graph.CHUNK", 7)
+    assert np.array_equal(graph.nearest(entities, times, 5), whole)
+
+
+@pytest.mark.parametrize(
+    ("entities", "times", "k", "message"),
+    [
+        ([0], [0], 0, "k must be at least 1"),
+        ([9], [0], 1, "there is no entity 9"),
+        ([0, 1], [0], 1, "equally many"),
+    ],
+)
+def test_senseless_questions_are_refused(entities, times, k, message) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(GraphError, match=message):
+        graph_of([point(1)]).nearest(entities, times, k)

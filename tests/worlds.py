@@ -1,0 +1,65 @@
+"""Small graphs for tests, random ones from Hypothesis among them."""
+
+import numpy as np
+from hypothesis import strategies as st
+from oracles import PlainFact
+
+from apptek.data.facts import Facts
+from apptek.data.times import UNKNOWN, TimeAxis
+from apptek.graph.temporal_graph import TemporalGraph
+
+ENTITIES = 5
+PREDICATES = 3
+moments = st.integers(-3, 12)
+
+
+@st.composite
+def plain_facts(draw: st.DrawFn) -> PlainFact:
+    """Points, intervals, facts with one known end and undated ones; self-loops occur."""
+    subject, object_ = draw(st.integers(0, ENTITIES - 2)), draw(st.integers(0, ENTITIES - 2))
+    predicate = draw(st.integers(0, PREDICATES - 1))
+    kind = draw(st.sampled_from(["point", "point", "interval", "interval", "half", "undated"]))
+    first, second = sorted((draw(moments), draw(moments)))
+    if kind == "point":
+        return PlainFact(subject, predicate, object_, first, first)
+    if kind == "interval":
+        return PlainFact(subject, predicate, object_, first, second)
+    if kind == "half":
+        ends = (first, None) if draw(st.booleans()) else (None, first)
+        return PlainFact(subject, predicate, object_, *ends)
+    return PlainFact(subject, predicate, object_, None, None)
+
+
+def facts_of(plain: list[PlainFact]) -> Facts:
+    """The same facts as arrays."""
+    ends = [(_code(fact.since), _code(fact.until)) for fact in plain]
+    since = np.asarray([end[0] for end in ends], np.int32)
+    until = np.asarray([end[1] for end in ends], np.int32)
+    return Facts(
+        np.asarray([fact.subject for fact in plain], np.int32),
+        np.asarray([fact.predicate for fact in plain], np.int32),
+        np.asarray([fact.object for fact in plain], np.int32),
+        since,
+        since if np.array_equal(since, until) else until,
+    )
+
+
+def graph_of(plain: list[PlainFact]) -> TemporalGraph:
+    """The graph of these facts, whose times are integers."""
+    return TemporalGraph.build(facts_of(plain), TimeAxis("integer"), ENTITIES, PREDICATES)
+
+
+def _code(end: int | None) -> int:
+    return UNKNOWN if end is None else end
+
+
+def random_intervals(count: int, rng: np.random.Generator) -> list[PlainFact]:
+    """Many facts of few entities with long and short intervals, more than Hypothesis draws."""
+    starts = rng.integers(0, 400, count)
+    lengths = np.where(
+        rng.random(count) < 0.1, rng.integers(0, 300, count), rng.integers(0, 4, count)
+    )
+    subjects, objects = rng.integers(0, 3, count), rng.integers(0, 3, count)
+    predicates = rng.integers(0, PREDICATES, count)
+    columns = (subjects, predicates, objects, starts, starts + lengths)
+    return [PlainFact(*map(int, row)) for row in zip(*columns, strict=True)]
