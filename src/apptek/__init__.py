@@ -1,1 +1,43 @@
-"""What kind of relation holds between A and B at time t, and why?"""
+"""What kind of relation holds between A and B at time t, and why?
+
+    from apptek import TemporalGraph, read_dataset
+    data = read_dataset("icews14")
+    graph = TemporalGraph.of(data)
+
+Names are imported when they are first asked for, so that `import apptek` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from apptek.data.facts import Dataset, Facts
+    from apptek.data.readers import read_dataset
+    from apptek.data.splitting import Splitting
+    from apptek.data.synthetic import make_world
+    from apptek.graph.temporal_graph import TemporalGraph
+
+__version__ = "0.1.0"
+__all__ = [
+    "Dataset",
+    "Facts",
+    "Splitting",
+    "TemporalGraph",
+    "__version__",
+    "make_world",
+    "read_dataset",
+]
+_HOMES = {
+    "Dataset": "apptek.data.facts",
+    "Facts": "apptek.data.facts",
+    "Splitting": "apptek.data.splitting",
+    "TemporalGraph": "apptek.graph.temporal_graph",
+    "make_world": "apptek.data.synthetic",
+    "read_dataset": "apptek.data.readers",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'apptek' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

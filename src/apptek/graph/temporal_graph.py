@@ -95,8 +95,8 @@ class TemporalGraph:
 
         def look_up(start: int) -> None:
             rows = slice(start, start + CHUNK)
-            columns = (read_only(a[rows]) for a in (entities, moments, masked))
-            nearest_of_all(arrays, DIRECTIONS[traversal], *columns, found[rows])
+            asked, at, unseen = (read_only(a[rows]) for a in (entities, moments, masked))
+            nearest_of_all(arrays, DIRECTIONS[traversal], asked, at, unseen, found[rows])
 
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             for _ in pool.map(look_up, range(0, len(entities), CHUNK)):

@@ -293,7 +293,7 @@ def _distance(kind: int, when: int, end: int) -> int:
         return 0
     if kind == LISTED:
         return 0 if when == UNKNOWN else UNDATED
-    return UNDATED if when == UNKNOWN else abs(np.int64(end) - when)
+    return UNDATED if when == UNKNOWN else int(abs(np.int64(end) - when))
 
 
 @njit(cache=True, nogil=True)

@@ -1,0 +1,168 @@
+"""The graph's bench: reading, indexing, opening and looking up."""
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from apptek.benches.report import BenchReport, Target, load_oracles
+from apptek.data.facts import Facts
+from apptek.data.synthetic import make_world, write_world
+from apptek.data.times import UNKNOWN
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.seeding import generator
+
+K = 25
+FACT_BYTES = 16  # four int32 columns
+TARGETS = {
+    "read_vs_reader": Target(3),
+    "peak_memory_vs_fact_table": Target(8),
+    "tknn_vs_oracle": Target(100, at_most=False),
+    "tknn_10m_vs_100k": Target(3),
+    "index_bytes_per_fact": Target(48),
+    "open_seconds": Target(0.1),
+}
+
+
+def bench_graph(*, quick: bool = False) -> BenchReport:
+    """Reads, indexes and asks worlds of 10 M and 100 k facts (quick: 500 k and 50 k)."""
+    large, small = (500_000, 50_000) if quick else (10_000_000, 100_000)
+    with tempfile.TemporaryDirectory(prefix="apptek-bench-") as scratch:
+        folder = Path(scratch)
+        reading = _bench_reading(folder / "world", large, repeats=3)
+        graphs = {size: TemporalGraph.of(make_world(size, 0).dataset) for size in (small, large)}
+        saving = _bench_opening(graphs[large], folder / "graph")
+        looking = _bench_looking_up(graphs[small], graphs[large], 20_000 if quick else 100_000)
+    return BenchReport(
+        ratios=reading["ratios"] | looking["ratios"],
+        figures={"facts": {"small": small, "large": large}}
+        | reading["figures"]
+        | {"index_bytes_per_fact": graphs[large].nbytes / len(graphs[large].facts)}
+        | saving
+        | looking["figures"],
+        targets=TARGETS,
+    )
+
+
+# Each in a process of its own, so that its peak memory is its own; prints seconds and bytes.
+_READER_ALONE = """
+import sys, time
+from pathlib import Path
+from pyarrow import csv
+start = time.perf_counter()
+for file in sorted(Path(sys.argv[1]).glob("*.tsv")):
+    csv.read_csv(file, parse_options=csv.ParseOptions(delimiter="\\t", quote_char=False))
+"""
+_READ_AND_INDEX = """
+import sys, time
+from apptek.data.readers import read_dataset
+from apptek.graph.temporal_graph import TemporalGraph
+start = time.perf_counter()
+graph = TemporalGraph.of(read_dataset(sys.argv[1]))
+"""
+_TELL = """
+import json, resource
+seconds = time.perf_counter() - start
+unit = 1 if sys.platform == "darwin" else 1024
+print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit]))
+"""
+
+
+def _bench_reading(world: Path, size: int, repeats: int) -> dict[str, Any]:
+    write_world(make_world(size, 0), world)
+    alone, ours = [], []
+    for _ in range(repeats):  # in turns, so that both meet the same machine
+        alone.append(_run_apart(_READER_ALONE, world))
+        ours.append(_run_apart(_READ_AND_INDEX, world))
+    seconds = [statistics.median(run[0] for run in runs) for runs in (alone, ours)]
+    peak = statistics.median(run[1] for run in ours)
+    return {
+        "ratios": {
+            "read_vs_reader": seconds[1] / seconds[0],
+            "peak_memory_vs_fact_table": peak / (size * FACT_BYTES),
+        },
+        "figures": {
+            "reader_seconds": seconds[0],
+            "read_and_index_seconds": seconds[1],
+            "read_and_index_peak_bytes": peak,
+        },
+    }
+
+
+def _run_apart(program: str, world: Path) -> list[float]:
+    command = [sys.executable, "-c", program + _TELL, str(world)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+    return [float(number) for number in json.loads(done.stdout)]
+
+
+def _bench_opening(graph: TemporalGraph, folder: Path) -> dict[str, float]:
+    graph.save(folder)
+    return {"open_seconds": min(_seconds(lambda: TemporalGraph.open(folder)) for _ in range(3))}
+
+
+def _bench_looking_up(small: TemporalGraph, large: TemporalGraph, count: int) -> dict[str, Any]:
+    questions = {id(graph): _questions(graph, count) for graph in (small, large)}
+    seconds: dict[int, list[float]] = {id(small): [], id(large): []}
+    for _ in range(6):  # in turns; the first compiles
+        for graph in (small, large):
+            asked = questions[id(graph)]
+            seconds[id(graph)].append(_seconds(lambda g=graph, a=asked: g.nearest(*a, K)))  # type: ignore[misc]
+    per_look_up = {key: statistics.median(runs[1:]) / count for key, runs in seconds.items()}
+    oracle = _oracle_seconds_per_look_up(small, *questions[id(small)])
+    return {
+        "ratios": {
+            "tknn_vs_oracle": oracle / per_look_up[id(small)],
+            "tknn_10m_vs_100k": per_look_up[id(large)] / per_look_up[id(small)],
+        },
+        "figures": {
+            "tknn_look_ups_per_second": 1 / per_look_up[id(large)],
+            "oracle_look_ups_per_second": 1 / oracle,
+        },
+    }
+
+
+def _questions(graph: TemporalGraph, count: int) -> tuple[Any, Any]:
+    """Random times, and the subject or object of random facts: as often as queries name them."""
+    rng = generator(0, "bench")
+    dated = graph.facts.times[graph.facts.dated]
+    ends = np.stack([graph.facts.subjects, graph.facts.objects])
+    entities = ends[rng.integers(0, 2, count), rng.integers(0, len(graph.facts), count)]
+    return entities, rng.integers(dated.min(), dated.max() + 1, count).astype(np.int32)
+
+
+def _oracle_seconds_per_look_up(graph: TemporalGraph, entities: Any, times: Any) -> float:
+    """What the definition costs in plain Python, given each entity's facts beforehand."""
+    oracles, count = load_oracles(), 1000
+    facts = _plain(graph.facts, oracles)
+    incident: dict[int, list[int]] = {int(entity): [] for entity in entities[:count]}
+    for index, fact in enumerate(facts):
+        for entity in {fact.subject, fact.object}:
+            if entity in incident:
+                incident[entity].append(index)
+
+    def look_up() -> None:
+        for entity, when in zip(entities[:count].tolist(), times[:count].tolist(), strict=True):
+            oracles.nearest(facts, incident[entity], when, K)
+
+    return _seconds(look_up) / count
+
+
+def _plain(facts: Facts, oracles: Any) -> list[Any]:
+    rows = zip(*(column.tolist() for column in facts.columns()), strict=True)
+    return [
+        oracles.PlainFact(s, p, o, *(None if end == UNKNOWN else end for end in ends))
+        for s, p, o, *ends in rows
+    ]
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start

@@ -1,0 +1,55 @@
+"""What a bench found, and how it is shown."""
+
+import sys
+from dataclasses import dataclass
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+from apptek.errors import ApptekError
+from apptek.terminal import output, table
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A number to reach: at most, or at least."""
+
+    limit: float
+    at_most: bool = True
+
+    def __str__(self) -> str:
+        return f"{'at most' if self.at_most else 'at least'} {self.limit:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class BenchReport:
+    """Ratios within one run, plain figures, and the targets of some of them."""
+
+    ratios: dict[str, float]
+    figures: dict[str, Any]
+    targets: dict[str, Target]
+
+
+def print_report(report: BenchReport) -> None:
+    """The report as a table."""
+    rows = [
+        (name, _show(value), str(report.targets.get(name, "")))
+        for name, value in (report.ratios | report.figures).items()
+    ]
+    output().print(table("Measured", ("what", "value", "target"), rows))
+
+
+def _show(value: Any) -> str:
+    return f"{value:,.3g}" if isinstance(value, float) else f"{value}"
+
+
+def load_oracles() -> Any:
+    """The slow definitions, from the tests of a source checkout."""
+    path = Path(__file__).parents[3] / "tests" / "oracles.py"
+    spec = spec_from_file_location("apptek_oracles", path)
+    if not path.exists() or spec is None or spec.loader is None:
+        raise ApptekError("the benches compare with tests/oracles.py: run them in a checkout")
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,73 @@
+"""What a person sees in the terminal: results on stdout, progress and messages on stderr."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.table import Table
+
+ByteReport = Callable[[str, int, int | None], None]  # what, bytes done, bytes in all
+
+
+def output() -> Console:
+    """Where results go."""
+    return Console(highlight=False)
+
+
+def messages() -> Console:
+    """Where everything else goes."""
+    return Console(stderr=True, highlight=False)
+
+
+@contextmanager
+def byte_progress(verb: str) -> Iterator[ByteReport]:
+    """A bar of bytes on stderr while the block runs; nothing where that is no terminal."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    console = messages()
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task(verb, total=None)
+
+        def report(what: str, done: int, total: int | None) -> None:
+            bar.update(task, description=f"{verb} {what}", completed=done, total=total)
+
+        yield report
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """A spinner on stderr while the block runs; nothing where that is no terminal."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    console = messages()
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        bar.add_task(what, total=None)
+        yield
+
+
+def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    """A table with its numbers to the right."""
+    made = Table(title=title, title_justify="left", title_style="bold")
+    for name, cell in zip(header, rows[0], strict=True):
+        made.add_column(name, justify="right" if isinstance(cell, int) else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row))
+    return made

@@ -1,0 +1,155 @@
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from make_cli_docs import cli_docs
+
+ROOT = Path(__file__).parents[1]
+
+
+def apptek(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command as a person would."""
+    return subprocess.run(
+        [sys.executable, "-c", "from apptek.cli import main; main()", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | variables,
+    )
+
+
+def test_help_says_what_it_is_and_every_command_ends_with_an_example() -> None:
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^#+ `apptek ([a-z -]+)`$", page, re.MULTILINE)
+    leaves = [c for c in commands if not any(other.startswith(f"{c} ") for other in commands)]
+    assert {"data stats", "data download", "data make-world", "bench", "demo"} <= set(leaves)
+    for command in leaves:
+        text = page.split(f"`apptek {command}`\n", 1)[1].split("**Usage**", 1)[0]
+        assert f"Example: `apptek {command}" in text
+
+
+def test_the_page_of_commands_is_up_to_date() -> None:
+    assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == cli_docs(), "run `make docs`"
+
+
+def test_help_and_import_load_nothing_heavy() -> None:
+    code = (
+        "import sys, apptek, apptek.cli\n"
+        "heavy = {'torch', 'numba', 'pyarrow', 'numpy', 'pandas'} & set(sys.modules)\n"
+        "sys.exit(f'{heavy} imported' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_world_is_made_and_counted(tmp_path: Path) -> None:
+    made = apptek("data", "make-world", str(tmp_path / "world"), "--facts", "1000", "--seed", "3")
+    assert made.returncode == 0, made.stderr
+    assert made.stdout == ""
+    done = apptek("data", "stats", str(tmp_path / "world"), "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    counts = found["official"]
+    assert counts["train"] + counts["valid"] + counts["test"] == 1000
+    assert found["printed_in_paper"] is None
+    shown = apptek("data", "stats", str(tmp_path / "world"), COLUMNS="60")
+    assert shown.returncode == 0
+    assert max(len(line) for line in shown.stdout.splitlines()) <= 60
+
+
+def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    done = apptek("data", "make-world", str(tmp_path))
+    assert done.returncode == 1
+    assert "exists already" in done.stderr
+    assert [entry.name for entry in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_bad_row_is_one_line_on_stderr_and_exit_code_1(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("a\tmet\tb\t2014-01-01\nb\tmet\ta\t2014-02-30\n")
+    done = apptek("data", "stats", str(tmp_path), "--json")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr == (
+        "apptek: train.txt:2: column 4 (time): found '2014-02-30', "
+        "expected a day that exists in 2014-02\n"
+    )
+
+
+def test_skip_bad_lists_what_was_left_out(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("a\tmet\tb\t2014-01-01\nb\tmet\ta\t2014-02-30\n")
+    done = apptek("data", "stats", str(tmp_path), "--skip-bad", "--json")
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found["official"]["train"] == 1
+    assert found["bad_rows"] == 1
+    assert found["bad_row_list"][0].startswith("train.txt:2: column 4 (time)")
+    assert "1 bad row left out" in done.stderr
+
+
+def test_a_single_file_is_split_as_asked(tmp_path: Path) -> None:
+    rows = [f"e{i % 7}\tmet\tf{i % 5}\t{i}" for i in range(100)]
+    (tmp_path / "events.tsv").write_text("\n".join(rows))
+    done = apptek(
+        "data", "stats", str(tmp_path / "events.tsv"),
+        "--split-by", "time", "--split", "0.5/0.2/0.3", "--json",
+    )  # fmt: skip
+    counts = json.loads(done.stdout)["official"]
+    assert (counts["train"], counts["valid"], counts["test"]) == (50, 20, 30)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("data", "stats"), 2, "Missing argument"),
+        (("data", "stats", "nowhere"), 1, "no such file or folder"),
+        (("data", "stats", "README.md"), 1, "unknown kind of file"),
+        (("data", "stats", "README.md", "--split", "1/2"), 2, "expected three shares"),
+        (("data", "stats", "README.md", "--split", "1/1/1"), 2, "must make 1 together"),
+        (("data", "download", "fb15k"), 1, "icews14"),
+        (("data", "make-world", "new", "--facts", "-5"), 1, "facts"),
+        (("bench", "nothing"), 2, "graph"),
+        (("nonsense",), 2, "No such command"),
+    ],
+)
+def test_wrong_words_get_a_clear_answer(words: tuple[str, ...], code: int, said: str) -> None:
+    done = apptek(*words)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    if code == 1:
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_benchmark_that_is_not_there_says_how_to_get_it(tmp_path: Path) -> None:
+    done = apptek(
+        "data", "stats", "icews14", APPTEK_DATA=str(tmp_path), XDG_CACHE_HOME=str(tmp_path)
+    )
+    assert done.returncode == 1
+    assert "apptek data download icews14" in done.stderr
+    listed = apptek(
+        "data", "list", "--json", APPTEK_DATA=str(tmp_path), XDG_CACHE_HOME=str(tmp_path)
+    )
+    assert json.loads(listed.stdout) == {"icews14": None, "icews05-15": None, "yago15k": None}
+
+
+@pytest.mark.slow
+def test_the_quick_bench_prints_its_ratios() -> None:
+    done = apptek("bench", "graph", "--quick", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert {"read_vs_reader", "tknn_vs_oracle", "tknn_10m_vs_100k"} <= set(found["ratios"])
+    assert {"index_bytes_per_fact", "open_seconds"} <= set(found["figures"])
+    assert found["figures"]["index_bytes_per_fact"] <= 48
+
+
+def test_the_demo_shows_a_world_and_its_nearest_facts() -> None:
+    done = apptek("demo")
+    assert done.returncode == 0, done.stderr
+    assert "An invented world" in done.stdout
+    assert "nearest to" in done.stdout
+    assert "look-ups a second" in done.stdout
