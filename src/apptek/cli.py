@@ -6,6 +6,7 @@ or torch.
 
 import json
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -178,6 +179,60 @@ def make_world(
     messages().print(f"A world of {facts:,} facts is in {folder}", soft_wrap=True)
 
 
+@app.command("train-agent")
+def train_agent(
+    data: DataArgument,
+    out: Annotated[Path, typer.Option("--out", help="A new folder for the agent.")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change a setting: agent.tknn=5."),
+    ] = None,
+    seed: SeedOption = 0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the folder's checkpoint.")
+    ] = False,
+    checkpoint_seconds: Annotated[
+        float, typer.Option("--checkpoint-seconds", min=0, help="Time between checkpoints.")
+    ] = 60.0,
+    tensorboard: Annotated[
+        Path | None,
+        typer.Option("--tensorboard", help="Write scalars there (needs the extra `tensorboard`)."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Train the agent by deep Q-learning and compare it with the controls that learn nothing.
+
+    The folder gets the network, every episode, rewards.csv as it goes, and result.json.
+
+    Example: `apptek train-agent icews14 --out agent --set agent.tknn=10`
+    """
+    from apptek.data.readers import read_dataset
+    from apptek.settings import agent_config
+    from apptek.terminal import byte_progress
+
+    _require_torch()
+    from apptek.experiments.agent import run_agent
+    from apptek.watching import training_progress
+
+    config = agent_config(settings or [])
+    with byte_progress("reading") as report:
+        dataset = read_dataset(data, progress=report)
+    with training_progress(tensorboard) as observers:
+        result = run_agent(
+            dataset,
+            config,
+            out,
+            seed=seed,
+            resume=resume,
+            checkpoint_seconds=checkpoint_seconds,
+            observers=observers,
+        )
+    if as_json:
+        _print_json(result)
+    else:
+        _print_comparison(result)
+
+
 @app.command()
 def bench(
     what: Annotated[Literal["graph"], typer.Argument(help="Which part.")] = "graph",
@@ -209,6 +264,11 @@ def demo(seed: SeedOption = 0) -> None:
     from apptek.demo import show_demo
 
     show_demo(seed=seed)
+
+
+def _require_torch() -> None:
+    if find_spec("torch") is None or find_spec("safetensors") is None:
+        raise ApptekError("the agent needs PyTorch: pip install 'apptek[agent]'")
 
 
 def _splitting(by: Literal["random", "time"], shares: str, seed: int) -> Any:
@@ -256,6 +316,28 @@ def _print_statistics(found: dict[str, Any]) -> None:
     for split, count in found["also_in_train"].items():
         if count:
             console.print(f"[yellow]{count:,} facts of {split} are also in train[/yellow]")
+
+
+def _print_comparison(result: dict[str, Any]) -> None:
+    from apptek.terminal import output, table
+
+    policies, controls = ("agent", "random", "commonest"), ("random", "commonest")
+    rows = [
+        (
+            split,
+            found["queries"],
+            *(f"{found[policy]:.4f}" for policy in policies),
+            *(_interval(found[f"agent_minus_{control}"]) for control in controls),
+        )
+        for split, found in result["metrics"].items()
+    ]
+    header = ("queries of", "number", "agent", "random", "commonest", "- random", "- commonest")
+    output().print(table(f"Mean reward on {result['dataset']}", header, rows))
+    output().print("In brackets: 95 % interval of the difference, paired over the same queries.")
+
+
+def _interval(difference: dict[str, float]) -> str:
+    return "{mean:+.4f} \\[{low:+.4f}, {high:+.4f}]".format(**difference)
 
 
 def _print_json(found: dict[str, Any]) -> None:

@@ -19,3 +19,11 @@ class DownloadError(ApptekError):
 
 class GraphError(ApptekError):
     """A saved graph that is damaged or of another format, or a question that it cannot answer."""
+
+
+class ConfigError(ApptekError):
+    """A setting that does not exist or makes no sense."""
+
+
+class CheckpointError(ApptekError):
+    """A checkpoint that is damaged, or of another run."""

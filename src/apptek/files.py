@@ -33,6 +33,23 @@ def new_folder(target: Path) -> Iterator[Path]:
         shutil.rmtree(building, ignore_errors=True)
 
 
+def write_whole(path: Path, content: bytes) -> None:
+    """Writes a file through a temporary one beside it: the old content stays until the new is safe.
+
+    A full disk or a kill in between leaves the old file, and nothing half-written under its name.
+    """
+    temporary = path.with_name(f".{path.name}.new")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise ApptekError(f"{path} could not be written: {error.strerror or error}") from None
+
+
 def _umask() -> int:
     current = os.umask(0)
     os.umask(current)

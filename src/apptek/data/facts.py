@@ -1,5 +1,6 @@
 """Facts as read-only arrays, their names, and the data set they form."""
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
@@ -60,6 +61,13 @@ class Facts:
     def dated(self) -> npt.NDArray[np.bool_]:
         """Which facts have at least one known end."""
         return np.not_equal(self.times, UNKNOWN)
+
+    def digest(self) -> str:
+        """A short text that differs, for all practical purposes, between any two sets of facts."""
+        state = hashlib.blake2b(digest_size=16)
+        for column in self.columns():
+            state.update(np.ascontiguousarray(column).data)
+        return state.hexdigest()
 
     def take(self, rows: npt.NDArray[Any]) -> "Facts":
         """The facts of these rows (indices or a mask), in that order."""

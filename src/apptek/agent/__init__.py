@@ -1,0 +1,1 @@
+"""The agent: the paper's MDP on the graph, and deep Q-learning in it."""

@@ -1,0 +1,242 @@
+"""The Markov decision process: many episodes at once, as flat arrays."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from apptek.agent.kernels import (
+    COMMONEST,
+    DROP,
+    KEEP,
+    RANDOM,
+    START,
+    State,
+    advance,
+    members_of,
+    roll_out,
+)
+from apptek.agent.states import States
+from apptek.config import AgentConfig
+from apptek.data.facts import Facts, read_only
+from apptek.data.times import Ints
+from apptek.errors import ApptekError
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.graph.tknn import BOTH, OUTGOING
+from apptek.seeding import generator
+
+Bools = npt.NDArray[np.bool_]
+CHUNK = 2048  # episodes that one thread plays at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Questions (subject, ?, object, time), each with the fact that it must not see (-1: none).
+
+    `times` are codes. An entity of -1 is one that the graph does not know.
+    """
+
+    subjects: Ints
+    objects: Ints
+    times: Ints
+    hidden: Ints
+
+    def __len__(self) -> int:
+        return len(self.subjects)
+
+    def take(self, rows: npt.NDArray[Any]) -> "Queries":
+        """The queries of these rows."""
+        return Queries(*(column[rows] for column in self.columns()))
+
+    def columns(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Subjects, objects, times, hidden facts."""
+        return self.subjects, self.objects, self.times, self.hidden
+
+
+def training_queries(facts: Facts) -> Queries:
+    """Each fact of the graph asked about, with itself hidden."""
+    hidden = np.arange(len(facts), dtype=np.int32)
+    return Queries(facts.subjects, facts.objects, facts.times, hidden)
+
+
+def held_out_queries(facts: Facts) -> Queries:
+    """Facts that are not in the graph asked about; nothing is hidden."""
+    return Queries(facts.subjects, facts.objects, facts.times, np.full(len(facts), -1, np.int32))
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A graph as the kernels take it, under the settings that shape an episode."""
+
+    graph: TemporalGraph
+    config: AgentConfig
+
+    def __post_init__(self) -> None:
+        if self.tagged and len(self.graph.facts) >= 2**30:
+            raise ApptekError("a tagged traversal takes at most 2^30 facts")
+
+    @property
+    def tagged(self) -> int:
+        """1 where a predicate met against its direction is an action of its own."""
+        return int(self.config.traversal == "tagged")
+
+    @property
+    def action_count(self) -> int:
+        """Predicates, and their inverses where tagged."""
+        return self.graph.predicate_count * (1 + self.tagged)
+
+    def kernel_arguments(self) -> tuple[Any, ...]:
+        """What `advance` and `roll_out` take before the queries."""
+        facts = self.graph.facts
+        columns = (facts.subjects, facts.predicates, facts.objects)
+        directions = OUTGOING if self.config.traversal == "outgoing" else BOTH
+        shape = (directions, self.tagged, self.graph.predicate_count, self.config.tknn)
+        return (self.graph.kernel_arrays(), columns, *shape)
+
+    def asked(self, queries: Queries) -> tuple[Ints, Ints, Ints, Ints]:
+        """The queries as the kernels take them; ApptekError for an entity that cannot be."""
+        count = self.graph.entity_count
+        for entities in (queries.subjects, queries.objects):
+            if len(entities) and not (entities.min() >= -1 and entities.max() < count):
+                raise ApptekError(f"a query names entity {entities.max()}, of {count}")
+        moments = self.graph.axis.positions(queries.times)
+        return (
+            read_only(np.ascontiguousarray(queries.subjects, np.int32)),
+            read_only(np.ascontiguousarray(queries.objects, np.int32)),
+            read_only(np.ascontiguousarray(moments, np.int32)),
+            read_only(np.ascontiguousarray(queries.hidden, np.int32)),
+        )
+
+
+class Environment:
+    """B episodes side by side. `step` expands both sides of each by its action.
+
+    edges  (B, actions): how many edges either periphery has of each action; none where it ended
+    done   (B,): the sides have met, or max_steps are taken, or nothing is left to expand
+    met    (B,): the sides have met, which is the reward
+    steps  (B,): actions taken so far
+    """
+
+    def __init__(self, world: World, queries: Queries) -> None:
+        self._world, count = world, len(queries)
+        self._arguments = world.kernel_arguments()
+        self._asked = world.asked(queries)
+        self._state = _no_state(count)
+        self.edges: Ints = np.zeros((count, world.action_count), np.int32)
+        self.done: Bools = np.zeros(count, np.bool_)
+        self.met: Bools = np.zeros(count, np.bool_)
+        self.steps: Ints = np.zeros(count, np.int32)
+        self._advance(np.full(count, START, np.int32))
+
+    def __len__(self) -> int:
+        return len(self.done)
+
+    @property
+    def max_steps(self) -> int:
+        """Expansions after which an episode ends."""
+        return self._world.config.max_steps
+
+    @property
+    def legal(self) -> Bools:
+        """(B, actions): which predicates are in the periphery of either side."""
+        return np.greater(self.edges, 0)
+
+    def step(self, actions: npt.ArrayLike) -> Bools:
+        """Takes an action in every episode that goes on; which of them are rewarded."""
+        chosen = np.asarray(actions, np.int32)
+        if chosen.shape != self.done.shape:
+            raise ApptekError(f"{len(self)} episodes need as many actions, not {chosen.shape}")
+        going = ~self.done
+        if not self.edges[going, chosen[going]].all():
+            raise ApptekError("an action is not legal: no such predicate in either periphery")
+        self.steps += going
+        self._advance(np.where(going, chosen, np.int32(DROP)))
+        return self.met
+
+    def restart(self, slots: npt.NDArray[np.intp], queries: Queries) -> None:
+        """Begins other queries in these slots; the other episodes stay as they are."""
+        asked = [column.copy() for column in self._asked]
+        for column, new in zip(asked, self._world.asked(queries), strict=True):
+            column[slots] = new
+            read_only(column)
+        self._asked = (asked[0], asked[1], asked[2], asked[3])
+        actions = np.where(self.done, DROP, KEEP).astype(np.int32)
+        actions[slots] = START
+        self.steps[slots] = 0
+        self._advance(actions)
+
+    def replay(self, trail: Ints) -> None:
+        """Takes the actions of trail (B, steps) in a new environment; -1 after the last."""
+        for actions in trail.T:
+            if (actions >= 0).any():
+                self.steps += actions >= 0
+                self._advance(np.where(actions >= 0, actions, np.int32(KEEP)))
+
+    def states(self, pair_of_fact: Ints) -> States:
+        """What the network sees of each episode: the pairs of core and periphery on both sides."""
+        return States(*members_of(self._state, self._world.tagged, pair_of_fact))
+
+    def side(self, row: int) -> tuple[Ints, Ints, Ints]:
+        """Entities, core facts and periphery edges of row 2b (subject's) or 2b + 1 (object's)."""
+        rows = iter(self._state)
+        parts = [
+            numbers[offsets[row] : offsets[row + 1]]
+            for offsets, numbers in zip(rows, rows, strict=True)
+        ]
+        return parts[0], parts[1], parts[2]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the episodes take now."""
+        return sum(array.nbytes for array in (*self._state, *self._asked, self.edges))
+
+    def _advance(self, actions: Ints) -> None:
+        self.met = np.zeros(len(self), np.bool_)
+        arguments = (*self._arguments, self._asked, actions, self._state, self.edges, self.met)
+        self._state = advance(*arguments)
+        exhausted = ~self.edges.any(axis=1)
+        self.done = self.met | exhausted | (self.steps >= self.max_steps)
+        self.edges[self.done] = 0
+
+
+def _no_state(count: int) -> State:
+    offsets, nothing = np.zeros(2 * count + 1, np.int32), np.empty(0, np.int32)
+    return offsets, nothing, offsets, nothing, offsets, nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Episodes:
+    """Finished episodes: whether the sides met, and the way there."""
+
+    met: Bools  # (n,)
+    trail: Ints  # (n, max_steps) actions, -1 after the last
+    legal_counts: Ints  # (n, max_steps) legal actions before each step, 0 after the last
+
+
+def play(
+    world: World, queries: Queries, policy: Literal["random", "commonest"], *, seed: int = 0
+) -> Episodes:
+    """Whole episodes by a control policy: random, or the predicate with most edges.
+
+    Each episode has a random stream of its own, so that threads and chunks do not matter.
+    """
+    steps, arguments = world.config.max_steps, world.kernel_arguments()
+    asked = world.asked(queries)
+    seeds = generator(seed, "episodes").integers(0, 2**64, len(queries), np.uint64)
+    met = np.zeros(len(queries), np.bool_)
+    trail, legal_counts = np.empty((2, len(queries), steps), np.int32)
+    number = {"random": RANDOM, "commonest": COMMONEST}[policy]
+
+    def play_chunk(start: int) -> None:
+        rows = slice(start, start + CHUNK)
+        some = tuple(read_only(column[rows]) for column in asked)
+        filled = (met[rows], trail[rows], legal_counts[rows])
+        roll_out(*(*arguments, some, number, read_only(seeds[rows]), *filled))
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for _ in pool.map(play_chunk, range(0, len(queries), CHUNK)):
+            pass
+    return Episodes(met, trail, legal_counts)

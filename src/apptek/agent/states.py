@@ -1,0 +1,168 @@
+"""States as flat arrays: the pairs (predicate, time) that the agent sees on both sides.
+
+The fingerprint knows of a fact only its predicate and time, and the max-pool ignores repeats: so a
+state is two sets of pairs, and each distinct pair has to be encoded once.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from apptek.data.facts import Facts, read_only
+from apptek.data.times import UNKNOWN, Ints, Longs
+
+AnyInts = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True, slots=True)
+class PairTable:
+    """The P distinct (predicate, since, until) of a graph's n facts, in this order; read-only.
+
+    since, until  places among the graph's T distinct times, T where unknown; one array where
+                  has_ends is False
+    has_ends      whether since and until differ anywhere; if not, one time describes a fact
+    """
+
+    pair_of_fact: Ints  # (n,)
+    predicates: Ints  # (P,)
+    since: Ints  # (P,)
+    until: Ints  # (P,)
+    time_count: int  # T
+    has_ends: bool
+
+    def __len__(self) -> int:
+        return len(self.predicates)
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether an end is unknown anywhere."""
+        return bool((self.since == self.time_count).any() or (self.until == self.time_count).any())
+
+    def columns(self) -> tuple[Ints, ...]:
+        """Predicates and since, and until where it is not the same."""
+        return (self.predicates, self.since, self.until)[: 3 if self.has_ends else 2]
+
+
+def pair_table(facts: Facts) -> PairTable:
+    """The distinct pairs of these facts. O(n log n)."""
+    has_ends = facts.since is not facts.until and not np.array_equal(facts.since, facts.until)
+    ends = np.concatenate((facts.since, facts.until)) if has_ends else facts.since
+    times, places = np.unique(ends, return_inverse=True)
+    if len(times) and times[0] == UNKNOWN:  # the lowest code: move it behind the known ones
+        times = times[1:]
+        places = np.where(places == 0, len(times), places - 1)
+    since, until = np.split(places, 2) if has_ends else (places, places)
+    _, spans = _distinct(since, until) if has_ends else (since, since)
+    firsts, pairs = _distinct(facts.predicates, spans)
+    pair_since = read_only(since[firsts].astype(np.int32))
+    return PairTable(
+        pair_of_fact=read_only(pairs.astype(np.int32)),
+        predicates=read_only(facts.predicates[firsts]),
+        since=pair_since,
+        until=read_only(until[firsts].astype(np.int32)) if has_ends else pair_since,
+        time_count=len(times),
+        has_ends=has_ends,
+    )
+
+
+def _distinct(first: AnyInts, second: AnyInts) -> tuple[Longs, Longs]:
+    """Where each distinct (first, second) stands first, and the place of each row among them."""
+    keys = first.astype(np.int64) * (int(second.max(initial=0)) + 1) + second  # exact: 31 bits each
+    _, firsts, places = np.unique(keys, return_index=True, return_inverse=True)
+    return firsts, places
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """B states as a ragged batch of pairs.
+
+    Row 2b of the 2B rows is the subject side of state b, row 2b + 1 its object side; row r has
+    members[offsets[r]:offsets[r + 1]].
+    """
+
+    members: Ints  # pairs
+    offsets: Longs  # (2B + 1,), from 0 to len(members)
+
+    def __len__(self) -> int:
+        return len(self.offsets) // 2
+
+    def sizes(self) -> Longs:
+        """The number of members on each side, (B, 2)."""
+        return np.diff(self.offsets).reshape(-1, 2)
+
+    def take(self, rows: npt.NDArray[np.intp]) -> "States":
+        """The states of these rows, in that order."""
+        return gather(self.members, self.offsets[:-1:2][rows], self.sizes()[rows])
+
+    def without(self, left_out: npt.NDArray[np.bool_]) -> "States":
+        """The same states, but empty where left_out (B,) says so."""
+        sizes = np.where(left_out[:, None], 0, self.sizes())
+        return gather(self.members, self.offsets[:-1:2], sizes)
+
+
+def gather(members: Ints, starts: Longs, sizes: Longs) -> States:
+    """The states that start at these places of `members`, with (B, 2) members on their sides."""
+    offsets = np.zeros(sizes.size + 1, np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    gathered = np.empty(offsets[-1], np.int32)
+    _copy_ranges(members, starts, offsets[::2], gathered)
+    return States(gathered, offsets)
+
+
+@njit(cache=True, nogil=True)
+def _copy_ranges(members: Ints, starts: Longs, offsets: Longs, gathered: Ints) -> None:
+    """Fills gathered[offsets[i]:offsets[i + 1]] with the members from starts[i] on."""
+    for i in range(starts.size):
+        shift = starts[i] - offsets[i]
+        for place in range(offsets[i], offsets[i + 1]):
+            gathered[place] = members[place + shift]
+
+
+@njit(cache=True, nogil=True)
+def distinct_members(members: Ints) -> tuple[Ints, Ints]:
+    """The distinct members in the order of their first appearance, and each member's place there.
+
+    A hash table with open addressing, at most half full: the cost depends on the number of members
+    alone, not on that of all pairs (an array over all of these is no faster for 25,000 of them).
+    """
+    size = 16
+    while size < 2 * members.size:
+        size *= 2
+    table = np.full(size, -1, np.int32)
+    last = np.uint32(size - 1)
+    distinct = np.empty(members.size, np.int32)
+    places = np.empty(members.size, np.int32)
+    count = 0
+    for i in range(members.size):
+        member = members[i]
+        slot = ((np.uint32(member) * np.uint32(2654435769)) >> np.uint32(7)) & last
+        while table[slot] >= 0 and distinct[table[slot]] != member:
+            slot = (slot + np.uint32(1)) & last
+        if table[slot] < 0:
+            table[slot] = count
+            distinct[count] = member
+            count += 1
+        places[i] = table[slot]
+    return distinct[:count].copy(), places
+
+
+@njit(cache=True, nogil=True)
+def in_blocks(members: Ints, offsets: Longs, depth: int) -> tuple[Ints, Ints]:
+    """Each row's members in blocks of `depth`, (depth, blocks), and where each row's blocks begin.
+
+    The last block of a row is filled with repeats, which a maximum ignores.
+    """
+    block_offsets = np.zeros(offsets.size, np.int32)
+    for row in range(offsets.size - 1):
+        count = (offsets[row + 1] - offsets[row] + depth - 1) // depth
+        block_offsets[row + 1] = block_offsets[row] + count
+    blocks = np.empty((depth, block_offsets[-1]), np.int32)
+    for row in range(offsets.size - 1):
+        start, stop = offsets[row], offsets[row + 1]
+        for block in range(block_offsets[row], block_offsets[row + 1]):
+            for place in range(depth):
+                blocks[place, block] = members[start + place if start + place < stop else start]
+            start += depth
+    return blocks, block_offsets

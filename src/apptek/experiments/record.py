@@ -1,0 +1,75 @@
+"""A result file: what was run, on what, with which settings, and what came out."""
+
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from apptek.errors import ApptekError
+from apptek.files import write_whole
+
+FORMAT = 1
+
+
+def write_result(path: Path, result: dict[str, Any]) -> None:
+    """Writes a result with the command, commit and machine it comes from."""
+    whole = result | {
+        "format": FORMAT,
+        "command": command(),
+        "commit": commit(),
+        "machine": machine(),
+    }
+    write_whole(path, (json.dumps(whole, indent=1, sort_keys=True) + "\n").encode())
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    """A result file; ApptekError where it is damaged or of another format."""
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ApptekError(f"{path} is not a result file: {error}") from None
+    if not isinstance(result, dict) or result.get("format") != FORMAT:
+        raise ApptekError(f"{path}: a result of another format; expected format {FORMAT}")
+    return result
+
+
+def command() -> str:
+    """The command line of this process, without the place of the program."""
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+
+
+def commit() -> str | None:
+    """The commit of the checkout that runs, with '+changes' if it is not clean; None elsewhere."""
+    root = Path(__file__).parents[3]
+    git = ["git", "-C", str(root)]
+    try:
+        head = _output([*git, "rev-parse", "HEAD"])
+        changes = _output([*git, "status", "--porcelain", "--untracked-files=no"])
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return f"{head}+changes" if changes else head
+
+
+def _output(words: list[str]) -> str:
+    done = subprocess.run(words, check=True, capture_output=True, text=True)  # noqa: S603
+    return done.stdout.strip()
+
+
+def machine() -> dict[str, Any]:
+    """Cores, memory and the versions that matter."""
+    try:
+        torch = version("torch")
+    except PackageNotFoundError:
+        torch = None
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return {
+        "cores": os.cpu_count(),
+        "memory_gib": round(pages / 2**30, 1),
+        "python": platform.python_version(),
+        "torch": torch,
+    }

@@ -1,0 +1,67 @@
+"""Small networks, states and transitions for tests of the agent."""
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import strategies as st
+from oracles import PlainFact
+from worlds import PREDICATES, facts_of, plain_facts
+
+from apptek.agent.dqn import build_network
+from apptek.agent.q_network import QNetwork
+from apptek.agent.states import PairTable, States, pair_table
+from apptek.config import AgentConfig
+from apptek.data.facts import read_only
+
+SMALL = AgentConfig(
+    predicate_size=3,
+    time_size=2,
+    fingerprint_hidden=(5, 4),
+    fingerprint_size=4,
+    q_hidden=(6, 5),
+    batch_size=8,
+    learning_rate=1e-3,
+)
+
+worlds = st.lists(plain_facts(), min_size=1, max_size=12)
+sides = st.lists(st.integers(0, 1000), max_size=9)  # taken modulo the number of facts or pairs
+state_lists = st.lists(st.tuples(sides, sides), max_size=5)
+
+
+def states_of(rows: list[list[int]]) -> States:
+    """A ragged batch of these rows, two for each state, read-only."""
+    members = np.asarray([member for row in rows for member in row], np.int32)
+    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    return States(read_only(members), read_only(offsets))
+
+
+def rows_of(states: States) -> list[list[int]]:
+    """The rows of a ragged batch."""
+    return [part.tolist() for part in np.split(states.members, states.offsets[1:-1])][
+        : len(states.offsets) - 1
+    ]
+
+
+def network_of(
+    table: PairTable, actions: int = PREDICATES, seed: int = 0, config: AgentConfig = SMALL
+) -> QNetwork:
+    """A small network over the pairs of a table."""
+    return build_network(table, PREDICATES, actions, config, rng=np.random.default_rng(seed))
+
+
+def points(count: int) -> PairTable:
+    """A table of `count` different pairs."""
+    facts = [PlainFact(0, number % PREDICATES, 1, number, number) for number in range(count)]
+    return pair_table(facts_of(facts))
+
+
+def random_states(count: int, pairs: int, rng: np.random.Generator) -> States:
+    """States with up to twenty members on each side."""
+    sizes = rng.integers(0, 21, 2 * count)
+    return states_of([rng.integers(0, pairs, size).tolist() for size in sizes])
+
+
+def random_legal_mask(count: int, actions: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+    """Masks with at least one legal action in each row."""
+    legal = rng.random((count, actions)) < 0.4
+    legal[np.arange(count), rng.integers(0, actions, count)] = True
+    return read_only(legal)

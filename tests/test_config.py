@@ -1,0 +1,55 @@
+import dataclasses
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apptek.config import AgentConfig
+from apptek.errors import ApptekError, ConfigError
+
+
+@given(steps=st.integers(0, 10**7))
+def test_epsilon_agrees_with_its_formula(steps: int) -> None:
+    assert AgentConfig().epsilon(steps) == pytest.approx(0.05 + 0.95 * math.exp(-1e-5 * steps))
+
+
+def test_epsilon_falls_from_its_start_to_its_end() -> None:
+    config = AgentConfig(epsilon_start=0.8, epsilon_end=0.1, epsilon_decay=1e-3)
+    assert config.epsilon(0) == pytest.approx(0.8)
+    assert config.epsilon(10**6) == pytest.approx(0.1)
+    assert config.epsilon(100) > config.epsilon(101)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_steps", 0), ("tknn", 0), ("tknn", -3), ("traversal", "incoming"), ("discount", 1.1),
+        ("discount", math.nan), ("epsilon_start", -0.1), ("epsilon_end", 2.0),
+        ("epsilon_decay", -1e-5), ("replay_size", 0), ("batch_size", 0), ("replay_ratio", 0.0),
+        ("learning_rate", 0.0), ("learning_rate", math.nan), ("weight_decay", -1.0),
+        ("epochs", 0.0), ("epochs", math.inf), ("parallel", 0), ("parallel", 65),
+        ("predicate_size", 0), ("time_size", 0), ("fingerprint_size", 0),
+        ("fingerprint_hidden", (16, 0)), ("q_hidden", (-1,)), ("target_network", -1),
+        ("double_q", True),
+    ],
+)  # fmt: skip
+def test_a_senseless_setting_is_refused_by_its_name(name: str, value: Any) -> None:
+    with pytest.raises(ConfigError, match=rf"^agent\.{name} [^\n]+$") as caught:
+        AgentConfig(**{name: value})
+    assert isinstance(caught.value, ApptekError)
+
+
+def test_an_unknown_setting_is_refused() -> None:
+    with pytest.raises(TypeError, match="tkn"):
+        AgentConfig(tkn=5)  # type: ignore[call-arg]
+
+
+def test_settings_do_not_change() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        AgentConfig().tknn = 5  # type: ignore[misc]
+
+
+def test_double_q_is_allowed_with_a_target_network() -> None:
+    assert AgentConfig(double_q=True, target_network=100).double_q

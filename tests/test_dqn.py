@@ -1,0 +1,263 @@
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from agent_parts import (
+    SMALL,
+    network_of,
+    points,
+    random_legal_mask,
+    random_states,
+    states_of,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apptek.agent.dqn import FrozenPolicy, Learner, random_legal, td_targets
+from apptek.agent.replay import Batch
+from apptek.config import AgentConfig
+from apptek.data.facts import read_only
+from apptek.errors import ApptekError
+
+PAIRS, ACTIONS = 40, 5
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def learner_of(config: AgentConfig = SMALL, seed: int = 0) -> Learner:
+    return Learner(network_of(points(PAIRS), ACTIONS, seed, config), config)
+
+
+def random_batch(count: int, rng: np.random.Generator) -> Batch:
+    done = rng.random(count) < 0.4
+    legal = random_legal_mask(count, ACTIONS, rng) & ~done[:, None]
+    return Batch(
+        states=random_states(count, PAIRS, rng),
+        actions=rng.integers(0, ACTIONS, count).astype(np.int32),
+        rewards=rng.random(count).astype(np.float32),
+        next_states=random_states(count, PAIRS, rng).without(done),
+        next_legal=read_only(legal),
+        done=read_only(done),
+    )
+
+
+def batches(count: int, seed: int = 0) -> list[Batch]:
+    rng = np.random.default_rng(seed)
+    return [random_batch(8, rng) for _ in range(count)]
+
+
+def weights_of(learner: Learner) -> dict[str, bytes]:
+    state = learner.state_dict()
+    return {name: tensor.numpy().tobytes() for name, tensor in state.items()}
+
+
+@given(seed=st.integers(0, 500), discount=st.floats(0, 1))
+def test_targets_agree_with_the_definition(seed: int, discount: float) -> None:
+    batch = random_batch(6, np.random.default_rng(seed))
+    values = np.random.default_rng(seed).normal(-3, 1, (6, ACTIONS)).astype(np.float32)
+    arrays = (batch.rewards, batch.done.copy(), values, batch.next_legal.copy())
+    found = td_targets(*map(torch.from_numpy, arrays), discount=discount)
+    for row, target in enumerate(found.tolist()):
+        best = max((values[row, a] for a in np.flatnonzero(batch.next_legal[row])), default=0.0)
+        expected = batch.rewards[row] + (0.0 if batch.done[row] else discount * best)
+        assert target == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_finished_episode_without_legal_actions_gives_no_nan() -> None:
+    learner = learner_of()
+    batch = random_batch(8, np.random.default_rng(0))
+    ended = replace(
+        batch,
+        done=np.ones(8, np.bool_),
+        next_legal=np.zeros((8, ACTIONS), np.bool_),
+        next_states=states_of([[]] * 16),
+    )
+    assert math.isfinite(learner.learn(ended))
+    assert all(weight.isfinite().all() for weight in learner.network.parameters())
+
+
+@pytest.mark.parametrize("config", [SMALL, replace(SMALL, target_network=3, double_q=True)])
+def test_an_update_is_torch_s_rmsprop_on_the_squared_error(config: AgentConfig) -> None:
+    learner = learner_of(config)
+    network = network_of(points(PAIRS), ACTIONS, config=config)
+    target = network_of(points(PAIRS), ACTIONS, config=config)  # the first copy is at update 3
+    optimiser = torch.optim.RMSprop(network.parameters(), lr=1e-3, weight_decay=1e-4)
+    for batch in batches(2):
+        rows, actions = torch.arange(8), torch.from_numpy(batch.actions).long()
+        legal = torch.from_numpy(batch.next_legal.copy())
+        values = network(batch.states)[rows, actions]
+        with torch.no_grad():
+            following = network(batch.next_states).masked_fill(~legal, -torch.inf)
+            best = following.amax(dim=1)
+            if config.double_q:
+                best = target(batch.next_states)[rows, following.argmax(dim=1)]
+        ended = torch.from_numpy(batch.done.copy())
+        rewards = torch.from_numpy(batch.rewards)
+        loss = (rewards + 0.99 * torch.where(ended, 0.0, best) - values).square().mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        assert learner.learn(batch) == pytest.approx(loss.item(), rel=1e-5)
+    for one, other in zip(learner.network.parameters(), network.parameters(), strict=True):
+        assert torch.allclose(one, other, rtol=0, atol=1e-6)
+
+
+def test_the_same_seed_gives_the_same_bytes() -> None:
+    one, same, other = learner_of(), learner_of(), learner_of(seed=1)
+    for batch in batches(30):
+        losses = [learner.learn(batch) for learner in (one, same, other)]
+        assert losses[0] == losses[1]
+    assert weights_of(one) == weights_of(same)
+    assert weights_of(one) != weights_of(other)
+
+
+def test_the_target_network_is_copied_every_so_many_updates() -> None:
+    learner = learner_of(replace(SMALL, target_network=3))
+    assert learner.target is not None
+    first = [weight.clone() for weight in learner.target.parameters()]
+    for number, batch in enumerate(batches(6), start=1):
+        learner.learn(batch)
+        pairs = list(zip(learner.target.parameters(), learner.network.parameters(), strict=True))
+        assert all(torch.equal(*pair) for pair in pairs) == (number % 3 == 0)
+        if number < 3:
+            held = zip(first, learner.target.parameters(), strict=True)
+            assert all(torch.equal(*pair) for pair in held)
+
+
+@pytest.mark.parametrize(
+    "config", [SMALL, replace(SMALL, target_network=20), replace(SMALL, target_network=20,
+                                                                 double_q=True)],
+)  # fmt: skip
+def test_it_learns_the_values_of_a_small_mdp(config: AgentConfig) -> None:
+    """From the first state: 0 leads on, 1 ends with 0.3. From the second: 2 ends with 1."""
+    config = replace(config, learning_rate=5e-3, weight_decay=0.0, discount=0.9)
+    learner = learner_of(config)
+    first, second = [[0, 1], [2]], [[0, 1, 3], [2, 4]]
+    nothing: list[list[int]] = [[], []]
+    legal_first, legal_second = (
+        [True, True, False, False, False],
+        [False, False, True, False, False],
+    )
+    batch = Batch(
+        states=states_of([*first, *first, *second]),
+        actions=np.asarray([0, 1, 2], np.int32),
+        rewards=np.asarray([0.0, 0.3, 1.0], np.float32),
+        next_states=states_of([*second, *nothing, *nothing]),
+        next_legal=np.asarray([legal_second, [False] * 5, [False] * 5]),
+        done=np.asarray([False, True, True]),
+    )
+    for _ in range(400):
+        learner.learn(batch)
+    states = states_of([*first, *second])
+    with torch.no_grad():
+        values = learner.network(states)
+    assert values[0, :2].tolist() == pytest.approx([0.9, 0.3], abs=0.05)
+    assert values[1, 2].item() == pytest.approx(1.0, abs=0.05)
+    legal = np.asarray([legal_first, legal_second])
+    assert learner.greedy(states, legal).tolist() == [0, 2]
+    assert FrozenPolicy(learner.network).greedy(states, legal).tolist() == [0, 2]
+
+
+def test_random_actions_are_legal_and_equally_likely() -> None:
+    legal = np.zeros((30_000, 6), np.bool_)
+    legal[:, [1, 4, 5]] = True
+    actions = random_legal(legal, rng=np.random.default_rng(0))
+    counts = np.bincount(actions, minlength=6)
+    assert counts[[0, 2, 3]].sum() == 0
+    assert counts[[1, 4, 5]].min() > 9_700
+
+
+def test_without_a_legal_action_the_choice_is_0() -> None:
+    learner, rng = learner_of(), np.random.default_rng(0)
+    states, legal = random_states(3, PAIRS, rng), np.zeros((3, ACTIONS), np.bool_)
+    for epsilon in (0.0, 1.0):
+        assert learner.act(states, legal, epsilon, rng=rng).tolist() == [0, 0, 0]
+
+
+@given(seed=st.integers(0, 200), epsilon=st.sampled_from([0.0, 0.3, 1.0]), count=st.integers(0, 9))
+def test_actions_are_legal_and_the_same_draws_give_the_same(
+    seed: int, epsilon: float, count: int
+) -> None:
+    learner, rng = learner_of(), np.random.default_rng(seed)
+    states, legal = random_states(count, PAIRS, rng), random_legal_mask(count, ACTIONS, rng)
+    one, same = (
+        learner.act(states, legal, epsilon, rng=np.random.default_rng(seed)) for _ in range(2)
+    )
+    assert legal[np.arange(count), one].all()
+    assert np.array_equal(one, same)
+    if epsilon == 0:
+        assert np.array_equal(one, learner.greedy(states, legal))
+
+
+def test_epsilon_is_the_share_of_random_actions() -> None:
+    learner, rng = learner_of(), np.random.default_rng(0)
+    states = random_states(4000, PAIRS, rng)
+    legal = np.ones((4000, ACTIONS), np.bool_)
+    greedy = learner.greedy(states, legal)
+    differs = np.mean(learner.act(states, legal, 0.5, rng=rng) != greedy)
+    assert differs == pytest.approx(0.5 * (ACTIONS - 1) / ACTIONS, abs=0.03)
+
+
+@given(seed=st.integers(0, 200), count=st.integers(0, 12))
+def test_a_frozen_policy_agrees_with_its_network(seed: int, count: int) -> None:
+    learner, rng = learner_of(), np.random.default_rng(seed)
+    learner.learn(random_batch(8, rng))
+    frozen = FrozenPolicy(learner.network)
+    states, legal = random_states(count, PAIRS, rng), random_legal_mask(count, ACTIONS, rng)
+    with torch.no_grad():
+        values = learner.network(states)
+    assert torch.allclose(frozen.values(states), values, rtol=0, atol=1e-6)
+    found = frozen.greedy(states, legal)
+    best = values.masked_fill(~torch.from_numpy(legal.copy()), -torch.inf).amax(dim=1)
+    chosen = values[torch.arange(count), torch.from_numpy(found).long()]
+    assert torch.allclose(chosen, best, rtol=0, atol=1e-6)
+    assert found.dtype == np.int32
+
+
+@pytest.mark.parametrize("config", [SMALL, replace(SMALL, target_network=4, double_q=True)])
+def test_a_loaded_learner_goes_on_as_the_saved_one(config: AgentConfig, tmp_path: Path) -> None:
+    safetensors = pytest.importorskip("safetensors.torch")
+    one, other = learner_of(config), learner_of(config, seed=1)
+    for batch in batches(5):
+        one.learn(batch)
+    other.learn(batches(1, seed=2)[0])
+    safetensors.save_file(one.state_dict(), tmp_path / "learner.safetensors")
+    other.load_state_dict(safetensors.load_file(tmp_path / "learner.safetensors"))
+    assert other.updates == 5
+    for batch in batches(5, seed=3):
+        assert one.learn(batch) == other.learn(batch)
+    assert weights_of(one) == weights_of(other)
+
+
+def test_a_saved_state_does_not_change_with_the_learner() -> None:
+    learner = learner_of()
+    saved = learner.state_dict()
+    before = {name: tensor.clone() for name, tensor in saved.items()}
+    learner.learn(batches(1)[0])
+    assert all(torch.equal(before[name], saved[name]) for name in before)
+    assert any(not torch.equal(t, saved[n]) for n, t in learner.state_dict().items())
+
+
+def test_a_state_of_another_network_is_refused_and_nothing_is_lost() -> None:
+    learner = learner_of()
+    before = weights_of(learner)
+    others: tuple[dict[str, torch.Tensor], ...] = (
+        Learner(network_of(points(PAIRS), ACTIONS + 1), SMALL).state_dict(),
+        Learner(network_of(points(PAIRS + 1), ACTIONS), SMALL).state_dict(),
+        learner_of(replace(SMALL, target_network=2)).state_dict(),
+        {},
+    )
+    for state in others:
+        with pytest.raises(ApptekError, match=r"^network: [^\n]*expected"):
+            learner.load_state_dict(state)
+    assert weights_of(learner) == before

@@ -1,0 +1,188 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import PlainEpisode, PlainFact, play_episode
+from worlds import ENTITIES, PREDICATES, graph_of, moments, plain_facts
+
+from apptek.agent import environment as module
+from apptek.agent.environment import Environment, Queries, World, play, training_queries
+from apptek.config import AgentConfig, Traversal
+from apptek.data.times import UNKNOWN
+from apptek.errors import ApptekError
+from apptek.seeding import generator
+
+Query = tuple[int | None, int | None, int | None, int | None]
+entities = st.none() | st.integers(0, ENTITIES - 1)
+
+
+@st.composite
+def settings_of(draw: st.DrawFn) -> AgentConfig:
+    traversal: Traversal = draw(st.sampled_from(["both", "outgoing", "tagged"]))
+    return AgentConfig(
+        tknn=draw(st.integers(1, 6)), max_steps=draw(st.integers(1, 4)), traversal=traversal
+    )
+
+
+@st.composite
+def questions(draw: st.DrawFn, plain: list[PlainFact]) -> Query:
+    """Any two entities, or a fact asked about with itself hidden."""
+    if plain and draw(st.booleans()):
+        index = draw(st.integers(0, len(plain) - 1))
+        fact = plain[index]
+        when = fact.until if fact.since is None else fact.since
+        return fact.subject, fact.object, when, index
+    return draw(entities), draw(entities), draw(st.none() | moments), None
+
+
+def queries_of(asked: list[Query]) -> Queries:
+    def column(place: int, unknown: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+        values = [row[place] for row in asked]
+        return np.asarray([unknown if v is None else v for v in values], np.int32)
+
+    return Queries(column(0, -1), column(1, -1), column(2, UNKNOWN), column(3, -1))
+
+
+def plain_episode(plain: list[PlainFact], query: Query, config: AgentConfig) -> PlainEpisode:
+    return PlainEpisode(
+        plain,
+        query[:3],
+        hidden=query[3],
+        tknn=config.tknn,
+        traversal=config.traversal,
+        max_steps=config.max_steps,
+        predicate_count=PREDICATES,
+    )
+
+
+def assert_same(environment: Environment, episodes: list[PlainEpisode]) -> None:
+    for number, episode in enumerate(episodes):
+        assert environment.done[number] == episode.done()
+        counts = environment.edges[number]
+        assert {int(a): int(counts[a]) for a in np.flatnonzero(counts)} == episode.legal()
+        if environment.done[number] and not environment.met[number]:
+            continue  # its arrays may have been given back
+        for side in range(2):
+            reached, core, periphery = environment.side(2 * number + side)
+            plain = episode.sides[side]
+            assert len(set(reached.tolist())) == len(reached)
+            assert set(reached.tolist()) == plain.entities()
+            assert sorted(core.tolist()) == sorted(plain.core)
+            tagged = int(episode.traversal == "tagged")
+            edges = [(edge >> tagged, bool(edge & tagged)) for edge in periphery.tolist()]
+            assert sorted(edges) == sorted(plain.periphery())
+
+
+@settings(max_examples=200)
+@given(st.lists(plain_facts(), max_size=25), settings_of(), st.data())
+def test_agrees_with_the_definitions_at_every_step(
+    plain: list[PlainFact], config: AgentConfig, data: st.DataObject
+) -> None:
+    asked = [data.draw(questions(plain)) for _ in range(3)]
+    environment = Environment(World(graph_of(plain), config), queries_of(asked))
+    episodes = [plain_episode(plain, query, config) for query in asked]
+    assert_same(environment, episodes)
+    while not environment.done.all():
+        actions = [data.draw(st.sampled_from(sorted(e.legal() or {0: 0}))) for e in episodes]
+        going = ~environment.done
+        rewards = environment.step(actions)
+        for number in np.flatnonzero(going):
+            assert rewards[number] == episodes[number].step(actions[number])
+        assert not rewards[~going].any()
+        assert_same(environment, [e for e in episodes])
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(plain_facts(), max_size=25),
+    settings_of(),
+    st.sampled_from(["random", "commonest"]),
+    st.data(),
+)
+def test_whole_episodes_agree_with_the_definitions(
+    plain: list[PlainFact], config: AgentConfig, policy: str, data: st.DataObject
+) -> None:
+    asked = [data.draw(questions(plain)) for _ in range(4)]
+    world = World(graph_of(plain), config)
+    played = play(world, queries_of(asked), policy, seed=5)  # type: ignore[arg-type]
+    seeds = generator(5, "episodes").integers(0, 2**64, 4, np.uint64).tolist()
+    for number, query in enumerate(asked):
+        met, trail = play_episode(plain_episode(plain, query, config), policy, seeds[number])
+        assert played.met[number] == met
+        assert [a for a in played.trail[number].tolist() if a >= 0] == trail
+        assert np.count_nonzero(played.legal_counts[number]) == len(trail)
+
+
+def corridor(length: int) -> list[PlainFact]:
+    """0 -0-> 1 -1-> 2 -0-> 3 ...: predicates in turn."""
+    return [PlainFact(i, i % 2, i + 1, i, i) for i in range(length)]
+
+
+def test_a_restarted_slot_begins_anew_and_leaves_the_others_alone() -> None:
+    plain = corridor(4)
+    world = World(graph_of(plain), AgentConfig(tknn=3))
+    asked: list[Query] = [(0, 4, 2, None), (0, 4, 2, None), (0, 1, 2, 0)]
+    environment = Environment(world, queries_of(asked))
+    environment.step([0, 1, 1])
+    before = [part.tolist() for part in environment.side(0)]
+    environment.restart(np.asarray([1]), queries_of([(2, 4, 3, None)]))
+    assert [part.tolist() for part in environment.side(0)] == before
+    assert environment.steps.tolist() == [1, 0, 1]
+    fresh = Environment(world, queries_of([(2, 4, 3, None)]))
+    for side in range(2):
+        for mine, other in zip(environment.side(2 + side), fresh.side(side), strict=True):
+            assert mine.tolist() == other.tolist()
+
+
+def test_subject_is_object_meets_at_once() -> None:
+    environment = Environment(
+        World(graph_of(corridor(3)), AgentConfig()), queries_of([(1, 1, 0, None)])
+    )
+    assert environment.met.tolist() == environment.done.tolist() == [True]
+    played = play(
+        World(graph_of(corridor(3)), AgentConfig()), queries_of([(1, 1, 0, None)]), "random"
+    )
+    assert played.met[0]
+    assert (played.trail == -1).all()
+
+
+def test_two_unknown_entities_do_not_meet() -> None:
+    environment = Environment(
+        World(graph_of(corridor(3)), AgentConfig()), queries_of([(None, None, 0, None)])
+    )
+    assert not environment.met.any()
+    assert environment.done.all()
+
+
+def test_a_query_never_sees_its_own_fact() -> None:
+    plain = corridor(4)
+    graph = graph_of(plain)
+    environment = Environment(World(graph, AgentConfig()), training_queries(graph.facts))
+    while not environment.done.all():
+        environment.step(environment.edges.argmax(axis=1))
+        for number in range(len(plain)):
+            for side in range(2):
+                _, core, periphery = environment.side(2 * number + side)
+                assert number not in core.tolist() + periphery.tolist()
+
+
+def test_illegal_actions_and_impossible_queries_are_refused() -> None:
+    world = World(graph_of(corridor(4)), AgentConfig())
+    environment = Environment(world, queries_of([(0, 4, 2, None)]))
+    with pytest.raises(ApptekError, match="not legal"):
+        environment.step([2])
+    with pytest.raises(ApptekError, match="as many actions"):
+        environment.step([0, 0])
+    with pytest.raises(ApptekError, match="entity 99"):
+        Environment(world, queries_of([(99, 4, 2, None)]))
+
+
+def test_chunks_and_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = corridor(4) * 3
+    graph = graph_of(plain)
+    world, queries = World(graph, AgentConfig(tknn=2)), training_queries(graph.facts)
+    whole = play(world, queries, "random", seed=3)
+    monkeypatch.setattr(module, "CHUNK", 2)
+    parts = play(world, queries, "random", seed=3)
+    assert np.array_equal(whole.trail, parts.trail)
+    assert np.array_equal(whole.met, parts.met)

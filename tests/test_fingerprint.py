@@ -1,0 +1,184 @@
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+from agent_parts import network_of, points, sides, state_lists, states_of, worlds
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import PlainFact
+from torch import Tensor
+from worlds import facts_of
+
+from apptek.agent.fingerprint import BLOCK, Fingerprint, find_winners, pool
+from apptek.agent.states import distinct_members, in_blocks, pair_table
+from apptek.data.facts import read_only
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def fingerprint_of(plain: list[PlainFact], seed: int = 0) -> Fingerprint:
+    return network_of(pair_table(facts_of(plain)), seed=seed).fingerprint.double()
+
+
+def naive_fingerprint(module: Fingerprint, plain: list[PlainFact], row: list[int]) -> Tensor:
+    """Phi by the paper, fact by fact: embed, concatenate, MLP, maximum."""
+    known = sorted({end for f in plain for end in (f.since, f.until) if end is not None})
+    place = {end: number for number, end in enumerate(known)} | {None: len(known)}
+    has_ends = any(fact.since != fact.until for fact in plain)
+    encoded = []
+    for number in row:
+        fact = plain[number]
+        ends = (fact.since, fact.until) if has_ends else (fact.since,)
+        parts = [module.psi.weight[fact.predicate]]
+        parts += [module.xi.weight[place[end]] for end in ends]
+        encoded.append(module.layers(torch.cat(parts)))
+    return torch.stack(encoded).amax(dim=0) if encoded else torch.zeros(module.size).double()
+
+
+@settings(max_examples=60)
+@given(plain=worlds, states=state_lists, seed=st.integers(0, 9))
+def test_values_and_gradients_agree_with_the_definition(
+    plain: list[PlainFact], states: list[tuple[list[int], list[int]]], seed: int
+) -> None:
+    module = fingerprint_of(plain, seed)
+    facts = [[number % len(plain) for number in row] for state in states for row in state]
+    pair_of_fact = pair_table(facts_of(plain)).pair_of_fact
+    batch = states_of([pair_of_fact[row].tolist() for row in facts])
+    weights = list(module.parameters())
+
+    found = module(batch)
+    naive = [naive_fingerprint(module, plain, row) for row in facts]
+    expected = torch.stack(naive) if naive else torch.zeros(0, module.size).double()
+    assert found.shape == expected.shape
+    assert torch.allclose(found, expected, rtol=0, atol=1e-12)
+    with torch.no_grad():
+        assert torch.allclose(module(batch), expected, rtol=0, atol=1e-12)
+    if len(batch.members):
+        direction = torch.from_numpy(np.random.default_rng(seed).normal(size=found.shape))
+        ours = torch.autograd.grad((found * direction).sum(), weights)
+        theirs = torch.autograd.grad((expected * direction).sum(), weights)
+        for one, other in zip(ours, theirs, strict=True):
+            assert torch.allclose(one, other, rtol=0, atol=1e-12)
+
+
+def test_repeats_change_neither_values_nor_gradients() -> None:
+    module = network_of(points(6)).fingerprint.double()
+    once, often = states_of([[0, 1, 2], [3]]), states_of([[0, 1, 0, 2, 2, 0, 1], [3, 3]])
+    values = module(once), module(often)
+    assert torch.equal(*values)
+    weights = list(module.parameters())
+    gradients = [torch.autograd.grad(value.square().sum(), weights) for value in values]
+    assert all(torch.equal(one, other) for one, other in zip(*gradients, strict=True))
+
+
+def test_an_empty_side_is_the_zero_vector_and_has_no_gradient() -> None:
+    module = network_of(points(6)).fingerprint
+    with torch.no_grad():
+        module.layers[-1].bias.fill_(-50.0)  # type: ignore[operator]
+    found = module(states_of([[], [0, 1], [2], []]))
+    assert (found[[0, 3]] == 0).all()
+    assert (found[1:3] < -10).all()
+    weights = list(module.parameters())
+    found[[0, 3]].sum().backward()
+    assert all((weight.grad == 0).all() for weight in weights if weight.grad is not None)
+    assert (module(states_of([[], []])) == 0).all()
+    assert module(states_of([])).shape == (0, module.size)
+
+
+@given(rows=st.lists(st.lists(st.integers(0, 7), max_size=40), max_size=6))
+def test_pooling_agrees_with_the_definition(rows: list[list[int]]) -> None:
+    encoded = torch.randn(8, 3, generator=torch.Generator().manual_seed(len(rows)))
+    batch = states_of(rows)
+    pooled = pool(encoded, batch.members, batch.offsets)
+    winners = find_winners(encoded, batch.members, batch.offsets)
+    assert pooled.shape == winners.shape == (len(rows), 3)
+    for row, values, places in zip(rows, pooled, winners, strict=True):
+        if row:
+            assert torch.equal(values, encoded[row].amax(dim=0))
+            assert torch.equal(encoded.gather(0, places[None].long())[0], values)
+        else:
+            assert (values == 0).all()
+
+
+@given(rows=st.lists(st.lists(st.integers(0, 99), max_size=50), max_size=6))
+def test_blocks_hold_each_row_and_repeats_of_it(rows: list[list[int]]) -> None:
+    batch = states_of(rows)
+    blocks, offsets = in_blocks(batch.members, batch.offsets, BLOCK)
+    for row, start, stop in zip(rows, offsets[:-1], offsets[1:], strict=True):
+        assert stop - start == -(-len(row) // BLOCK)
+        here = blocks[:, start:stop].T.reshape(-1)
+        assert here[: len(row)].tolist() == row
+        assert set(here.tolist()) == set(row)
+
+
+@given(members=st.lists(st.integers(0, 2**31 - 1) | st.integers(0, 20), max_size=80))
+def test_distinct_members_stand_in_the_order_of_their_appearance(members: list[int]) -> None:
+    distinct, places = distinct_members(read_only(np.asarray(members, np.int32)))
+    assert distinct.tolist() == list(dict.fromkeys(members))
+    assert distinct[places].tolist() == members
+
+
+@given(plain=worlds)
+def test_the_table_holds_each_distinct_pair_once(plain: list[PlainFact]) -> None:
+    table = pair_table(facts_of(plain))
+    times = sorted({end for f in plain for end in (f.since, f.until) if end is not None})
+    assert table.time_count == len(times)
+    lookup = dict(enumerate(times))
+    pairs = [
+        (int(predicate), lookup.get(int(since)), lookup.get(int(until)))
+        for predicate, since, until in zip(table.predicates, table.since, table.until, strict=True)
+    ]
+    assert len(set(pairs)) == len(pairs) == len(table)
+    expected = [(fact.predicate, fact.since, fact.until) for fact in plain]
+    assert [pairs[pair] for pair in table.pair_of_fact] == expected
+    assert table.has_ends == any(fact.since != fact.until for fact in plain)
+    assert table.has_unknown == any(fact.since is None or fact.until is None for fact in plain)
+    assert not any(column.flags.writeable for column in (table.pair_of_fact, *table.columns()))
+
+
+def test_the_table_of_no_facts_is_empty() -> None:
+    table = pair_table(facts_of([]))
+    assert (len(table), len(table.pair_of_fact), table.time_count) == (0, 0, 0)
+    assert not table.has_ends
+
+
+@pytest.mark.parametrize(
+    ("ends", "times", "width"),
+    [
+        ([(1, 1), (2, 2)], 2, 5),  # points: d_r + d_t
+        ([(1, 1), (None, None)], 2, 5),  # an undated fact needs a time vector of its own
+        ([(1, 1), (2, 3)], 3, 7),  # intervals: d_r + 2 d_t
+        ([(1, None), (None, 3)], 3, 7),  # with the vector of the unknown end
+    ],
+)
+def test_the_width_follows_from_the_kind_of_times(
+    ends: list[tuple[int | None, int | None]], times: int, width: int
+) -> None:
+    module = fingerprint_of([PlainFact(0, 0, 1, *end) for end in ends])
+    assert module.xi.num_embeddings == times
+    assert module.layers[0].in_features == width
+
+
+def test_all_pairs_are_encoded_as_each_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apptek.agent.fingerprint.CHUNK", 7)
+    module = network_of(points(30)).fingerprint
+    found = module.encode_all()
+    assert not found.requires_grad
+    assert torch.allclose(found, module.encode(torch.arange(30)), rtol=0, atol=1e-6)
+
+
+@given(states=st.lists(st.tuples(sides, sides), min_size=1, max_size=3))
+def test_the_order_within_a_side_does_not_matter(
+    states: list[tuple[list[int], list[int]]],
+) -> None:
+    module = network_of(points(10)).fingerprint
+    rows = [[number % 10 for number in row] for state in states for row in state]
+    there, back = states_of(rows), states_of([row[::-1] for row in rows])
+    assert torch.allclose(module(there), module(back), rtol=0, atol=1e-6)

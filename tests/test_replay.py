@@ -1,0 +1,172 @@
+from collections import deque
+from typing import Any
+
+import numpy as np
+import pytest
+from agent_parts import random_legal_mask, random_states, rows_of, states_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apptek.agent.replay import Batch, Queue, Replay
+from apptek.errors import ApptekError
+
+ACTIONS = 4
+Transition = tuple[Any, ...]
+
+
+def random_batch(count: int, rng: np.random.Generator) -> Batch:
+    return Batch(
+        states=random_states(count, 30, rng),
+        actions=rng.integers(0, ACTIONS, count).astype(np.int32),
+        rewards=rng.random(count).astype(np.float32),
+        next_states=random_states(count, 30, rng),
+        next_legal=random_legal_mask(count, ACTIONS, rng),
+        done=rng.random(count) < 0.3,
+    )
+
+
+def add(replay: Replay, batch: Batch) -> None:
+    replay.add(
+        batch.states, batch.actions, batch.rewards, batch.next_states, batch.next_legal, batch.done
+    )
+
+
+def transitions(batch: Batch) -> list[Transition]:
+    """Each transition as plain Python."""
+    states, next_states = rows_of(batch.states), rows_of(batch.next_states)
+    return [
+        (
+            states[2 * i : 2 * i + 2],
+            int(batch.actions[i]),
+            float(batch.rewards[i]),
+            [[], []] if batch.done[i] else next_states[2 * i : 2 * i + 2],
+            batch.next_legal[i].tolist(),
+            bool(batch.done[i]),
+        )
+        for i in range(len(batch.done))
+    ]
+
+
+@given(
+    capacity=st.integers(1, 40),
+    sizes=st.lists(st.integers(0, 30), min_size=1, max_size=12),
+    seed=st.integers(0, 1000),
+)
+def test_it_behaves_like_a_deque_of_lists(capacity: int, sizes: list[int], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    draws, same_draws = np.random.default_rng(seed), np.random.default_rng(seed)
+    replay, plain = Replay(capacity, ACTIONS), deque[Transition](maxlen=capacity)
+    for size in sizes:
+        batch = random_batch(size, rng)
+        add(replay, batch)
+        plain.extend(transitions(batch))
+        assert len(replay) == len(plain)
+        if plain:
+            sampled = replay.sample(8, rng=draws)
+            places = same_draws.integers(len(plain), size=8)
+            assert transitions(sampled) == [plain[place] for place in places]
+
+
+def test_a_finished_episode_has_no_next_state() -> None:
+    replay = Replay(10, ACTIONS)
+    full = states_of([[1, 2], [3], [4], [5, 6]])
+    legal = np.ones((2, ACTIONS), np.bool_)
+    actions, rewards = np.zeros(2, np.int32), np.zeros(2, np.float32)
+    replay.add(full, actions, rewards, full, legal, np.asarray([True, False]))
+    state = replay.state_dict()
+    assert state["next_members"].tolist() == [4, 5, 6]
+    assert state["next_offsets"].tolist() == [0, 0, 0, 1, 3]
+    assert state["members"].tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_every_transition_is_drawn_equally_often() -> None:
+    replay, rng = Replay(10, ACTIONS), np.random.default_rng(0)
+    batch = random_batch(23, rng)
+    numbered = np.arange(23, dtype=np.float32)
+    replay.add(
+        batch.states, batch.actions, numbered, batch.next_states, batch.next_legal, batch.done
+    )
+    drawn = replay.sample(20_000, rng=rng).rewards.astype(int)
+    assert set(drawn.tolist()) == set(range(13, 23))  # the last ten
+    assert np.bincount(drawn)[13:].min() > 1800
+
+
+def test_a_sample_is_not_changed_by_what_is_added_later() -> None:
+    replay, rng = Replay(20, ACTIONS), np.random.default_rng(0)
+    add(replay, random_batch(20, rng))
+    sampled = replay.sample(30, rng=rng)
+    before = transitions(sampled)
+    for _ in range(30):
+        add(replay, random_batch(20, rng))
+    assert transitions(sampled) == before
+
+
+def test_a_loaded_memory_goes_on_as_the_saved_one() -> None:
+    rng = np.random.default_rng(0)
+    one, other = Replay(25, ACTIONS), Replay(25, ACTIONS)
+    for _ in range(7):
+        add(one, random_batch(9, rng))
+    add(other, random_batch(12, rng))  # is forgotten
+    saved = one.state_dict()
+    other.load_state_dict(saved)
+    assert all(not array.dtype.hasobject for array in saved.values())
+    for _ in range(5):
+        batch = random_batch(9, rng)
+        for replay in (one, other):
+            add(replay, batch)
+        samples = (r.sample(16, rng=np.random.default_rng(1)) for r in (one, other))
+        one_sample, other_sample = map(transitions, samples)
+        assert one_sample == other_sample
+    first, second = one.state_dict(), other.state_dict()
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+
+
+def test_an_empty_memory_is_saved_and_loaded_but_not_drawn_from() -> None:
+    replay = Replay(5, ACTIONS)
+    replay.load_state_dict(Replay(5, ACTIONS).state_dict())
+    assert len(replay) == 0
+    with pytest.raises(ValueError, match="empty"):
+        replay.sample(1, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("next_legal", np.ones((6, ACTIONS + 1), np.bool_)),
+        ("actions", np.zeros(6, np.float64)),
+        ("rewards", np.zeros(5, np.float32)),
+        ("offsets", np.zeros(13, np.int64)),
+        ("offsets", np.zeros(0, np.int64)),
+        ("surplus", np.zeros(1)),
+        ("done", None),
+    ],
+)
+def test_a_state_that_does_not_fit_is_refused_and_nothing_is_lost(name: str, array: Any) -> None:
+    replay, rng = Replay(10, ACTIONS), np.random.default_rng(0)
+    add(replay, random_batch(6, rng))
+    before = replay.state_dict()
+    broken = {key: value for key, value in (before | {name: array}).items() if value is not None}
+    with pytest.raises(ApptekError, match=r"^replay memory: "):
+        replay.load_state_dict(broken)
+    after = replay.state_dict()
+    assert all(np.array_equal(before[key], after[key]) for key in before)
+
+
+def test_columns_of_unequal_length_are_refused() -> None:
+    batch = random_batch(3, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="3, 2, 3"):
+        Replay(5, ACTIONS).add(
+            batch.states, batch.actions[:2], batch.rewards, batch.next_states, batch.next_legal,
+            batch.done,
+        )  # fmt: skip
+
+
+def test_the_memory_of_a_queue_stays_bounded() -> None:
+    queue = Queue(np.int32)
+    for number in range(2000):
+        queue.join(np.full(50, number, np.int32))
+        if number >= 20:
+            queue.leave(50)
+    assert queue.alive.tolist() == [n for n in range(1980, 2000) for _ in range(50)]
+    assert len(queue._array) <= 4 * 21 * 50
+    assert queue.left == 1980 * 50

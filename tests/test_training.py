@@ -1,0 +1,252 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from oracles import PlainFact
+from worlds import facts_of
+
+from apptek.agent.checkpoint import load_checkpoint, save_checkpoint
+from apptek.agent.dqn import FrozenPolicy
+from apptek.agent.environment import World, play, training_queries
+from apptek.agent.evaluation import compare_with_controls, paired_difference, play_greedily
+from apptek.agent.run import CHECKPOINT, moving_means, train
+from apptek.agent.training import Trainer, episode_order
+from apptek.config import AgentConfig
+from apptek.data.synthetic import make_world
+from apptek.data.times import TimeAxis
+from apptek.errors import ApptekError, CheckpointError
+from apptek.graph.temporal_graph import TemporalGraph
+
+QUICK = AgentConfig(tknn=5, epochs=0.5, replay_ratio=2.0)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def corridor_world(lanes: int) -> TemporalGraph:
+    """In each lane u -0-> a -1-> b -2-> v with dead ends 3, 4 at every stop, and u -5-> v asked.
+
+    Along outgoing facts 0, 1, 2 is the only sequence of three that connects u and v.
+    """
+    plain: list[PlainFact] = []
+    for lane in range(lanes):
+        stops = [lane * 4 + place for place in range(4)]
+        for place in range(3):
+            plain.append(PlainFact(stops[place], place, stops[place + 1], lane % 7, lane % 7))
+            for blind in range(2):
+                end = 4 * lanes + 6 * lane + 2 * place + blind
+                plain.append(PlainFact(stops[place], 3 + blind, end, lane % 5, lane % 5))
+        plain.append(PlainFact(stops[0], 5, stops[3], 3, 3))
+    return TemporalGraph.build(facts_of(plain), TimeAxis("integer"), lanes * 10, 6)
+
+
+def world_of(config: AgentConfig, facts: int = 3000) -> World:
+    return World(TemporalGraph.of(make_world(facts, 1).dataset), config)
+
+
+def trainer_of(config: AgentConfig = QUICK, seed: int = 0, facts: int = 3000) -> Trainer:
+    world = world_of(config, facts)
+    return Trainer(world, training_queries(world.graph.facts), seed=seed)
+
+
+def weights_of(trainer: Trainer) -> dict[str, bytes]:
+    state = trainer.learner.state_dict()
+    return {name: tensor.numpy().tobytes() for name, tensor in state.items()}
+
+
+def test_the_agent_learns_the_only_way_through_a_corridor() -> None:
+    config = AgentConfig(
+        traversal="outgoing", max_steps=3, tknn=10, epochs=16.0, replay_ratio=4.0, discount=0.8,
+        learning_rate=1e-3, epsilon_decay=1e-3, weight_decay=0.0,
+    )  # fmt: skip
+    graph = corridor_world(300)
+    world = World(graph, config)
+    asked = np.flatnonzero(graph.facts.predicates == 5)
+    queries = training_queries(graph.facts).take(asked)
+    trainer = Trainer(world, queries, seed=0)
+    while not trainer.finished:
+        trainer.step()
+    policy = FrozenPolicy(trainer.learner.network)
+    found = compare_with_controls(world, queries, policy, trainer.table.pair_of_fact, seed=1)
+    assert found.agent > 0.95
+    assert found.random < 0.5
+    assert found.agent_minus_random.low > 0
+    trails = play_greedily(world, queries, policy, trainer.table.pair_of_fact).trail
+    assert (trails[0] == [0, 1, 2]).all()
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_gives_others() -> None:
+    runs = [trainer_of(seed=seed) for seed in (0, 0, 1)]
+    for trainer in runs:
+        while not trainer.finished:
+            trainer.step()
+    assert weights_of(runs[0]) == weights_of(runs[1]) != weights_of(runs[2])
+    assert np.array_equal(runs[0].history.trail, runs[1].history.trail)
+    assert np.array_equal(runs[0].history.queries, runs[0].order) is False  # they end out of order
+    assert sorted(runs[0].history.queries.tolist()) == sorted(runs[0].order.tolist())
+
+
+def test_the_history_is_what_the_environment_did() -> None:
+    trainer = trainer_of()
+    while not trainer.finished:
+        trainer.step()
+    history = trainer.history
+    taken = (history.trail >= 0).sum(axis=1)
+    assert taken.sum() == trainer.environment_steps
+    assert ((history.legal_counts > 0).sum(axis=1) == taken).all()
+    assert taken[~history.met & (taken > 0)].max() == trainer.config.max_steps
+
+
+def test_as_many_updates_as_the_replay_ratio_asks_for() -> None:
+    trainer = trainer_of(replace(QUICK, replay_ratio=0.5))
+    while not trainer.finished:
+        trainer.step()
+    expected = trainer.environment_steps * 0.5 / trainer.config.batch_size
+    assert abs(trainer.learner.updates - expected) <= 1
+
+
+def test_an_episode_is_asked_once_an_epoch() -> None:
+    queries = training_queries(make_world(1000, 0).dataset.train)
+    order = episode_order(queries, 2.5, seed=0)
+    usable = int((queries.subjects != queries.objects).sum())
+    assert len(order) == round(2.5 * usable)
+    assert len(set(order[:usable].tolist())) == usable
+    assert set(np.bincount(order[: 2 * usable])[np.unique(order)].tolist()) == {2}
+
+
+def test_queries_that_meet_at_once_are_not_trained_on() -> None:
+    graph = TemporalGraph.build(facts_of([PlainFact(0, 0, 0, 1, 1)]), TimeAxis("integer"), 1, 1)
+    with pytest.raises(ApptekError, match="no query to train on"):
+        Trainer(World(graph, AgentConfig()), training_queries(graph.facts), seed=0)
+
+
+def test_a_run_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(tmp_path: Path) -> None:
+    whole, first, second = trainer_of(), trainer_of(), trainer_of()
+    while not whole.finished:
+        whole.step()
+    for _ in range(20):
+        first.step()
+    save_checkpoint(first, tmp_path / "at-20")
+    load_checkpoint(second, tmp_path / "at-20")
+    while not second.finished:
+        second.step()
+    assert weights_of(second) == weights_of(whole)
+    assert np.array_equal(second.history.trail, whole.history.trail)
+
+
+PROGRAM = """
+import sys, time
+from pathlib import Path
+from test_training import trainer_of
+from apptek.agent.run import train
+
+def slowly(trainer):
+    if "slow" in sys.argv:
+        time.sleep(0.02)
+
+train(trainer_of(), Path(sys.argv[1]), resume="resume" in sys.argv, checkpoint_seconds=0.1,
+      observers=[slowly])
+"""
+
+
+def run_program(*words: str) -> "subprocess.Popen[bytes]":
+    here = str(Path(__file__).parent)
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *words], env=os.environ | {"PYTHONPATH": here}
+    )
+
+
+@pytest.mark.slow
+def test_a_killed_run_resumes_and_ends_like_one_that_was_not(tmp_path: Path) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert run_program(str(whole)).wait(120) == 0
+    process = run_program(str(killed), "slow")
+    deadline = time.monotonic() + 60
+    seen: set[int] = set()
+    while len(seen) < 4 and time.monotonic() < deadline:
+        if (killed / CHECKPOINT).exists():
+            seen.add((killed / CHECKPOINT).stat().st_mtime_ns)
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert len(seen) == 4
+    assert not (killed / "agent.json").exists()
+    assert run_program(str(killed), "resume").wait(120) == 0
+    files = sorted(path.relative_to(whole) for path in whole.rglob("*") if path.is_file())
+    again = sorted(path.relative_to(killed) for path in killed.rglob("*") if path.is_file())
+    assert files == [path for path in again if not path.name.startswith(".")]
+    for name in files:
+        assert (whole / name).read_bytes() == (killed / name).read_bytes(), name
+
+
+def test_nothing_that_was_there_is_overwritten(tmp_path: Path) -> None:
+    quick = trainer_of(facts=400)
+    train(quick, tmp_path / "agent")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for resume in (False, True):
+        with pytest.raises(CheckpointError, match="holds a trained agent already"):
+            train(trainer_of(facts=400), tmp_path / "agent", resume=resume)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    with pytest.raises(CheckpointError, match="is not empty"):
+        train(trainer_of(facts=400), tmp_path / "mine")
+    (tmp_path / "stopped").mkdir()
+    save_checkpoint(trainer_of(facts=400), tmp_path / "stopped" / CHECKPOINT)
+    with pytest.raises(CheckpointError, match="go on with --resume"):
+        train(trainer_of(facts=400), tmp_path / "stopped")
+    assert all(path.read_bytes() == content for path, content in before.items())
+
+
+def test_a_checkpoint_of_another_run_or_a_damaged_one_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint"
+    save_checkpoint(trainer_of(facts=400), path)
+    with pytest.raises(CheckpointError, match="another run: data"):
+        load_checkpoint(trainer_of(facts=500), path)
+    with pytest.raises(CheckpointError, match="another run: seed"):
+        load_checkpoint(trainer_of(facts=400, seed=1), path)
+    with pytest.raises(CheckpointError, match="another run: settings"):
+        load_checkpoint(trainer_of(replace(QUICK, tknn=6), facts=400), path)
+    content = path.read_bytes()
+    for damaged in (content[:-100], content[:50], b"", b"\xff" * 100):
+        path.write_bytes(damaged)
+        with pytest.raises(CheckpointError, match="damaged"):
+            load_checkpoint(trainer_of(facts=400), path)
+    with pytest.raises(CheckpointError, match="missing or damaged"):
+        load_checkpoint(trainer_of(facts=400), tmp_path / "nothing")
+
+
+def test_moving_means_are_means_of_windows() -> None:
+    met = np.random.default_rng(0).random(12_000) < 0.4
+    means = moving_means(met, np.asarray([100, 700, 12_000]))
+    assert means[0] == pytest.approx([met[:100].mean()] * 2)
+    assert means[1] == pytest.approx([met[200:700].mean(), met[:700].mean()])
+    assert means[2] == pytest.approx([met[11_500:].mean(), met[2000:].mean()])
+
+
+def test_a_paired_difference_covers_the_truth_about_95_times_in_100() -> None:
+    rng, covered = np.random.default_rng(0), 0
+    for _ in range(400):
+        one, other = rng.random(500) < 0.6, rng.random(500) < 0.5
+        found = paired_difference(one, other)
+        covered += found.low <= 0.1 <= found.high
+    assert 0.92 <= covered / 400 <= 0.98
+
+
+def test_greedy_episodes_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer = trainer_of()
+    policy, queries = FrozenPolicy(trainer.learner.network), trainer.queries
+    whole = play_greedily(trainer.world, queries, policy, trainer.table.pair_of_fact)
+    monkeypatch.setattr("apptek.agent.evaluation.CHUNK", 100)
+    parts = play_greedily(trainer.world, queries, policy, trainer.table.pair_of_fact)
+    assert np.array_equal(whole.trail, parts.trail)
+    assert np.array_equal(whole.met, parts.met)
+    assert len(play(trainer.world, queries, "commonest").met) == len(whole.met)
