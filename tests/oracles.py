@@ -130,16 +130,21 @@ class PlainEpisode:
         traversal: str,
         max_steps: int,
         predicate_count: int,
+        facts_of: dict[int, list[int]] | None = None,
     ) -> None:
         self.facts, self.hidden, self.tknn, self.traversal = facts, hidden, tknn, traversal
         self.when, self.predicate_count = query[2], predicate_count
         self.steps_left = max_steps
+        self.facts_of = facts_of  # each entity's facts, where they were collected beforehand
         self.sides = (PlainSide(self, query[0]), PlainSide(self, query[1]))
 
     def nearest_of(self, entity: int) -> list[int]:
         """N_tknn(entity, t), with the query's own fact hidden."""
         direction = "outgoing" if self.traversal == "outgoing" else "both"
-        candidates = incident(self.facts, entity, direction)
+        if self.facts_of is None:
+            candidates = incident(self.facts, entity, direction)
+        else:
+            candidates = self.facts_of[entity]
         return nearest(self.facts, candidates, self.when, self.tknn, self.hidden)
 
     def action_of(self, edge: tuple[int, bool]) -> int:

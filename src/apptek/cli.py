@@ -235,7 +235,7 @@ def train_agent(
 
 @app.command()
 def bench(
-    what: Annotated[Literal["graph"], typer.Argument(help="Which part.")] = "graph",
+    what: Annotated[Literal["graph", "agent"], typer.Argument(help="Which part.")] = "graph",
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes, below a minute.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -243,12 +243,16 @@ def bench(
 
     Example: `apptek bench graph --quick`
     """
-    from apptek.benches.graph import bench_graph
     from apptek.benches.report import print_report
     from apptek.terminal import working
 
-    with working(f"measuring {what}"):
-        report = bench_graph(quick=quick)
+    if what == "agent":
+        _require_torch()
+        from apptek.benches.agent import bench_agent as measure
+    else:
+        from apptek.benches.graph import bench_graph as measure
+    with working(f"measuring the {what}"):
+        report = measure(quick=quick)
     if as_json:
         _print_json({"ratios": report.ratios, "figures": report.figures})
     else:

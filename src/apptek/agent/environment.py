@@ -217,7 +217,12 @@ class Episodes:
 
 
 def play(
-    world: World, queries: Queries, policy: Literal["random", "commonest"], *, seed: int = 0
+    world: World,
+    queries: Queries,
+    policy: Literal["random", "commonest"],
+    *,
+    seed: int = 0,
+    threads: int | None = None,
 ) -> Episodes:
     """Whole episodes by a control policy: random, or the predicate with most edges.
 
@@ -236,7 +241,7 @@ def play(
         filled = (met[rows], trail[rows], legal_counts[rows])
         roll_out(*(*arguments, some, number, read_only(seeds[rows]), *filled))
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
         for _ in pool.map(play_chunk, range(0, len(queries), CHUNK)):
             pass
     return Episodes(met, trail, legal_counts)

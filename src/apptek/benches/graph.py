@@ -5,17 +5,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from apptek.benches.report import BenchReport, Target, load_oracles
-from apptek.data.facts import Facts
+from apptek.benches.report import BenchReport, Target, load_oracles, plain_facts, seconds
 from apptek.data.synthetic import make_world, write_world
-from apptek.data.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.seeding import generator
 
@@ -81,16 +77,16 @@ def _bench_reading(world: Path, size: int, repeats: int) -> dict[str, Any]:
     for _ in range(repeats):  # in turns, so that both meet the same machine
         alone.append(_run_apart(_READER_ALONE, world))
         ours.append(_run_apart(_READ_AND_INDEX, world))
-    seconds = [statistics.median(run[0] for run in runs) for runs in (alone, ours)]
+    reader, all_of_it = (statistics.median(run[0] for run in runs) for runs in (alone, ours))
     peak = statistics.median(run[1] for run in ours)
     return {
         "ratios": {
-            "read_vs_reader": seconds[1] / seconds[0],
+            "read_vs_reader": all_of_it / reader,
             "peak_memory_vs_fact_table": peak / (size * FACT_BYTES),
         },
         "figures": {
-            "reader_seconds": seconds[0],
-            "read_and_index_seconds": seconds[1],
+            "reader_seconds": reader,
+            "read_and_index_seconds": all_of_it,
             "read_and_index_peak_bytes": peak,
         },
     }
@@ -104,17 +100,17 @@ def _run_apart(program: str, world: Path) -> list[float]:
 
 def _bench_opening(graph: TemporalGraph, folder: Path) -> dict[str, float]:
     graph.save(folder)
-    return {"open_seconds": min(_seconds(lambda: TemporalGraph.open(folder)) for _ in range(3))}
+    return {"open_seconds": min(seconds(lambda: TemporalGraph.open(folder)) for _ in range(3))}
 
 
 def _bench_looking_up(small: TemporalGraph, large: TemporalGraph, count: int) -> dict[str, Any]:
     questions = {id(graph): _questions(graph, count) for graph in (small, large)}
-    seconds: dict[int, list[float]] = {id(small): [], id(large): []}
+    runs: dict[int, list[float]] = {id(small): [], id(large): []}
     for _ in range(6):  # in turns; the first compiles
         for graph in (small, large):
             asked = questions[id(graph)]
-            seconds[id(graph)].append(_seconds(lambda g=graph, a=asked: g.nearest(*a, K)))  # type: ignore[misc]
-    per_look_up = {key: statistics.median(runs[1:]) / count for key, runs in seconds.items()}
+            runs[id(graph)].append(seconds(lambda g=graph, a=asked: g.nearest(*a, K)))  # type: ignore[misc]
+    per_look_up = {key: statistics.median(times[1:]) / count for key, times in runs.items()}
     oracle = _oracle_seconds_per_look_up(small, *questions[id(small)])
     return {
         "ratios": {
@@ -140,29 +136,10 @@ def _questions(graph: TemporalGraph, count: int) -> tuple[Any, Any]:
 def _oracle_seconds_per_look_up(graph: TemporalGraph, entities: Any, times: Any) -> float:
     """What the definition costs in plain Python, given each entity's facts beforehand."""
     oracles, count = load_oracles(), 1000
-    facts = _plain(graph.facts, oracles)
-    incident: dict[int, list[int]] = {int(entity): [] for entity in entities[:count]}
-    for index, fact in enumerate(facts):
-        for entity in {fact.subject, fact.object}:
-            if entity in incident:
-                incident[entity].append(index)
+    facts, facts_of = plain_facts(graph.facts, oracles)
 
     def look_up() -> None:
         for entity, when in zip(entities[:count].tolist(), times[:count].tolist(), strict=True):
-            oracles.nearest(facts, incident[entity], when, K)
+            oracles.nearest(facts, facts_of[entity], when, K)
 
-    return _seconds(look_up) / count
-
-
-def _plain(facts: Facts, oracles: Any) -> list[Any]:
-    rows = zip(*(column.tolist() for column in facts.columns()), strict=True)
-    return [
-        oracles.PlainFact(s, p, o, *(None if end == UNKNOWN else end for end in ends))
-        for s, p, o, *ends in rows
-    ]
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+    return seconds(look_up) / count

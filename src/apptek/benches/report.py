@@ -1,11 +1,16 @@
 """What a bench found, and how it is shown."""
 
 import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
+from apptek.data.facts import Facts
+from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
 from apptek.terminal import output, table
 
@@ -41,6 +46,27 @@ def print_report(report: BenchReport) -> None:
 
 def _show(value: Any) -> str:
     return f"{value:,.3g}" if isinstance(value, float) else f"{value}"
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long some work takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def plain_facts(facts: Facts, oracles: Any) -> tuple[list[Any], dict[int, list[int]]]:
+    """The facts as the oracles take them, and the facts of each entity."""
+    rows = zip(*(column.tolist() for column in facts.columns()), strict=True)
+    plain = [
+        oracles.PlainFact(s, p, o, *(None if end == UNKNOWN else end for end in ends))
+        for s, p, o, *ends in rows
+    ]
+    facts_of: dict[int, list[int]] = defaultdict(list)
+    for index, fact in enumerate(plain):
+        for entity in {fact.subject, fact.object}:
+            facts_of[entity].append(index)
+    return plain, facts_of
 
 
 def load_oracles() -> Any:

@@ -1,0 +1,136 @@
+"""The agent's bench: roll-outs, training, and what they cost on a large graph."""
+
+from dataclasses import replace
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+
+from apptek.agent.environment import Environment, World, play, training_queries
+from apptek.agent.training import Trainer
+from apptek.benches.report import BenchReport, Target, load_oracles, plain_facts, seconds
+from apptek.config import AgentConfig
+from apptek.data.benchmarks import find_benchmark
+from apptek.data.facts import Dataset
+from apptek.data.readers import read_dataset
+from apptek.data.synthetic import make_world
+from apptek.data.times import UNKNOWN
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.seeding import generator
+
+ICEWS14_SIZE = 90_730  # facts in all: a world of this size has as many training facts as ICEWS14
+PAPER_MS = {5: 23, 15: 33, 25: 41, 50: 66}  # per episode and tknn, on the paper's GPU
+TARGETS = {
+    "rollout_vs_oracle": Target(50, at_most=False),
+    "train_vs_paper": Target(100, at_most=False),
+    "episode_10m_vs_100k": Target(3),
+    "parallel_4096_tknn_50_bytes": Target(2 * 2**30),
+}
+
+
+def bench_agent(*, quick: bool = False) -> BenchReport:
+    """Plays and trains on ICEWS14 (a world of its size where it is not there), plays on 10 M facts.
+
+    Quick: a world of 20,000 facts, and 500 k facts instead of 10 M.
+    """
+    torch.set_num_threads(1)
+    large, small = (500_000, 50_000) if quick else (10_000_000, 100_000)
+    dataset = _dataset(quick)
+    graph = TemporalGraph.of(dataset)
+    rollouts = _bench_rollouts(World(graph, AgentConfig()), 30 if quick else 200)
+    episodes = 1000 if quick else 6000
+    training = {k: _train_ms(graph, AgentConfig(tknn=k), episodes) for k in PAPER_MS}
+    growth = _bench_growth(small, large)
+    return BenchReport(
+        ratios={
+            "rollout_vs_oracle": rollouts["oracle"] / rollouts["kernel"],
+            "train_vs_paper": PAPER_MS[25] / training[25],
+            "episode_10m_vs_100k": growth[large] / growth[small],
+        },
+        figures={
+            "facts": {dataset.name: len(dataset.train), "small": small, "large": large},
+            "rollouts_per_second_one_thread": 1 / rollouts["kernel"],
+            "oracle_rollouts_per_second": 1 / rollouts["oracle"],
+            "train_ms_per_episode": {str(k): ms for k, ms in training.items()},
+            "paper_ms_per_episode": {str(k): ms for k, ms in PAPER_MS.items()},
+            "train_episodes_per_second": {str(k): 1000 / ms for k, ms in training.items()},
+            "parallel_4096_tknn_50_bytes": _parallel_bytes(graph),
+        },
+        targets=TARGETS,
+    )
+
+
+def _dataset(quick: bool) -> Dataset:
+    if not quick and find_benchmark("icews14") is not None:
+        return read_dataset("icews14")
+    return make_world(20_000 if quick else ICEWS14_SIZE, 0).dataset
+
+
+def _bench_rollouts(world: World, oracle_episodes: int) -> dict[str, float]:
+    """Seconds per random episode on one thread, by the kernel and by the definition."""
+    queries = training_queries(world.graph.facts)
+    rows = generator(0, "bench").permutation(len(queries))[:20_000]
+    asked = queries.take(rows)
+    play(world, asked.take(np.arange(1)), "random")  # compiles
+    kernel = [seconds(lambda: play(world, asked, "random", threads=1)) for _ in range(3)]
+    oracles = load_oracles()
+    plain, facts_of = plain_facts(world.graph.facts, oracles)
+
+    def play_plainly() -> None:
+        for fact in rows[:oracle_episodes].tolist():
+            asked_of = (plain[fact].subject, plain[fact].object, _when(world, fact))
+            episode = oracles.PlainEpisode(
+                plain, asked_of, hidden=fact, tknn=world.config.tknn, traversal="both",
+                max_steps=world.config.max_steps, predicate_count=world.graph.predicate_count,
+                facts_of=facts_of,
+            )  # fmt: skip
+            oracles.play_episode(episode, "random", fact)
+
+    return {"kernel": median(kernel) / len(rows), "oracle": seconds(play_plainly) / oracle_episodes}
+
+
+def _when(world: World, fact: int) -> int | None:
+    time = int(world.graph.facts.times[fact])
+    return None if time == UNKNOWN else time
+
+
+def _train_ms(graph: TemporalGraph, config: AgentConfig, episodes: int) -> float:
+    """Milliseconds per training episode at replay ratio 1, once everything is compiled."""
+    queries = training_queries(graph.facts)
+    trainer = Trainer(World(graph, replace(config, epochs=1.0)), queries, seed=0)
+    for _ in range(30):
+        trainer.step()
+    before = trainer.episodes_done
+
+    def play_some() -> None:
+        while trainer.episodes_done < min(before + episodes, len(trainer.order)):
+            trainer.step()
+
+    return 1000 * seconds(play_some) / (trainer.episodes_done - before)
+
+
+def _bench_growth(small: int, large: int) -> dict[int, float]:
+    """Seconds per random episode at tknn 25 on one thread, by the number of facts."""
+    found: dict[int, float] = {}
+    for size in (small, large):
+        graph = TemporalGraph.of(make_world(size, 0).dataset)
+        rows = generator(0, "bench").permutation(len(graph.facts))[:10_000]
+        world, asked = World(graph, AgentConfig()), training_queries(graph.facts).take(rows)
+        runs = [seconds(lambda w=world, a=asked: play(w, a, "random", threads=1)) for _ in range(4)]  # type: ignore[misc]
+        found[size] = median(runs[1:]) / len(rows)
+    return found
+
+
+def _parallel_bytes(graph: TemporalGraph) -> int:
+    """The most that 4,096 episodes at tknn 50 take while they expand at random."""
+    world = World(graph, AgentConfig(tknn=50))
+    rows = generator(0, "bench").permutation(len(graph.facts))[:4096]
+    environment = Environment(world, training_queries(graph.facts).take(rows))
+    rng, most = generator(0, "bench actions"), 0
+    while not environment.done.all():
+        before = environment.nbytes
+        draws: Any = rng.random(environment.edges.shape) * environment.legal
+        environment.step(draws.argmax(axis=1))
+        most = max(most, before + environment.nbytes)
+    return most
