@@ -12,6 +12,7 @@ from apptek.errors import DataError
 
 BLOCK_BYTES = 1 << 25
 LONGEST_LINE = 1 << 26
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _CODECS = {".gz": "gzip", ".zst": "zstd"}
 
 
@@ -23,10 +24,21 @@ class Block:
     position: int  # bytes of the file read so far, as they lie on the disk
 
 
-def suffix_of(path: Path) -> str:
-    """The suffix that tells the format, without that of the compression."""
-    inner = path.with_suffix("") if path.suffix in _CODECS else path
-    return inner.suffix.lower()
+def stem_and_suffix(path: Path) -> tuple[str, str]:
+    """A file's name in two: what it is called, and the format without that of the compression."""
+    inner = path.with_suffix("") if is_compressed(path) else path
+    return inner.stem, inner.suffix.lower()
+
+
+def is_compressed(path: Path) -> bool:
+    """Whether the name says so."""
+    return path.suffix.lower() in _CODECS
+
+
+def read_whole(path: Path) -> bytes:
+    """All bytes of a file, decompressed."""
+    with _open(path) as (stream, _):
+        return _read(path, stream, None)
 
 
 def read_blocks(path: Path, size: int | None = None) -> Iterator[Block]:
@@ -48,11 +60,11 @@ def read_blocks(path: Path, size: int | None = None) -> Iterator[Block]:
 
 @contextmanager
 def _open(path: Path) -> Iterator[tuple[Any, Any]]:
-    codec = _CODECS.get(path.suffix)
+    codec = _CODECS.get(path.suffix.lower())
     try:
         raw = pa.OSFile(str(path))
     except OSError as error:
-        raise DataError(f"{path}: {error.strerror or error}") from None
+        raise DataError(f"{path}: cannot be opened ({one_line(error)})") from None
     with raw:
         if codec is None:
             yield raw, raw
@@ -61,9 +73,18 @@ def _open(path: Path) -> Iterator[tuple[Any, Any]]:
                 yield stream, raw
 
 
-def _read(path: Path, stream: Any, size: int) -> bytes:
+def _read(path: Path, stream: Any, size: int | None) -> bytes:
     try:
         return bytes(stream.read(size))
-    except (OSError, pa.ArrowInvalid) as error:
-        reason = str(error).splitlines()[0]
-        raise DataError(f"{path}: the file is truncated or damaged ({reason})") from None
+    except (OSError, pa.ArrowException) as error:
+        raise damaged(path, error) from None
+
+
+def damaged(path: Path, error: Exception) -> DataError:
+    """The error of a file that cannot be read to its end."""
+    return DataError(f"{path}: the file is truncated or damaged ({one_line(error)})")
+
+
+def one_line(error: Exception) -> str:
+    """What an error says first."""
+    return next(iter(str(error).splitlines()), type(error).__name__)

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from apptek.data.facts import Facts
-from apptek.data.times import UNKNOWN, Ints, Longs
+from apptek.data.times import UNKNOWN, Ints, Longs, TimeAxis
 
 
 def fact_keys(*parts: Facts) -> list[Longs]:
@@ -56,14 +56,19 @@ def among(keys: Longs, wanted: Longs) -> npt.NDArray[np.bool_]:
     return found
 
 
-def merge_interval_lines(facts: Facts) -> Facts:
-    """An occursSince line and the occursUntil line of the same triple after it, as one fact."""
+def merge_interval_lines(facts: Facts, axis: TimeAxis) -> Facts:
+    """An occursSince line and the occursUntil line of the same triple after it, as one fact.
+
+    Not where it would end before it starts. Where nothing is merged, the facts as they are.
+    """
     starts = (facts.since != UNKNOWN) & (facts.until == UNKNOWN)
     ends = (facts.since == UNKNOWN) & (facts.until != UNKNOWN)
     pair = starts[:-1] & ends[1:]
     for column in (facts.subjects, facts.predicates, facts.objects):
         pair &= column[:-1] == column[1:]
-    pair &= facts.since[:-1] <= facts.until[1:]
+    pair &= facts.since[:-1] <= axis.last_moments(facts.until[1:])
+    if not pair.any():
+        return facts
     until = facts.until.copy()
     until[:-1][pair] = facts.until[1:][pair]
     keep = np.ones(len(facts), np.bool_)

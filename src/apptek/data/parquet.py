@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
+from apptek.data.blocks import damaged, is_compressed, one_line, read_whole
 from apptek.data.columns import Layout, find_layout
 from apptek.data.pieces import NAME_TYPE
 from apptek.errors import DataError
@@ -43,21 +44,39 @@ def read_tables(path: Path, layout: Layout) -> Iterator[pa.Table]:
         try:
             for batch in file.iter_batches(BATCH_ROWS):
                 yield _as_text(pa.Table.from_batches([batch]), layout)
-        except (OSError, pa.ArrowInvalid) as error:
-            raise _damaged(path, error) from None
+        except (OSError, pa.ArrowException) as error:
+            raise damaged(path, error) from None
+
+
+def cells_of(table: pa.Table) -> Iterator[list[bytes]]:
+    """The rows of such a table for the careful way."""
+    columns = [column.cast(pa.string()).cast(pa.binary()).to_pylist() for column in table.columns]
+    for row in zip(*columns, strict=True):
+        yield [cell or b"" for cell in row]
+
+
+def is_clean(table: pa.Table) -> bool:
+    """Whether every text is UTF-8 without NUL; Parquet itself does not see to it."""
+    for column in table.columns:
+        for chunk in column.chunks:
+            texts = chunk.dictionary if pa.types.is_dictionary(chunk.type) else chunk
+            try:
+                texts.validate(full=True)
+            except pa.ArrowInvalid:
+                return False
+            if pc.any(pc.match_substring(texts, "\0")).as_py():
+                return False
+    return True
 
 
 def _open(path: Path) -> parquet.ParquetFile:
+    source = pa.BufferReader(read_whole(path)) if is_compressed(path) else path
     try:
-        return parquet.ParquetFile(path)
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: {error.strerror}") from None
-    except (OSError, pa.ArrowInvalid) as error:
-        raise _damaged(path, error) from None
-
-
-def _damaged(path: Path, error: Exception) -> DataError:
-    return DataError(f"{path}: the file is truncated or damaged ({str(error).splitlines()[0]})")
+        return parquet.ParquetFile(source)
+    except (FileNotFoundError, PermissionError) as error:
+        raise DataError(f"{path}: cannot be opened ({one_line(error)})") from None
+    except (OSError, pa.ArrowException) as error:
+        raise damaged(path, error) from None
 
 
 def _as_text(table: pa.Table, layout: Layout) -> pa.Table:

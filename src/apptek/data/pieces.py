@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+from apptek.data.blocks import BYTE_ORDER_MARK
 from apptek.data.columns import Layout
 from apptek.data.rows import NAMED, SINCE_MARKS, UNTIL_MARKS, Row, RowError, read_row
 from apptek.data.times import Ints, TimeBook
@@ -49,17 +50,40 @@ class TextFormat:
 
 def parse_block(text: bytes, layout: Layout, form: TextFormat) -> pa.Table | None:
     """The cells of some lines as a table of dictionary columns "0", "1", ...; None: look closer."""
-    if b"\0" in text:
+    if not text or b"\0" in text or _has_bare_return(text):
         return None
     if text.endswith((b"\n\n", b"\n\r\n")):
         text = text.rstrip(b"\r\n") + b"\n"
+    if text.startswith(BYTE_ORDER_MARK):
+        text = BYTE_ORDER_MARK + text  # Arrow takes one away from the front of whatever it parses
     table = _parse(text, layout.width, form)
-    if table is None and layout.free and not (form.quoted and b'"' in text):
-        width, text = pad_rows(text, form.delimiter)
-        table = _parse(text, width, form) if width else None
+    if table is None and layout.free:
+        table = _parse_free(text, form)
     if table is None or table.num_rows != count_lines(text):
         return None
+    if form.quoted and "\n" in table.column(table.num_columns - 1)[-1].as_py():
+        return None  # a last quote that nothing closes takes the end of the block with it
     return table
+
+
+def _has_bare_return(text: bytes) -> bool:
+    """Whether a CR stands without LF: a line's end for Arrow, for us a character."""
+    if b"\r" not in text:
+        return False
+    data = np.frombuffer(text, np.uint8)
+    after = np.flatnonzero(data == ord("\r")) + 1  # within bounds: the text ends with LF
+    return bool(np.any(data[after] != ord("\n")))
+
+
+def _parse_free(text: bytes, form: TextFormat) -> pa.Table | None:
+    """Rows of 3 to 5 cells. Where quotes hide delimiters, only if all rows are equally wide."""
+    if _SAME.encode() in text:
+        return None
+    if not (form.quoted and b'"' in text):
+        width, text = pad_rows(text, form.delimiter)
+        return _parse(text, width, form) if width else None
+    tables = (_parse(text, width, form) for width in (5, 3))
+    return next((table for table in tables if table is not None), None)
 
 
 def count_lines(text: bytes) -> int:
@@ -86,7 +110,7 @@ def pad_rows(text: bytes, delimiter: str) -> tuple[int, bytes]:
     ends = np.flatnonzero(data == ord("\n"))
     places = np.flatnonzero(data == ord(delimiter))
     widths = np.diff(np.searchsorted(places, ends), prepend=0) + 1
-    if widths.min() < 3 or widths.max() > 5 or _SAME.encode() in text:
+    if widths.min() < 3 or widths.max() > 5:
         return 0, text
     if widths.min() == widths.max():
         return int(widths[0]), text
@@ -110,11 +134,15 @@ def make_piece(table: pa.Table, layout: Layout, book: TimeBook) -> Piece | None:
         return None
     if since is not until and _any_inverted(since, until, book):
         return None
-    return Piece(names, since, until)
+    return Piece(names, since, since if np.array_equal(since, until) else until)
 
 
 def _any_inverted(since: Ints, until: Ints, book: TimeBook) -> bool:
-    bounds = np.asarray([book.bounds_of(known) for known in range(len(book.written))], np.int64)
+    bounds = np.zeros((len(book.written), 2), np.int64)
+    met = np.zeros(len(bounds), np.bool_)
+    met[since] = met[until] = True
+    for known in np.flatnonzero(met).tolist():
+        bounds[known] = book.bounds_of(known)
     return bool(np.any(bounds[since, 0] > bounds[until, 1]))
 
 
@@ -136,7 +164,8 @@ def _time_ids(columns: list[Any], layout: Layout, book: TimeBook) -> tuple[Ints,
 
 def _ids(column: Any, book: TimeBook) -> Ints:
     known = [book.add(text or "") for text in column.dictionary.to_pylist()]
-    return np.asarray(known, np.int32).take(column.indices.to_numpy())
+    ids: Ints = np.asarray(known, np.int32).take(column.indices.to_numpy())
+    return ids
 
 
 def _free_time_ids(fourth: Any, fifth: Any, book: TimeBook) -> tuple[Ints, Ints]:
@@ -148,6 +177,8 @@ def _free_time_ids(fourth: Any, fifth: Any, book: TimeBook) -> tuple[Ints, Ints]
     mark = marks[fourth.indices.to_numpy()]
     first = np.asarray(firsts, np.int32)[fourth.indices.to_numpy()]
     second = np.asarray(seconds, np.int32)[fifth.indices.to_numpy()]
+    if np.any((second == -1) & (mark > 0)):
+        raise TimeFormatError("a time after the mark")
     second = np.where(second == -1, first, second)
     since = np.where(mark == 1, second, first)
     until = np.where(mark == 1, np.int32(unknown), second)

@@ -1,6 +1,7 @@
 """Files of facts become a Dataset: find them, read them, name and number everything."""
 
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from apptek.data.benchmarks import BENCHMARKS, find_benchmark
-from apptek.data.blocks import Block, read_blocks, suffix_of
+from apptek.data.blocks import BYTE_ORDER_MARK, Block, one_line, read_blocks, stem_and_suffix
 from apptek.data.columns import Layout, find_layout, parse_columns
 from apptek.data.distinct import among, fact_keys, first_places, merge_interval_lines
 from apptek.data.facts import SPLITS, Dataset, Defect, Facts, Names, ReadReport, Split
-from apptek.data.parquet import parquet_layout, read_tables
+from apptek.data.parquet import cells_of, is_clean, parquet_layout, read_tables
 from apptek.data.pieces import (
     Piece,
     TextFormat,
@@ -37,7 +38,6 @@ FORMATS = {
     ".csv": TextFormat(",", quoted=True),
 }
 SUFFIXES = (*FORMATS, ".parquet")
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MOST_NAMES = 2**31 - 1
 MOST_DEFECTS_KEPT = 1000
 _SPLIT_NAMES: dict[Split, tuple[str, ...]] = {
@@ -45,6 +45,7 @@ _SPLIT_NAMES: dict[Split, tuple[str, ...]] = {
     "valid": ("valid", "validation", "dev"),
     "test": ("test",),
 }
+_BLANK_LINES = re.compile(rb"(?:\r?\n)*+")
 Progress = Callable[[str, int, int], None]  # file, bytes read, bytes in all files
 
 
@@ -114,7 +115,8 @@ def _split_files(folder: Path) -> dict[Split, Path]:
 
 
 def _is_split_file(file: Path, split: Split) -> bool:
-    return suffix_of(file) in SUFFIXES and file.name.split(".")[0] in _SPLIT_NAMES[split]
+    stem, suffix = stem_and_suffix(file)
+    return suffix in SUFFIXES and stem in _SPLIT_NAMES[split] and file.is_file()
 
 
 class _Progress:
@@ -154,23 +156,37 @@ class _Reading:
             self.defects.append(defect)
 
     def pieces(self, file: Path) -> Iterator[Piece]:
-        """The facts of one file."""
-        suffix = suffix_of(file)
-        if suffix == ".parquet":
-            yield from self._parquet_pieces(file)
-        elif suffix in FORMATS:
-            yield from self._text_pieces(file, FORMATS[suffix])
-        else:
-            known = ", ".join(SUFFIXES)
-            raise DataError(f"{file}: unknown kind of file; expected {known}, also .gz and .zst")
+        """The facts of one file, of which there is at least one."""
+        good, bad = 0, self.defect_count
+        for piece in self._pieces(file):
+            good += len(piece)
+            yield piece
+        bad = self.defect_count - bad
+        if not good and bad:
+            first = next((str(d) for d in self.defects if d.file == file.name), "")
+            raise DataError(f"{file.name}: none of its {bad} rows is good; the first: {first}")
+        if not good:
+            raise DataError(f"{file.name}: there is nothing below the header; expected facts")
         self.progress.done(file)
+
+    def _pieces(self, file: Path) -> Iterator[Piece]:
+        _, suffix = stem_and_suffix(file)
+        if suffix == ".parquet":
+            return self._parquet_pieces(file)
+        if suffix in FORMATS:
+            return self._text_pieces(file, FORMATS[suffix])
+        known = ", ".join(SUFFIXES)
+        raise DataError(f"{file}: unknown kind of file; expected {known}, also .gz and .zst")
 
     def _text_pieces(self, file: Path, form: TextFormat) -> Iterator[Piece]:
         blocks = read_blocks(file)
-        first = next(blocks, None)
-        if first is None or not first.text.strip():
+        first, line = _skip_blank_lines(blocks)
+        if first is None:
             raise DataError(f"{file.name}:1: the file is empty; expected a fact on each line")
-        layout, first, line = self._layout(file, first, form)
+        layout, has_header = self._layout(f"{file.name}:{line}", first.text, form)
+        if has_header:
+            first = Block(first.text[first.text.index(b"\n") + 1 :], first.position)
+            line += 1
         for block, table, lines in _parse_ahead(first, blocks, layout, form):
             rows = split_lines(block.text, form.delimiter, form.quoted)
             yield self._piece(file, line, table, rows, layout)
@@ -195,32 +211,35 @@ class _Reading:
             rows, layout, self.book, lambda row, fault: self.report(file, line + row, fault)
         )
 
-    def _layout(self, file: Path, first: Block, form: TextFormat) -> tuple[Layout, Block, int]:
-        """The file's layout, its first block without the header, and the line that starts it."""
-        text = first.text.removeprefix(BYTE_ORDER_MARK)
-        line, _, rest = text.partition(b"\n")
-        cells = next(split_lines(line + b"\n", form.delimiter, form.quoted))
+    def _layout(self, where: str, text: bytes, form: TextFormat) -> tuple[Layout, bool]:
+        """The layout of a file that starts with `text`, and whether its first row is a header."""
+        line = text[: text.index(b"\n") + 1]
+        cells = next(split_lines(line, form.delimiter, form.quoted))
         texts = [cell.decode("utf-8", "backslashreplace") for cell in cells]
-        layout, has_header = find_layout(texts, self.wanted, self.header, file.name)
-        if not has_header:
-            return layout, Block(text, first.position), 1
-        if not rest.strip():
-            raise DataError(f"{file.name}:2: there is nothing below the header; expected facts")
-        return layout, Block(rest, first.position), 2
+        return find_layout(texts, self.wanted, self.header, where)
 
     def _parquet_pieces(self, file: Path) -> Iterator[Piece]:
         layout = parquet_layout(file, self.wanted)
         row = 1
         for table in read_tables(file, layout):
-            yield self._piece(file, row, table, _cells(table), layout)
+            clean = table if is_clean(table) else None
+            yield self._piece(file, row, clean, cells_of(table), layout)
             row += table.num_rows
         if row == 1:
             raise DataError(f"{file.name}:1: the file is empty; expected a fact in each row")
 
 
-def _cells(table: pa.Table) -> Iterator[list[bytes]]:
-    for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        yield [(cell or "").encode() for cell in row]
+def _skip_blank_lines(blocks: Iterator[Block]) -> tuple[Block | None, int]:
+    """The first block from its first line on that is not empty, and the number of that line."""
+    line = 1
+    for number, block in enumerate(blocks):
+        text = block.text if number else block.text.removeprefix(BYTE_ORDER_MARK)
+        blank = _BLANK_LINES.match(text)
+        start = blank.end() if blank else 0
+        line += count_lines(text[:start])
+        if start < len(text):
+            return Block(text[start:], block.position), line
+    return None, line
 
 
 def _parse_ahead(
@@ -258,10 +277,10 @@ def _assemble(
         for split in SPLITS
     ]
     if merge_intervals:
-        facts = [merge_interval_lines(part) for part in facts]
+        facts = [merge_interval_lines(part, axis) for part in facts]
     (train, valid, test), report = _each_fact_once(facts, reading)
     return Dataset(
-        name=path.name.split(".")[0],
+        name=path.resolve().name if path.is_dir() else stem_and_suffix(path)[0],
         entities=entities,
         predicates=predicates,
         axis=axis,
@@ -279,8 +298,9 @@ def _resolve_times(
     counts = np.zeros(len(book.written), np.int64)
     for piece in (piece for part in pieces.values() for piece in part):
         counts += np.bincount(piece.since, minlength=len(counts))
-        if piece.until is not piece.since:
-            counts += np.bincount(piece.until, minlength=len(counts))
+        if piece.until is not piece.since:  # a point counts once, whatever stands around it
+            ends = piece.until[piece.until != piece.since]
+            counts += np.bincount(ends, minlength=len(counts))
     axis, codes = book.resolve(counts.tolist())
     return axis, {split: _codes(pieces.get(split, []), codes) for split in SPLITS}
 
@@ -290,7 +310,8 @@ def _codes(pieces: list[Piece], codes: Ints) -> tuple[Ints, Ints]:
     since = np.concatenate([nothing, *(codes[piece.since] for piece in pieces)])
     if all(piece.until is piece.since for piece in pieces):
         return since, since
-    return since, np.concatenate([nothing, *(codes[piece.until] for piece in pieces)])
+    until = np.concatenate([nothing, *(codes[piece.until] for piece in pieces)])
+    return since, since if np.array_equal(since, until) else until
 
 
 def _number(
@@ -325,7 +346,8 @@ def _unify(dictionaries: list[pa.Array], what: str) -> tuple[Names, list[Ints]]:
     try:
         together = pa.chunked_array(whole).unify_dictionaries()
     except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
-        raise DataError(f"the names of all {what} do not fit together ({error})") from None
+        reason = one_line(error)
+        raise DataError(f"the names of all {what} do not fit together ({reason})") from None
     names = together.chunk(0).dictionary
     if len(names) > MOST_NAMES:
         raise DataError(f"{len(names)} {what}; expected at most {MOST_NAMES}")

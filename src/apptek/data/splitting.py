@@ -24,6 +24,10 @@ class Splitting:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        if self.by not in ("random", "time"):
+            raise DataError(f"split by {self.by!r}: expected random or time")
+        if self.seed < 0:
+            raise DataError(f"split with seed {self.seed}: expected 0 or more")
         if not (0 < self.train <= 1 and 0 <= self.valid <= 1 and self.train + self.valid <= 1):
             raise DataError(
                 f"split {self.train:g}/{self.valid:g}: expected shares of train and valid, "

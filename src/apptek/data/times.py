@@ -37,7 +37,6 @@ _YEAR = re.compile(r"[0-9]{4}")
 _UNITS: tuple[Unit, ...] = ("year", "month", "day")  # by precision 0, 1, 2
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _LARGEST = 2**31 - 1
-_LARGEST_YEAR = 1_000_000
 _NO_BOUNDS = (-(2**62), 2**62)  # an unknown end contradicts nothing
 
 
@@ -86,8 +85,6 @@ def read_time(text: str) -> WrittenTime | None:
 
 
 def _date(year: int, month: str | None, day: str | None) -> WrittenTime:
-    if abs(year) > _LARGEST_YEAR:
-        raise TimeFormatError(f"a year of at most {_LARGEST_YEAR}")
     if month is None:
         return WrittenTime("date", year)
     if not 1 <= int(month) <= 12:
@@ -140,12 +137,14 @@ class TimeAxis:
             raise TimeFormatError(f"time {text!r}: expected {error}") from None
 
     def format(self, code: int) -> str:
-        """The text of a code, in ISO form; '?' where it is unknown."""
+        """The text of a code, in a form that parse reads back; '?' where it is unknown."""
         if code == UNKNOWN:
             return "?"
         if self.unit == "integer":
             return str(code)
         year, month, day = _decode(code) if self.mixed else _calendar(self.unit, code)
+        if not month and not 0 <= year <= 9999:
+            return f"{year:04d}-##-##"  # without the marks it would be an integer
         return "-".join([f"{year:04d}", *(f"{part:02d}" for part in (month, day) if part)])
 
     def positions(self, codes: Ints) -> Ints:
@@ -155,6 +154,14 @@ class TimeAxis:
         distinct, inverse = np.unique(codes, return_inverse=True)
         moved = [UNKNOWN if code == UNKNOWN else self.position(code) for code in distinct.tolist()]
         return np.asarray(moved, np.int32)[inverse]
+
+    def last_moments(self, codes: Ints) -> Ints:
+        """Codes of the last day or month of what each code writes, as far as codes tell them."""
+        if not self.mixed:
+            return codes
+        whole_year, whole_month = codes // 32 % 13 == 0, codes % 32 == 0
+        last: Ints = codes + np.int32(12 * 32) * whole_year + np.int32(31) * whole_month
+        return last
 
     def position(self, code: int) -> int:
         """Where one code lies on the axis."""

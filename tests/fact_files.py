@@ -1,0 +1,64 @@
+"""Small files of facts for tests, and what was read of them in words."""
+
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from apptek.data.facts import Dataset, Facts
+from apptek.data.readers import read_dataset
+from apptek.data.splitting import Splitting
+
+ReadFact = tuple[str, str, str, str, str]  # subject, predicate, object, since, until
+ALL_IN_TRAIN = Splitting(train=1, valid=0)
+DAY = "2014-05-13"
+FACT: ReadFact = ("a", "p", "b", DAY, DAY)
+
+
+def write(path: Path, content: bytes | str) -> Path:
+    """A file with this content, compressed as its name says."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(
+        compress(content.encode() if isinstance(content, str) else content, path.suffix)
+    )
+    return path
+
+
+def compress(content: bytes, suffix: str) -> bytes:
+    if suffix == ".gz":
+        return gzip.compress(content, mtime=0)
+    if suffix == ".zst":
+        return bytes(pa.Codec("zstd").compress(content, asbytes=True))
+    return content
+
+
+def parquet_bytes(**columns: object) -> bytes:
+    sink = pa.BufferOutputStream()
+    parquet.write_table(pa.table(columns), sink)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def read_all(path: Path, *, columns: str | None = None, skip_bad: bool = False) -> Dataset:
+    """A single file, all of it as train."""
+    return read_dataset(path, columns=columns, skip_bad=skip_bad, splitting=ALL_IN_TRAIN)
+
+
+def read_text(folder: Path, content: bytes | str, name: str = "facts.tsv") -> Dataset:
+    """What a file with this content holds, all of it as train."""
+    return read_all(write(folder / name, content))
+
+
+def in_words(dataset: Dataset, facts: Facts | None = None) -> list[ReadFact]:
+    """Facts with their names and times as text."""
+    facts = dataset.train if facts is None else facts
+    return [
+        (
+            dataset.entities[s],
+            dataset.predicates[p],
+            dataset.entities[o],
+            dataset.axis.format(since),
+            dataset.axis.format(until),
+        )
+        for s, p, o, since, until in zip(*(c.tolist() for c in facts.columns()), strict=True)
+    ]

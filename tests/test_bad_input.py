@@ -1,0 +1,333 @@
+"""Every bad input gives one line that names the place, what was found and what is expected."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from fact_files import FACT, compress, in_words, parquet_bytes, read_all, write
+
+from apptek.data.benchmarks import DATA_VARIABLE
+from apptek.data.facts import Dataset, Defect
+from apptek.data.readers import read_dataset
+from apptek.errors import DataError
+
+GOOD = b"a\tp\tb\t2014-05-13\n"
+FORMS = "YYYY-MM-DD, YYYY-MM, YYYY, YYYY-##-##, an integer, or nothing for unknown"
+ROWS = {  # a bad row, and what is said of it
+    b"a\tp": "row: found 2 columns, expected 3, 4 or 5 columns",
+    b"a": "row: found 1 column, expected 3, 4 or 5 columns",
+    b"a\tp\tb\tx\t1\t2": "row: found 6 columns (--columns says which to take), "
+    "expected 3, 4 or 5 columns",
+    b"a,p,b,2014-05-13": "row: found 1 column (4 if separated by ',': .csv takes commas, "
+    ".tsv and .txt tabs), expected 3, 4 or 5 columns",
+    b"a;p;b": "row: found 1 column (3 if separated by ';': .csv takes commas, "
+    ".tsv and .txt tabs), expected 3, 4 or 5 columns",
+    b"\tp\tb\t2014-05-13": "column 1 (subject): found nothing, expected a name",
+    b"a\t\tb\t2014-05-13": "column 2 (predicate): found nothing, expected a name",
+    b"a\tp\t\t2014-05-13": "column 3 (object): found nothing, expected a name",
+    b"a\tp\t": "column 3 (object): found nothing, expected a name",
+    b"a\tp\tb\tsoon": f"column 4 (time): found 'soon', expected {FORMS}",
+    b"a\tp\tb\t2014-05-13 ": f"column 4 (time): found '2014-05-13 ', expected {FORMS}",
+    b"a\tp\tb\t2014-02-30": "column 4 (time): found '2014-02-30', "
+    "expected a day that exists in 2014-02",
+    b"a\tp\tb\t2014-13-01": "column 4 (time): found '2014-13-01', expected a month from 01 to 12",
+    b"a\tp\tb\t17": "column 4 (time): found '17', expected a calendar date, as in the facts before",
+    b"a\tp\tb\t2147483648": "column 4 (time): found '2147483648', "
+    "expected an integer of at most 31 bits (use a coarser unit)",
+    b"a\tp\tb\t2014-05\t2014-04-30": "column 5 (until): "
+    "found since 2014-05 after until 2014-04-30, expected since not after until",
+    b"a\tp\tb\t2014-05\tx": f"column 5 (until): found 'x', expected {FORMS}",
+    b"a\tp\tb\tx\t2014-05": f"column 4 (since): found 'x', expected {FORMS}",
+    b"a\tp\tb\t<occursSince>\tx": f"column 5 (since): found 'x', expected {FORMS}",
+    b"a\tp\tb\t<occursSince>": f"column 4 (time): found '<occursSince>', expected {FORMS}",
+    b"a\xff\tp\tb": "column 1 (subject): found byte 0xff in 'a\\\\xff', expected valid UTF-8",
+    b"a\tp\tb\t\xc3": "column 4: found byte 0xc3 in '\\\\xc3', expected valid UTF-8",
+    b"a\tp\0\tb": "column 2 (predicate): found a NUL byte in 'p\\x00', expected text",
+    b"a\tp\tb\t" + b"x" * 99: f"column 4 (time): found '{'x' * 56}..., expected {FORMS}",
+}
+QUOTED = {  # the same in .csv
+    b'a,p,"b,2014-05-13': "column 3 (object): found a quote that the line does not close in "
+    "'\"b,2014-05-13', expected a closing \" on the same line",
+    b'a,p,b,"2014-05-13': "column 4: found a quote that the line does not close in "
+    "'\"2014-05-13', expected a closing \" on the same line",
+    b'a,p,"",2014-05-13': "column 3 (object): found nothing, expected a name",
+    b"a;p;b;2014-05-13": "row: found 1 column (4 if separated by ';': .csv takes commas, "
+    ".tsv and .txt tabs), expected 3, 4 or 5 columns",
+    b"a, b\tp\tb\t2014-05-13": "row: found 2 columns (4 if separated by '\\t': .csv takes commas, "
+    ".tsv and .txt tabs), expected 3, 4 or 5 columns",
+    b"a\tp\tb\t2014-05-13": "row: found 1 column (4 if separated by '\\t': .csv takes commas, "
+    ".tsv and .txt tabs), expected 3, 4 or 5 columns",
+}
+
+
+def fault_of(source: Path | str, skip_bad: bool = False) -> str:
+    """The error of reading a folder or file, which is one line."""
+    with pytest.raises(DataError) as caught:
+        read_dataset(source, skip_bad=skip_bad)
+    message = str(caught.value)
+    assert len(message.splitlines()) == 1
+    return message
+
+
+# Bad rows
+
+
+@pytest.mark.parametrize(("row", "fault"), ROWS.items())
+@pytest.mark.parametrize("block_bytes", [1, 1 << 25])
+def test_a_bad_row_is_named_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: bytes, fault: str, block_bytes: int
+) -> None:
+    monkeypatch.setattr("apptek.data.blocks.BLOCK_BYTES", block_bytes)
+    path = write(tmp_path / "facts.tsv", GOOD * 2 + b"\r\n" + row + b"\n" + GOOD)
+    assert fault_of(path) == f"facts.tsv:4: {fault}"
+
+
+@pytest.mark.parametrize(("row", "fault"), QUOTED.items())
+def test_a_bad_row_of_csv_is_named_with_its_line(tmp_path: Path, row: bytes, fault: str) -> None:
+    good = GOOD.replace(b"\t", b",")
+    path = write(tmp_path / "facts.csv", b"head,relation,tail,time\n" + good + row + b"\n" + good)
+    layout = fault.replace("column 4:", "column 4 (time):").replace("3, 4 or 5 c", "4 c")
+    assert fault_of(path) == f"facts.csv:3: {layout}"
+    path.write_bytes(good + row + b"\n" + good)
+    assert fault_of(path) == f"facts.csv:2: {fault}"
+
+
+@pytest.mark.parametrize("block_bytes", [1, 40, 1 << 25])
+def test_bad_rows_are_left_out_and_listed_and_no_good_one_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int
+) -> None:
+    monkeypatch.setattr("apptek.data.blocks.BLOCK_BYTES", block_bytes)
+    good = [f"e{number}\tp\tb\t2014-05-13" for number in range(len(ROWS) + 1)]
+    lines = [good[0].encode()]
+    for fact, row in zip(good[1:], ROWS, strict=True):
+        lines += [row, fact.encode()]
+    dataset = read_text_skipping(tmp_path, b"\n".join(lines))
+    assert [row[0] for row in in_words(dataset)] == [line.split("\t")[0] for line in good]
+    faults = [f"facts.tsv:{2 * place}: {fault}" for place, fault in enumerate(ROWS.values(), 1)]
+    assert [str(defect) for defect in dataset.report.defects] == faults
+    assert dataset.report.defect_count == len(ROWS)
+
+
+def read_text_skipping(folder: Path, content: bytes) -> Dataset:
+    return read_all(write(folder / "facts.tsv", content), skip_bad=True)
+
+
+def test_a_defect_tells_its_parts(tmp_path: Path) -> None:
+    (defect,) = read_text_skipping(tmp_path, GOOD + b"a\tp\tb\tsoon\n").report.defects
+    assert defect == Defect(
+        file="facts.tsv", line=2, column="column 4 (time)", found="'soon'", expected=FORMS
+    )
+
+
+def test_more_bad_rows_than_are_listed_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apptek.data.readers.MOST_DEFECTS_KEPT", 3)
+    report = read_text_skipping(tmp_path, GOOD + b"bad\n" * 10).report
+    assert (len(report.defects), report.defect_count) == (3, 10)
+
+
+def test_a_file_of_bad_rows_alone_is_refused_even_when_they_are_skipped(tmp_path: Path) -> None:
+    write(tmp_path / "train.tsv", GOOD)
+    write(tmp_path / "test.tsv", "a\tp\nb\tp\n")
+    assert fault_of(tmp_path, skip_bad=True) == (
+        "test.tsv: none of its 2 rows is good; the first: "
+        "test.tsv:1: row: found 2 columns, expected 3, 4 or 5 columns"
+    )
+
+
+@pytest.mark.parametrize("row", [b"\tp\tb\t17", b"a\tp\tb\t17\tx", b"a\tp\tb\t17\t3"])
+def test_a_bad_row_does_not_decide_what_times_are(tmp_path: Path, row: bytes) -> None:
+    assert in_words(read_text_skipping(tmp_path, row + b"\n" + GOOD)) == [FACT]
+
+
+# Times of two kinds
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("17", "2014-05-13", "an integer, as in the facts before"),
+        ("2014-05-13", "17", "a calendar date, as in the facts before"),
+    ],
+)
+def test_integers_and_dates_do_not_mix(
+    tmp_path: Path, first: str, second: str, expected: str
+) -> None:
+    rows = [f"a\tp\tb\t{time}\n" for time in (first, second)]
+    fault = f"column 4 (time): found '{second}', expected {expected}"
+    assert fault_of(write(tmp_path / "facts.tsv", "".join(rows))) == f"facts.tsv:2: {fault}"
+    write(tmp_path / "both" / "train.txt", rows[0])
+    write(tmp_path / "both" / "valid.txt", rows[1])
+    assert fault_of(tmp_path / "both") == f"valid.txt:1: {fault}"
+
+
+# Bad files
+
+
+@pytest.mark.parametrize("name", ["facts.tsv", "facts.csv.gz", "facts.txt.zst"])
+@pytest.mark.parametrize("content", [b"", b"\n\r\n\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf\n"])
+def test_an_empty_file_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
+    path = write(tmp_path / name, content)
+    assert fault_of(path) == f"{name}:1: the file is empty; expected a fact on each line"
+
+
+@pytest.mark.parametrize("block_bytes", [1, 1 << 25])
+def test_a_header_alone_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int
+) -> None:
+    monkeypatch.setattr("apptek.data.blocks.BLOCK_BYTES", block_bytes)
+    path = write(tmp_path / "facts.tsv", "subject\tpredicate\tobject\n\n")
+    message = "facts.tsv: there is nothing below the header; expected facts"
+    assert fault_of(path) == message
+    assert fault_of(path, skip_bad=True) == message
+
+
+def test_what_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "nothing"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "nothing"))
+    assert fault_of("facts.tsv") == (
+        "facts.tsv: no such file or folder, and no benchmark of that name "
+        "(known: icews05-15, icews14, yago15k)"
+    )
+    assert fault_of("icews14") == (
+        "icews14 is not on this machine: set APPTEK_DATA to the folder that holds it, "
+        "or run 'apptek data download icews14'"
+    )
+
+
+def test_a_folder_has_exactly_one_train_file(tmp_path: Path) -> None:
+    write(tmp_path / "test.txt", GOOD)
+    missing = f"{tmp_path}: there is no train file (train.txt, train.tsv, train.csv, train.parquet)"
+    assert fault_of(tmp_path) == missing
+    write(tmp_path / "train.txt", GOOD)
+    write(tmp_path / "train.tsv.gz", GOOD)
+    more = f"{tmp_path}: more than one file for train: train.tsv.gz, train.txt"
+    assert fault_of(tmp_path) == more
+
+
+@pytest.mark.parametrize("name", ["facts.json", "facts", "facts.gz", "facts.xlsx.gz"])
+def test_an_unknown_kind_of_file_is_refused(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / name, GOOD)
+    expected = "expected .txt, .tsv, .csv, .parquet, also .gz and .zst"
+    assert fault_of(path) == f"{path}: unknown kind of file; {expected}"
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+@pytest.mark.parametrize("share", [0.01, 0.5, 0.999])
+@pytest.mark.parametrize("block_bytes", [50, 1 << 25])
+def test_a_truncated_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, share: float, block_bytes: int
+) -> None:
+    monkeypatch.setattr("apptek.data.blocks.BLOCK_BYTES", block_bytes)
+    text = b"".join(b"%x\tp\tb\t1\n" % (number**9) for number in range(400))
+    whole = compress(text, suffix)
+    path = tmp_path / f"facts.tsv{suffix}"
+    path.write_bytes(whole[: int(len(whole) * share)])
+    message = f"{path}: the file is truncated or damaged (Truncated compressed stream)"
+    assert fault_of(path) == message
+    assert fault_of(path, skip_bad=True) == message
+
+
+@pytest.mark.parametrize("name", ["facts.tsv.gz", "facts.tsv.zst", "facts.parquet", "f.parquet.gz"])
+def test_a_file_that_is_not_what_its_name_says_is_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(GOOD)
+    assert fault_of(path).startswith(f"{path}: the file is truncated or damaged (")
+
+
+def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apptek.data.blocks.BLOCK_BYTES", 4)
+    monkeypatch.setattr("apptek.data.blocks.LONGEST_LINE", 20)
+    path = write(tmp_path / "facts.tsv", b"a" * 99)
+    assert fault_of(path) == f"{path}: a line of more than 20 bytes"
+
+
+@pytest.mark.parametrize(
+    ("what", "text"), [("entities", "a\tp\tb\n"), ("predicates", "a\tp\ta\na\tq\ta\n")]
+)
+def test_more_names_than_fit_an_id_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, text: str
+) -> None:
+    monkeypatch.setattr("apptek.data.readers.MOST_NAMES", 1)
+    assert fault_of(write(tmp_path / "facts.tsv", text)) == f"2 {what}; expected at most 1"
+
+
+# Bad Parquet
+
+
+def test_a_damaged_parquet_file_is_refused(tmp_path: Path) -> None:
+    names = [f"entity {number}" for number in range(999)]
+    whole = parquet_bytes(subject=names, predicate=["p"] * 999, object=names)
+    path = tmp_path / "facts.parquet"
+    for content in (
+        b"",
+        whole[:100],
+        whole[: len(whole) // 2],
+        whole[:4] + bytes(999) + whole[1003:],
+    ):
+        path.write_bytes(content)
+        assert fault_of(path).startswith(f"{path}: the file is truncated or damaged (")
+
+
+def test_a_parquet_column_of_a_wrong_type_is_refused(tmp_path: Path) -> None:
+    content = parquet_bytes(subject=["a"], predicate=["p"], object=["b"], time=[1.5])
+    assert fault_of(write(tmp_path / "facts.parquet", content)) == (
+        "facts.parquet: column 'time' is of type double; expected strings, integers or dates"
+    )
+
+
+def test_a_parquet_file_without_known_columns_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "facts.parquet", parquet_bytes(a=["a"], predicate=["p"], c=["b"]))
+    assert fault_of(path) == (
+        "facts.parquet: header ['a', 'predicate', 'c'] without --columns: no subject and no "
+        "object; expected subject=NAME,predicate=NAME,object=NAME,time=NAME (or since=, until=)"
+    )
+
+
+def test_a_parquet_file_without_rows_is_refused(tmp_path: Path) -> None:
+    nothing = pa.array([], pa.string())
+    path = write(
+        tmp_path / "facts.parquet",
+        parquet_bytes(subject=nothing, predicate=nothing, object=nothing),
+    )
+    assert fault_of(path) == "facts.parquet:1: the file is empty; expected a fact in each row"
+
+
+@pytest.mark.parametrize(
+    ("subject", "fault"),
+    [
+        (None, "found nothing, expected a name"),
+        (b"", "found nothing, expected a name"),
+        (b"a\0", "found a NUL byte in 'a\\x00', expected text"),
+        (b"a\xff", "found byte 0xff in 'a\\\\xff', expected valid UTF-8"),
+    ],
+)
+@pytest.mark.parametrize("encoded", [False, True])
+def test_a_bad_row_of_parquet_is_named_with_its_number(
+    tmp_path: Path, subject: bytes | None, fault: str, encoded: bool
+) -> None:
+    # A view, not a cast: that would look at the bytes.
+    subjects = pa.array([b"a", b"c", subject, b"d"], pa.binary()).view(pa.string())
+    content = parquet_bytes(
+        predicate=["p"] * 4,
+        subject=subjects.dictionary_encode() if encoded else subjects,
+        object=["b"] * 4,
+    )
+    path = write(tmp_path / "facts.parquet", content)
+    message = f"facts.parquet:3: column 2 (subject): {fault}"
+    assert fault_of(path) == message
+    dataset = read_all(path, skip_bad=True)
+    assert [row[0] for row in in_words(dataset)] == ["a", "c", "d"]
+    assert [str(defect) for defect in dataset.report.defects] == [message]
+
+
+def test_a_bad_time_of_parquet_is_named_with_its_number(tmp_path: Path) -> None:
+    content = parquet_bytes(
+        subject=["a", "b"], predicate=["p", "p"], object=["b", "a"], time=[1, 2**31]
+    )
+    assert fault_of(write(tmp_path / "facts.parquet", content)) == (
+        "facts.parquet:2: column 4 (time): found '2147483648', "
+        "expected an integer of at most 31 bits (use a coarser unit)"
+    )

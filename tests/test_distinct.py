@@ -1,0 +1,130 @@
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apptek.data.distinct import among, fact_keys, first_places, merge_interval_lines
+from apptek.data.facts import Facts
+from apptek.data.times import UNKNOWN, TimeAxis
+
+Row = tuple[int, int, int, int, int]
+LARGEST = 2**31 - 1
+
+# Few values, so that facts repeat; and the largest ones, so that keys must be packed anew.
+ids = st.sampled_from([0, 1, 2, LARGEST])
+times = st.sampled_from([UNKNOWN, UNKNOWN + 1, -1, 0, 1, LARGEST])
+row = st.tuples(ids, ids, ids, times, times)
+parts = st.lists(st.lists(row, max_size=9), min_size=1, max_size=3)
+keys = st.lists(st.one_of(st.integers(0, 5), st.sampled_from([2**22, 2**22 + 1, 2**62])))
+
+
+def facts_of(rows: list[Row]) -> Facts:
+    columns = np.asarray(rows, np.int32).reshape(-1, 5).T.copy()
+    return Facts(*columns)
+
+
+def points_of(rows: list[Row]) -> Facts:
+    subjects, predicates, objects, since, _ = facts_of(rows).columns()
+    return Facts(subjects, predicates, objects, since, since)
+
+
+def rows_of(facts: Facts) -> list[Row]:
+    return [tuple(row) for row in np.stack(facts.columns(), axis=1).tolist()]
+
+
+def longs(values: list[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.asarray(values, np.int64)
+
+
+@pytest.mark.parametrize("make", [facts_of, points_of])
+@given(parts=parts)
+def test_two_facts_have_one_key_only_if_they_are_equal(
+    make: Callable[[list[Row]], Facts], parts: list[list[Row]]
+) -> None:
+    facts = [make(rows) for rows in parts]
+    found = [key for part in fact_keys(*facts) for key in part.tolist()]
+    rows = [fact for part in facts for fact in rows_of(part)]
+    assert [len(part) for part in fact_keys(*facts)] == [len(part) for part in facts]
+    assert len(set(zip(found, rows, strict=True))) == len(set(found)) == len(set(rows))
+
+
+@given(keys=keys)
+def test_each_key_stays_at_its_first_place(keys: list[int]) -> None:
+    expected = [key not in keys[:place] for place, key in enumerate(keys)]
+    found = first_places(longs(keys))
+    assert (found is None) == all(expected)
+    if found is not None:
+        assert found.tolist() == expected
+
+
+@given(keys=keys, wanted=keys)
+def test_keys_are_among_the_wanted_ones_or_not(keys: list[int], wanted: list[int]) -> None:
+    assert among(longs(keys), longs(wanted)).tolist() == [key in wanted for key in keys]
+
+
+def merge_slowly(rows: list[Row]) -> list[Row]:
+    """The definition on an axis of integers: a start and the end that follows it are one fact."""
+    merged: list[Row] = []
+    for *triple, since, until in rows:
+        before = merged[-1] if merged else None
+        if (
+            before is not None
+            and list(before[:3]) == triple
+            and before[3] != UNKNOWN == before[4]
+            and since == UNKNOWN != until
+            and before[3] <= until
+        ):
+            merged[-1] = (*before[:4], until)
+        else:
+            merged.append((triple[0], triple[1], triple[2], since, until))
+    return merged
+
+
+@settings(max_examples=200)
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.integers(0, 1),
+            st.just(0),
+            st.just(0),
+            st.sampled_from([UNKNOWN, 0, 3]),
+            st.sampled_from([UNKNOWN, 0, 3]),
+        )
+    )
+)
+def test_merging_agrees_with_the_definition(rows: list[Row]) -> None:
+    assert rows_of(merge_interval_lines(facts_of(rows), TimeAxis("integer"))) == merge_slowly(rows)
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "merges"),
+    [
+        ("1999-05-13", "1999", True),
+        ("1999-05-13", "1999-05", True),
+        ("1999-05-13", "1999-05-13", True),
+        ("1999", "1999-01", True),
+        ("1999-12-31", "1999", True),
+        ("1999-05-13", "1999-05-12", False),
+        ("1999-05-13", "1999-04", False),
+        ("1999", "1998-12-31", False),
+        ("-0043", "-0044-12-31", False),
+        ("-0044-05", "-0044", True),
+    ],
+)
+def test_on_a_mixed_calendar_an_end_lasts_as_long_as_what_is_written(
+    since: str, until: str, merges: bool
+) -> None:
+    axis = TimeAxis("day", mixed=True)
+    texts = (
+        text if text.count("-") > text.startswith("-") else f"{text}-##" for text in (since, until)
+    )
+    first, last = (axis.parse(text) for text in texts)
+    facts = facts_of([(0, 0, 0, first, UNKNOWN), (0, 0, 0, UNKNOWN, last)])
+    assert len(merge_interval_lines(facts, axis)) == (1 if merges else 2)
+
+
+def test_where_nothing_is_merged_points_stay_points() -> None:
+    facts = points_of([(0, 0, 0, 5, 5), (0, 0, 0, 6, 6)])
+    assert merge_interval_lines(facts, TimeAxis("integer")) is facts

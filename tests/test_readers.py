@@ -1,0 +1,338 @@
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from fact_files import DAY, FACT, compress, in_words, parquet_bytes, read_all, read_text, write
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from apptek.data.benchmarks import DATA_VARIABLE, find_benchmark
+from apptek.data.facts import SPLITS, Names
+from apptek.data.readers import read_dataset
+from apptek.data.times import TimeAxis
+
+# Folders and files
+
+
+@pytest.mark.parametrize("compression", ["", ".gz", ".zst", ".GZ"])
+@pytest.mark.parametrize("suffix", [".txt", ".tsv", ".csv", ".parquet", ".TXT"])
+def test_a_folder_of_each_format_is_read(tmp_path: Path, suffix: str, compression: str) -> None:
+    for subject, split in zip("abc", ("train", "dev", "test"), strict=True):
+        titles, row = ("subject", "predicate", "object", "time"), (subject, "p", "z", DAY)
+        separator = "," if suffix == ".csv" else "\t"
+        content = (separator.join(row) + "\n").encode()
+        if suffix == ".parquet":
+            content = parquet_bytes(**{t: [cell] for t, cell in zip(titles, row, strict=True)})
+        content = compress(content, compression.lower())
+        (tmp_path / f"{split}{suffix}{compression}").write_bytes(content)
+    dataset = read_dataset(tmp_path)
+    found = [in_words(dataset, dataset.split(split)) for split in SPLITS]
+    assert found == [[(subject, "p", "z", DAY, DAY)] for subject in "abc"]
+    assert list(dataset.entities) == ["a", "b", "c", "z"]
+
+
+def test_valid_and_test_may_be_missing_and_other_files_may_be_there(tmp_path: Path) -> None:
+    write(tmp_path / "train.tsv", f"a\tp\tb\t{DAY}\n")
+    write(tmp_path / "README.md", "about")
+    write(tmp_path / "train.old.tsv", "not this one")
+    write(tmp_path / "entity2id.txt", "a\t0\n")
+    (tmp_path / "test.txt").mkdir()
+    dataset = read_dataset(tmp_path)
+    assert [len(dataset.split(split)) for split in SPLITS] == [1, 0, 0]
+
+
+@pytest.mark.parametrize("folder", ["my data", "icews.v2.txt", "a.b/c.d", "d\u00e9p\u00f4t"])
+def test_a_path_may_hold_dots_and_spaces(tmp_path: Path, folder: str) -> None:
+    path = write(tmp_path / folder / "train.txt.gz", f"a\tp\tb\t{DAY}\n")
+    assert in_words(read_dataset(path.parent)) == [FACT]
+    assert read_dataset(path.parent).name == path.parent.name
+    assert in_words(read_all(path)) == [FACT]
+    assert read_all(path).name == "train"
+
+
+def test_the_name_of_a_file_keeps_its_inner_dots(tmp_path: Path) -> None:
+    path = write(tmp_path / "events.2014.tsv.zst", f"a\tp\tb\t{DAY}\n")
+    assert read_all(path).name == "events.2014"
+
+
+def test_the_folder_of_today_has_a_name_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "world" / "train.txt", f"a\tp\tb\t{DAY}\n")
+    monkeypatch.chdir(tmp_path / "world")
+    assert read_dataset(".").name == "world"
+
+
+def test_a_benchmark_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for split in SPLITS:
+        write(tmp_path / "home" / "icews14" / f"{split}.txt", f"a\tp\tb\t{DAY}\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "home"))
+    assert read_dataset("icews14").name == "icews14"
+
+
+def test_progress_ends_with_all_bytes(tmp_path: Path) -> None:
+    for split in SPLITS:
+        write(tmp_path / f"{split}.txt", f"a\tp\tb\t{DAY}\n")
+    seen: list[tuple[str, int, int]] = []
+    read_dataset(tmp_path, progress=lambda *step: seen.append(step))
+    assert seen[-1] == ("test.txt", 51, 51)
+    assert [done for _, done, _ in seen] == sorted(done for _, done, _ in seen)
+
+
+# Text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"a\tp\tb\t{DAY}",
+        f"a\tp\tb\t{DAY}\r\n",
+        f"a\tp\tb\t{DAY}\n\n\r\n\n",
+        f"\n\r\n\na\tp\tb\t{DAY}\n",
+        f"\ufeffa\tp\tb\t{DAY}\n",
+        f"\ufeff\nsubject\tpredicate\tobject\ttime\r\n\r\na\tp\tb\t{DAY}\r\n",
+        f"a\tp\tb\t{DAY}\n\n\na\tp\tb\t{DAY}\n",
+    ],
+)
+def test_line_ends_blank_lines_and_a_byte_order_mark_do_not_matter(
+    tmp_path: Path, text: str
+) -> None:
+    assert in_words(read_text(tmp_path, text)) == [FACT]
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".tsv"])
+def test_a_quote_is_a_character_in_text(tmp_path: Path, suffix: str) -> None:
+    text = f'Nick "X" Y\t"p"\t"\t{DAY}\n""\t"p"\ta\u00a0\t{DAY}\n'
+    dataset = read_text(tmp_path, text, f"facts{suffix}")
+    assert list(dataset.entities) == ['"', '""', 'Nick "X" Y', "a\u00a0"]
+    assert list(dataset.predicates) == ['"p"']
+
+
+def test_a_quote_in_csv_holds_commas_and_doubled_quotes(tmp_path: Path) -> None:
+    text = f'"a, b","say ""p""",b c,"{DAY}"\n"a, b",p,c"d,{DAY}\nx,p,y,{DAY}\n'
+    assert in_words(read_text(tmp_path, text, "facts.csv")) == [
+        ("a, b", 'say "p"', "b c", DAY, DAY),
+        ("a, b", "p", 'c"d', DAY, DAY),
+        ("x", "p", "y", DAY, DAY),
+    ]
+
+
+def test_names_are_never_stripped_or_taken_for_nothing(tmp_path: Path) -> None:
+    names = [
+        "a",
+        " a",
+        "a ",
+        "a\u00a0",
+        "A",
+        "\u00e1",
+        "a\u0301",
+        "NA",
+        "null",
+        "NaN",
+        "0",
+        "#",
+        "?",
+        "-",
+    ]
+    text = "".join(f"{name}\tp\t{name}\t{DAY}\n" for name in names)
+    assert list(read_text(tmp_path, text).entities) == sorted(names)
+
+
+# Times
+
+
+def test_yago_lines_of_three_and_five_columns_are_read(tmp_path: Path) -> None:
+    text = (
+        "<A>\t<isLocatedIn>\t<B>\n"
+        '<A>\t<playsFor>\t<B>\t<occursSince>\t"1999-##-##"\n'
+        '<A>\t<playsFor>\t<B>\t<occursUntil>\t"2003-05-##"\n'
+        '<C>\t<diedIn>\t<B>\t<occursSince>\t"600-##-##"\n'
+        "<C>\t<diedIn>\t<A>\toccursSince\t####-##-##\n"
+    )
+    dataset = read_text(tmp_path, text)
+    assert in_words(dataset) == [
+        ("<A>", "<isLocatedIn>", "<B>", "?", "?"),
+        ("<A>", "<playsFor>", "<B>", "1999", "?"),
+        ("<A>", "<playsFor>", "<B>", "?", "2003-05"),
+        ("<C>", "<diedIn>", "<B>", "0600", "?"),
+        ("<C>", "<diedIn>", "<A>", "?", "?"),
+    ]
+    assert dataset.axis == TimeAxis("year", mixed=True)
+    assert dataset.train.dated.tolist() == [False, True, True, True, False]
+
+
+def test_intervals_stand_in_two_columns_and_either_end_may_be_open(tmp_path: Path) -> None:
+    text = "a\tp\tb\t3\t9\na\tp\tb\t3\t\na\tp\tb\t\t9\na\tp\tb\t4\t4\na\tp\tb\t?\t-\n"
+    dataset = read_text(tmp_path, text)
+    ends = [(since, until) for *_, since, until in in_words(dataset)]
+    assert ends == [("3", "9"), ("3", "?"), ("?", "9"), ("4", "4"), ("?", "?")]
+    assert [dataset.axis.format(time) for time in dataset.train.times] == ["3", "3", "9", "4", "?"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a\tp\tb\t3\nb\tp\ta\t4\n",
+        "a\tp\tb\nb\tp\ta\n",
+        "a\tp\tb\nb\tp\ta\t4\n",
+        "a\tp\tb\t3\t3\nb\tp\ta\t4\t4\n",
+        'a\tp\tb\t"1999"\t1999\n',
+        "a\tp\tb\t3\n\nb\tp\ta\t4\n",
+    ],
+)
+@pytest.mark.parametrize("merge_intervals", [False, True])
+def test_facts_that_are_all_points_share_one_array_of_times(
+    tmp_path: Path, text: str, merge_intervals: bool
+) -> None:
+    write(tmp_path / "train.tsv", text)
+    dataset = read_dataset(tmp_path, merge_intervals=merge_intervals)
+    assert dataset.train.until is dataset.train.since
+    assert dataset.test.until is dataset.test.since
+
+
+def test_an_interval_in_one_split_leaves_points_in_the_others(tmp_path: Path) -> None:
+    write(tmp_path / "train.tsv", "a\tp\tb\t3\n")
+    write(tmp_path / "test.tsv", "a\tp\tb\t3\na\tp\tb\t3\t4\n")
+    dataset = read_dataset(tmp_path)
+    assert dataset.train.until is dataset.train.since
+    assert dataset.report.also_in_train == {"valid": 0, "test": 1}
+
+
+def test_the_unit_of_a_mixed_calendar_does_not_depend_on_the_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days = "".join(f"a\tp\tb\t2014-05-{day}\n" for day in range(10, 14))
+    text = days + "a\tp\tb\t1998\na\tp\tb\t1999\na\tp\tb\t2000\nb\tp\ta\n"
+    whole = read_text(tmp_path, text)
+    assert whole.axis == TimeAxis("day", mixed=True)
+    monkeypatch.setattr("apptek.data.blocks.BLOCK_BYTES", len(days))
+    assert read_text(tmp_path, text).axis == whole.axis
+
+
+def test_merging_makes_one_fact_of_two_lines(tmp_path: Path) -> None:
+    lines = [
+        "a\tp\tb\toccursSince\t1999-05-13",
+        "a\tp\tb\toccursUntil\t1999-##-##",
+        "a\tp\tb\toccursSince\t2005-##-##",
+        "a\tp\tb\toccursUntil\t2003-##-##",
+    ]
+    write(tmp_path / "train.txt", "\n".join(lines))
+    ends = [row[3:] for row in in_words(read_dataset(tmp_path, merge_intervals=True))]
+    assert ends == [("1999-05-13", "1999"), ("2005", "?"), ("?", "2003")]
+    assert len(read_dataset(tmp_path).train) == 4
+
+
+# Parquet
+
+
+def test_parquet_columns_of_many_types_are_read(tmp_path: Path) -> None:
+    content = parquet_bytes(
+        object=pa.array(["x", "y", "x"]).dictionary_encode(),
+        weight=[0.5, 0.25, 1.0],
+        subject=pa.array([7, 8, 9], pa.int64()),
+        predicate=pa.array(["p", "p", "q"], pa.large_string()),
+        date=pa.array([16203, None, -1], pa.date32()),
+    )
+    assert in_words(read_text(tmp_path, content, "facts.parquet")) == [
+        ("7", "p", "x", DAY, DAY),
+        ("8", "p", "y", "?", "?"),
+        ("9", "q", "x", "1969-12-31", "1969-12-31"),
+    ]
+
+
+def test_parquet_columns_are_chosen_by_name_or_place(tmp_path: Path) -> None:
+    path = write(tmp_path / "f.parquet", parquet_bytes(t=[DAY], o=["b"], p=["p"], s=["a"]))
+    assert in_words(read_all(path, columns="subject=s,predicate=p,object=o,time=t")) == [FACT]
+    assert in_words(read_all(path, columns="time,object,predicate,subject")) == [FACT]
+
+
+def test_parquet_batches_give_the_same_as_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"e{number % 7}" for number in range(50)]
+    times = [str(number % 5) for number in range(50)]
+    content = parquet_bytes(subject=names, predicate=["p"] * 50, object=names[::-1], time=times)
+    whole = read_text(tmp_path, content, "facts.parquet")
+    monkeypatch.setattr("apptek.data.parquet.BATCH_ROWS", 3)
+    assert in_words(read_text(tmp_path, content, "facts.parquet")) == in_words(whole)
+
+
+# Facts and names
+
+
+def test_a_duplicate_is_counted_and_kept_at_its_first_place(tmp_path: Path) -> None:
+    write(tmp_path / "train.txt", "b\tp\tc\t1\na\tp\tb\t1\nb\tp\tc\t1\nb\tp\tc\t2\nb\tp\tc\t+1\n")
+    write(tmp_path / "valid.txt", "b\tp\tc\t1\nb\tp\tc\t1\nc\tp\tc\t1\n")
+    dataset = read_dataset(tmp_path)
+    assert [row[::3] for row in in_words(dataset)] == [("b", "1"), ("a", "1"), ("b", "2")]
+    assert dataset.report.duplicates == {"train": 2, "valid": 1, "test": 0}
+    assert dataset.report.also_in_train == {"valid": 1, "test": 0}
+
+
+def test_the_arrays_of_facts_are_int32_and_closed_for_writing(tmp_path: Path) -> None:
+    facts = read_text(tmp_path, "a\tp\tb\t1\t2\nb\tp\ta\t1\n").train
+    for column in facts.columns():
+        assert column.dtype == np.int32
+        assert not column.flags.writeable
+    assert not facts.times.flags.writeable
+
+
+@settings(max_examples=40)
+@given(
+    rows=st.lists(
+        st.tuples(*[st.sampled_from(["a", "B", "\u00e9", "z z", "\U0001f600", "\uffff"])] * 3),
+        min_size=1,
+        max_size=12,
+    ),
+    rng=st.randoms(use_true_random=False),
+)
+def test_ids_do_not_depend_on_the_order_of_lines(
+    rows: list[tuple[str, str, str]], rng: Random, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    shuffled = rows.copy()
+    rng.shuffle(shuffled)
+    folder = tmp_path_factory.getbasetemp()
+    found = [read_text(folder, "\n".join(map("\t".join, some))) for some in (rows, shuffled)]
+    assert list(found[0].entities) == list(found[1].entities)
+    assert list(found[0].predicates) == sorted({row[1] for row in rows}, key=str.encode)
+    assert sorted(in_words(found[0])) == sorted(in_words(found[1]))
+
+
+@given(
+    names=st.sets(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=9),
+    other=st.text(max_size=2),
+)
+def test_every_name_is_found_and_no_other(names: set[str], other: str) -> None:
+    kept = Names(pa.array(sorted(names, key=str.encode), pa.string()))
+    assert [kept.find(name) for name in kept] == list(range(len(names)))
+    assert (kept.find(other) is None) == (other not in names)
+
+
+def test_a_fact_is_described_in_words(tmp_path: Path) -> None:
+    dataset = read_text(tmp_path, "a\tp\tb\t1\na\tp\tb\t1\t2\na\tp\tb\n")
+    found = [dataset.describe(dataset.train, row) for row in range(3)]
+    assert found == ["a | p | b | 1", "a | p | b | 1 .. 2", "a | p | b | ?"]
+
+
+# The public files
+
+
+@pytest.mark.real_data
+def test_icews14_keeps_its_no_break_space_and_its_quotes() -> None:
+    folder = find_benchmark("icews14")
+    if folder is None:
+        pytest.skip("icews14 is not there: set APPTEK_DATA to the folder that holds it")
+    lines = [
+        line
+        for split in SPLITS
+        for line in (folder / f"{split}.txt").read_bytes().decode().split("\n")
+        if line
+    ]
+    names = {name for line in lines for name in line.split("\t")[::2]}
+    dataset = read_dataset(folder)
+    assert set(dataset.entities) == names
+    assert [name for name in dataset.entities if name.endswith("\u00a0")]
+    assert dataset.entities.find('Nicholas "Nick" Xenophon') is not None

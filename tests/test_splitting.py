@@ -1,0 +1,129 @@
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from fact_files import write
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apptek.data.facts import SPLITS, Dataset, Facts, Names
+from apptek.data.readers import read_dataset
+from apptek.data.splitting import Splitting, split_facts
+from apptek.data.times import UNKNOWN, TimeAxis
+from apptek.errors import DataError
+
+shares = st.tuples(st.floats(0.05, 1), st.floats(0, 1)).filter(lambda both: sum(both) <= 1)
+moments = st.one_of(st.just(UNKNOWN), st.integers(0, 6))
+
+
+def dataset_of(times: list[int], axis: TimeAxis | None = None) -> Dataset:
+    """One fact for each time, told apart by its subject."""
+    count = len(times)
+    zeros, when = np.zeros(count, np.int32), np.asarray(times, np.int32)
+    nothing = np.zeros(0, np.int32)
+    return Dataset(
+        name="small",
+        entities=Names(pa.array([f"e{number:03d}" for number in range(count)])),
+        predicates=Names(pa.array(["p"])),
+        axis=axis or TimeAxis("integer"),
+        train=Facts(np.arange(count, dtype=np.int32), zeros, zeros, when, when),
+        valid=Facts(*[nothing] * 5),
+        test=Facts(*[nothing] * 5),
+    )
+
+
+def members(dataset: Dataset) -> list[list[int]]:
+    return [dataset.split(split).subjects.tolist() for split in SPLITS]
+
+
+@given(count=st.integers(20, 200), both=shares, seed=st.integers(0, 2**40))
+def test_a_random_split_takes_every_fact_once_in_its_order_and_by_its_share(
+    count: int, both: tuple[float, float], seed: int
+) -> None:
+    train, valid = both
+    splitting = Splitting(train=train, valid=valid, seed=seed)
+    parts = members(split_facts(dataset_of(list(range(count))), splitting))
+    assert sorted(chain(*parts)) == list(range(count))
+    assert all(part == sorted(part) for part in parts)
+    assert len(parts[0]) == round(count * train)
+    assert abs(len(parts[1]) - count * valid) <= 1
+
+
+def test_the_same_seed_gives_the_same_split_and_another_another() -> None:
+    dataset = dataset_of(list(range(100)))
+    first, again, other = (
+        members(split_facts(dataset, Splitting(seed=seed))) for seed in (0, 0, 1)
+    )
+    assert first == again
+    assert first != other
+    assert first[2] != list(range(90, 100))
+
+
+@given(times=st.lists(moments, min_size=20, max_size=60), both=shares)
+def test_a_split_by_time_puts_the_past_first_and_keeps_a_time_together(
+    times: list[int], both: tuple[float, float]
+) -> None:
+    splitting = Splitting(by="time", train=both[0], valid=both[1])
+    parts = members(split_facts(dataset_of(times), splitting))
+    assert sorted(chain(*parts)) == list(range(len(times)))
+    of_parts = [{times[number] for number in part} for part in parts]
+    for earlier, later in ((0, 1), (1, 2), (0, 2)):
+        assert not of_parts[earlier] & of_parts[later]
+        assert max(of_parts[earlier], default=UNKNOWN) <= min(of_parts[later], default=7)
+    assert UNKNOWN not in of_parts[1] | of_parts[2]
+    assert len(parts[0]) >= round(len(times) * both[0])
+
+
+def test_a_split_by_time_without_ties_keeps_to_its_shares() -> None:
+    parts = members(split_facts(dataset_of(list(range(99, -1, -1))), Splitting(by="time")))
+    assert parts == [list(range(20, 100)), list(range(10, 20)), list(range(10))]
+
+
+def test_on_a_mixed_calendar_one_position_is_one_time() -> None:
+    axis = TimeAxis("day", mixed=True)
+    times = [axis.parse(text) for text in ("1998-##-##", "1999-##-##", "1999-01-01", "2000-01-01")]
+    splitting = Splitting(by="time", train=0.5, valid=0.25)
+    assert members(split_facts(dataset_of(times, axis), splitting)) == [[0, 1, 2], [], [3]]
+
+
+def test_points_still_share_one_array_of_times() -> None:
+    dataset = split_facts(dataset_of(list(range(50))), Splitting())
+    for split in SPLITS:
+        facts = dataset.split(split)
+        assert facts.until is facts.since
+        assert not facts.subjects.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"train": 0.0}, "split 0/0.1: expected shares of train and valid, above 0 and "),
+        ({"train": 0.9, "valid": 0.2}, "split 0.9/0.2: expected shares of train and valid, above "),
+        ({"train": 1.5, "valid": -0.5}, "split 1.5/-0.5: expected shares "),
+        ({"train": float("nan")}, "split nan/0.1: expected shares "),
+        ({"by": "name"}, "split by 'name': expected random or time"),
+        ({"seed": -1}, "split with seed -1: expected 0 or more"),
+    ],
+)
+def test_a_senseless_split_is_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError) as caught:
+        Splitting(**settings)
+    assert str(caught.value).startswith(message)
+
+
+def test_too_few_facts_for_a_train_split_are_refused() -> None:
+    with pytest.raises(DataError, match=r"^small: there are no training facts$"):
+        split_facts(dataset_of([1, 2]), Splitting(train=0.2, valid=0.8))
+
+
+def test_a_single_file_is_split_and_a_folder_is_not(tmp_path: Path) -> None:
+    lines = "".join(f"e{number}\tp\tb\t{number}\n" for number in range(50))
+    path = write(tmp_path / "train.tsv", lines)
+    assert [len(read_dataset(path).split(split)) for split in SPLITS] == [40, 5, 5]
+    by_time = read_dataset(path, splitting=Splitting(by="time", train=0.5, valid=0.2))
+    assert by_time.train.times.max() < by_time.valid.times.min()
+    assert by_time.valid.times.max() < by_time.test.times.min()
+    assert [len(read_dataset(tmp_path).split(split)) for split in SPLITS] == [50, 0, 0]

@@ -1,0 +1,242 @@
+import datetime
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apptek.data.times import UNKNOWN, TimeAxis, TimeBook, WrittenTime, read_time
+from apptek.errors import TimeFormatError
+
+days = st.dates().map(lambda day: (day.year, day.month, day.day))
+months = st.tuples(st.integers(-9999, 999_999), st.integers(1, 12)).map(lambda ym: (*ym, 0))
+years = st.integers(-9999, 999_999).map(lambda year: (year, 0, 0))
+
+
+def text_of(date: tuple[int, int, int]) -> str:
+    """A date as YAGO writes it: ## for what is not known."""
+    year, month, day = date
+    sign = "-" if year < 0 else ""
+    ends = "".join(f"-{part:02d}" if part else "-##" for part in (month, day))
+    return f"{sign}{abs(year):04d}{ends}"
+
+
+def axis_of(*texts: str) -> tuple[TimeAxis, list[int]]:
+    """The axis of these texts, one fact each, and their codes."""
+    book = TimeBook()
+    ids = [book.add(text) for text in texts]
+    counts = np.bincount(ids, minlength=len(book.written))
+    axis, codes = book.resolve(counts.tolist())
+    return axis, [int(codes[known]) for known in ids]
+
+
+@given(st.lists(st.one_of(days, months, years), min_size=1))
+def test_a_written_date_can_be_formatted_and_parsed_back(dates: list[tuple[int, int, int]]) -> None:
+    axis, codes = axis_of(*(text_of(date) for date in dates))
+    assert [axis.parse(axis.format(code)) for code in codes] == codes
+
+
+@given(st.lists(st.one_of(days, months, years), min_size=1))
+def test_two_dates_have_one_code_only_if_they_are_the_same(
+    dates: list[tuple[int, int, int]],
+) -> None:
+    _, codes = axis_of(*(text_of(date) for date in dates))
+    assert len(set(codes)) == len(set(dates))
+    assert UNKNOWN not in codes
+
+
+@given(st.lists(st.integers(1 - 2**31, 2**31 - 1), min_size=1))
+def test_integers_are_their_own_codes_and_positions(values: list[int]) -> None:
+    axis, codes = axis_of(*map(str, values))
+    assert axis == TimeAxis("integer")
+    assert codes == values
+    assert axis.positions(np.asarray(codes, np.int32)).tolist() == values
+
+
+@given(st.lists(st.dates(), min_size=1))
+def test_a_day_lies_where_the_calendar_of_python_says(dates: list[datetime.date]) -> None:
+    axis, codes = axis_of(*(f"{date.year:04d}-{date.month:02d}-{date.day:02d}" for date in dates))
+    epoch = datetime.date(1970, 1, 1)
+    assert axis == TimeAxis("day")
+    assert codes == [(date - epoch).days for date in dates]
+
+
+@given(st.lists(st.one_of(days, months, years), min_size=1))
+def test_positions_of_a_calendar_keep_the_order_of_its_dates(
+    dates: list[tuple[int, int, int]],
+) -> None:
+    axis, codes = axis_of(*(text_of(date) for date in dates))
+    positions = axis.positions(np.asarray(codes, np.int32)).tolist()
+    in_order = sorted(zip(dates, positions, strict=True))
+    assert [position for _, position in in_order] == sorted(positions)
+    assert positions == [axis.position(code) for code in codes]
+
+
+@given(st.text(alphabet='0123456789-#?"+ \u0661', max_size=12))
+def test_any_text_is_a_time_of_31_bits_or_refused(text: str) -> None:
+    try:
+        written = read_time(text)
+    except TimeFormatError:
+        return
+    assert written is None or -(2**31) < written.year < 2**31
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("2014-05-13", WrittenTime("date", 2014, 5, 13)),
+        ("2016-02-29", WrittenTime("date", 2016, 2, 29)),
+        ("2014-05", WrittenTime("date", 2014, 5)),
+        ("2014-05-##", WrittenTime("date", 2014, 5)),
+        ('"1999-##-##"', WrittenTime("date", 1999)),
+        ("600-##-##", WrittenTime("date", 600)),
+        ("-044-03-15", WrittenTime("date", -44, 3, 15)),
+        ("1999-##", WrittenTime("date", 1999)),
+        ("1999", WrittenTime("either", 1999)),
+        ("17", WrittenTime("integer", 17)),
+        ("-3", WrittenTime("integer", -3)),
+        ("600", WrittenTime("integer", 600)),
+        ("", None),
+        ("?", None),
+        ("-", None),
+        ('""', None),
+        ("####-##-##", None),
+    ],
+)
+def test_every_form_of_the_table_is_read(text: str, written: WrittenTime | None) -> None:
+    assert read_time(text) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2014-02-30", "a day that exists in 2014-02"),
+        ("2015-02-29", "a day that exists in 2015-02"),
+        ("1900-02-29", "a day that exists in 1900-02"),
+        ("2014-04-00", "a day that exists in 2014-04"),
+        ("2014-13-01", "a month from 01 to 12"),
+        ("2014-00", "a month from 01 to 12"),
+        ("2147483648", "an integer of at most 31 bits (use a coarser unit)"),
+        ("-2147483648", "an integer of at most 31 bits (use a coarser unit)"),
+        *(
+            (text, "YYYY-MM-DD, YYYY-MM, YYYY, YYYY-##-##, an integer, or nothing for unknown")
+            for text in (
+                *("yesterday", "2014-5-3", "2014/05/13", "13.05.2014", " 2014", "2014 ", '"2014'),
+                *("1e3", "1.0", "2014-##-05", "20140-051-3", "1234567-01-01", "\u0662\u0660"),
+                *("2014-05-13T00:00:00", "99999999999999999999"),
+            )
+        ),
+    ],
+)
+def test_what_is_no_time_is_refused(text: str, expected: str) -> None:
+    with pytest.raises(TimeFormatError) as caught:
+        read_time(text)
+    assert str(caught.value) == expected
+
+
+def test_bare_years_alone_are_integers_and_beside_a_date_they_are_years() -> None:
+    assert axis_of("1999", "2001") == (TimeAxis("integer"), [1999, 2001])
+    assert axis_of("1999", "2001-##-##") == (TimeAxis("year"), [1999, 2001])
+    assert axis_of("1999", "17") == (TimeAxis("integer"), [1999, 17])
+
+
+def test_a_mixed_calendar_takes_the_unit_that_most_facts_are_written_in() -> None:
+    axis, codes = axis_of("1999", "1999-01-01", "2001", "2003")
+    assert axis == TimeAxis("year", mixed=True)
+    assert len(set(codes)) == 4
+    positions = axis.positions(np.asarray(codes, np.int32))
+    assert positions.tolist() == [1999, 1999, 2001, 2003]
+
+
+def test_equally_many_facts_take_the_finer_unit() -> None:
+    assert axis_of("1999", "1999-01-01")[0].unit == "day"
+    assert axis_of("1999", "1999-01")[0].unit == "month"
+
+
+def test_on_a_mixed_calendar_of_days_a_year_lies_at_its_first_day() -> None:
+    axis, codes = axis_of("1999", "1999-01-01", "1999-01-02")
+    assert np.diff(axis.positions(np.asarray(codes, np.int32))).tolist() == [0, 1]
+
+
+def test_a_time_without_facts_has_no_say_in_the_axis() -> None:
+    book = TimeBook()
+    for text in ("2014-05-13", "1999"):
+        book.add(text)
+    assert book.resolve([1, 0])[0] == TimeAxis("day")
+
+
+def test_unknown_times_have_no_position() -> None:
+    axis, codes = axis_of("1999", "1999-01-01", "?")
+    assert codes[2] == UNKNOWN
+    assert axis.positions(np.asarray(codes, np.int32))[2] == UNKNOWN
+    assert axis.format(UNKNOWN) == "?"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("17", "2014-05-13", "an integer, as in the facts before"),
+        ("2014-05-13", "17", "a calendar date, as in the facts before"),
+    ],
+)
+def test_whichever_kind_comes_first_is_right(first: str, second: str, expected: str) -> None:
+    book = TimeBook()
+    book.add("1999")
+    book.add(first)
+    with pytest.raises(TimeFormatError) as caught:
+        book.add(second)
+    assert str(caught.value) == expected
+
+
+def test_a_query_finer_than_the_axis_is_cut_to_it() -> None:
+    assert TimeAxis("year").parse("1999-12-31") == 1999
+    assert TimeAxis("month").parse("1999-12-31") == TimeAxis("month").parse("1999-12")
+
+
+@pytest.mark.parametrize(
+    ("axis", "text", "message"),
+    [
+        (TimeAxis("day"), "2014-05", "time '2014-05': expected a whole day, as in this data"),
+        (
+            TimeAxis("integer"),
+            "2014-05-13",
+            "time '2014-05-13': expected one of this data's times, which are integers",
+        ),
+        (
+            TimeAxis("day"),
+            "17",
+            "time '17': expected one of this data's times, which are calendar dates",
+        ),
+        (
+            TimeAxis("day"),
+            "2014-02-30",
+            "time '2014-02-30': expected a day that exists in 2014-02",
+        ),
+    ],
+)
+def test_a_query_that_is_not_on_the_axis_is_refused(
+    axis: TimeAxis, text: str, message: str
+) -> None:
+    with pytest.raises(TimeFormatError) as caught:
+        axis.parse(text)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "fits"),
+    [
+        ("1999-05-13", "1999", True),
+        ("1999", "1999-05-13", True),
+        ("1999-05", "1999-05-01", True),
+        ("1999-05-02", "1999-05-01", False),
+        ("2000", "1999-12-31", False),
+        ("?", "1999", True),
+        ("1999", "?", True),
+    ],
+)
+def test_a_coarse_end_contradicts_only_what_lies_wholly_after_it(
+    since: str, until: str, fits: bool
+) -> None:
+    book = TimeBook()
+    first, last = book.add(since), book.add(until)
+    assert (book.bounds_of(first)[0] <= book.bounds_of(last)[1]) == fits

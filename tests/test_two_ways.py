@@ -1,0 +1,272 @@
+"""The fast way through a block and the careful one give the same facts, whatever is in it."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fact_files import compress, in_words, parquet_bytes, read_all
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from apptek.data.columns import FREE, Layout
+from apptek.data.facts import Dataset
+from apptek.data.pieces import Piece, TextFormat, make_piece, make_piece_carefully, parse_block
+from apptek.data.readers import FORMATS
+from apptek.data.rows import RowError, split_lines
+from apptek.data.times import TimeBook, WrittenTime, read_time
+from apptek.errors import DataError
+
+TSV, CSV = FORMATS[".tsv"], FORMATS[".csv"]
+NAMED = {"subject": 0, "predicate": 1, "object": 2}
+LAYOUTS = [
+    FREE,
+    Layout(3, NAMED),
+    Layout(4, NAMED | {"time": 3}),
+    Layout(5, NAMED | {"since": 3, "until": 4}),
+    Layout(4, {"subject": 3, "predicate": 2, "object": 1, "until": 0}),
+]
+PlainRow = tuple[str, str, str, WrittenTime | None, WrittenTime | None]
+
+# What may stand in a cell or end a line: all blocks have the harmless, few have any of the others.
+harmless = [b"a", b"b c", "\u00e9\u00a0".encode(), b"#", b" ", b"NA", b"null", "\u2028".encode()]
+quoted = [
+    b'"',
+    b'""',
+    b'a"b',
+    b'"a"',
+    b'"a""b"',
+    b'"a"b',
+    b'"a,b"',
+    b'"a\tb"',
+    b'"a\nb"',
+    b'"\xff"',
+]
+harmful = [b"", b"\r", b"a\rb", b"\0", b"\xff", b"\xed\xa0\x80", b"\x1f", b"\xef\xbb\xbf", b"\n"]
+dates = [b"2014", b"2014-05-13", b"1999-05", b'"1999-##-##"', b"600-##-##", b"?", b""]
+no_dates = [b"17", b"-3", b"2014-02-30", b"x", b"\x1f", b"<occursSince>", b"<occursUntil>", b"\r"]
+marks = [b"<occursSince>", b"<occursUntil>"]
+
+
+def texts(form: TextFormat, layout: Layout) -> st.SearchStrategy[bytes]:
+    """Blocks of lines, rarely noise; each has its own few oddities."""
+    noise = st.lists(st.sampled_from([*b'ab1,,\t\t\r\n\n"\0\x1f\xef\xbb\xbf']), max_size=40)
+    return st.one_of(
+        blocks(form, layout),
+        blocks(form, layout),
+        blocks(form, layout),
+        noise.map(lambda codes: bytes(codes) + b"\n"),
+    )
+
+
+@st.composite
+def blocks(draw: st.DrawFn, form: TextFormat, layout: Layout) -> bytes:
+    odd = draw(st.lists(st.sampled_from([*quoted, *harmful, *marks]), max_size=1))
+    name = st.sampled_from([*harmless, *odd])
+    times = dates[draw(st.integers(0, 4)) :] + draw(st.lists(st.sampled_from(no_dates), max_size=1))
+    time = st.sampled_from(times)
+    ends = st.sampled_from(
+        draw(st.sampled_from([[b"\n"], [b"\r\n", b"\n"], [b"\n", b"\n\n", b"\r\r\n"]]))
+    )
+    rows: list[list[bytes]] = draw(st.lists(cells_of(layout, name, time), min_size=1, max_size=6))
+    text = b"".join(form.delimiter.encode().join(row) + draw(ends) for row in rows)
+    return text + draw(st.sampled_from([b"", b"", b"\n\n", b"\r\n"]))
+
+
+def cells_of(
+    layout: Layout, name: st.SearchStrategy[bytes], time: st.SearchStrategy[bytes]
+) -> st.SearchStrategy[list[bytes]]:
+    """A row that fits the layout, seldom one that does not."""
+    names = [name] * 3
+    shapes = [names, [*names, time], [*names, time, time], [*names, st.sampled_from(marks), time]]
+    if not layout.free:
+        named = [layout.places[role] for role in NAMED]
+        shapes = [[name if place in named else time for place in range(layout.width)]] * 9
+    shapes = [*shapes * 3, [name], [*names, time, time, time]]
+    return st.sampled_from(shapes).flatmap(lambda shape: st.tuples(*shape).map(list))
+
+
+def rows_in(piece: Piece, book: TimeBook) -> list[PlainRow]:
+    names = [piece.names[role].to_pylist() for role in ("subject", "predicate", "object")]
+    ends = [[book.written[known] for known in end.tolist()] for end in (piece.since, piece.until)]
+    return list(zip(*names, *ends, strict=True))
+
+
+def read_fast(text: bytes, layout: Layout, form: TextFormat) -> list[PlainRow] | None:
+    book = TimeBook()
+    table = parse_block(text, layout, form)
+    piece = None if table is None else make_piece(table, layout, book)
+    return None if piece is None else rows_in(piece, book)
+
+
+def read_carefully(
+    text: bytes, layout: Layout, form: TextFormat
+) -> tuple[list[PlainRow], list[RowError]]:
+    book, faults = TimeBook(), []
+    rows = split_lines(text, form.delimiter, form.quoted)
+    piece = make_piece_carefully(rows, layout, book, lambda _, fault: faults.append(fault))
+    return rows_in(piece, book), faults
+
+
+@pytest.mark.parametrize("form", [TSV, CSV], ids=["tsv", "csv"])
+@settings(max_examples=500)
+@given(data=st.data(), layout=st.sampled_from(LAYOUTS))
+def test_the_fast_way_gives_the_facts_of_the_careful_one_or_none(
+    form: TextFormat, data: st.DataObject, layout: Layout
+) -> None:
+    text = data.draw(texts(form, layout))
+    found = read_fast(text, layout, form)
+    if found is not None:
+        assert read_carefully(text, layout, form) == (found, [])
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        (TSV, b"a\tp\tb\t2014-01-01\nb\tp\ta\t2014-01-02\n"),
+        (TSV, b"a\tp\tb\t2014-01-01\r\nb\tp\ta\t2014-01-02\r\n\r\n\n"),
+        (TSV, b'a\tp\tb\na\tp\tb\t<occursSince>\t"1999-##-##"\na\tp\tb\t1999\n'),
+        (TSV, b"a\tp\tb\t1999\t2001\n"),
+        (TSV, b"\xef\xbb\xbfa\tp\tb\n"),
+        (CSV, b'"a, b",p,"say ""x""",2014-01-01\n'),
+        (CSV, b'"a, b",p,b,1999,2001\n'),
+        (CSV, b'"a, b",p,b\n'),
+    ],
+)
+def test_what_is_usual_goes_the_fast_way(form: TextFormat, text: bytes) -> None:
+    found = read_fast(text, FREE, form)
+    assert found is not None
+    assert read_carefully(text, FREE, form) == (found, [])
+
+
+@pytest.mark.parametrize(
+    ("layout", "form", "text"),
+    [
+        (Layout(3, NAMED), TSV, b"a\tp\tb\rc\tp\td\n\na\tp\tc\n"),  # CR ends a line for Arrow
+        (FREE, TSV, b"a\tp\tb\t<occursSince>\na\tp\tb\n"),  # a mark without its time
+        (FREE, TSV, b"a\tp\tb\t1999\t\x1f\n"),  # the sign of padded rows
+        (FREE, TSV, b"a\tp\tb\t2001\t1999\n"),
+        (FREE, TSV, b"a\tp\tb\t17\na\tp\tb\t1999-01-01\n"),
+        (FREE, CSV, b'a,p,"b\nc",1999\n'),
+        (FREE, CSV, b'a,p,b,"1999\n'),
+        (FREE, CSV, b'a,p,"b\n'),
+    ],
+)
+def test_what_is_not_usual_is_looked_at_more_closely(
+    layout: Layout, form: TextFormat, text: bytes
+) -> None:
+    assert read_fast(text, layout, form) is None
+
+
+# Good rows, written in every kind of file.
+
+letters = st.one_of(
+    st.sampled_from("\u00a0\u2028\ufeff\u00e9\"#,;| '\\\x1f\x7f"),
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0\t\n\r"),
+)
+names = st.one_of(
+    st.sampled_from(["a", "a ", "a\u00a0", '"', '""', "#", " ", "NA", "null", "-", "?", "\ufeff"]),
+    st.text(letters, min_size=1, max_size=6),
+)
+calendar = st.sampled_from(
+    ["2014-05-13", "1999-05", "1999-05-##", "1999", '"1999-##-##"', "600-##"]
+)
+integers = st.one_of(st.integers(1 - 2**31, 2**31 - 1).map(str), st.just("1999"))
+Row = tuple[str, str, str, str, str]
+
+
+def rows(times: st.SearchStrategy[str]) -> st.SearchStrategy[list[Row]]:
+    """Points, open ends and undated facts; one time twice where it is an interval."""
+    ends = st.one_of(
+        times.map(lambda time: (time, time)),
+        st.tuples(times, st.just("")),
+        st.tuples(st.just(""), times),
+        st.just(("", "")),
+    )
+    row = st.tuples(names, names, names, ends).map(lambda r: (*r[:3], *r[3]))
+    return st.lists(row, min_size=1, max_size=8)
+
+
+def as_cells(row: Row) -> list[str]:
+    """A row without header: 3, 4 or 5 cells."""
+    *triple, since, until = row
+    if since == until:
+        return [*triple, since] if since else triple
+    return [*triple, since, until] if since else [*triple, "<occursUntil>", until]
+
+
+def as_text(table: Iterable[Sequence[str]], form: TextFormat) -> bytes:
+    if not form.quoted:
+        return "".join(form.delimiter.join(row) + "\n" for row in table).encode()
+    sink = io.StringIO()
+    csv.writer(sink, lineterminator="\n").writerows(table)
+    return sink.getvalue().encode()
+
+
+def content_of(suffix: str, table: list[Row], header: bool) -> bytes:
+    titles = ("subject", "predicate", "object", "since", "until")
+    if suffix == ".parquet":
+        return parquet_bytes(**dict(zip(titles, zip(*table, strict=True), strict=True)))
+    if header:
+        return as_text([titles, *table], FORMATS[suffix])
+    # The mark keeps a first name that starts with U+FEFF from losing it.
+    return b"\xef\xbb\xbf" + as_text(map(as_cells, table), FORMATS[suffix])
+
+
+@pytest.mark.parametrize("compression", ["", ".gz", ".zst"])
+@pytest.mark.parametrize("suffix", [".txt", ".tsv", ".csv", ".parquet"])
+@settings(max_examples=40)
+@given(table=st.one_of(rows(calendar), rows(integers)), header=st.booleans())
+def test_names_and_times_come_back_as_they_were_written(
+    suffix: str,
+    compression: str,
+    table: list[Row],
+    header: bool,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    path = tmp_path_factory.getbasetemp() / f"facts{suffix}{compression}"
+    path.write_bytes(compress(content_of(suffix, table, header), compression))
+    dataset = read_all(path)
+    code, text = dataset.axis.code, dataset.axis.format
+    expected = [
+        (s, p, o, text(code(read_time(since))), text(code(read_time(until))))
+        for s, p, o, since, until in table
+    ]
+    assert in_words(dataset) == list(dict.fromkeys(expected))
+    assert dataset.report.duplicates["train"] == len(table) - len(set(expected))
+    assert list(dataset.entities) == sorted({name for row in table for name in (row[0], row[2])})
+    assert list(dataset.predicates) == sorted({row[1] for row in table})
+
+
+def outcome(path: Path, skip_bad: bool) -> tuple[Any, ...]:
+    """All that reading a file gives, or the error."""
+    try:
+        dataset: Dataset = read_all(path, skip_bad=skip_bad)
+    except DataError as error:
+        return (str(error),)
+    return in_words(dataset), list(dataset.entities), dataset.axis, dataset.report
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".csv"])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.filter_too_much])
+@given(data=st.data(), skip_bad=st.booleans(), size=st.sampled_from([1, 7, 30]))
+def test_the_size_of_blocks_changes_nothing(
+    suffix: str,
+    data: st.DataObject,
+    skip_bad: bool,
+    size: int,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    header = data.draw(
+        st.sampled_from([b"", b"", b"\xef\xbb\xbf", b"\n\r\n", b"head{}event{}tail\n"])
+    )
+    text = header.replace(b"{}", FORMATS[suffix].delimiter.encode())
+    text += data.draw(texts(FORMATS[suffix], FREE))
+    path = tmp_path_factory.getbasetemp() / f"facts{suffix}"
+    path.write_bytes(text if data.draw(st.booleans()) else text.removesuffix(b"\n"))
+    whole = outcome(path, skip_bad)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("apptek.data.blocks.BLOCK_BYTES", size)
+        assert outcome(path, skip_bad) == whole
