@@ -250,7 +250,7 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 def test_more_names_than_fit_an_id_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, text: str
 ) -> None:
-    monkeypatch.setattr("apptek.data.readers.MOST_NAMES", 1)
+    monkeypatch.setattr("apptek.data.assembly.MOST_NAMES", 1)
     assert fault_of(write(tmp_path / "facts.tsv", text)) == f"2 {what}; expected at most 1"
 
 

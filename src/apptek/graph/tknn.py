@@ -69,7 +69,7 @@ def nearest_of_all(
         found[row, count:] = -1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def nearest_facts(
     offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
     level_offsets: Ints, since: Ints, until: Ints, twins: Ints, directions: int, entity: int,
@@ -84,17 +84,34 @@ def nearest_facts(
     if directions & OUTGOING:
         ones = _nearest_in_slot(
             offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until,
-            twins, entity, when, k, hidden, streams, one,
+            twins, entity, when, k, hidden, UNDATED, streams, one,
         )  # fmt: skip
     if directions & INCOMING:
+        # A list that is full already rules out what is farther than its last.
+        farthest = one[k - 1, DISTANCE] if ones == k else UNDATED
         others = _nearest_in_slot(
             offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until,
-            twins, entity + (offsets.size - 1) // 6, when, k, hidden, streams, other,
+            twins, entity + (offsets.size - 1) // 6, when, k, hidden, farthest, streams, other,
         )  # fmt: skip
     return _merge(one, ones, other, others, k, found)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
+def _nearest_in_slot(
+    offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
+    level_offsets: Ints, since: Ints, until: Ints, twins: Ints, slot: int, when: int, k: int,
+    hidden: int, farthest: int, streams: Longs2, nearest: Longs2,
+) -> int:  # fmt: skip
+    """Lists the k nearest facts of one slot as rows (distance, start, fact); their number."""
+    if when == UNKNOWN or offsets[3 * slot + 1] < offsets[3 * slot + 2]:
+        return _nearest_of_streams(
+            offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until,
+            twins, slot, when, k, hidden, streams, nearest,
+        )  # fmt: skip
+    return _nearest_points(offsets, facts, starts, twins, slot, when, k, hidden, farthest, nearest)
+
+
+@njit(cache=True, nogil=True, _nrt=False)
 def _merge(one: Longs2, ones: int, other: Longs2, others: int, k: int, found: Ints) -> int:
     """Writes the first k facts of two lists to `found`, one that stands in both once."""
     count, i, j = 0, 0, 0
@@ -116,26 +133,25 @@ def _merge(one: Longs2, ones: int, other: Longs2, others: int, k: int, found: In
     return count
 
 
-@njit(cache=True, nogil=True)
-def _nearest_in_slot(
-    offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
-    level_offsets: Ints, since: Ints, until: Ints, twins: Ints, slot: int, when: int, k: int,
-    hidden: int, streams: Longs2, nearest: Longs2,
+@njit(cache=True, nogil=True, _nrt=False)
+def _nearest_points(
+    offsets: Ints, facts: Ints, starts: Ints, twins: Ints, slot: int, when: int, k: int,
+    hidden: int, farthest: int, nearest: Longs2,
 ) -> int:  # fmt: skip
-    """Lists the k nearest facts of one slot as rows (distance, start, fact); their number."""
-    points, intervals = offsets[3 * slot], offsets[3 * slot + 1]
-    undated, end = offsets[3 * slot + 2], offsets[3 * slot + 3]
-    if when == UNKNOWN or intervals < undated:
-        return _nearest_of_streams(
-            offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until,
-            twins, slot, when, k, hidden, streams, nearest,
-        )  # fmt: skip
-    after = _first_from(starts, points, intervals, when)
+    """Lists the k nearest facts of a slot without intervals, none beyond `farthest`; their number.
+
+    The list grows outwards from the moment: later points one by
+    one, earlier ones by groups of one time, whose facts ascend, so that the lowest indices stay.
+    """
+    points, stop = offsets[3 * slot], offsets[3 * slot + 1]
+    after = _first_from(starts, points, stop, when)
     before, count = after, 0
-    while count < k and (before > points or after < intervals):
-        if before > points and (
-            after == intervals or when - starts[before - 1] <= starts[after] - when
-        ):
+    while count < k and (before > points or after < stop):
+        past = np.int64(when) - starts[before - 1] if before > points else UNDATED
+        future = np.int64(starts[after]) - when if after < stop else UNDATED
+        if min(past, future) > farthest:
+            return count
+        if past <= future:
             group = before - 1
             if group > points and starts[group - 1] == starts[group]:
                 group = _first_from(starts, points, before, starts[group])
@@ -145,10 +161,11 @@ def _nearest_in_slot(
             lo, hi = after, after + 1
             after += 1
         count = _list(facts, starts, twins, lo, hi, when, k, hidden, nearest, count)
+    undated, end = offsets[3 * slot + 2], offsets[3 * slot + 3]
     return _list(facts, starts, twins, undated, end, when, k, hidden, nearest, count)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _list(
     facts: Ints, starts: Ints, twins: Ints, lo: int, hi: int, when: int, k: int, hidden: int,
     nearest: Longs2, count: int,
@@ -167,12 +184,12 @@ def _list(
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _is_hidden(twins: Ints, fact: int, hidden: int) -> bool:
     return fact == hidden or (hidden >= 0 and twins.size > 0 and twins[fact] == twins[hidden])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _nearest_of_streams(
     offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
     level_offsets: Ints, since: Ints, until: Ints, twins: Ints, slot: int, when: int, k: int,
@@ -187,17 +204,18 @@ def _nearest_of_streams(
     while count < k and opened:
         best = _nearest_stream(streams, opened)
         if not _is_hidden(twins, streams[best, FACT], hidden):
-            nearest[count] = streams[best, :3]
+            for column in range(FACT + 1):
+                nearest[count, column] = streams[best, column]
             count += 1
         if not _advance(
             facts, starts, by_end, tops, level_offsets, since, until, when, streams, best
         ):
             opened -= 1
-            streams[best] = streams[opened]
+            _copy_stream(streams, opened, best)
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _nearest_stream(streams: Longs2, opened: int) -> int:
     """The stream whose next fact comes first."""
     best = 0
@@ -212,7 +230,7 @@ def _nearest_stream(streams: Longs2, opened: int) -> int:
     return best
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _open_streams(
     offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
     level_offsets: Ints, since: Ints, until: Ints, slot: int, when: int, streams: Longs2,
@@ -238,12 +256,18 @@ def _open_streams(
     opened = 0
     for row in range(wanted):
         if _advance(facts, starts, by_end, tops, level_offsets, since, until, when, streams, row):
-            streams[opened] = streams[row]
+            _copy_stream(streams, row, opened)
             opened += 1
     return opened
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
+def _copy_stream(streams: Longs2, source: int, target: int) -> None:
+    for column in range(FIELDS):
+        streams[target, column] = streams[source, column]
+
+
+@njit(cache=True, nogil=True, _nrt=False)
 def _set(streams: Longs2, row: int, kind: int, place: int, stop: int, first: int) -> None:
     """Sets a stream before its first fact.
 
@@ -258,7 +282,7 @@ def _set(streams: Longs2, row: int, kind: int, place: int, stop: int, first: int
     streams[row, KIND] = kind
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _advance(
     facts: Ints, starts: Ints, by_end: Ints, tops: Ints, level_offsets: Ints, since: Ints,
     until: Ints, when: int, streams: Longs2, row: int,
@@ -286,7 +310,7 @@ def _advance(
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _distance(kind: int, when: int, end: int) -> int:
     """How far a fact is, whose nearest end is `end`."""
     if kind == CONTAINING:
@@ -296,7 +320,7 @@ def _distance(kind: int, when: int, end: int) -> int:
     return UNDATED if when == UNKNOWN else int(abs(np.int64(end) - when))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _first_from(starts: Ints, lo: int, hi: int, when: int) -> int:
     """The first place in [lo, hi) that starts at `when` or later; hi if none does."""
     while lo < hi:
@@ -308,7 +332,7 @@ def _first_from(starts: Ints, lo: int, hi: int, when: int) -> int:
     return lo
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _first_ending_from(by_end: Ints, until: Ints, lo: int, hi: int, when: int) -> int:
     """The first place of [lo, hi) in `by_end` that ends at `when` or later; hi if none does."""
     while lo < hi:
@@ -320,7 +344,7 @@ def _first_ending_from(by_end: Ints, until: Ints, lo: int, hi: int, when: int) -
     return lo
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _next_containing(
     facts: Ints, tops: Ints, level_offsets: Ints, until: Ints, when: int, place: int, stop: int,
     shift: int,

@@ -1,0 +1,1 @@
+"""From features to ranked predicates: the classifier, its calibration, and the ranking."""

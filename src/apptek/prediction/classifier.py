@@ -1,0 +1,90 @@
+"""Linear softmax over sparse features: logit(r) = bias[r] + sum of value * weights[feature, r]."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from apptek.data.facts import read_only
+from apptek.data.times import Ints, Longs
+from apptek.prediction.calibration import Matrix, softmax
+from apptek.prediction.sparse import Floats, SparseRows
+
+CHUNK = 2048  # rows that one thread scores at a time
+
+
+@dataclass(frozen=True, slots=True)
+class LinearSoftmax:
+    """The weights of a fitted classifier, F features x R predicates, read-only.
+
+    Divided by the temperature, the scores are the logits of calibrated probabilities.
+    """
+
+    weights: Floats  # (F, R)
+    bias: Floats  # (R,)
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.weights.dtype != np.float32 or self.bias.dtype != np.float32:
+            raise ValueError("weights and bias are float32")
+        if self.weights.ndim != 2 or self.weights.shape[1:] != self.bias.shape:
+            raise ValueError("weights are (features, predicates), the bias (predicates,)")
+        if not self.temperature > 0:
+            raise ValueError(f"a temperature is above 0, not {self.temperature}")
+        if not self.weights.flags.c_contiguous:
+            raise ValueError("the weights of one feature stand side by side")
+        read_only(self.weights)
+        read_only(self.bias)
+
+    def scores(self, rows: SparseRows) -> Floats:
+        """The logits before the temperature: (B, R). In parallel; the same for any chunks."""
+        if rows.feature_count != len(self.weights):
+            raise ValueError(
+                f"the rows have {rows.feature_count} features, the weights {len(self.weights)}"
+            )
+        scores = np.empty((len(rows), len(self.bias)), np.float32)
+        columns, values = rows.columns, rows.flat_values
+
+        def fill(start: int) -> None:
+            part = slice(start, min(start + CHUNK, len(rows)))
+            offsets = rows.offsets[start : part.stop + 1]
+            add_weights(offsets, columns, values, self.weights, self.bias, scores[part])
+
+        starts = range(0, len(rows), CHUNK)
+        if len(starts) < 2:  # a thread costs more than one query
+            for start in starts:
+                fill(start)
+            return scores
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(fill, starts))
+        return scores
+
+    def probabilities(self, scores: Matrix) -> Matrix:
+        """Scores of this classifier as calibrated probabilities: (B, R) -> (B, R)."""
+        return softmax(scores, self.temperature)
+
+    def contributions(self, rows: SparseRows, index: int, predicate: int) -> Floats:
+        """What each active feature of a row adds to a predicate's score, in the row's order.
+
+        Together with bias[predicate] they are the score.
+        """
+        columns, values = rows.row(index)
+        return np.asarray(self.weights[columns, predicate] * values, np.float32)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def add_weights(
+    offsets: Longs, columns: Ints, values: Floats, weights: Floats, bias: Floats, scores: Floats
+) -> None:
+    """Fills in scores (B, R): the bias and the weights of each row's active features."""
+    predicate_count = bias.size
+    for row in range(scores.shape[0]):
+        for predicate in range(predicate_count):
+            scores[row, predicate] = bias[predicate]
+        for place in range(offsets[row], offsets[row + 1]):
+            feature = columns[place]
+            value = values[place] if values.size else np.float32(1.0)
+            for predicate in range(predicate_count):
+                scores[row, predicate] += value * weights[feature, predicate]

@@ -1,0 +1,69 @@
+"""Features of many queries, most of which are zero."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from apptek.data.facts import read_only
+from apptek.data.times import Ints, Longs
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class SparseRows:
+    """n rows over `feature_count` features: row i is columns[offsets[i] : offsets[i + 1]].
+
+    `values` stand beside the columns; None: every value is 1. A feature stands once in a row.
+    """
+
+    offsets: Longs  # (n + 1,)
+    columns: Ints
+    feature_count: int
+    values: Floats | None = None
+
+    def __post_init__(self) -> None:
+        if self.offsets.dtype != np.int64 or self.columns.dtype != np.int32:
+            raise ValueError("the columns of SparseRows are int32, the offsets int64")
+        if self.values is not None and self.values.dtype != np.float32:
+            raise ValueError("the values of SparseRows are float32")
+        if self.values is not None and len(self.values) != len(self.columns):
+            raise ValueError("each column has one value")
+        read_only(self.offsets)
+        read_only(self.columns)
+        if self.values is not None:
+            read_only(self.values)
+        self._check_bounds()
+
+    def _check_bounds(self) -> None:
+        """Kernels check nothing, so that every place must be right before."""
+        offsets = self.offsets
+        if not len(offsets) or offsets[0] < 0 or offsets[-1] > len(self.columns):
+            raise ValueError("the offsets of SparseRows lead outside")
+        if (offsets[1:] < offsets[:-1]).any():
+            raise ValueError("the offsets of SparseRows must not descend")
+        columns = self.columns[offsets[0] : offsets[-1]]
+        if columns.min(initial=0) < 0 or columns.max(initial=-1) >= self.feature_count:
+            raise ValueError(f"a column is not among the {self.feature_count} features")
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def flat_values(self) -> Floats:
+        """The values for a kernel, which reads an empty array as all ones."""
+        return read_only(np.zeros(0, np.float32)) if self.values is None else self.values
+
+    def part(self, start: int, stop: int) -> "SparseRows":
+        """The rows from start to stop, sharing the arrays."""
+        return SparseRows(
+            self.offsets[start : stop + 1], self.columns, self.feature_count, self.values
+        )
+
+    def row(self, index: int) -> tuple[Ints, Floats]:
+        """The active features of one row and their values."""
+        place = slice(self.offsets[index], self.offsets[index + 1])
+        columns = self.columns[place]
+        ones = np.ones(len(columns), np.float32)
+        return columns, ones if self.values is None else self.values[place]

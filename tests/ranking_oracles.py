@@ -1,0 +1,152 @@
+"""Ranking and classifier by their definitions, slow and obvious."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from oracles import PlainFact
+
+Doubles = npt.NDArray[np.float64]
+
+
+def is_known(fact: PlainFact, query: PlainFact, filtering: str) -> bool:
+    """Whether a fact's predicate is known where the query asks."""
+    if filtering == "raw" or (fact.subject, fact.object) != (query.subject, query.object):
+        return False
+    return filtering == "static" or (fact.since, fact.until) == (query.since, query.until)
+
+
+def other_known(query: PlainFact, facts: list[PlainFact], filtering: str) -> list[int]:
+    """The known predicates other than the query's own, ascending."""
+    found = {fact.predicate for fact in facts if is_known(fact, query, filtering)}
+    return sorted(found - {query.predicate})
+
+
+def expected_rank(scores: list[float], truth: int, left_out: set[int]) -> float:
+    """The mean place of all that score as the truth does, in a list from best to worst."""
+    kept = [score for r, score in enumerate(scores) if r == truth or r not in left_out]
+    ordered = sorted(kept, reverse=True)
+    places = [place for place, score in enumerate(ordered, start=1) if score == scores[truth]]
+    return sum(places) / len(places)
+
+
+def group_of(query: PlainFact, train: list[PlainFact]) -> str:
+    """The one of the three disjoint groups that a query is in."""
+    entities = {fact.subject for fact in train} | {fact.object for fact in train}
+    if not {query.subject, query.object} <= entities:
+        return "unseen_entity"
+    pairs = {(fact.subject, fact.object) for fact in train}
+    return "seen_pair" if (query.subject, query.object) in pairs else "unseen_pair"
+
+
+def is_mirrored(query: PlainFact, train: list[PlainFact], mirror: dict[int, int]) -> bool:
+    """Whether train has the reversed fact of the same time, with the mirror predicate."""
+    predicate = mirror.get(query.predicate, query.predicate)
+    wanted = PlainFact(query.object, predicate, query.subject, query.since, query.until)
+    return wanted in train
+
+
+def calibration_error(confidences: list[float], correct: list[bool], bins: int = 15) -> float:
+    """The mean over all answers of |accuracy - mean confidence| of the answer's bin."""
+    total = 0.0
+    for number in range(bins):
+        inside = [
+            place
+            for place, confidence in enumerate(confidences)
+            if min(int(confidence * bins), bins - 1) == number
+        ]
+        if inside:
+            accuracy = sum(correct[place] for place in inside) / len(inside)
+            confidence = sum(confidences[place] for place in inside) / len(inside)
+            total += len(inside) * abs(accuracy - confidence)
+    return total / len(confidences)
+
+
+@dataclass(frozen=True)
+class PlainExample:
+    """Features with their values, the label, and predicates left out of the denominator."""
+
+    features: dict[int, float]
+    label: int
+    others: frozenset[int] = frozenset()
+
+    def logits(self, weights: Doubles, bias: Doubles) -> Doubles:
+        total = bias.copy()
+        for feature, value in self.features.items():
+            total += value * weights[feature]
+        return total
+
+    def probabilities(self, weights: Doubles, bias: Doubles) -> Doubles:
+        """Softmax over all predicates that are not left out; 0 for those."""
+        logits = self.logits(weights, bias)
+        logits[list(self.others)] = -np.inf
+        powers = np.exp(logits - logits.max())
+        return np.asarray(powers / powers.sum())
+
+
+def objective(
+    weights: Doubles, bias: Doubles, examples: list[PlainExample], l2: float = 0.0
+) -> float:
+    """The sum of -log p(label), plus l2 / 2 times the squared weights."""
+    losses = [-np.log(e.probabilities(weights, bias)[e.label]) for e in examples]
+    return float(sum(losses) + l2 / 2 * (weights**2).sum())
+
+
+def slopes(
+    weights: Doubles, bias: Doubles, examples: list[PlainExample], l2: float
+) -> tuple[Doubles, Doubles]:
+    """The derivatives of the objective by the weights and by the bias."""
+    by_weights, by_bias = l2 * weights, np.zeros_like(bias)
+    for example in examples:
+        surplus = example.probabilities(weights, bias)
+        surplus[example.label] -= 1
+        by_bias += surplus
+        for feature, value in example.features.items():
+            by_weights[feature] += value * surplus
+    return by_weights, by_bias
+
+
+def minimise(
+    examples: list[PlainExample], feature_count: int, class_count: int, l2: float, steps: int
+) -> tuple[Doubles, Doubles]:
+    """The minimum of the objective by steepest descent, halving a step that does not descend."""
+    weights, bias, size = np.zeros((feature_count, class_count)), np.zeros(class_count), 1.0
+    height = objective(weights, bias, examples, l2)
+    for _ in range(steps):
+        by_weights, by_bias = slopes(weights, bias, examples, l2)
+        size *= 2
+        while size > 1e-12:
+            moved = weights - size * by_weights, bias - size * by_bias
+            if (lower := objective(*moved, examples, l2)) < height:
+                (weights, bias), height = moved, lower
+                break
+            size /= 2
+    return weights, bias
+
+
+def adagrad(
+    examples: list[PlainExample],
+    shape: tuple[int, int],
+    orders: list[list[int]],
+    *,
+    rate: float,
+    accumulator: float,
+    l2: float,
+) -> tuple[Doubles, Doubles]:
+    """Adagrad example by example, the rate falling to 0; the penalty as a proximal step."""
+    weights, sums = np.zeros(shape), np.full(shape, accumulator)
+    bias, bias_sums = np.zeros(shape[1]), np.full(shape[1], accumulator)
+    active = [sum(f in e.features for e in examples) for f in range(shape[0])]
+    total = sum(map(len, orders))
+    for step, index in enumerate(index for order in orders for index in order):
+        example, now = examples[index], rate * (1 - step / total)
+        surplus = example.probabilities(weights, bias)
+        surplus[example.label] -= 1
+        bias_sums += surplus**2
+        bias -= now * surplus / np.sqrt(bias_sums)
+        for feature, value in example.features.items():
+            sums[feature] += (value * surplus) ** 2
+            pace = now / np.sqrt(sums[feature])
+            moved = weights[feature] - pace * value * surplus
+            weights[feature] = moved / (1 + pace * l2 / active[feature])
+    return weights, bias

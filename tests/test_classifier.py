@@ -1,0 +1,308 @@
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ranking_oracles import PlainExample, adagrad, minimise, objective, slopes
+
+from apptek.errors import ConfigError, DataError
+from apptek.prediction.classifier import CHUNK, LinearSoftmax
+from apptek.prediction.fitting import (
+    ClassifierConfig,
+    Descent,
+    EpochReport,
+    Examples,
+    FitReport,
+    fit_linear_softmax,
+    softmax_gradient,
+)
+from apptek.prediction.known import Known
+from apptek.prediction.sparse import SparseRows
+from apptek.seeding import generator
+
+FEATURES, CLASSES = 4, 5
+
+
+def rows_of(rows: list[dict[int, float]], feature_count: int, binary: bool) -> SparseRows:
+    values = np.asarray([value for row in rows for value in row.values()], np.float32)
+    return SparseRows(
+        np.cumsum([0, *map(len, rows)], dtype=np.int64),
+        np.asarray([feature for row in rows for feature in row], np.int32),
+        feature_count,
+        None if binary else values,
+    )
+
+
+def examples_of(
+    plain: list[PlainExample], feature_count: int = FEATURES, *, binary: bool = False
+) -> Examples:
+    others = [sorted(example.others) for example in plain]
+    return Examples(
+        rows_of([example.features for example in plain], feature_count, binary),
+        np.asarray([example.label for example in plain], np.int32),
+        Known(
+            np.cumsum([0, *map(len, others)], dtype=np.int64),
+            np.asarray([r for row in others for r in row], np.int32),
+        ),
+    )
+
+
+def random_examples(
+    count: int, rng: np.random.Generator, *, binary: bool = False
+) -> list[PlainExample]:
+    """Labels that depend on the features, and now and then another predicate that holds too."""
+    truth = rng.normal(0, 2, (FEATURES, CLASSES))
+    found = []
+    for _ in range(count):
+        active = np.flatnonzero(rng.random(FEATURES) < 0.5).tolist()
+        features = {f: 1.0 if binary else float(np.float32(rng.normal())) for f in active}
+        example = PlainExample(features, 0)
+        chances = example.probabilities(truth, np.zeros(CLASSES))
+        label = int(rng.choice(CLASSES, p=chances))
+        others = set(np.flatnonzero(rng.random(CLASSES) < 0.1).tolist()) - {label}
+        found.append(PlainExample(features, label, frozenset(others)))
+    return found
+
+
+def fit(
+    train: Examples, valid: Examples, class_count: int, *, seed: int = 0, **settings: Any
+) -> tuple[LinearSoftmax, FitReport]:
+    config = ClassifierConfig(**settings)
+    rng = generator(seed, "classifier")
+    return fit_linear_softmax(train, valid, class_count=class_count, config=config, rng=rng)
+
+
+@given(
+    logits=st.lists(st.floats(-5, 5, width=32), min_size=CLASSES, max_size=CLASSES),
+    label=st.integers(0, CLASSES - 1),
+)
+def test_the_gradient_is_the_slope_of_the_loss(logits: list[float], label: int) -> None:
+    gradient = np.asarray(logits, np.float32)
+    softmax_gradient(gradient, label)
+    example, none = [PlainExample({}, label)], np.zeros((0, CLASSES))
+    for r in range(CLASSES):
+        step = np.zeros(CLASSES)
+        step[r] = 1e-5
+        up, down = (objective(none, np.asarray(logits) + s, example) for s in (step, -step))
+        assert gradient[r] == pytest.approx((up - down) / 2e-5, abs=1e-5)
+
+
+def test_the_slopes_of_the_oracle_are_those_of_its_objective() -> None:
+    rng = np.random.default_rng(0)
+    examples = random_examples(20, rng)
+    weights, bias = rng.normal(size=(FEATURES, CLASSES)), rng.normal(size=CLASSES)
+    by_weights, by_bias = slopes(weights, bias, examples, 3.0)
+    step = np.zeros_like(weights)
+    step[2, 1] = 1e-5
+    up, down = (objective(weights + s, bias, examples, 3.0) for s in (step, -step))
+    assert by_weights[2, 1] == pytest.approx((up - down) / 2e-5, rel=1e-4)
+    up, down = (objective(weights, bias + s, examples, 3.0) for s in (step[2], -step[2]))
+    assert by_bias[1] == pytest.approx((up - down) / 2e-5, rel=1e-4)
+
+
+@pytest.mark.parametrize("binary", [True, False])
+@pytest.mark.parametrize("l2", [0.0, 30.0])
+def test_every_step_agrees_with_adagrad_by_its_definition(binary: bool, l2: float) -> None:
+    rng = np.random.default_rng(1)
+    plain = random_examples(60, rng, binary=binary)
+    orders = [rng.permutation(60).astype(np.int32) for _ in range(3)]
+    config = ClassifierConfig(epochs=3, learning_rate=0.5, accumulator=0.25)
+    descent = Descent(examples_of(plain, binary=binary), CLASSES, config, l2)
+    for order in orders:
+        descent.run_epoch(order)
+    weights, bias = adagrad(
+        plain,
+        (FEATURES, CLASSES),
+        [order.tolist() for order in orders],
+        rate=0.5,
+        accumulator=0.25,
+        l2=l2,
+    )
+    np.testing.assert_allclose(descent.weights, weights, atol=2e-5)
+    np.testing.assert_allclose(descent.bias, bias, atol=2e-5)
+
+
+def test_the_optimum_of_a_small_problem_is_found() -> None:
+    plain, rng = random_examples(300, np.random.default_rng(2)), np.random.default_rng(0)
+    examples = examples_of(plain)
+    descent = Descent(examples, CLASSES, ClassifierConfig(epochs=60, learning_rate=0.5), 5.0)
+    for _ in range(60):
+        descent.run_epoch(rng.permutation(300).astype(np.int32))
+    weights, bias = minimise(plain, FEATURES, CLASSES, 5.0, steps=150)
+    unmasked = [replace(example, others=frozenset()) for example in plain]
+    expected = np.asarray([example.probabilities(weights, bias) for example in unmasked])
+    model = descent.model()
+    found = model.probabilities(model.scores(examples.rows))
+    np.testing.assert_allclose(found, expected, atol=0.01)
+
+
+def test_predicates_of_the_same_place_do_not_push_each_other_down() -> None:
+    masked = examples_of([PlainExample({0: 1.0}, 0, frozenset({1}))] * 50)
+    model, _ = fit(masked, masked, CLASSES)
+    logits = model.scores(masked.rows)[0]
+    assert logits[1] == 0.0  # never touched, in weight and bias
+    assert logits[0] > 1
+    assert (logits[2:] < -0.1).all()
+
+
+def test_a_planted_problem_is_solved() -> None:
+    rng = np.random.default_rng(3)
+    plain = []
+    for label in rng.integers(0, 20, 3000).tolist():
+        noise = rng.choice(np.arange(20, 60), 8, replace=False).tolist()
+        plain.append(PlainExample(dict.fromkeys([label, *noise], 1.0), label))
+    examples = examples_of(plain, 60, binary=True)
+    train, valid = examples_of(plain[:2000], 60, binary=True), examples_of(plain[2000:], 60)
+    model, report = fit(train, valid, 20)
+    assert report.valid_mrr == 1.0
+    assert (model.scores(examples.rows).argmax(axis=1) == examples.labels).all()
+    assert (model.weights[:20].argmax(axis=1) == np.arange(20)).all()
+
+
+def test_shuffled_labels_are_predicted_by_their_frequency() -> None:
+    rng = np.random.default_rng(4)
+    labels = rng.choice(4, 8000, p=[0.6, 0.25, 0.1, 0.05])
+    plain = [
+        PlainExample(dict.fromkeys(np.flatnonzero(rng.random(FEATURES) < 0.5).tolist(), 1.0), r)
+        for r in labels.tolist()
+    ]
+    train, valid = examples_of(plain[:6000]), examples_of(plain[6000:])
+    model, report = fit(train, valid, 4)
+    frequencies = np.bincount(labels[:6000]) / 6000
+    chances = replace(model, temperature=1.0).probabilities(model.scores(valid.rows))
+    np.testing.assert_allclose(chances.mean(axis=0), frequencies, atol=0.02)
+    np.testing.assert_allclose(chances, np.tile(frequencies, (len(chances), 1)), atol=0.08)
+    assert report.valid_mrr == pytest.approx(0.6 + 0.25 / 2 + 0.1 / 3 + 0.05 / 4, abs=0.02)
+
+
+def test_the_same_seed_gives_the_same_bytes() -> None:
+    plain = random_examples(500, np.random.default_rng(5))
+    train, valid = examples_of(plain[:400]), examples_of(plain[400:])
+    runs = [fit(train, valid, CLASSES, seed=seed) for seed in (7, 7, 8)]
+    contents = [(model.weights.tobytes(), model.bias.tobytes(), report) for model, report in runs]
+    assert contents[0] == contents[1]
+    assert contents[0] != contents[2]
+
+
+def test_l2_and_the_epoch_are_those_that_rank_valid_best() -> None:
+    plain = random_examples(400, np.random.default_rng(6))
+    train, valid = examples_of(plain[:300]), examples_of(plain[300:])
+    heard: list[EpochReport] = []
+    model, report = fit_linear_softmax(
+        train,
+        valid,
+        class_count=CLASSES,
+        config=ClassifierConfig(epochs=4, patience=4, l2=(0.0, 1e4)),
+        rng=generator(0, "classifier"),
+        on_epoch=heard.append,
+    )
+    assert {(e.l2, e.epoch) for e in report.tried} == {
+        (x, y) for x in (0.0, 1e4) for y in (1, 2, 3, 4)
+    }
+    assert set(heard) == set(report.tried)
+    assert EpochReport(report.l2, report.epoch, report.valid_mrr) in report.tried
+    assert report.valid_mrr == max(epoch.valid_mrr for epoch in report.tried)
+    assert report.l2 == 0.0
+    assert model.temperature == report.temperature
+
+
+def test_it_stops_when_valid_gets_no_better() -> None:
+    same = examples_of([PlainExample({0: 1.0}, 0)] * 10, binary=True)
+    _, report = fit(same, same, CLASSES, epochs=50, patience=2, l2=(0.0,))
+    assert [epoch.epoch for epoch in report.tried] == [1, 2, 3]
+    assert report.epoch == 1
+
+
+def test_the_temperature_mends_confidence_that_is_too_low() -> None:
+    plain = random_examples(6000, np.random.default_rng(8))
+    train, valid = examples_of(plain[:3000]), examples_of(plain[3000:])
+    _, report = fit(train, valid, CLASSES, epochs=1, learning_rate=0.01, l2=(0.0,))
+    assert report.temperature < 0.8
+    assert report.ece_after < 0.05 < report.ece_before
+
+
+def test_a_row_without_features_falls_back_to_the_bias() -> None:
+    model = some_model()
+    scores = model.scores(rows_of([{}, {}], FEATURES, binary=True))
+    assert np.array_equal(scores, np.tile(model.bias, (2, 1)))
+
+
+def some_model() -> LinearSoftmax:
+    rng = np.random.default_rng(9)
+    weights = rng.normal(size=(FEATURES, CLASSES)).astype(np.float32)
+    return LinearSoftmax(weights, rng.normal(size=CLASSES).astype(np.float32), 1.7)
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_scores_agree_with_the_definition_over_many_chunks(binary: bool) -> None:
+    model = some_model()
+    plain = random_examples(CHUNK + 5, np.random.default_rng(10), binary=binary) * 2
+    rows = rows_of([example.features for example in plain], FEATURES, binary)
+    scores = model.scores(rows)
+    weights, bias = model.weights.astype(np.float64), model.bias.astype(np.float64)
+    expected = np.asarray([example.logits(weights, bias) for example in plain])
+    np.testing.assert_allclose(scores, expected, atol=1e-5)
+    assert np.array_equal(
+        model.scores(rows.part(CHUNK - 3, CHUNK + 9)), scores[CHUNK - 3 : CHUNK + 9]
+    )
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_contributions_and_bias_add_up_to_the_score(binary: bool) -> None:
+    model = some_model()
+    plain = random_examples(50, np.random.default_rng(11), binary=binary)
+    rows = rows_of([example.features for example in plain], FEATURES, binary)
+    scores = model.scores(rows)
+    for index, example in enumerate(plain):
+        for predicate in range(CLASSES):
+            parts = model.contributions(rows, index, predicate)
+            assert len(parts) == len(example.features)
+            assert model.bias[predicate] + parts.sum() == pytest.approx(
+                scores[index, predicate], abs=1e-5
+            )
+
+
+def test_probabilities_are_of_the_divided_scores() -> None:
+    model = some_model()
+    chances = model.probabilities(np.asarray([[0.0, 1.7, -np.inf, 0.0, 0.0]]))
+    assert chances[0].tolist() == pytest.approx([x / (3 + np.e) for x in (1, np.e, 0, 1, 1)])
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"epochs": 0}, "classifier.epochs must be at least 1, not 0"),
+        ({"patience": 0}, "classifier.patience must be at least 1"),
+        ({"learning_rate": 0.0}, "classifier.learning_rate must be above 0"),
+        ({"accumulator": float("nan")}, "classifier.accumulator must be above 0"),
+        ({"l2": ()}, "classifier.l2 must be at least one value"),
+        ({"l2": (-1.0,)}, "classifier.l2 must be at least 0"),
+        ({"l2": (1.0, 1.0)}, "classifier.l2 must be different values"),
+    ],
+)
+def test_a_senseless_setting_is_refused(settings: dict[str, Any], text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        ClassifierConfig(**settings)
+
+
+def test_what_does_not_fit_together_is_refused() -> None:
+    some, none = examples_of([PlainExample({0: 1.0}, 3)]), examples_of([])
+    with pytest.raises(DataError, match="no valid queries"):
+        fit(some, none, CLASSES)
+    with pytest.raises(DataError, match="no training queries"):
+        fit(none, some, CLASSES)
+    with pytest.raises(ValueError, match="not among the 3 classes"):
+        fit(some, some, 3)
+    with pytest.raises(ValueError, match="different features"):
+        fit(some, examples_of([PlainExample({0: 1.0}, 3)], 9), CLASSES)
+    with pytest.raises(ValueError, match="the rows have 9 features, the weights 4"):
+        some_model().scores(rows_of([{}], 9, binary=True))
+
+
+def test_rows_that_lead_outside_are_refused() -> None:
+    columns = np.asarray([0, 3], np.int32)
+    for offsets, count in (([0, 3], 4), ([0, 2], 3), ([0, 2, 1], 4), ([-1, 2], 4), ([], 4)):
+        with pytest.raises(ValueError, match=r"outside|features|descend"):
+            SparseRows(np.asarray(offsets, np.int64), columns, count)

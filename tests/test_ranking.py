@@ -1,0 +1,308 @@
+import json
+import os
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import PlainFact
+from ranking_oracles import (
+    calibration_error,
+    expected_rank,
+    group_of,
+    is_mirrored,
+    other_known,
+)
+from worlds import PREDICATES, facts_of, plain_facts
+
+from apptek.data.benchmarks import find_benchmark
+from apptek.data.facts import Dataset, Names
+from apptek.data.readers import read_dataset
+from apptek.data.times import TimeAxis
+from apptek.errors import DataError
+from apptek.prediction.calibration import (
+    Matrix,
+    expected_calibration_error,
+    fit_temperature,
+    softmax,
+    top_predictions,
+)
+from apptek.prediction.groups import groups
+from apptek.prediction.known import Filter, Known, known_predicates
+from apptek.prediction.ranking import (
+    CHUNK,
+    Questions,
+    evaluate_scores,
+    expected_ranks,
+    metrics_of,
+)
+
+FILTERS: tuple[Filter, ...] = ("raw", "static", "time-aware")
+NAMES = Names(pa.array(["Consult", "Host a visit", "Make a visit"]))
+VISITS = {1: 2, 2: 1}
+worlds = st.lists(plain_facts(), max_size=12)
+point = PlainFact(0, 0, 1, 5, 5)
+
+
+def known_of(rows: list[list[int]]) -> Known:
+    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    return Known(offsets, np.asarray([r for row in rows for r in row], np.int32))
+
+
+def rows_of(known: Known) -> list[list[int]]:
+    bounds = zip(known.offsets[:-1], known.offsets[1:], strict=True)
+    return [known.predicates[lo:hi].tolist() for lo, hi in bounds]
+
+
+def truths_of(truths: list[int]) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    return np.asarray(truths, np.int32)
+
+
+@given(queries=worlds, first=worlds, second=worlds, filtering=st.sampled_from(FILTERS))
+def test_known_predicates_agree_with_the_definition(
+    queries: list[PlainFact], first: list[PlainFact], second: list[PlainFact], filtering: Filter
+) -> None:
+    parts = [facts_of(queries), facts_of(first), facts_of(second)]  # the query's own fact is known
+    known = known_predicates(parts[0], parts, filtering)
+    everything = [*queries, *first, *second]
+    assert rows_of(known) == [other_known(query, everything, filtering) for query in queries]
+
+
+@given(queries=worlds, facts=worlds, asked=st.integers(0, PREDICATES - 1))
+def test_a_part_of_the_known_is_the_known_of_a_part(
+    queries: list[PlainFact], facts: list[PlainFact], asked: int
+) -> None:
+    known = known_predicates(facts_of(queries), [facts_of(facts)])
+    part = known.part(len(queries) // 3, len(queries))
+    rows = rows_of(known)[len(queries) // 3 :]
+    assert rows_of(part) == rows
+    answers = np.full(len(part), asked, np.int32)
+    assert part.contains(answers).tolist() == [asked in row for row in rows]
+
+
+@pytest.mark.parametrize(
+    "other", [(5, None), (None, 5), (None, None), (5, 6)], ids=["since", "until", "undated", "span"]
+)
+def test_kinds_of_time_are_not_each_other(other: tuple[int | None, int | None]) -> None:
+    facts = [point, PlainFact(0, 1, 1, *other), PlainFact(0, 2, 1, *other)]
+    known = known_predicates(facts_of(facts), [facts_of(facts)])
+    assert rows_of(known) == [[], [2], [1]]
+    static = known_predicates(facts_of(facts), [facts_of(facts)], "static")
+    assert rows_of(static) == [[1, 2], [0, 2], [0, 1]]
+
+
+@st.composite
+def score_tables(draw: st.DrawFn) -> tuple[list[list[float]], list[int], list[list[int]]]:
+    """Few different scores, so that most of them are ties; infinite ones too."""
+    count, width = draw(st.integers(0, 6)), draw(st.integers(1, 8))
+    score = st.sampled_from([-np.inf, -1.0, 0.0, 0.5, np.inf])
+    predicate = st.integers(0, width - 1)
+    row = st.lists(score, min_size=width, max_size=width)
+    return (
+        draw(st.lists(row, min_size=count, max_size=count)),
+        draw(st.lists(predicate, min_size=count, max_size=count)),
+        [sorted(draw(st.sets(predicate))) for _ in range(count)],  # the truth may be among them
+    )
+
+
+@given(table=score_tables(), kind=st.sampled_from([np.float32, np.float64]))
+def test_ranks_agree_with_the_definition(
+    table: tuple[list[list[float]], list[int], list[list[int]]], kind: type[np.floating[Any]]
+) -> None:
+    rows, truths, left_out = table
+    width = len(rows[0]) if rows else 3
+    scores = np.asarray(rows, kind).reshape(len(rows), width)
+    found = expected_ranks(scores, truths_of(truths), known_of(left_out))
+    expected = [
+        expected_rank(row, truth, set(others))
+        for row, truth, others in zip(rows, truths, left_out, strict=True)
+    ]
+    assert found.tolist() == expected
+
+
+def test_a_constant_scorer_gets_the_middle_rank() -> None:
+    ranks = expected_ranks(
+        np.zeros((3, 251), np.float32), truths_of([0, 125, 250]), known_of([[]] * 3)
+    )
+    assert ranks.tolist() == [126.0] * 3
+
+
+def test_nan_has_no_rank() -> None:
+    scores = np.asarray([[1, 2], [0, np.nan]], np.float32)
+    with pytest.raises(ValueError, match="row 1 contain NaN"):
+        expected_ranks(scores, truths_of([0, 0]), Known.nothing(2))
+
+
+def test_a_predicate_without_a_score_is_refused() -> None:
+    for truth, others in ((2, []), (-1, []), (0, [2])):
+        with pytest.raises(ValueError, match="not among the 2"):
+            expected_ranks(np.zeros((1, 2)), truths_of([truth]), known_of([others]))
+    with pytest.raises(ValueError, match="different numbers"):
+        expected_ranks(np.zeros((1, 2)), truths_of([0]), Known.nothing(2))
+
+
+def test_the_scores_stay_as_open_and_as_they_were() -> None:
+    scores = np.asarray([[1.0, 2.0], [4.0, 3.0]])[:, ::-1]
+    ranks = expected_ranks(scores, truths_of([0, 0]), Known.nothing(2))
+    assert ranks.tolist() == [1.0, 2.0]
+    assert scores.flags.writeable
+
+
+def test_metrics_are_means_over_ranks() -> None:
+    metrics = metrics_of(np.asarray([1.0, 1.5, 4.0, 20.0]))
+    assert metrics is not None
+    assert metrics.mrr == pytest.approx((1 + 1 / 1.5 + 0.25 + 0.05) / 4)
+    assert (metrics.hits_at_1, metrics.hits_at_3, metrics.hits_at_10) == (0.25, 0.5, 0.75)
+    assert metrics_of(np.zeros(0)) is None
+
+
+@given(queries=worlds, train=worlds)
+def test_groups_agree_with_the_definition(queries: list[PlainFact], train: list[PlainFact]) -> None:
+    masks = groups(facts_of(queries), facts_of(train), NAMES)
+    for place, query in enumerate(queries):
+        kinds = [n for n in ("unseen_entity", "unseen_pair", "seen_pair") if masks[n][place]]
+        assert kinds == [group_of(query, train)]
+        mirrored = is_mirrored(query, train, VISITS)
+        assert (masks["mirrored"][place], masks["not_mirrored"][place]) == (mirrored, not mirrored)
+        dated = (query.since, query.until) != (None, None)
+        assert (masks["dated"][place], masks["undated"][place]) == (dated, not dated)
+
+
+def test_a_visit_is_mirrored_by_its_host_and_by_nothing_else() -> None:
+    visits = [PlainFact(0, 2, 1, 5, 5), PlainFact(0, 0, 1, 5, 5)]
+    hosts, makes = [PlainFact(1, 1, 0, 5, 5)], [PlainFact(1, 2, 0, 5, 5)]
+    for train, expected in ((hosts, [True, False]), (makes, [False, False])):
+        masks = groups(facts_of(visits), facts_of(train), NAMES)
+        assert masks["mirrored"].tolist() == expected
+
+
+def dataset_of(test: list[PlainFact]) -> Dataset:
+    train = [point, PlainFact(1, 1, 2, 5, 5)]
+    return Dataset(
+        name="small",
+        entities=Names(pa.array(list("abcde"))),
+        predicates=NAMES,
+        axis=TimeAxis("integer"),
+        train=facts_of(train),
+        valid=facts_of([]),
+        test=facts_of(test),
+    )
+
+
+def test_an_evaluation_has_every_group_and_is_json() -> None:
+    data = dataset_of(
+        [PlainFact(0, 1, 1, 5, 5), PlainFact(1, 2, 0, 6, 6), PlainFact(0, 0, 4, 7, 7)]
+    )
+    scores = np.asarray([[3, 2, 1], [0, 1, 0], [1, 1, 1]], np.float64)
+    result = evaluate_scores(lambda lo, hi: scores[lo:hi], Questions.of(data, "test"))
+    assert result.ranks.tolist() == [1.0, 2.5, 2.0]  # the first: (0, 0, 1, 5) is known
+    read = json.loads(json.dumps(result.as_json()))
+    assert read["queries"] == 3
+    assert read["ece"] is None
+    assert read["undated"] is None
+    assert read["seen_pair"]["mrr"] == 1.0
+    assert read["unseen_pair"]["mrr"] == 0.4
+    assert read["unseen_entity"]["mrr"] == 0.5
+    assert set(read) == {
+        "queries", "mrr", "hits_at_1", "hits_at_3", "hits_at_10", "ece", "seen_pair", "unseen_pair",
+        "unseen_entity", "mirrored", "not_mirrored", "dated", "undated",
+    }  # fmt: skip
+
+
+def test_without_a_filter_the_known_predicate_stands_above() -> None:
+    data = dataset_of([PlainFact(0, 1, 1, 5, 5)])
+    scores = np.asarray([[3, 2, 1]], np.float64)
+    raw = evaluate_scores(lambda lo, hi: scores[lo:hi], Questions.of(data, "test", "raw"))
+    assert raw.ranks.tolist() == [2.0]
+
+
+def test_a_known_predicate_on_top_counts_as_right_for_calibration() -> None:
+    data = dataset_of([PlainFact(0, 1, 1, 5, 5), PlainFact(0, 1, 1, 6, 6)])
+    sure = np.asarray([[1, 0, 0], [1, 0, 0]], np.float64)
+    for filtering in FILTERS:
+        questions = Questions.of(data, "test", filtering)
+        result = evaluate_scores(lambda lo, hi: sure[lo:hi], questions, probabilities=lambda p: p)
+        assert result.metrics.ece == 0.5  # right at 5, where train says so, and wrong at 6
+
+
+def test_chunks_make_no_difference() -> None:
+    count = 2 * CHUNK + 17
+    rng = np.random.default_rng(0)
+    columns = [rng.integers(0, n, count).tolist() for n in (4, 3, 4, 9)]
+    data = dataset_of([PlainFact(s, r, o, t, t) for s, r, o, t in zip(*columns, strict=True)])
+    scores = rng.integers(0, 3, (count, 3)).astype(np.float32)
+    questions = Questions.of(data, "test")
+    asked: list[int] = []
+
+    def score(start: int, stop: int) -> Matrix:
+        asked.append(stop - start)
+        return scores[start:stop]
+
+    found = evaluate_scores(score, questions, probabilities=softmax)
+    assert max(asked) == CHUNK
+    truths = questions.queries.predicates
+    assert np.array_equal(found.ranks, expected_ranks(scores, truths, questions.known))
+    best, confidences = top_predictions(softmax(scores))
+    correct = (best == truths) | questions.right.contains(best)
+    assert found.metrics.ece == expected_calibration_error(confidences, correct)
+
+
+def test_nothing_to_evaluate_is_said() -> None:
+    with pytest.raises(DataError, match="no queries"):
+        evaluate_scores(lambda _lo, _hi: np.zeros((0, 3)), Questions.of(dataset_of([]), "test"))
+
+
+@given(
+    answers=st.lists(
+        st.tuples(st.floats(0, 1) | st.sampled_from([0.2, 0.4, 1.0]), st.booleans()), min_size=1
+    )
+)
+def test_the_calibration_error_agrees_with_the_definition(
+    answers: list[tuple[float, bool]],
+) -> None:
+    confidences, correct = map(list, zip(*answers, strict=True))
+    found = expected_calibration_error(np.asarray(confidences), np.asarray(correct))
+    assert found == pytest.approx(calibration_error(confidences, correct), abs=1e-12)
+
+
+@pytest.mark.parametrize("confidence", [np.nan, -0.1, 1.1])
+def test_a_confidence_is_a_probability(confidence: float) -> None:
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        expected_calibration_error(np.asarray([confidence]), np.asarray([True]))
+
+
+@pytest.mark.parametrize("planted", [0.4, 1.0, 2.5])
+def test_the_temperature_finds_what_was_planted(planted: float) -> None:
+    rng = np.random.default_rng(1)
+    scores = rng.normal(0, 3, (20_000, 6)).astype(np.float32)
+    draws = softmax(scores.astype(np.float64), planted).cumsum(axis=1)
+    truths = (rng.random((len(scores), 1)) > draws).sum(axis=1)
+    best, _ = top_predictions(scores)
+    temperature = fit_temperature(scores, best == truths)
+    assert temperature == pytest.approx(planted, rel=0.05)
+    _, confidences = top_predictions(softmax(scores, temperature))
+    assert expected_calibration_error(confidences, best == truths) < 0.015
+
+
+@pytest.mark.real_data
+def test_predicate_frequency_on_icews14_comes_out_to_the_digit() -> None:
+    if find_benchmark("icews14") is None:
+        pytest.skip(f"icews14 is not in $APPTEK_DATA ({os.environ.get('APPTEK_DATA', 'unset')})")
+    data = read_dataset("icews14")
+    counts = np.bincount(data.train.predicates, minlength=len(data.predicates))
+    chances = counts / counts.sum()
+    result = evaluate_scores(
+        lambda lo, hi: np.broadcast_to(chances, (hi - lo, len(chances))),
+        Questions.of(data, "test"),
+        probabilities=lambda scores: scores,
+    )
+    found = result.metrics
+    assert (found.queries, round(found.mrr, 4)) == (8963, 0.3158)
+    assert (round(found.hits_at_1, 4), round(found.hits_at_10, 4)) == (0.1705, 0.6470)
+    sizes = {name: part and part.queries for name, part in result.groups.items()}
+    assert sizes == {
+        "unseen_entity": 146, "unseen_pair": 2041, "seen_pair": 6776, "mirrored": 2311,
+        "not_mirrored": 6652, "dated": 8963, "undated": None,
+    }  # fmt: skip
