@@ -27,7 +27,7 @@ def settings_of(draw: st.DrawFn) -> AgentConfig:
 @st.composite
 def questions(draw: st.DrawFn, plain: list[PlainFact]) -> Query:
     """Any two entities, or a fact asked about with itself hidden."""
-    if plain and draw(st.booleans()):
+    if bool(plain) and draw(st.booleans()):
         index = draw(st.integers(0, len(plain) - 1))
         fact = plain[index]
         when = fact.until if fact.since is None else fact.since

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from apptek.compiling import kernel, leaf
 from apptek.data.times import Ints
 from apptek.graph.tknn import FIELDS, STREAMS, Arrays, nearest_facts
 
@@ -30,7 +30,7 @@ Columns = tuple[Ints, Ints, Ints]  # subjects, predicates and objects of the fac
 State = tuple[Ints, Ints, Ints, Ints, Ints, Ints]  # entities, core, periphery: offsets and numbers
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _put(keys: Ints, stamps: Ints, mask: int, generation: int, key: int) -> bool:
     """Puts a key into the table; False where it is there already."""
     slot = (key * 2654435761 >> 7) & mask
@@ -43,7 +43,7 @@ def _put(keys: Ints, stamps: Ints, mask: int, generation: int, key: int) -> bool
     return True
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _has(keys: Ints, stamps: Ints, mask: int, generation: int, key: int) -> bool:
     """Whether a key is in the table."""
     slot = (key * 2654435761 >> 7) & mask
@@ -54,7 +54,7 @@ def _has(keys: Ints, stamps: Ints, mask: int, generation: int, key: int) -> bool
     return False
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _table_size(count: int) -> int:
     """The power of two that keeps a table of `count` keys mostly empty."""
     size = 64
@@ -63,7 +63,7 @@ def _table_size(count: int) -> int:
     return size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _grown(array: Ints, size: int) -> Ints:
     """The same numbers in an array of at least `size`, with room to go on."""
     if size <= array.size:
@@ -73,12 +73,12 @@ def _grown(array: Ints, size: int) -> Ints:
     return larger
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _action_of(predicates: Ints, edge: int, tagged: int, predicate_count: int) -> int:
     return int(predicates[edge >> tagged]) + (edge & tagged) * predicate_count
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _reach(
     offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
     level_offsets: Ints, since: Ints, until: Ints, twins: Ints, subjects: Ints, objects: Ints,
@@ -102,7 +102,7 @@ def _reach(
     return edges
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _count_edges(
     predicates: Ints, periphery: Ints, edges: int, tagged: int, predicate_count: int, action: int
 ) -> int:
@@ -113,7 +113,7 @@ def _count_edges(
     return count
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _move_to_core(
     predicates: Ints, tagged: int, predicate_count: int, action: int, core: Ints, cored: int,
     periphery: Ints, edges: int, keys: Ints, stamps: Ints, mask: int, generation: int,
@@ -138,7 +138,7 @@ def _move_to_core(
     return cored, kept
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def expand_side(
     offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
     level_offsets: Ints, since: Ints, until: Ints, twins: Ints, subjects: Ints, predicates: Ints,
@@ -187,7 +187,7 @@ def expand_side(
     return entities, core, periphery, keys, stamps
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _meet(
     one: Ints, ones: int, other: Ints, others: int, keys: Ints, stamps: Ints, clock: Longs
 ) -> bool:
@@ -202,7 +202,7 @@ def _meet(
     return False
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _count_actions(
     predicates: Ints, periphery: Ints, edges: int, tagged: int, predicate_count: int, legal: Ints
 ) -> None:
@@ -211,7 +211,7 @@ def _count_actions(
         legal[_action_of(predicates, periphery[place], tagged, predicate_count)] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _append(offsets: Ints, numbers: Ints, row: int, what: Ints, count: int) -> Ints:
     """Writes row `row` of a ragged array after the rows before it."""
     start = offsets[row]
@@ -221,7 +221,7 @@ def _append(offsets: Ints, numbers: Ints, row: int, what: Ints, count: int) -> I
     return numbers
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def advance(
     arrays: Arrays,
     columns: Columns,
@@ -306,7 +306,7 @@ def advance(
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def members_of(state: State, tagged: int, pair_of_fact: Ints) -> tuple[Ints, Longs]:
     """The pairs of the facts in core and periphery, ragged by row: members and offsets."""
     _, _, core_rows, core, edge_rows, edges = state
@@ -324,7 +324,7 @@ def members_of(state: State, tagged: int, pair_of_fact: Ints) -> tuple[Ints, Lon
     return members, offsets
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _next_word(words: Words) -> Any:
     """The next number of a splitmix64 stream."""
     words[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -334,7 +334,7 @@ def _next_word(words: Words) -> Any:
     return word ^ (word >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _choose(policy: int, legal: Ints, words: Words) -> int:
     """The action of a policy that needs no network; -1 where no action is legal."""
     chosen, count = -1, 0
@@ -355,7 +355,7 @@ def _choose(policy: int, legal: Ints, words: Words) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def roll_out(
     arrays: Arrays,
     columns: Columns,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from apptek.compiling import kernel
 from apptek.data.facts import Facts, read_only
 from apptek.data.times import UNKNOWN, Ints, Longs
 
@@ -111,7 +111,7 @@ def gather(members: Ints, starts: Longs, sizes: Longs) -> States:
     return States(gathered, offsets)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _copy_ranges(members: Ints, starts: Longs, offsets: Longs, gathered: Ints) -> None:
     """Fills gathered[offsets[i]:offsets[i + 1]] with the members from starts[i] on."""
     for i in range(starts.size):
@@ -120,7 +120,7 @@ def _copy_ranges(members: Ints, starts: Longs, offsets: Longs, gathered: Ints) -
             gathered[place] = members[place + shift]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def distinct_members(members: Ints) -> tuple[Ints, Ints]:
     """The distinct members in the order of their first appearance, and each member's place there.
 
@@ -148,7 +148,7 @@ def distinct_members(members: Ints) -> tuple[Ints, Ints]:
     return distinct[:count].copy(), places
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def in_blocks(members: Ints, offsets: Longs, depth: int) -> tuple[Ints, Ints]:
     """Each row's members in blocks of `depth`, (depth, blocks), and where each row's blocks begin.
 

@@ -17,8 +17,8 @@ every unpacking counts references.
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from apptek.compiling import kernel, leaf
 from apptek.data.times import UNKNOWN, Ints
 
 OUTGOING, INCOMING, BOTH = 1, 2, 3
@@ -39,7 +39,7 @@ Arrays = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints]
 Longs2 = npt.NDArray[np.int64]  # (streams, fields), or a list's (k, 3)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def nearest_of_all(
     arrays: Arrays,
     directions: int,
@@ -69,7 +69,7 @@ def nearest_of_all(
         found[row, count:] = -1
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def nearest_facts(
     offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
     level_offsets: Ints, since: Ints, until: Ints, twins: Ints, directions: int, entity: int,
@@ -96,7 +96,7 @@ def nearest_facts(
     return _merge(one, ones, other, others, k, found)
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _nearest_in_slot(
     offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
     level_offsets: Ints, since: Ints, until: Ints, twins: Ints, slot: int, when: int, k: int,
@@ -111,7 +111,7 @@ def _nearest_in_slot(
     return _nearest_points(offsets, facts, starts, twins, slot, when, k, hidden, farthest, nearest)
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _merge(one: Longs2, ones: int, other: Longs2, others: int, k: int, found: Ints) -> int:
     """Writes the first k facts of two lists to `found`, one that stands in both once."""
     count, i, j = 0, 0, 0
@@ -133,7 +133,7 @@ def _merge(one: Longs2, ones: int, other: Longs2, others: int, k: int, found: In
     return count
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _nearest_points(
     offsets: Ints, facts: Ints, starts: Ints, twins: Ints, slot: int, when: int, k: int,
     hidden: int, farthest: int, nearest: Longs2,
@@ -165,7 +165,7 @@ def _nearest_points(
     return _list(facts, starts, twins, undated, end, when, k, hidden, nearest, count)
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _list(
     facts: Ints, starts: Ints, twins: Ints, lo: int, hi: int, when: int, k: int, hidden: int,
     nearest: Longs2, count: int,
@@ -184,12 +184,12 @@ def _list(
     return count
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _is_hidden(twins: Ints, fact: int, hidden: int) -> bool:
     return fact == hidden or (hidden >= 0 and twins.size > 0 and twins[fact] == twins[hidden])
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _nearest_of_streams(
     offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
     level_offsets: Ints, since: Ints, until: Ints, twins: Ints, slot: int, when: int, k: int,
@@ -215,7 +215,7 @@ def _nearest_of_streams(
     return count
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _nearest_stream(streams: Longs2, opened: int) -> int:
     """The stream whose next fact comes first."""
     best = 0
@@ -230,7 +230,7 @@ def _nearest_stream(streams: Longs2, opened: int) -> int:
     return best
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _open_streams(
     offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
     level_offsets: Ints, since: Ints, until: Ints, slot: int, when: int, streams: Longs2,
@@ -261,13 +261,13 @@ def _open_streams(
     return opened
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _copy_stream(streams: Longs2, source: int, target: int) -> None:
     for column in range(FIELDS):
         streams[target, column] = streams[source, column]
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _set(streams: Longs2, row: int, kind: int, place: int, stop: int, first: int) -> None:
     """Sets a stream before its first fact.
 
@@ -282,7 +282,7 @@ def _set(streams: Longs2, row: int, kind: int, place: int, stop: int, first: int
     streams[row, KIND] = kind
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _advance(
     facts: Ints, starts: Ints, by_end: Ints, tops: Ints, level_offsets: Ints, since: Ints,
     until: Ints, when: int, streams: Longs2, row: int,
@@ -310,7 +310,7 @@ def _advance(
     return True
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _distance(kind: int, when: int, end: int) -> int:
     """How far a fact is, whose nearest end is `end`."""
     if kind == CONTAINING:
@@ -320,7 +320,7 @@ def _distance(kind: int, when: int, end: int) -> int:
     return UNDATED if when == UNKNOWN else int(abs(np.int64(end) - when))
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _first_from(starts: Ints, lo: int, hi: int, when: int) -> int:
     """The first place in [lo, hi) that starts at `when` or later; hi if none does."""
     while lo < hi:
@@ -332,7 +332,7 @@ def _first_from(starts: Ints, lo: int, hi: int, when: int) -> int:
     return lo
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _first_ending_from(by_end: Ints, until: Ints, lo: int, hi: int, when: int) -> int:
     """The first place of [lo, hi) in `by_end` that ends at `when` or later; hi if none does."""
     while lo < hi:
@@ -344,7 +344,7 @@ def _first_ending_from(by_end: Ints, until: Ints, lo: int, hi: int, when: int) -
     return lo
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _next_containing(
     facts: Ints, tops: Ints, level_offsets: Ints, until: Ints, when: int, place: int, stop: int,
     shift: int,

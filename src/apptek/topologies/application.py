@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from apptek.agent.environment import Queries, World
 from apptek.agent.kernels import Columns
+from apptek.compiling import leaf
 from apptek.data.facts import read_only
 from apptek.data.times import Ints
 from apptek.graph.tknn import FIELDS, STREAMS, Arrays, nearest_facts
@@ -74,10 +74,9 @@ def _apply_chunk(
         columns = np.empty(max(len(topologies), 64 * room), np.int32)
         space = _work_space(world, room, int(topologies.depths.max(initial=0)))
         first = query
-        query = _apply_from(
-            *(query, *world.kernel_arguments()[:-1], asked, *trie, topologies.skip, *space),
-            *(len(topologies), counts, columns),
-        )
+        filled = (len(topologies), counts, columns)
+        shape = world.kernel_arguments()[:-1]
+        query = _apply_from(*(query, *shape, asked, *trie, topologies.skip, *space, *filled))
         parts.append(columns[: counts[first:query].sum()].copy())
         room *= 1 + (query == first)
     return counts, np.concatenate([np.empty(0, np.int32), *parts])
@@ -116,7 +115,7 @@ def _work_space(world: World, room: int, depth: int) -> tuple[Any, ...]:
     )
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _number_of(
     entity: int, keys: Ints, numbers: Ints, stamps: Ints, generation: int, entities: Ints,
     fetched: Bools, known: Longs,
@@ -135,7 +134,7 @@ def _number_of(
     return int(number)
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _fetch(
     offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
     level_offsets: Ints, since: Ints, until: Ints, twins: Ints, subjects: Ints, predicates: Ints,
@@ -171,7 +170,7 @@ def _fetch(
     return True
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _expanded(
     node: int, action: int, reach: Ints, node_starts: Longs, bits: Words, node_count: int,
     actions: Ints, others: Ints, degrees: Ints, present: Words,
@@ -206,7 +205,7 @@ def _expanded(
     return node_count
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _disjoint(bits: Words, one: int, other: int) -> bool:
     for word in range(bits.shape[1]):  # noqa: SIM110
         if bits[one, word] & bits[other, word]:
@@ -214,7 +213,7 @@ def _disjoint(bits: Words, one: int, other: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@leaf
 def _prepare(
     node: int, reach: Ints, node_starts: Longs, present: Words, prepared: Bools, legal: Words,
     memory: Ints,
@@ -229,8 +228,8 @@ def _prepare(
     prepared[node] = True
 
 
-@njit(cache=True, nogil=True, _nrt=False)
-def _apply_from(
+@leaf
+def _apply_from(  # noqa: C901, PLR0912 - one loop: handing on forty arrays costs more than it does
     query: int, arrays: Arrays, columns: Columns, directions: int, tagged: int,
     predicate_count: int, asked: tuple[Ints, Ints, Ints, Ints], trie_actions: Ints,
     trie_depths: Ints, trie_first: Ints, trie_last: Ints, trie_skip: Ints, keys: Ints,

@@ -1,0 +1,119 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import PlainEpisode, PlainFact
+from test_environment import Query, queries_of, questions, settings_of
+from worlds import PREDICATES, graph_of, plain_facts
+
+from apptek.agent.environment import Episodes, World, play, training_queries
+from apptek.config import AgentConfig
+from apptek.data.facts import Names
+from apptek.data.synthetic import make_world
+from apptek.errors import ApptekError
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.topologies import application
+from apptek.topologies.application import BinaryRows, apply_topologies
+from apptek.topologies.mining import mine
+from apptek.topologies.topology import describe, from_names, to_names, topology_set
+
+sequences = st.lists(st.integers(0, 2 * PREDICATES - 1), min_size=1, max_size=4).map(tuple)
+
+
+def ones(rows: BinaryRows) -> list[set[int]]:
+    return [
+        set(rows.columns[rows.offsets[i] : rows.offsets[i + 1]].tolist()) for i in range(len(rows))
+    ]
+
+
+def connects(
+    plain: list[PlainFact], query: Query, config: AgentConfig, sequence: tuple[int, ...]
+) -> bool:
+    """The definition: replay the actions; an absent one is a no-op; met at the end or earlier."""
+    episode = PlainEpisode(
+        plain,
+        query[:3],
+        hidden=query[3],
+        tknn=config.tknn,
+        traversal=config.traversal,
+        max_steps=len(sequence) + 1,
+        predicate_count=PREDICATES,
+    )
+    met = episode.met()
+    for action in sequence:
+        met = met or episode.step(action)
+    return met
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(plain_facts(), max_size=25), settings_of(), st.lists(sequences, max_size=12), st.data()
+)
+def test_applying_agrees_with_replaying(
+    plain: list[PlainFact],
+    config: AgentConfig,
+    wanted: list[tuple[int, ...]],
+    data: st.DataObject,
+) -> None:
+    actions = PREDICATES * (2 if config.traversal == "tagged" else 1)
+    topologies = topology_set([tuple(a % actions for a in one) for one in wanted])
+    asked = [data.draw(questions(plain)) for _ in range(3)]
+    found = ones(apply_topologies(World(graph_of(plain), config), queries_of(asked), topologies))
+    for row, query in zip(found, asked, strict=True):
+        for place, sequence in enumerate(topologies.sequences):
+            assert (place in row) == connects(plain, query, config, sequence)
+
+
+def test_a_small_work_space_grows_and_chunks_do_not_matter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = TemporalGraph.of(make_world(2000, 0).dataset)
+    world, queries = World(graph, AgentConfig(tknn=8)), training_queries(graph.facts)
+    mined = mine([play(world, queries, "random")], graph.facts.predicates, 10)
+    topologies = topology_set(mined.sequences())
+    whole = apply_topologies(world, queries, topologies)
+    monkeypatch.setattr(application, "ROOM", 64)
+    monkeypatch.setattr(application, "CHUNK", 333)
+    parts = apply_topologies(world, queries, topologies)
+    assert np.array_equal(whole.offsets, parts.offsets)
+    assert np.array_equal(whole.columns, parts.columns)
+    assert len(whole.columns) > len(queries)
+
+
+@given(st.lists(sequences, max_size=20))
+def test_the_trie_holds_every_topology_once(wanted: list[tuple[int, ...]]) -> None:
+    topologies = topology_set(wanted)
+    assert list(topologies.sequences) == sorted(set(wanted))
+    path: list[int] = []
+    for node, action in enumerate(topologies.actions.tolist()):
+        path = [*path[: topologies.depths[node] - 1], action]
+        begun = [s for s in topologies.sequences if list(s[: len(path)]) == path]
+        first, last = int(topologies.first[node]), int(topologies.last[node])
+        assert list(topologies.sequences[first:last]) == begun
+
+
+def test_mining_keeps_the_commonest_of_each_predicate() -> None:
+    trail = np.asarray([[0, -1], [0, -1], [1, 0], [1, 0], [1, 0], [2, -1], [-1, -1]], np.int32)
+    met = np.asarray([1, 1, 1, 1, 0, 1, 1], np.bool_)
+    episodes = Episodes(met, trail, np.ones_like(trail))
+    mined = mine([episodes, episodes], np.asarray([5, 5, 5, 5, 5, 6, 6], np.int32), top=1)
+    assert [(m.predicate, m.sequence, m.queries) for m in mined.topologies] == [
+        (5, (0,), 4),  # as common as (1, 0), but shorter
+        (6, (2,), 2),
+    ]
+    assert mined.topologies[0].examples == (0, 1, 0)
+    assert mined.tried == {5: 10, 6: 4}
+    assert mined.connected == {5: 8, 6: 2}
+    assert mined.sequences() == {(0,), (2,)}
+
+
+def test_a_topology_reads_as_a_sentence_and_survives_json() -> None:
+    names = Names(pa.array(["Consult", "Make statement"]))
+    assert describe((1, 0), names) == "expand both sides by 'Make statement', then 'Consult'"
+    assert to_names((1, 2), names) == ["Make statement", "inverse of Consult"]
+    assert from_names(to_names((1, 2, 3), names), names) == (1, 2, 3)
+    with pytest.raises(ApptekError, match="'Sing', which the data does not have"):
+        from_names(["Sing"], names)
+    with pytest.raises(ApptekError, match="at least one action"):
+        topology_set([()])
