@@ -301,8 +301,19 @@ def test_what_does_not_fit_together_is_refused() -> None:
         some_model().scores(rows_of([{}], 9, binary=True))
 
 
+def test_an_example_does_not_mask_its_own_label() -> None:
+    with pytest.raises(ValueError, match="own label"):
+        examples_of([PlainExample({0: 1.0}, 3, frozenset({3}))])
+
+
 def test_rows_that_lead_outside_are_refused() -> None:
     columns = np.asarray([0, 3], np.int32)
     for offsets, count in (([0, 3], 4), ([0, 2], 3), ([0, 2, 1], 4), ([-1, 2], 4), ([], 4)):
-        with pytest.raises(ValueError, match=r"outside|features|descend"):
+        with pytest.raises(ValueError, match=r"outside|features"):
             SparseRows(np.asarray(offsets, np.int64), columns, count)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_value_is_a_finite_number(value: float) -> None:
+    with pytest.raises(ValueError, match="finite"):
+        rows_of([{3: value}], FEATURES, binary=False)

@@ -150,6 +150,12 @@ def test_the_scores_stay_as_open_and_as_they_were() -> None:
     assert scores.flags.writeable
 
 
+def test_known_offsets_that_lead_outside_are_refused() -> None:
+    for offsets in ([0, 3], [0, 2, 1], [-1, 1], []):
+        with pytest.raises(ValueError, match="outside"):
+            Known(np.asarray(offsets, np.int64), truths_of([0, 1]))
+
+
 def test_metrics_are_means_over_ranks() -> None:
     metrics = metrics_of(np.asarray([1.0, 1.5, 4.0, 20.0]))
     assert metrics is not None

@@ -207,14 +207,15 @@ def train_agent(
     Example: `apptek train-agent icews14 --out agent --set agent.tknn=10`
     """
     from apptek.data.readers import read_dataset
-    from apptek.settings import agent_config
+    from apptek.settings import with_settings
     from apptek.terminal import byte_progress
 
     _require_torch()
     from apptek.experiments.agent import run_agent
+    from apptek.prediction.presets import preset
     from apptek.watching import training_progress
 
-    config = agent_config(settings or [])
+    config = with_settings(preset("paper"), settings or []).agent
     with byte_progress("reading") as report:
         dataset = read_dataset(data, progress=report)
     with training_progress(tensorboard) as observers:

@@ -27,3 +27,7 @@ class ConfigError(ApptekError):
 
 class CheckpointError(ApptekError):
     """A checkpoint that is damaged, or of another run."""
+
+
+class ModelError(ApptekError):
+    """A model folder that is missing, damaged or of another format."""

@@ -4,27 +4,23 @@ import json
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
 
-from apptek.config import AgentConfig
 from apptek.errors import ConfigError
 
+Sections = TypeVar("Sections")
 
-def agent_config(settings: Sequence[str], base: AgentConfig | None = None) -> AgentConfig:
-    """The agent's settings with some changed, given as texts like agent.tknn=5."""
-    base = base or AgentConfig()
-    changes: dict[str, Any] = {}
+
+def with_settings(config: Sections, settings: Sequence[str]) -> Sections:
+    """A config of sections with some settings changed, given as texts like agent.tknn=5."""
+    changes: dict[str, dict[str, Any]] = {}
     for text in settings:
         section, key, value = _parts(text)
-        if section != "agent":
-            raise ConfigError(f"--set {text}: there is no section {section!r}; expected agent")
-        known = {field.name: getattr(base, field.name) for field in fields(base)}
-        if key not in known:
-            near = get_close_matches(key, known, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise ConfigError(f"--set {text}: there is no setting agent.{key}{hint}")
-        changes[key] = _read(text, value, known[key])
-    return replace(base, **changes)
+        part = _known(text, section, {f.name: getattr(config, f.name) for f in fields(config)})  # type: ignore[arg-type]
+        default = _known(text, key, {f.name: getattr(part, f.name) for f in fields(part)})
+        changes.setdefault(section, {})[key] = _read(text, value, default)
+    parts = {name: replace(getattr(config, name), **changed) for name, changed in changes.items()}
+    return replace(config, **parts)  # type: ignore[type-var]
 
 
 def _parts(text: str) -> tuple[str, str, str]:
@@ -33,6 +29,14 @@ def _parts(text: str) -> tuple[str, str, str]:
     if not (equals and dot):
         raise ConfigError(f"--set {text}: expected section.key=value, as agent.tknn=25")
     return section, key, value
+
+
+def _known(text: str, name: str, known: dict[str, Any]) -> Any:
+    if name not in known:
+        near = get_close_matches(name, known, n=1)
+        hint = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(known)}"
+        raise ConfigError(f"--set {text}: there is no {name!r}{hint}")
+    return known[name]
 
 
 def _read(text: str, value: str, default: Any) -> Any:

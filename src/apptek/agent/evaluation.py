@@ -6,22 +6,34 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apptek.agent.dqn import FrozenPolicy
+from apptek.agent.dqn import FrozenPolicy, random_legal
 from apptek.agent.environment import Bools, Environment, Episodes, Queries, World, play
 from apptek.data.times import Ints
+from apptek.seeding import generator
 
 CHUNK = 1024  # episodes that one thread plays at a time
 NORMAL_95 = 1.959963984540054  # the half width of a 95 % interval in standard errors
 
 
 def play_greedily(
-    world: World, queries: Queries, policy: FrozenPolicy, pair_of_fact: Ints
+    world: World,
+    queries: Queries,
+    policy: FrozenPolicy,
+    pair_of_fact: Ints,
+    *,
+    epsilon: float = 0.0,
+    seed: int = 0,
 ) -> Episodes:
-    """Whole episodes by the best legal action of a network that learns no more."""
+    """Whole episodes by the best legal action of a network that learns no more.
+
+    With epsilon, so large a share of the actions is random; each chunk has a stream of its own.
+    """
 
     def play_chunk(start: int) -> Episodes:
         rows = np.arange(start, min(start + CHUNK, len(queries)))
-        return _play_all(Environment(world, queries.take(rows)), policy, pair_of_fact)
+        environment = Environment(world, queries.take(rows))
+        rng = generator(seed, f"exploring from {start}")
+        return _play_all(environment, policy, pair_of_fact, epsilon, rng)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         parts = list(pool.map(play_chunk, range(0, len(queries), CHUNK)))
@@ -32,7 +44,13 @@ def play_greedily(
     )
 
 
-def _play_all(environment: Environment, policy: FrozenPolicy, pair_of_fact: Ints) -> Episodes:
+def _play_all(
+    environment: Environment,
+    policy: FrozenPolicy,
+    pair_of_fact: Ints,
+    epsilon: float,
+    rng: np.random.Generator,
+) -> Episodes:
     steps = environment.max_steps
     met = environment.met.copy()
     trail = np.full((len(environment), steps), -1, np.int32)
@@ -43,6 +61,9 @@ def _play_all(environment: Environment, policy: FrozenPolicy, pair_of_fact: Ints
             break
         legal = environment.legal
         actions = policy.greedy(environment.states(pair_of_fact), legal)
+        if epsilon:
+            explore = rng.random(len(actions)) < epsilon
+            actions = np.where(explore, random_legal(legal, rng=rng), actions)
         trail[going, step] = actions[going]
         legal_counts[going, step] = legal[going].sum(axis=1)
         met |= environment.step(actions)

@@ -138,6 +138,7 @@ class TimeAxis:
 
     def format(self, code: int) -> str:
         """The text of a code, in a form that parse reads back; '?' where it is unknown."""
+        code = int(code)  # numpy's dates take no integers of numpy
         if code == UNKNOWN:
             return "?"
         if self.unit == "integer":

@@ -73,6 +73,8 @@ class Examples:
     def __post_init__(self) -> None:
         if not len(self.rows) == len(self.labels) == len(self.others):
             raise ValueError("rows, labels and others are of different numbers of examples")
+        if self.others.contains(self.labels).any():
+            raise ValueError("an example's own label is not among its others")
         read_only(self.labels)
 
     def __len__(self) -> int:

@@ -40,6 +40,9 @@ class Known:
             if array.dtype != kind:
                 raise ValueError("the columns of Known are int64 offsets and int32 predicates")
             read_only(array)
+        bounds = np.concatenate([[0], self.offsets, [len(self.predicates)]])
+        if len(bounds) < 3 or (bounds[1:] < bounds[:-1]).any():
+            raise ValueError("the offsets of Known descend or lead outside")
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

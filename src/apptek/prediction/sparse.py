@@ -37,15 +37,16 @@ class SparseRows:
         self._check_bounds()
 
     def _check_bounds(self) -> None:
-        """Kernels check nothing, so that every place must be right before."""
-        offsets = self.offsets
-        if not len(offsets) or offsets[0] < 0 or offsets[-1] > len(self.columns):
-            raise ValueError("the offsets of SparseRows lead outside")
-        if (offsets[1:] < offsets[:-1]).any():
-            raise ValueError("the offsets of SparseRows must not descend")
-        columns = self.columns[offsets[0] : offsets[-1]]
+        """Kernels check nothing, so that every place and value must be right before."""
+        bounds = np.concatenate([[0], self.offsets, [len(self.columns)]])
+        if len(bounds) < 3 or (bounds[1:] < bounds[:-1]).any():
+            raise ValueError("the offsets of SparseRows descend or lead outside")
+        used = slice(self.offsets[0], self.offsets[-1])
+        columns = self.columns[used]
         if columns.min(initial=0) < 0 or columns.max(initial=-1) >= self.feature_count:
             raise ValueError(f"a column is not among the {self.feature_count} features")
+        if self.values is not None and not np.isfinite(self.values[used]).all():
+            raise ValueError("a value is not a finite number")
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

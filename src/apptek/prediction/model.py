@@ -1,0 +1,201 @@
+"""The model folder: everything that a fitted predictor is, as JSON, Parquet and .npy files."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import parquet
+
+from apptek.config import AgentConfig
+from apptek.data.facts import SPLITS, Dataset, Facts, Names
+from apptek.errors import ModelError
+from apptek.files import new_folder
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.prediction.classifier import LinearSoftmax
+from apptek.prediction.fitting import ClassifierConfig
+from apptek.prediction.presets import Config, MiningConfig
+from apptek.topologies.mining import Mined, MinedTopology
+from apptek.topologies.topology import TopologySet, from_names, to_names, topology_set
+
+FORMAT = 1
+ABOUT = "model.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A fitted predictor: the data it was fitted on, its topologies and its classifier.
+
+    `dataset` is under the model's protocol: a model never meets its tuning split as test.
+    """
+
+    preset: str
+    protocol: str
+    seed: int
+    config: Config
+    dataset: Dataset
+    graph: TemporalGraph
+    topologies: TopologySet
+    mined: Mined
+    classifier: LinearSoftmax
+    report: dict[str, Any]  # what was chosen on the tuning split, and how it did there
+
+
+def save_model(
+    model: Model, folder: Path, *, run: dict[str, Any], extra: Callable[[Path], None]
+) -> None:
+    """Writes the folder, whole or not at all. `run` (durations, commit) goes to run.json.
+
+    `extra` may add files (the agent's weights) before the folder takes its name.
+    """
+    with new_folder(folder) as building:
+        model.graph.save(building / "graph")
+        _save_names(building / "entities.parquet", model.dataset.entities)
+        _save_names(building / "predicates.parquet", model.dataset.predicates)
+        for split in SPLITS[1:]:
+            for column in fields(Facts):
+                array = getattr(model.dataset.split(split), column.name)
+                np.save(building / f"{split}.{column.name}.npy", array, allow_pickle=False)
+        np.save(building / "weights.npy", model.classifier.weights, allow_pickle=False)
+        np.save(building / "bias.npy", model.classifier.bias, allow_pickle=False)
+        _write_json(building / "topologies.json", _topologies_json(model))
+        _write_json(building / "run.json", run)
+        extra(building)
+        _write_json(building / ABOUT, _about(model))
+
+
+def _about(model: Model) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "preset": model.preset,
+        "protocol": model.protocol,
+        "seed": model.seed,
+        "settings": asdict(model.config),
+        "data": {"name": model.dataset.name, "digest": model.dataset.train.digest()},
+        "temperature": model.classifier.temperature,
+        "report": model.report,
+    }
+
+
+def _topologies_json(model: Model) -> dict[str, Any]:
+    names = model.dataset.predicates
+    return {
+        "topologies": [to_names(sequence, names) for sequence in model.topologies.sequences],
+        "mined": [
+            [names[m.predicate], to_names(m.sequence, names), m.queries, list(m.examples)]
+            for m in model.mined.topologies
+        ],
+        "tried": {names[row]: count for row, count in model.mined.tried.items()},
+        "connected": {names[row]: count for row, count in model.mined.connected.items()},
+    }
+
+
+def _save_names(path: Path, names: Names) -> None:
+    parquet.write_table(pa.table({"name": names.array}), path)
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    path.write_text(text, encoding="utf-8")
+
+
+def load_model(folder: Path) -> Model:
+    """The model of a folder, its arrays mapped; ModelError where it is none, or damaged."""
+    about = _read_json(folder, ABOUT)
+    if about.get("format") != FORMAT:
+        found = about.get("format")
+        raise ModelError(f"{folder}: a model of format {found}, expected {FORMAT}; fit it again")
+    try:
+        return _load(folder, about)
+    except ModelError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, IndexError, pa.ArrowException) as error:
+        raise ModelError(f"{folder} is damaged: {error}") from None
+
+
+def _load(folder: Path, about: dict[str, Any]) -> Model:
+    graph = TemporalGraph.open(folder / "graph")
+    predicates = _load_names(folder / "predicates.parquet")
+    dataset = Dataset(
+        name=about["data"]["name"],
+        entities=_load_names(folder / "entities.parquet"),
+        predicates=predicates,
+        axis=graph.axis,
+        train=graph.facts,
+        valid=_load_facts(folder, "valid"),
+        test=_load_facts(folder, "test"),
+    )
+    found = _read_json(folder, "topologies.json")
+    topologies = topology_set(from_names(names, predicates) for names in found["topologies"])
+    classifier = LinearSoftmax(
+        _load_array(folder / "weights.npy"), _load_array(folder / "bias.npy"), about["temperature"]
+    )
+    if classifier.weights.shape != (len(topologies), len(predicates)):
+        raise ModelError(f"{folder} is damaged: weights of shape {classifier.weights.shape}")
+    return Model(
+        preset=about["preset"],
+        protocol=about["protocol"],
+        seed=about["seed"],
+        config=_config(about["settings"]),
+        dataset=dataset,
+        graph=graph,
+        topologies=topologies,
+        mined=_mined(found, predicates),
+        classifier=classifier,
+        report=about["report"],
+    )
+
+
+def _config(settings: dict[str, dict[str, Any]]) -> Config:
+    plain: dict[str, dict[str, Any]] = {
+        section: {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()}
+        for section, values in settings.items()
+    }
+    return Config(
+        agent=AgentConfig(**plain["agent"]),
+        mining=MiningConfig(**plain["mining"]),
+        classifier=ClassifierConfig(**plain["classifier"]),
+    )
+
+
+def _mined(found: dict[str, Any], names: Names) -> Mined:
+    def place(name: str) -> int:
+        return from_names([name], names)[0]
+
+    mined = tuple(
+        MinedTopology(place(predicate), from_names(sequence, names), count, tuple(examples))
+        for predicate, sequence, count, examples in found["mined"]
+    )
+    tried = {place(name): count for name, count in found["tried"].items()}
+    return Mined(mined, tried, {place(name): n for name, n in found["connected"].items()})
+
+
+def _load_facts(folder: Path, split: str) -> Facts:
+    columns = {c.name: _load_array(folder / f"{split}.{c.name}.npy") for c in fields(Facts)}
+    if np.array_equal(columns["since"], columns["until"]):
+        columns["until"] = columns["since"]
+    return Facts(**columns)
+
+
+def _load_array(path: Path) -> npt.NDArray[Any]:
+    array = np.load(path, allow_pickle=False)
+    array.flags.writeable = False
+    return array  # type: ignore[no-any-return]
+
+
+def _load_names(path: Path) -> Names:
+    return Names(parquet.read_table(path).column("name").combine_chunks())
+
+
+def _read_json(folder: Path, name: str) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{folder} is not a model folder: {error}") from None
+    if not isinstance(found, dict):
+        raise ModelError(f"{folder} is not a model folder: {name} holds no object")
+    return found

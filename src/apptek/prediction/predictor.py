@@ -1,0 +1,154 @@
+"""The predictor: (subject, ?, object, time) -> ranked, calibrated predicates."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from apptek.agent.environment import Queries, World, held_out_queries
+from apptek.data.facts import Dataset, Facts
+from apptek.data.protocols import Protocol
+from apptek.data.times import UNKNOWN, Ints
+from apptek.prediction.known import Mask
+from apptek.prediction.model import Model, load_model
+from apptek.prediction.pipeline import Stage, fit_model, print_nothing, sparse_rows
+from apptek.prediction.presets import Config, preset
+from apptek.prediction.ranking import Evaluation, Questions, evaluate_scores
+from apptek.prediction.sparse import Floats, SparseRows
+from apptek.topologies.application import apply_topologies
+
+CHUNK = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question in words. An empty time, or '?', is unknown."""
+
+    subject: str
+    object: str
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The predicates of a query, most probable first, and what is unusual about the query."""
+
+    query: Query
+    predicates: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    unseen_subject: bool
+    unseen_object: bool
+    unseen_time: bool
+
+
+class Predictor:
+    """A fitted model that answers queries.
+
+    Predictor.fit(data, "model", preset="paper")
+    Predictor.load("model").predict([Query("Iran", "China", "2014-02-02")], top=3)
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._world = World(model.graph, model.config.agent)
+        self._seen_times = np.unique(model.dataset.train.times)
+        degrees = np.diff(model.graph.incidence.offsets[::3])
+        self._seen_entities: Mask = np.greater(degrees.reshape(2, -1).sum(axis=0), 0)
+
+    @classmethod
+    def fit(
+        cls,
+        data: Dataset,
+        folder: str | Path,
+        *,
+        preset_name: str = "paper",
+        config: Config | None = None,
+        protocol: Protocol = "official",
+        seed: int = 0,
+        resume: bool = False,
+        on_stage: Stage = print_nothing,
+        observers: Sequence[Any] = (),
+    ) -> "Predictor":
+        """Fits a model into a new folder."""
+        settings = config or preset(preset_name)
+        model = fit_model(
+            data,
+            settings,
+            Path(folder),
+            preset=preset_name,
+            protocol=protocol,
+            seed=seed,
+            resume=resume,
+            on_stage=on_stage,
+            observers=observers,
+        )
+        return cls(model)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Predictor":
+        """The predictor of a model folder."""
+        return cls(load_model(Path(folder)))
+
+    def features(self, queries: Queries) -> SparseRows:
+        """The topologies that connect each query."""
+        found = apply_topologies(self._world, queries, self.model.topologies)
+        return sparse_rows(found, len(self.model.topologies))
+
+    def scores(self, queries: Queries) -> Floats:
+        """The logits of all predicates, (B, R)."""
+        return self.model.classifier.scores(self.features(queries))
+
+    def queries_of(self, asked: Sequence[Query]) -> Queries:
+        """Queries as ids; unknown names become -1, a time that is no time is a TimeFormatError."""
+        data = self.model.dataset
+
+        def ids(names: list[str]) -> Ints:
+            found = [data.entities.find(name) for name in names]
+            return np.asarray([-1 if place is None else place for place in found], np.int32)
+
+        times = [data.axis.parse(query.time) for query in asked]
+        return Queries(
+            ids([query.subject for query in asked]),
+            ids([query.object for query in asked]),
+            np.asarray(times, np.int32),
+            np.full(len(asked), -1, np.int32),
+        )
+
+    def predict(self, asked: Sequence[Query], *, top: int = 10) -> list[Answer]:
+        """The most probable predicates of each query; unseen entities and times are flagged."""
+        queries = self.queries_of(asked)
+        probabilities = self.model.classifier.probabilities(self.scores(queries))
+        order = np.argsort(-probabilities, axis=1, kind="stable")[:, :top]
+        names = self.model.dataset.predicates
+        return [
+            Answer(
+                query,
+                tuple(names[int(place)] for place in order[row]),
+                tuple(float(probabilities[row, place]) for place in order[row]),
+                not self._is_seen(int(queries.subjects[row])),
+                not self._is_seen(int(queries.objects[row])),
+                not self._is_seen_time(int(queries.times[row])),
+            )
+            for row, query in enumerate(asked)
+        ]
+
+    def _is_seen(self, entity: int) -> bool:
+        return entity >= 0 and bool(self._seen_entities[entity])
+
+    def _is_seen_time(self, code: int) -> bool:
+        place = int(np.searchsorted(self._seen_times, code))
+        found = place < len(self._seen_times) and int(self._seen_times[place]) == code
+        return found or code == UNKNOWN
+
+    def evaluate(self, split: str = "test") -> Evaluation:
+        """The ranking metrics on a split of the model's own data, under its own protocol."""
+        facts: Facts = self.model.dataset.split(split)  # type: ignore[arg-type]
+        queries = held_out_queries(facts)
+
+        def score(start: int, stop: int) -> Floats:
+            return self.scores(queries.take(np.arange(start, stop)))
+
+        questions = Questions.of(self.model.dataset, split)  # type: ignore[arg-type]
+        return evaluate_scores(score, questions, probabilities=self.model.classifier.probabilities)

@@ -1,0 +1,48 @@
+"""All settings of a fit, by section, and the presets."""
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from apptek.config import AgentConfig
+from apptek.errors import ConfigError
+from apptek.prediction.fitting import ClassifierConfig
+
+Policy = Literal["agent", "random", "one-step"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MiningConfig:
+    """Where topologies come from, and how many are kept."""
+
+    policy: Policy = "agent"  # random: a control; one-step: every predicate alone, no episodes
+    top: int = 25  # [m] topologies kept for each predicate
+    rollouts: int = 1  # episodes of every training query
+    epsilon: float = 0.05  # the agent's share of random actions while mining
+
+    def __post_init__(self) -> None:
+        if self.policy not in get_args(Policy):
+            raise ConfigError(f"mining.policy must be one of {', '.join(get_args(Policy))}")
+        for name in ("top", "rollouts"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"mining.{name} must be at least 1, not {getattr(self, name)}")
+        if not 0 <= self.epsilon <= 1:
+            raise ConfigError(f"mining.epsilon must be from 0 to 1, not {self.epsilon}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Every setting of a fit."""
+
+    agent: AgentConfig = field(default_factory=AgentConfig)
+    mining: MiningConfig = field(default_factory=MiningConfig)
+    classifier: ClassifierConfig = field(default_factory=ClassifierConfig)
+
+
+PRESETS: dict[str, Config] = {"paper": Config()}
+
+
+def preset(name: str) -> Config:
+    """The settings of a preset; ConfigError names the known ones."""
+    if name not in PRESETS:
+        raise ConfigError(f"there is no preset {name!r}; known: {', '.join(PRESETS)}")
+    return PRESETS[name]
