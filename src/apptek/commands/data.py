@@ -1,0 +1,170 @@
+"""Commands about data sets: list, download, look at, make."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from apptek.commands.options import (
+    ColumnsOption,
+    DataArgument,
+    HeaderOption,
+    JsonOption,
+    MergeOption,
+    SeedOption,
+    SkipBadOption,
+    SplitByOption,
+    SplitOption,
+    print_json,
+)
+
+data_app = typer.Typer(no_args_is_help=True, help="Data sets: list, download, look at, make.")
+
+
+@data_app.command("list")
+def list_benchmarks(as_json: JsonOption = False) -> None:
+    """The named benchmarks, and where each one is.
+
+    Example: `apptek data list`
+    """
+    from apptek.data.benchmarks import BENCHMARKS, find_benchmark
+    from apptek.terminal import output, table
+
+    found = {name: find_benchmark(name) for name in BENCHMARKS}
+    if as_json:
+        print_json({name: None if path is None else str(path) for name, path in found.items()})
+        return
+    rows = [
+        (name, benchmark.title, benchmark.printed.train, found[name] or "not here: download it")
+        for name, benchmark in BENCHMARKS.items()
+    ]
+    output().print(table("Benchmarks", ("name", "what it is", "training facts", "place"), rows))
+
+
+@data_app.command()
+def download(
+    name: Annotated[str, typer.Argument(help="icews14, icews05-15 or yago15k.")],
+) -> None:
+    """Fetch a benchmark, check it, and keep it; a broken download goes on where it stopped.
+
+    It goes to $APPTEK_DATA, or else to the user's cache folder.
+
+    Example: `apptek data download icews14`
+    """
+    from apptek.data.benchmarks import data_home, get_benchmark
+    from apptek.data.download import download as fetch
+    from apptek.terminal import byte_progress, messages
+
+    benchmark = get_benchmark(name)
+    with byte_progress("fetching") as report:
+        folder = fetch(benchmark, data_home(), progress=report)
+    messages().print(f"{benchmark.title} is complete and checked: {folder}", soft_wrap=True)
+    messages().print(f"Licence: {benchmark.licence}", soft_wrap=True)
+
+
+@data_app.command()
+def stats(
+    data: DataArgument,
+    columns: ColumnsOption = None,
+    header: HeaderOption = None,
+    skip_bad: SkipBadOption = False,
+    merge_intervals: MergeOption = False,
+    split_by: SplitByOption = "random",
+    split: SplitOption = "0.8/0.1/0.1",
+    seed: SeedOption = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Count what a data set holds; for a benchmark beside the paper's Table 1.
+
+    Example: `apptek data stats icews14`
+    """
+    from apptek.data.benchmarks import BENCHMARKS
+    from apptek.data.protocols import compare_statistics
+    from apptek.data.readers import read_dataset
+    from apptek.terminal import byte_progress
+
+    splitting = _splitting(split_by, split, seed)
+    with byte_progress("reading") as report:
+        dataset = read_dataset(
+            data,
+            columns=columns,
+            header=header,
+            skip_bad=skip_bad,
+            merge_intervals=merge_intervals,
+            splitting=splitting,
+            progress=report,
+        )
+    _tell_defects(dataset.report.defects, dataset.report.defect_count)
+    found = compare_statistics(dataset, BENCHMARKS.get(data))
+    if as_json:
+        found["bad_row_list"] = [str(defect) for defect in dataset.report.defects]
+        print_json(found)
+    else:
+        _print_statistics(found)
+
+
+@data_app.command("make-world")
+def make_world(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
+    facts: Annotated[int, typer.Option("--facts", help="How many facts.")] = 20_000,
+    seed: SeedOption = 0,
+) -> None:
+    """Make a small invented world whose events follow known rules (rules.json lists them).
+
+    Example: `apptek data make-world world --facts 50000 --seed 1`
+    """
+    from apptek.data.synthetic import make_world as make
+    from apptek.data.synthetic import write_world
+    from apptek.terminal import messages, working
+
+    with working(f"making a world of {facts:,} facts"):
+        world = make(facts, seed)
+        write_world(world, folder)
+    messages().print(f"A world of {facts:,} facts is in {folder}", soft_wrap=True)
+
+
+def _splitting(by: Literal["random", "time"], shares: str, seed: int) -> Any:
+    from apptek.data.splitting import Splitting
+
+    try:
+        train, valid, test = (float(share) for share in shares.split("/"))
+    except ValueError:
+        raise typer.BadParameter(f"{shares!r}: expected three shares, as 0.8/0.1/0.1") from None
+    if abs(train + valid + test - 1) > 1e-9:
+        raise typer.BadParameter(f"{shares!r}: the three shares must make 1 together")
+    return Splitting(by=by, train=train, valid=valid, seed=seed)
+
+
+def _tell_defects(defects: tuple[Any, ...], count: int, most: int = 20) -> None:
+    if not count:
+        return
+    for defect in defects[:most]:
+        typer.echo(f"left out: {defect}", err=True)
+    more = f" ({count - most:,} more not shown)" if count > most else ""
+    typer.echo(f"{count:,} bad row{'s' if count != 1 else ''} left out{more}", err=True)
+
+
+def _print_statistics(found: dict[str, Any]) -> None:
+    from apptek.terminal import output, table
+
+    keys = ("entities", "predicates", "times", "train", "valid", "test")
+    titles = {
+        "official": "official: what the files hold",
+        "paper": "paper: its filter, valid and test exchanged",
+        "printed_in_paper": "printed in the paper",
+    }
+    rows = [
+        (title, *(found[part][key] for key in keys))
+        for part, title in titles.items()
+        if found[part] is not None
+    ]
+    console = output()
+    console.print(table(f"{found['dataset']} (times in {found['time_unit']}s)", ("", *keys), rows))
+    for key, reason in (found["differences"] or {}).items():
+        console.print(f"[bold]{key}[/bold]: {reason}")
+    for split, count in found["duplicates"].items():
+        if count:
+            console.print(f"{count:,} duplicate facts in {split}, each kept once")
+    for split, count in found["also_in_train"].items():
+        if count:
+            console.print(f"[yellow]{count:,} facts of {split} are also in train[/yellow]")

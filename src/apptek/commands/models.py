@@ -1,0 +1,227 @@
+"""Commands about models: fit, evaluate, predict, topologies."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from apptek.commands.options import (
+    ColumnsOption,
+    DataArgument,
+    JsonOption,
+    ResumeOption,
+    SeedOption,
+    SettingsOption,
+    SkipBadOption,
+    print_json,
+    require_torch,
+)
+
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")]
+TopOption = Annotated[int, typer.Option("--top", min=1, help="How many to show.")]
+
+
+def fit(
+    data: DataArgument,
+    out: Annotated[Path, typer.Option("--out", help="A new folder for the model.")],
+    preset_name: Annotated[
+        Literal["paper"], typer.Option("--preset", help="Which settings to start from.")
+    ] = "paper",
+    protocol: Annotated[
+        Literal["official", "paper"],
+        typer.Option(
+            "--protocol", help="official: the files as they are; paper: as it split them."
+        ),
+    ] = "official",
+    settings: SettingsOption = None,
+    seed: SeedOption = 0,
+    resume: ResumeOption = False,
+    columns: ColumnsOption = None,
+    skip_bad: SkipBadOption = False,
+) -> None:
+    """Fit a model: train the agent, mine topologies, apply them, fit the classifier.
+
+    Example: `apptek fit icews14 --preset paper --protocol paper --out model`
+    """
+    from apptek.data.readers import read_dataset
+    from apptek.settings import with_settings
+    from apptek.terminal import byte_progress, messages
+
+    require_torch()
+    from apptek.prediction.predictor import Predictor
+    from apptek.prediction.presets import preset
+    from apptek.watching import training_progress
+
+    config = with_settings(preset(preset_name), settings or [])
+    with byte_progress("reading") as report:
+        dataset = read_dataset(data, columns=columns, skip_bad=skip_bad, progress=report)
+    with training_progress() as observers:
+        predictor = Predictor.fit(
+            dataset,
+            out,
+            preset_name=preset_name,
+            config=config,
+            protocol=protocol,
+            seed=seed,
+            resume=resume,
+            on_stage=lambda name: messages().print(f"stage: {name}"),
+            observers=observers,
+        )
+    found = predictor.model.report
+    messages().print(
+        f"{found['topologies']} topologies; MRR {found['valid_mrr']:.4f} on the tuning split; "
+        f"the model is in {out}",
+        soft_wrap=True,
+    )
+
+
+def evaluate(
+    model: ModelArgument,
+    split: Annotated[
+        Literal["test", "valid"], typer.Option("--split", help="Which questions to ask.")
+    ] = "test",
+    as_json: JsonOption = False,
+) -> None:
+    """Rank the predicates of held-out facts, under the model's own protocol.
+
+    Example: `apptek evaluate model --json`
+    """
+    from apptek.terminal import output, table, working
+
+    require_torch()
+    from apptek.prediction.predictor import Predictor
+
+    predictor = Predictor.load(model)
+    with working(f"answering the {split} split"):
+        found = predictor.evaluate(split).as_json()
+    fitted = predictor.model
+    about = {"dataset": fitted.dataset.name, "split": split, "protocol": fitted.protocol}
+    if as_json:
+        print_json(about | {"preset": fitted.preset, "seed": fitted.seed} | found)
+        return
+    keys = ("queries", "mrr", "hits_at_1", "hits_at_3", "hits_at_10", "ece")
+    parts = {"all": found} | {name: part for name, part in found.items() if isinstance(part, dict)}
+    rows = [
+        (name, part["queries"], *(f"{part[key]:.4f}" for key in keys[1:]))
+        for name, part in parts.items()
+    ]
+    title = "{dataset}, {split} split, protocol {protocol}".format(**about)
+    output().print(table(title, ("queries of", *keys), rows))
+
+
+def predict(
+    model: ModelArgument,
+    subject: Annotated[str | None, typer.Argument(help="Who acts.")] = None,
+    object_: Annotated[str | None, typer.Argument(metavar="[OBJECT]", help="On whom.")] = None,
+    time: Annotated[str | None, typer.Argument(help="When; ? if unknown.")] = None,
+    top: TopOption = 10,
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            "--queries", help="A file of queries: subject, object, time (csv, tsv, parquet)."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Where answers to --queries go (csv, tsv, parquet)."),
+    ] = None,
+    skip_bad: SkipBadOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Which predicates hold between two entities at a time, most probable first.
+
+    Example: `apptek predict model "South Korea" "North Korea" 2014-05-13`
+    """
+    from apptek.terminal import messages, working
+
+    one = (subject, object_, time)
+    if (queries is None) == any(word is None for word in one) or (queries is None) != (out is None):
+        raise typer.BadParameter("give SUBJECT OBJECT TIME, or --queries FILE and --out FILE")
+    require_torch()
+    from apptek.prediction.answering import answer_file
+    from apptek.prediction.predictor import Predictor, Query
+
+    predictor = Predictor.load(model)
+    if queries is not None and out is not None:
+        with working(f"answering {queries}"):
+            answered, left_out = answer_file(predictor, queries, out, top=top, skip_bad=skip_bad)
+        for defect in left_out[:20]:
+            typer.echo(f"left out: {defect}", err=True)
+        messages().print(
+            f"{answered:,} queries answered, {len(left_out):,} left out: {out}", soft_wrap=True
+        )
+        return
+    assert subject is not None
+    assert object_ is not None
+    assert time is not None
+    (answer,) = predictor.predict([Query(subject, object_, time)], top=top)
+    if as_json:
+        print_json(asdict(answer))
+    else:
+        _print_answer(answer)
+
+
+def topologies(
+    model: ModelArgument,
+    predicate: Annotated[
+        str | None, typer.Option("--predicate", help="Only those mined for this predicate.")
+    ] = None,
+    top: TopOption = 5,
+    as_json: JsonOption = False,
+) -> None:
+    """The topologies that a model has mined, by predicate, commonest first.
+
+    Example: `apptek topologies model --predicate "Make a visit" --top 3`
+    """
+    from apptek.errors import ApptekError
+    from apptek.prediction.model import load_model
+    from apptek.terminal import output, table
+    from apptek.topologies.topology import describe, to_names
+
+    require_torch()
+    fitted = load_model(model)
+    names = fitted.dataset.predicates
+    wanted = None if predicate is None else names.find(predicate)
+    if predicate is not None and wanted is None:
+        raise ApptekError(f"the model knows no predicate {predicate!r}")
+    by_predicate: dict[int, list[Any]] = {}
+    for mined in fitted.mined.topologies:
+        if wanted is None or mined.predicate == wanted:
+            by_predicate.setdefault(mined.predicate, []).append(mined)
+    if as_json:
+        print_json(
+            {
+                names[row]: [
+                    {"topology": to_names(m.sequence, names), "connected": m.queries}
+                    for m in found[:top]
+                ]
+                for row, found in by_predicate.items()
+            }
+        )
+        return
+    rows = [
+        (names[row], m.queries, describe(m.sequence, names))
+        for row, found in by_predicate.items()
+        for m in found[:top]
+    ]
+    header = ("predicate", "connected", "topology")
+    output().print(table("Mined topologies", header, rows) if rows else "None were mined.")
+
+
+def _print_answer(answer: Any) -> None:
+    from apptek.terminal import output, table
+
+    query = answer.query
+    pairs = zip(answer.predicates, answer.probabilities, strict=True)
+    rows = [(name, f"{share:6.1%}", "█" * round(share * 30)) for name, share in pairs]
+    title = f"{query.subject}, ?, {query.object}, {query.time}"
+    console = output()
+    console.print(table(title, ("predicate", "probability", ""), rows), markup=False)
+    unseen = {
+        "subject": answer.unseen_subject,
+        "object": answer.unseen_object,
+        "time": answer.unseen_time,
+    }
+    for what in (name for name, is_unseen in unseen.items() if is_unseen):
+        console.print(f"The {what} does not occur in the training facts.")
