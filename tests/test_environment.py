@@ -89,7 +89,7 @@ def test_agrees_with_the_definitions_at_every_step(
         for number in np.flatnonzero(going):
             assert rewards[number] == episodes[number].step(actions[number])
         assert not rewards[~going].any()
-        assert_same(environment, [e for e in episodes])
+        assert_same(environment, episodes)
 
 
 @settings(max_examples=150)

@@ -49,6 +49,7 @@ def fit(
     from apptek.terminal import byte_progress, messages
 
     require_torch()
+    from apptek.experiments.record import about_run
     from apptek.prediction.predictor import Predictor
     from apptek.prediction.presets import preset
     from apptek.watching import training_progress
@@ -67,6 +68,7 @@ def fit(
             resume=resume,
             on_stage=lambda name: messages().print(f"stage: {name}"),
             observers=observers,
+            about_run=about_run(),
         )
     found = predictor.model.report
     messages().print(
@@ -81,6 +83,9 @@ def evaluate(
     split: Annotated[
         Literal["test", "valid"], typer.Option("--split", help="Which questions to ask.")
     ] = "test",
+    result: Annotated[
+        Path | None, typer.Option("--result", help="Also write a result file, for the tables.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Rank the predicates of held-out facts, under the model's own protocol.
@@ -90,11 +95,15 @@ def evaluate(
     from apptek.terminal import output, table, working
 
     require_torch()
+    from apptek.experiments.evaluation import write_evaluation
     from apptek.prediction.predictor import Predictor
 
     predictor = Predictor.load(model)
     with working(f"answering the {split} split"):
-        found = predictor.evaluate(split).as_json()
+        evaluation = predictor.evaluate(split)
+    found = evaluation.as_json()
+    if result is not None:
+        write_evaluation(result, predictor.model, model, split, evaluation)
     fitted = predictor.model
     about = {"dataset": fitted.dataset.name, "split": split, "protocol": fitted.protocol}
     if as_json:

@@ -16,14 +16,14 @@ from apptek.files import write_whole
 FORMAT = 1
 
 
+def about_run() -> dict[str, Any]:
+    """The command, commit and machine of this process."""
+    return {"command": command(), "commit": commit(), "machine": machine()}
+
+
 def write_result(path: Path, result: dict[str, Any]) -> None:
-    """Writes a result with the command, commit and machine it comes from."""
-    whole = result | {
-        "format": FORMAT,
-        "command": command(),
-        "commit": commit(),
-        "machine": machine(),
-    }
+    """Writes a result, with the command, commit and machine where it does not name them."""
+    whole = {"format": FORMAT} | about_run() | result
     write_whole(path, (json.dumps(whole, indent=1, sort_keys=True) + "\n").encode())
 
 

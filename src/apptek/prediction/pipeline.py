@@ -84,8 +84,12 @@ def fit_model(
     resume: bool = False,
     on_stage: Stage = print_nothing,
     observers: Sequence[Observer] = (),
+    about_run: dict[str, Any] | None = None,
 ) -> Model:
-    """Fits a model into a new folder; tunes and stops on what the protocol calls valid."""
+    """Fits a model into a new folder; tunes and stops on what the protocol calls valid.
+
+    `about_run` (a command, a commit) goes to run.json beside the durations.
+    """
     if folder.exists() and any(folder.iterdir()):
         raise CheckpointError(f"{folder} exists already; choose another folder or remove it")
     dataset = apply_protocol(data, protocol)
@@ -106,7 +110,7 @@ def fit_model(
         if weights.exists():
             shutil.copyfile(weights, building / WEIGHTS)
 
-    save_model(model, folder, run={"seconds": fit.seconds}, extra=add_agent)
+    save_model(model, folder, run={"seconds": fit.seconds, **(about_run or {})}, extra=add_agent)
     shutil.rmtree(work)
     return model
 

@@ -70,6 +70,7 @@ class Predictor:
         resume: bool = False,
         on_stage: Stage = print_nothing,
         observers: Sequence[Any] = (),
+        about_run: dict[str, Any] | None = None,
     ) -> "Predictor":
         """Fits a model into a new folder."""
         settings = config or preset(preset_name)
@@ -83,6 +84,7 @@ class Predictor:
             resume=resume,
             on_stage=on_stage,
             observers=observers,
+            about_run=about_run,
         )
         return cls(model)
 

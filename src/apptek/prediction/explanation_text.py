@@ -1,0 +1,131 @@
+"""An explanation for the terminal."""
+
+import textwrap
+from collections.abc import Iterator
+
+from apptek.prediction.explanation import CitedFact, Explanation, Reason
+from apptek.prediction.wording import counted, listed, percent, printable, signed
+
+SHOWN = 6  # connecting facts written out with a reason
+MARK = " *"  # after the name of a meeting entity
+
+
+def explanation_text(explanation: Explanation, width: int = 100) -> str:
+    """The answer, the runner-up, and numbered reasons with their facts; lines of some width.
+
+    Names with characters that a terminal must not see are shown without these.
+    """
+    width = max(width, 40)
+    lines = [line for entry in _entries(explanation) for line in _wrapped(*entry, width)]
+    return "\n".join(lines) + "\n"
+
+
+def _wrapped(indent: int, text: str, width: int) -> list[str]:
+    """A paragraph; what follows its first line stands a little deeper."""
+    if not text:
+        return [""]
+    return textwrap.wrap(
+        printable(text),
+        width,
+        initial_indent=" " * indent,
+        subsequent_indent=" " * (indent + 2),
+        break_on_hyphens=False,
+    )
+
+
+def _entries(explanation: Explanation) -> Iterator[tuple[int, str]]:
+    """The paragraphs with their indents."""
+    yield 0, query_words(explanation)
+    yield 0, ""
+    yield 0, f"{explanation.predicate}: {percent(explanation.probability)}"
+    rival = f"{explanation.runner_up}, {percent(explanation.runner_up_probability)}"
+    yield 0, f"against {rival}: log-odds {signed(explanation.log_odds)}"
+    for note in notes(explanation):
+        yield 0, note
+    yield 0, ""
+    for reason in explanation.reasons:
+        yield from _reason(explanation, reason)
+    if explanation.further:
+        yield 0, further_words(explanation)
+    if explanation.contributions():
+        yield 0, f"base rates {signed(explanation.bias)}"
+
+
+def query_words(explanation: Explanation) -> str:
+    """The question: What does A do to B on a day?"""
+    when = "" if explanation.time == "?" else f" ({explanation.time})"
+    return f"What is between {explanation.subject} and {explanation.object}{when}?"
+
+
+def notes(explanation: Explanation) -> list[str]:
+    """What is unusual about the query, in words."""
+    found = [
+        f"{name} is not in the training facts."
+        for name, unseen in (
+            (explanation.subject, explanation.unseen_subject),
+            (explanation.object, explanation.unseen_object),
+        )
+        if unseen
+    ]
+    if explanation.unseen_time:
+        found.append(f"No training fact is dated {explanation.time}.")
+    if not explanation.contributions():
+        found.append(
+            "No topology connects the two: the answer comes from the base rates of the "
+            f"predicates alone ({signed(explanation.bias)})."
+        )
+    elif explanation.subject == explanation.object:
+        found.append("Subject and object are the same: every topology connects them at once.")
+    return found
+
+
+def further_words(explanation: Explanation) -> str:
+    """The contributions without facts, summed up."""
+    total = signed(sum(found.log_odds for found in explanation.further))
+    count = len(explanation.further)
+    noun = counted(count, "further topology") if explanation.reasons else counted(count, "topology")
+    return f"{noun} {'together ' if count > 1 else ''}{total}"
+
+
+def meeting_words(explanation: Explanation, reason: Reason) -> str:
+    """Where the sides meet: in direct contact, or in other entities."""
+    ends = (explanation.subject, explanation.object)
+    direct = any(met.subject_hops + met.object_hops == 1 for met in reason.meeting)
+    others = [f"{met.entity}{MARK}" for met in reason.meeting if met.entity not in ends]
+    if direct:
+        return "in direct contact" + (f"; also by way of {listed(others)}" if others else "")
+    reached = others or [met.entity for met in reason.meeting]
+    return f"the sides meet in {listed(reached)}"
+
+
+def _reason(explanation: Explanation, reason: Reason) -> Iterator[tuple[int, str]]:
+    found = reason.contribution
+    yield 0, f"{reason.number}. {signed(found.log_odds)}  {found.sentence}"
+    early = f" after {counted(reason.steps, 'step')}" if reason.steps < len(found.topology) else ""
+    if reason.same_as:
+        yield 5, f"by the same facts as {reason.same_as}{early}"
+    elif reason.facts:
+        yield 5, f"{meeting_words(explanation, reason)}{early}:"
+        yield from _facts(explanation, reason)
+    yield 0, ""
+
+
+def _facts(explanation: Explanation, reason: Reason) -> Iterator[tuple[int, str]]:
+    ends = (explanation.subject, explanation.object)
+    marked = {met.entity for met in reason.meeting if met.entity not in ends}
+    for fact in reason.path[:SHOWN]:
+        yield 5, _fact(fact, marked)
+    more = len(reason.path) - SHOWN
+    rest = [f"{counted(more, 'more fact')} like these"] if more > 0 else []
+    if reason.bystanders:
+        rest.append(f"{counted(len(reason.bystanders), 'bystander')} that lead elsewhere")
+    if rest:
+        yield 5, f"(and {', '.join(rest)})"
+
+
+def _fact(fact: CitedFact, marked: set[str]) -> str:
+    subject, object_ = (
+        name + (MARK if name in marked else "") for name in (fact.subject, fact.object)
+    )
+    apart = f" ({fact.apart})" if fact.apart else ""
+    return f"{subject} | {fact.predicate} | {object_} | {fact.date}{apart}"

@@ -1,0 +1,201 @@
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyarrow import csv, parquet
+
+from apptek.agent.environment import held_out_queries
+from apptek.data.facts import Dataset
+from apptek.data.synthetic import make_world
+from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
+from apptek.prediction import pipeline
+from apptek.prediction.answering import answer_file
+from apptek.prediction.predictor import Predictor, Query
+from apptek.prediction.presets import preset
+from apptek.prediction.ranking import Questions, evaluate_scores
+from apptek.settings import with_settings
+from apptek.topologies.application import apply_topologies
+
+SETTINGS = ["agent.tknn=8", "agent.epochs=0.5", "classifier.epochs=2", "classifier.l2=[3.0, 10.0]"]
+CONFIG = with_settings(preset("paper"), SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return make_world(3000, 0).dataset
+
+
+@pytest.fixture(scope="module")
+def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("models") / "model"
+    Predictor.fit(data, place, config=CONFIG)
+    return place
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "run.json"
+    }
+
+
+def test_a_loaded_model_answers_as_the_fitted_one(folder: Path, data: Dataset) -> None:
+    queries = held_out_queries(data.test)
+    again = Predictor.load(folder)
+    fitted = Predictor(again.model)
+    assert np.array_equal(again.scores(queries), fitted.scores(queries))
+    found = again.evaluate("test")
+    assert found.metrics.queries == len(data.test)
+    assert json.loads(json.dumps(found.as_json()))["mrr"] == found.metrics.mrr
+
+
+def test_it_ranks_better_than_frequency(folder: Path, data: Dataset) -> None:
+    frequency = np.bincount(data.train.predicates, minlength=len(data.predicates))
+    control = evaluate_scores(
+        lambda start, stop: np.tile(frequency.astype(np.float32), (stop - start, 1)),
+        Questions.of(data, "test"),
+    )
+    assert Predictor.load(folder).evaluate("test").metrics.mrr > control.metrics.mrr + 0.05
+
+
+def test_the_same_seed_gives_the_same_bytes(folder: Path, data: Dataset, tmp_path: Path) -> None:
+    Predictor.fit(data, tmp_path / "again", config=CONFIG)
+    assert files_of(tmp_path / "again") == files_of(folder)
+    assert not list(tmp_path.glob(".again*"))
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize(
+    "stage", ["train the agent", "mine", "apply topologies", "fit the classifier"]
+)
+def test_a_fit_that_was_stopped_at_any_stage_resumes(
+    folder: Path, data: Dataset, tmp_path: Path, stage: str
+) -> None:
+    def stop(name: str) -> None:
+        if name == stage:
+            raise Killed
+
+    place = tmp_path / "model"
+    with pytest.raises(Killed):
+        Predictor.fit(data, place, config=CONFIG, on_stage=stop)
+    assert not place.exists()
+    with pytest.raises(CheckpointError, match="go on with --resume"):
+        Predictor.fit(data, place, config=CONFIG)
+    other = with_settings(CONFIG, ["mining.top=3"])
+    with pytest.raises(CheckpointError, match="of another fit"):
+        Predictor.fit(data, place, config=other, resume=True)
+    Predictor.fit(data, place, config=CONFIG, resume=True)
+    assert files_of(place) == files_of(folder)
+
+
+def test_a_model_that_exists_is_not_overwritten(folder: Path, data: Dataset) -> None:
+    before = files_of(folder)
+    with pytest.raises(CheckpointError, match="exists already"):
+        Predictor.fit(data, folder, config=CONFIG)
+    assert files_of(folder) == before
+
+
+def test_a_full_disk_leaves_no_model(
+    data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("apptek.prediction.model.np.save", full)
+    quick = with_settings(CONFIG, ["mining.policy=one-step", "classifier.epochs=1"])
+    monkeypatch.setattr(pipeline, "_features", _features_unsaved)
+    with pytest.raises(ApptekError, match="No space left on device"):
+        Predictor.fit(data, tmp_path / "model", config=quick)
+    assert not (tmp_path / "model").exists()
+
+
+def _features_unsaved(fit, world, queries, topologies, name):  # type: ignore[no-untyped-def]
+    return pipeline.sparse_rows(apply_topologies(world, queries, topologies), len(topologies))
+
+
+@pytest.mark.parametrize("policy", ["random", "one-step"])
+def test_controls_fit_too(data: Dataset, tmp_path: Path, policy: str) -> None:
+    config = with_settings(CONFIG, [f"mining.policy={policy}"])
+    predictor = Predictor.fit(data, tmp_path / "model", config=config)
+    assert predictor.model.report["topologies"] > 0
+    assert not (tmp_path / "model" / "agent.safetensors").exists()
+
+
+def test_under_the_papers_protocol_valid_and_test_are_exchanged(
+    data: Dataset, tmp_path: Path
+) -> None:
+    config = with_settings(CONFIG, ["mining.policy=one-step"])
+    fitted = Predictor.fit(data, tmp_path / "model", config=config, protocol="paper").model
+    assert set(fitted.dataset.test.subjects.tolist()) <= set(data.valid.subjects.tolist())
+    assert Predictor.load(tmp_path / "model").model.protocol == "paper"
+
+
+def test_unseen_names_and_times_are_answered_and_flagged(folder: Path, data: Dataset) -> None:
+    predictor = Predictor.load(folder)
+    name = data.entities[int(data.train.subjects[0])]
+    (answer,) = predictor.predict([Query(name, "nobody at all", "2035-01-01")], top=3)
+    assert (answer.unseen_subject, answer.unseen_object, answer.unseen_time) == (False, True, True)
+    assert len(answer.predicates) == 3
+    assert answer.probabilities[0] >= answer.probabilities[1]
+    (whole,) = predictor.predict([Query(name, name, "?")], top=10_000)
+    assert sum(whole.probabilities) == pytest.approx(1.0, abs=1e-4)
+
+
+def test_a_file_of_queries_is_answered_in_order(
+    folder: Path, tmp_path: Path, data: Dataset
+) -> None:
+    predictor, axis = Predictor.load(folder), data.axis
+    names = [data.entities[int(e)] for e in data.test.subjects[:25]]
+    days = [axis.format(int(t)) for t in data.test.times[:25]]
+    lines = [f"{a}\t{b}\t{day}" for a, b, day in zip(names, reversed(names), days, strict=True)]
+    (tmp_path / "asked.tsv").write_text("subject\tobject\ttime\n" + "\n".join(lines) + "\n")
+    for out in ("answers.csv", "answers.parquet"):
+        found = answer_file(predictor, tmp_path / "asked.tsv", tmp_path / out, top=2)
+        assert found == (25, [])
+    table = parquet.read_table(tmp_path / "answers.parquet")
+    assert table.column("query").to_pylist() == [n for n in range(1, 26) for _ in range(2)]
+    assert table.column("subject").to_pylist()[::2] == names
+    assert csv.read_csv(tmp_path / "answers.csv").num_rows == 50
+    (first,) = predictor.predict([Query(names[0], names[-1], days[0])], top=2)
+    assert table.column("predicate").to_pylist()[:2] == list(first.predicates)
+
+
+def test_a_bad_query_is_named_by_its_line_and_nothing_is_written(
+    folder: Path, tmp_path: Path
+) -> None:
+    predictor = Predictor.load(folder)
+    asked = tmp_path / "asked.csv"
+    asked.write_text("a,b,2019-05-05\na,b,2019-13-01\n,b,2019-05-05\na,b,2019-05-06\n")
+    with pytest.raises(DataError, match=r"asked.csv:2: time '2019-13-01'.*month"):
+        answer_file(predictor, asked, tmp_path / "out.csv")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["asked.csv"]
+    answered, left_out = answer_file(predictor, asked, tmp_path / "out.csv", skip_bad=True)
+    assert answered == 2
+    assert [text.split(": ")[0] for text in left_out] == ["asked.csv:2", "asked.csv:3"]
+    with pytest.raises(DataError, match="unknown kind of file"):
+        answer_file(predictor, asked, tmp_path / "out.doc")
+    asked.write_text("a,b\n")
+    with pytest.raises(DataError, match="found 2 columns without the names"):
+        answer_file(predictor, asked, tmp_path / "other.csv")
+
+
+def test_a_folder_that_is_no_model_or_is_damaged_is_refused(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="is not a model folder"):
+        Predictor.load(tmp_path)
+    broken = tmp_path / "broken"
+    shutil.copytree(folder, broken)
+    about = json.loads((broken / "model.json").read_text())
+    (broken / "model.json").write_text(json.dumps(about | {"format": 99}))
+    with pytest.raises(ModelError, match="format 99, expected 1"):
+        Predictor.load(broken)
+    (broken / "model.json").write_text(json.dumps(about))
+    weights = (broken / "weights.npy").read_bytes()
+    (broken / "weights.npy").write_bytes(weights[:-50])
+    with pytest.raises(ModelError, match="damaged"):
+        Predictor.load(broken)
