@@ -192,9 +192,16 @@ def test_nothing_that_was_there_is_overwritten(tmp_path: Path) -> None:
     quick = trainer_of(facts=400)
     train(quick, tmp_path / "agent")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    for resume in (False, True):
-        with pytest.raises(CheckpointError, match="holds a trained agent already"):
-            train(trainer_of(facts=400), tmp_path / "agent", resume=resume)
+    with pytest.raises(CheckpointError, match="holds a trained agent already"):
+        train(trainer_of(facts=400), tmp_path / "agent")
+    with pytest.raises(CheckpointError, match="an agent of another run"):
+        train(trainer_of(facts=500), tmp_path / "agent", resume=True)
+    again = trainer_of(facts=400)
+    train(again, tmp_path / "agent", resume=True)
+    assert again.finished
+    network, trained = again.learner.network.state_dict(), quick.learner.network.state_dict()
+    assert all(torch.equal(network[name], trained[name]) for name in trained)
+    assert np.array_equal(again.history.trail, quick.history.trail)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     with pytest.raises(CheckpointError, match="is not empty"):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors.torch import save
+from safetensors.torch import load_file, save
 
 from apptek.agent.checkpoint import identity, load_checkpoint, save_checkpoint
 from apptek.agent.environment import Bools
@@ -39,6 +39,9 @@ def train(
     In the folder: rewards.csv grows as training goes; at the end stand agent.safetensors (the
     network's weights), agent.json and history/*.npy (every episode), and the checkpoint goes.
     """
+    if resume and (folder / ABOUT).exists():
+        _load_trained(trainer, folder)
+        return
     _prepare(trainer, folder, resume)
     last = time.monotonic()
     while not trainer.finished:
@@ -50,6 +53,20 @@ def train(
             write_rewards(trainer.history, trainer.episodes_done, folder / REWARDS)
             last = time.monotonic()
     _finish(trainer, folder)
+
+
+def _load_trained(trainer: Trainer, folder: Path) -> None:
+    """Brings a new trainer to the end of a run that is whole."""
+    about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    expected: dict[str, Any] = {**identity(trainer), "settings": asdict(trainer.config)}
+    found = {key: about.get(key) for key in expected}
+    if json.loads(json.dumps(expected)) != found:
+        raise CheckpointError(f"{folder} holds an agent of another run; choose another folder")
+    trainer.learner.network.load_state_dict(load_file(folder / WEIGHTS))
+    for name in ("queries", "met", "trail", "legal_counts"):
+        setattr(trainer.history, name, np.load(folder / "history" / f"{name}.npy"))
+    trainer.episodes_done = trainer.started = about["episodes"]
+    trainer.environment_steps = about["environment_steps"]
 
 
 def _prepare(trainer: Trainer, folder: Path, resume: bool) -> None:
