@@ -8,7 +8,7 @@ import typer
 from apptek import __version__
 from apptek.commands.agent import train_agent
 from apptek.commands.data import data_app
-from apptek.commands.models import evaluate, fit, predict, topologies
+from apptek.commands.models import evaluate, explain, fit, predict, topologies
 from apptek.commands.options import JsonOption, SeedOption, print_json, require_torch
 from apptek.errors import ApptekError
 
@@ -24,6 +24,7 @@ app.add_typer(data_app, name="data")
 app.command()(fit)
 app.command()(evaluate)
 app.command()(predict)
+app.command()(explain)
 app.command()(topologies)
 app.command("train-agent")(train_agent)
 

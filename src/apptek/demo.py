@@ -1,75 +1,118 @@
-"""A first look at APPTeK on a small invented world."""
+"""A first look at APPTeK: fit a small invented world, compare, ask one question, see why."""
 
-import time
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 
 from apptek.data.facts import Dataset
 from apptek.data.protocols import statistics
-from apptek.data.synthetic import make_world
-from apptek.data.times import UNKNOWN
-from apptek.graph.temporal_graph import TemporalGraph
+from apptek.data.synthetic import World, make_world
+from apptek.files import write_whole
+from apptek.prediction.explanation import explain
+from apptek.prediction.explanation_text import explanation_text
+from apptek.prediction.html_report import explanation_html
+from apptek.prediction.predictor import Predictor, Query
+from apptek.prediction.presets import Policy, preset
+from apptek.prediction.ranking import Metrics, Questions, evaluate_scores
 from apptek.seeding import generator
-from apptek.terminal import output, table, working
+from apptek.terminal import messages, output, table
+from apptek.watching import training_progress
 
-K = 8
+FACTS = 20_000
+FOLDER = Path("demo")
+RULE = "ally-retaliates"  # the planted rule through a third party
 
 
-def show_demo(*, facts: int = 20_000, seed: int = 0) -> None:
-    """Makes a world, counts it, indexes it, and shows one entity's facts around a day."""
+def show_demo(*, seed: int = 0, folder: Path = FOLDER) -> None:
+    """Makes a world, fits the paper's method on it, and explains one answer."""
     console = output()
-    with working(f"making a world of {facts:,} facts"):
-        world = make_world(facts, seed)
-    _show_world(console, world.dataset, [rule.name for rule in world.rules])
-    with working("indexing it (the first time, kernels are compiled)"):
-        start = time.perf_counter()
-        graph = TemporalGraph.of(world.dataset)
-        built = time.perf_counter() - start
-        graph.nearest([0], [0], K)
+    world = make_world(FACTS, seed)
+    _show_world(console, world)
+    shutil.rmtree(folder, ignore_errors=True)
+    predictor = _fit(world.dataset, folder / "model", "agent", seed)
+    control = _fit(world.dataset, folder / "random-policy", "random", seed)
+    _show_metrics(console, world.dataset, predictor, control)
+    query = _question(world, predictor)
+    explanation = explain(predictor, query, most=3)
+    console.print(f"\n[bold]Who does what to whom?[/bold] {_words(query)}\n")
+    console.print(explanation_text(explanation, console.width), markup=False, soft_wrap=True)
+    report = folder / "report.html"
+    write_whole(report, explanation_html(explanation).encode())
+    console.print(f"\nThe same with drawings: [bold]{report}[/bold] (open it in a browser).")
     console.print(
-        f"\nIndexed {len(graph.facts):,} training facts in {built * 1000:.0f} ms: "
-        f"{graph.nbytes / len(graph.facts):.0f} bytes a fact, by entity and time.\n"
+        f"Ask more: [bold].venv/bin/apptek predict {folder / 'model'} "
+        f"'{query.subject}' '{query.object}' {query.time}[/bold]",
+        soft_wrap=True,
     )
-    _show_neighbourhood(console, world.dataset, graph)
-    _show_speed(console, graph, seed)
 
 
-def _show_world(console: Console, dataset: Dataset, rules: list[str]) -> None:
-    counts = statistics(dataset)
+def _words(query: Query) -> str:
+    return f"({query.subject}, ?, {query.object}, {query.time})"
+
+
+def _show_world(console: Console, world: World) -> None:
+    counts = statistics(world.dataset)
     keys = ("entities", "predicates", "times", "train", "valid", "test")
     row = tuple(getattr(counts, key) for key in keys)
-    console.print(table("An invented world", keys, [row]))
-    console.print(f"Its events follow planted rules: {', '.join(rules)}.")
+    console.print(table("An invented world, whose events follow planted rules", keys, [row]))
 
 
-def _show_neighbourhood(console: Console, dataset: Dataset, graph: TemporalGraph) -> None:
-    """The facts nearest in time to a test query's day, around its subject."""
-    day = int(dataset.test.times[dataset.test.dated][0])
-    entity = int(dataset.test.subjects[dataset.test.dated][0])
-    found = graph.nearest([entity], [day], K)[0]
-    rows = []
-    for fact in found[found >= 0].tolist():
-        *parts, when = dataset.describe(graph.facts, fact).split(" | ")
-        rows.append((_days(int(graph.facts.times[fact]), day), *parts, when))
-    title = f"The {K} facts of {dataset.entities[entity]} nearest to {dataset.axis.format(day)}"
-    console.print(table(title, ("days", "subject", "predicate", "object", "when"), rows))
+def _fit(dataset: Dataset, folder: Path, policy: Policy, seed: int) -> Predictor:
+    start = preset("paper")
+    config = replace(start, mining=replace(start.mining, policy=policy))
+    tell: Callable[[str], None] = lambda name: messages().print(f"{policy}: {name}")  # noqa: E731
+    with training_progress() as observers:
+        return Predictor.fit(
+            dataset, folder, config=config, seed=seed, on_stage=tell, observers=observers
+        )
 
 
-def _days(time_code: int, day: int) -> str:
-    return "undated" if time_code == UNKNOWN else f"{time_code - day:+d}"
+def _show_metrics(
+    console: Console, dataset: Dataset, predictor: Predictor, control: Predictor
+) -> None:
+    questions = Questions.of(dataset, "test")
+    frequency = np.bincount(dataset.train.predicates, minlength=len(dataset.predicates))
+    rng = generator(0, "guessing")
+
+    def by_frequency(start: int, stop: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+        return np.tile(frequency.astype(np.float32), (stop - start, 1))
+
+    def by_chance(start: int, stop: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+        return rng.random((stop - start, len(frequency)), np.float32)
+
+    found = {
+        "topologies of the agent": predictor.evaluate().metrics,
+        "topologies of a random policy": control.evaluate().metrics,
+        "predicate frequency": evaluate_scores(by_frequency, questions).metrics,
+        "guessing": evaluate_scores(by_chance, questions).metrics,
+    }
+    rows = [(name, *_numbers(metrics)) for name, metrics in found.items()]
+    header = ("ranking the predicates of the test facts", "MRR", "Hits@1", "Hits@10")
+    console.print(table("How well it answers", header, rows))
 
 
-def _show_speed(console: Console, graph: TemporalGraph, seed: int) -> None:
-    rng, count = generator(seed, "demo"), 200_000
-    dated = graph.facts.times[graph.facts.dated]
-    entities = rng.integers(0, graph.entity_count, count).astype(np.int32)
-    days = rng.integers(dated.min(), dated.max() + 1, count).astype(np.int32)
-    start = time.perf_counter()
-    graph.nearest(entities, days, 25)
-    seconds = time.perf_counter() - start
-    console.print(f"{count / seconds:,.0f} such look-ups a second, with 25 facts each.")
-    console.print(
-        "\nNext: [bold]apptek data make-world world[/bold] writes such a world to files, "
-        "[bold]apptek data stats FILE[/bold] counts your own."
-    )
+def _numbers(metrics: Metrics) -> tuple[str, str, str]:
+    return f"{metrics.mrr:.3f}", f"{metrics.hits_at_1:.3f}", f"{metrics.hits_at_10:.3f}"
+
+
+def _question(world: World, predictor: Predictor) -> Query:
+    """A test fact made by the planted two-hop rule that is answered rightly; else the first."""
+    data, test = world.dataset, world.dataset.test
+    made_by = [rule.name for rule in world.rules].index(RULE)
+    rows = np.flatnonzero(world.origins["test"] == made_by)
+    queries = [
+        Query(
+            data.entities[int(test.subjects[row])],
+            data.entities[int(test.objects[row])],
+            data.axis.format(int(test.times[row])),
+        )
+        for row in rows
+    ]
+    answers = predictor.predict(queries, top=1)
+    truths = [data.predicates[int(test.predicates[row])] for row in rows]
+    right = [a.query for a, truth in zip(answers, truths, strict=True) if a.predicates[0] == truth]
+    return (right or queries)[0]

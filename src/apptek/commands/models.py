@@ -171,6 +171,45 @@ def predict(
         _print_answer(answer)
 
 
+def explain(
+    model: ModelArgument,
+    subject: Annotated[str, typer.Argument(help="Who acts.")],
+    object_: Annotated[str, typer.Argument(metavar="OBJECT", help="On whom.")],
+    time: Annotated[str, typer.Argument(help="When; ? if unknown.")],
+    predicate: Annotated[
+        str | None, typer.Option("--predicate", help="Explain this one, not the most probable.")
+    ] = None,
+    top: TopOption = 5,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Also write one HTML file, with drawings.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Why a predicate: the topologies that speak for it, with the facts that form them.
+
+    Example: `apptek explain model "South Korea" "North Korea" 2014-05-13 --html why.html`
+    """
+    from apptek.files import write_whole
+    from apptek.terminal import messages, output
+
+    require_torch()
+    from apptek.prediction.explanation import explain as find_reasons
+    from apptek.prediction.explanation_text import explanation_text
+    from apptek.prediction.html_report import explanation_html
+    from apptek.prediction.predictor import Predictor, Query
+
+    query = Query(subject, object_, time)
+    found = find_reasons(Predictor.load(model), query, predicate, most=top)
+    if html is not None:
+        write_whole(html, explanation_html(found).encode())
+        messages().print(f"The explanation with drawings is in {html}", soft_wrap=True)
+    if as_json:
+        print_json(found.as_json())
+    else:
+        console = output()
+        console.print(explanation_text(found, console.width), markup=False, soft_wrap=True)
+
+
 def topologies(
     model: ModelArgument,
     predicate: Annotated[

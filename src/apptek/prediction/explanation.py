@@ -80,7 +80,7 @@ class Meeting:
 class Reason:
     """A contribution in detail: where the sides meet after `steps` actions, and by which facts.
 
-    same_as  the number of an earlier reason with the very same facts; 0: there is none
+    same_as  the number of the first reason with the same connecting facts; 0: it is this one
     """
 
     number: int
@@ -133,6 +133,11 @@ class Explanation:
     unseen_time: bool
     model: dict[str, Any]
 
+    @property
+    def is_first(self) -> bool:
+        """Whether the predicate is the most probable one; else the runner-up is."""
+        return self.ranked[0][0] == self.predicate
+
     def contributions(self) -> list[Contribution]:
         """Of every topology that fired, the largest first."""
         return [*(reason.contribution for reason in self.reasons), *self.further]
@@ -144,7 +149,7 @@ class Explanation:
         """
         found: dict[str, Any] = _plain(asdict(self))
         for reason in found["reasons"]:
-            reason |= reason.pop("contribution")
+            reason.update(reason.pop("contribution"))
         found["ranked"] = [{"predicate": p, "probability": value} for p, value in self.ranked]
         return found
 
@@ -258,8 +263,8 @@ def _reasons(
         if found is None:
             raise AssertionError(f"topology {place} fired, but its sides do not meet")
         facts = tuple(_cited(model, near, core) for core in found.core)
-        known = {fact.fact for fact in facts}
-        earlier = (r.number for r in reasons if {fact.fact for fact in r.facts} == known)
+        path = {fact.fact for fact in facts if fact.on_path}
+        earlier = (r.number for r in reasons if {fact.fact for fact in r.path} == path)
         met = zip(found.meeting, found.hops, strict=True)
         reasons.append(
             Reason(
@@ -284,6 +289,8 @@ def _reasons(
 def _cited(model: Model, near: Surroundings, core: CoreFact) -> CitedFact:
     data, facts, axis = model.dataset, model.graph.facts, model.graph.axis
     since, until = int(facts.since[core.fact]), int(facts.until[core.fact])
+    first = axis.format(since)
+    last = first if until == since else axis.format(until)
     apart = time_distance(model.graph, core.fact, near.moment)
     lasting = since != until and UNKNOWN not in (since, until)
     return CitedFact(
@@ -291,9 +298,9 @@ def _cited(model: Model, near: Surroundings, core: CoreFact) -> CitedFact:
         subject=data.entities[int(facts.subjects[core.fact])],
         predicate=data.predicates[int(facts.predicates[core.fact])],
         object=data.entities[int(facts.objects[core.fact])],
-        since=axis.format(since),
-        until=axis.format(until),
-        date=when_text(axis, since, until),
+        since=first,
+        until=last,
+        date=when_text(first, last),
         distance=apart,
         apart=apart_text(axis, apart, lasting=lasting),
         side=core.side,

@@ -37,9 +37,11 @@ def _entries(explanation: Explanation) -> Iterator[tuple[int, str]]:
     """The paragraphs with their indents."""
     yield 0, query_words(explanation)
     yield 0, ""
-    yield 0, f"{explanation.predicate}: {percent(explanation.probability)}"
-    rival = f"{explanation.runner_up}, {percent(explanation.runner_up_probability)}"
-    yield 0, f"against {rival}: log-odds {signed(explanation.log_odds)}"
+    ours = f"{explanation.predicate} ({percent(explanation.probability)})"
+    rival = f"{explanation.runner_up} ({percent(explanation.runner_up_probability)})"
+    names = ("answer", "runner-up") if explanation.is_first else ("asked about", "the answer")
+    yield 0, f"{names[0]}: {ours}"
+    yield 0, f"{names[1]}: {rival}"
     for note in notes(explanation):
         yield 0, note
     yield 0, ""
@@ -49,12 +51,13 @@ def _entries(explanation: Explanation) -> Iterator[tuple[int, str]]:
         yield 0, further_words(explanation)
     if explanation.contributions():
         yield 0, f"base rates {signed(explanation.bias)}"
+        yield 0, f"= {signed(explanation.log_odds)} log-odds against '{explanation.runner_up}'"
 
 
 def query_words(explanation: Explanation) -> str:
-    """The question: What does A do to B on a day?"""
-    when = "" if explanation.time == "?" else f" ({explanation.time})"
-    return f"What is between {explanation.subject} and {explanation.object}{when}?"
+    """The question as a fact is written: A | ? | B | 2014-05-13."""
+    when = "undated" if explanation.time == "?" else explanation.time
+    return f"{explanation.subject} | ? | {explanation.object} | {when}"
 
 
 def notes(explanation: Explanation) -> list[str]:
@@ -103,7 +106,7 @@ def _reason(explanation: Explanation, reason: Reason) -> Iterator[tuple[int, str
     yield 0, f"{reason.number}. {signed(found.log_odds)}  {found.sentence}"
     early = f" after {counted(reason.steps, 'step')}" if reason.steps < len(found.topology) else ""
     if reason.same_as:
-        yield 5, f"by the same facts as {reason.same_as}{early}"
+        yield 5, f"by the same connecting facts as {reason.same_as}{early}"
     elif reason.facts:
         yield 5, f"{meeting_words(explanation, reason)}{early}:"
         yield from _facts(explanation, reason)

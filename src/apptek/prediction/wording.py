@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Sequence
 
-from apptek.data.times import UNKNOWN, TimeAxis, Unit
+from apptek.data.times import TimeAxis, Unit
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _UNSAFE = frozenset({"Cc", "Cs", "Cn", "Co"})  # controls, surrogates, no characters
@@ -37,7 +37,8 @@ def counted(number: int, noun: str) -> str:
     """1 fact, 2 facts; topologies and entities as well."""
     if number == 1:
         return f"1 {noun}"
-    return f"{number} {noun[:-1]}ies" if noun.endswith("y") else f"{number} {noun}s"
+    plural = f"{noun[:-1]}ies" if noun.endswith(("gy", "ty")) else f"{noun}s"
+    return f"{number:,} {plural}"
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:
@@ -49,15 +50,13 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
-def when_text(axis: TimeAxis, since: int, until: int) -> str:
-    """When a fact holds: 2014-05-11, 1999 to 2003, since 1999, until 2003, undated."""
+def when_text(since: str, until: str) -> str:
+    """When a fact holds: 2014-05-11, 1999 to 2003, since 1999, until 2003; "?" is unknown."""
     if since == until:
-        return "undated" if since == UNKNOWN else axis.format(since)
-    if since == UNKNOWN:
-        return f"until {axis.format(until)}"
-    if until == UNKNOWN:
-        return f"since {axis.format(since)}"
-    return f"{axis.format(since)} to {axis.format(until)}"
+        return "undated" if since == "?" else since
+    if since == "?":
+        return f"until {until}"
+    return f"since {since}" if until == "?" else f"{since} to {until}"
 
 
 def apart_text(axis: TimeAxis, apart: int | None, *, lasting: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""The facts behind a topology: replayed on one query, what both sides reached and where they met."""
+"""The facts behind a topology: what both sides of a query reach by it, and where they meet."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -104,10 +104,10 @@ class Surroundings:
         """What a looked-up entity shows, nearest in time first."""
         return self._edges[entity]
 
-    def lateness(self, fact: int) -> int:
-        """How far a fact is from the query's time."""
+    def nearness(self, fact: int) -> tuple[int, int]:
+        """The key that sorts facts: how far they are from the query's time, then their index."""
         apart = time_distance(self.graph, fact, self.moment)
-        return UNDATED if apart is None else abs(apart)
+        return UNDATED if apart is None else abs(apart), fact
 
 
 @dataclass(slots=True)
@@ -155,21 +155,21 @@ class _Ways:
     costs: dict[int, int]
     back: dict[int, list[tuple[int, int]]]
 
-    def facts_to(self, entity: int) -> list[int]:
-        """The facts on the shortest ways to an entity, those at its start first."""
+    def layers_to(self, entity: int) -> list[list[int]]:
+        """The facts on the shortest ways to an entity, hop by hop, in each the nearest first."""
         layers: list[list[int]] = []
         ends = [entity]
         while ends := list(dict.fromkeys(ends)):
             steps = [step for end in ends for step in self.back[end]]
             layers.insert(0, [fact for fact, _ in steps])
             ends = [origin for _, origin in steps]
-        return [fact for layer in layers for fact in layer]
+        return layers
 
 
 def _ways(near: Surroundings, core: _Core) -> _Ways:
     facts = near.graph.facts
     links: dict[int, list[tuple[int, int]]] = {}
-    for fact in sorted(core.facts, key=lambda fact: (near.lateness(fact), fact)):
+    for fact in sorted(core.facts, key=near.nearness):
         subject, object_ = int(facts.subjects[fact]), int(facts.objects[fact])
         links.setdefault(subject, []).append((fact, object_))
         links.setdefault(object_, []).append((fact, subject))
@@ -184,7 +184,7 @@ def _ways(near: Surroundings, core: _Core) -> _Ways:
                     following.append(end)
                 if ways.hops[end] == ways.hops[origin] + 1:
                     ways.back[end].append((fact, origin))
-                    cost = ways.costs[origin] + near.lateness(fact)
+                    cost = ways.costs[origin] + near.nearness(fact)[0]
                     ways.costs[end] = min(ways.costs.get(end, cost), cost)
         layer = following
     return ways
@@ -199,10 +199,10 @@ def _connection(near: Surroundings, one: _Core, other: _Core, steps: int) -> Con
     meeting = sorted(one.reached & other.reached, key=order)
     path: dict[int, None] = {}  # a set that keeps its order
     for entity in meeting:
-        path |= dict.fromkeys(ways[0].facts_to(entity))
-        path |= dict.fromkeys(reversed(ways[1].facts_to(entity)))
+        for layer in (*ways[0].layers_to(entity), *reversed(ways[1].layers_to(entity))):
+            path |= dict.fromkeys(sorted(layer, key=near.nearness))
     known = one.facts | other.facts
-    others = sorted(known.keys() - path.keys(), key=lambda fact: (near.lateness(fact), fact))
+    others = sorted(known.keys() - path.keys(), key=near.nearness)
 
     def core_fact(fact: int) -> CoreFact:
         in_one, in_other = fact in one.facts, fact in other.facts
