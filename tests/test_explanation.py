@@ -5,34 +5,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from oracles import PlainEpisode, PlainFact
-from test_environment import Query as PlainQuery
-from test_environment import queries_of, questions, settings_of
-from worlds import PREDICATES, graph_of, plain_facts
 
-from apptek.agent.environment import Queries, World, training_queries
-from apptek.config import AgentConfig
+from apptek.agent.environment import training_queries
 from apptek.data.synthetic import World as PlantedWorld
 from apptek.data.synthetic import make_world
-from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import ApptekError, TimeFormatError
 from apptek.prediction.explanation import CitedFact, Explanation, Reason, explain
 from apptek.prediction.explanation_text import explanation_text
 from apptek.prediction.predictor import Predictor, Query
 from apptek.prediction.presets import preset
 from apptek.prediction.wording import (
-    apart_text,
     counted,
-    listed,
     percent,
-    printable,
     signed,
-    when_text,
 )
 from apptek.settings import with_settings
-from apptek.topologies.connection import Surroundings, connect, time_distance
 
 RETALIATION = {"Mobilize or increase armed forces", "Provide military aid"}
 
@@ -69,7 +56,7 @@ def training_query(predictor: Predictor, row: int) -> Query:
 def test_contributions_and_bias_are_the_log_odds_and_the_score(predictor: Predictor) -> None:
     count = len(predictor.model.dataset.predicates)
     names = predictor.model.dataset.predicates
-    for row in range(0, 300, 3):
+    for row in range(0, 300, 6):
         query = held_out_query(predictor, row)
         (answer,) = predictor.predict([query], top=count)
         scores = predictor.scores(predictor.queries_of([query]))[0]
@@ -148,108 +135,6 @@ def test_cited_facts_exist_connect_and_are_never_the_hidden_one(predictor: Predi
                 )
                 assert fact.since == data.axis.format(facts.since[fact.fact])
                 assert fact.until == data.axis.format(facts.until[fact.fact])
-
-
-def links(plain: list[PlainFact], core: set[int]) -> dict[tuple[int, int], int]:
-    """Hops between all entities over the facts of a core (Floyd and Warshall)."""
-    entities = {e for i in core for e in (plain[i].subject, plain[i].object)} | set(range(6))
-    far = len(entities) + 1
-    hops = {(a, b): 0 if a == b else far for a in entities for b in entities}
-    for i in core:
-        if plain[i].subject != plain[i].object:
-            hops[plain[i].subject, plain[i].object] = 1
-            hops[plain[i].object, plain[i].subject] = 1
-    for middle in entities:
-        hops |= {(a, b): min(n, hops[a, middle] + hops[middle, b]) for (a, b), n in hops.items()}
-    return hops
-
-
-def on_shortest_ways(
-    plain: list[PlainFact], core: set[int], start: int, meeting: set[int]
-) -> set[int]:
-    hops = links(plain, core)
-    return {
-        i
-        for i in core
-        for met in meeting
-        for a, b in ((plain[i].subject, plain[i].object), (plain[i].object, plain[i].subject))
-        if hops[start, a] + 1 + hops[b, met] == hops[start, met]
-    }
-
-
-def plain_episode(
-    plain: list[PlainFact], query: PlainQuery, config: AgentConfig, steps: int
-) -> PlainEpisode:
-    return PlainEpisode(
-        plain,
-        query[:3],
-        hidden=query[3],
-        tknn=config.tknn,
-        traversal=config.traversal,
-        max_steps=steps,
-        predicate_count=PREDICATES,
-    )
-
-
-@settings(max_examples=200)
-@given(
-    st.lists(plain_facts(), max_size=25),
-    settings_of(),
-    st.lists(st.integers(0, 2 * PREDICATES - 1), min_size=1, max_size=4),
-    st.data(),
-)
-def test_replaying_agrees_with_the_definitions(
-    plain: list[PlainFact], config: AgentConfig, wanted: list[int], data: st.DataObject
-) -> None:
-    actions = PREDICATES * (2 if config.traversal == "tagged" else 1)
-    sequence = [action % actions for action in wanted]
-    query = data.draw(questions(plain))
-    near = Surroundings(World(graph_of(plain), config), queries_of([query]))
-    found = connect(near, sequence)
-    episode, steps = plain_episode(plain, query, config, len(sequence)), 0
-    while not episode.met() and steps < len(sequence):
-        episode.step(sequence[steps])
-        steps += 1
-    assert (found is not None) == episode.met()
-    if found is None:
-        return
-    one, other = episode.sides
-    assert found.steps == steps
-    meeting = one.entities() & other.entities()
-    assert set(found.meeting) == meeting
-    assert len(found.core) == len({core.fact for core in found.core})
-    assert {c.fact for c in found.core if c.side != "object"} == one.core
-    assert {c.fact for c in found.core if c.side != "subject"} == other.core
-    assert one.start is not None
-    assert other.start is not None
-    assert {c.fact for c in found.core if c.on_path} == on_shortest_ways(
-        plain, one.core, one.start, meeting
-    ) | on_shortest_ways(plain, other.core, other.start, meeting)
-    for core in found.core:
-        assert sequence[core.step - 1] == core.action
-        assert core.action % PREDICATES == plain[core.fact].predicate
-
-
-def test_the_shortest_connection_comes_first_and_the_others_stand_by() -> None:
-    plain = [
-        PlainFact(0, 0, 2, 5, 5),  # 0 and 1 meet in 2 ...
-        PlainFact(1, 0, 2, 6, 6),
-        PlainFact(0, 0, 3, 1, 1),  # ... and in 3, farther in time
-        PlainFact(3, 0, 1, 9, 9),
-        PlainFact(4, 0, 1, 5, 5),
-        PlainFact(0, 1, 1, 5, 5),  # of another predicate
-    ]
-    near = Surroundings(World(graph_of(plain), AgentConfig()), queries_of([(0, 1, 5, None)]))
-    found = connect(near, [0, 2])
-    assert found is not None
-    assert (found.steps, found.meeting, found.hops) == (1, (2, 3), ((1, 1), (1, 1)))
-    assert [c.fact for c in found.core] == [0, 1, 2, 3, 4]
-    assert [c.on_path for c in found.core] == [True] * 4 + [False]
-    assert connect(near, [2]) is None
-    direct = connect(near, [1])
-    assert direct is not None
-    assert [(c.fact, c.side) for c in direct.core] == [(5, "both")]
-    assert direct.meeting == (0, 1)
 
 
 def test_the_planted_rule_is_the_first_reason(planted: PlantedWorld, predictor: Predictor) -> None:
@@ -351,55 +236,3 @@ def test_the_explanation_needs_nothing_hidden_for_held_out_queries(predictor: Pr
     assert 17 in cited[0]
     assert 17 not in cited[1]
     assert len(facts) > 17
-
-
-def test_distances_have_a_sign_and_read_as_words() -> None:
-    graph = graph_of(
-        [
-            PlainFact(0, 0, 1, 3, 3),
-            PlainFact(0, 0, 1, 2, 8),
-            PlainFact(0, 0, 1, None, 4),
-            PlainFact(0, 0, 1, None, None),
-        ]
-    )
-    assert [time_distance(graph, fact, 5) for fact in range(4)] == [-2, 0, -1, None]
-    assert [time_distance(graph, fact, 0) for fact in range(4)] == [3, 2, 4, None]
-    assert time_distance(graph, 0, UNKNOWN) is None
-    day, count = TimeAxis("day"), TimeAxis("integer")
-    assert [apart_text(day, apart) for apart in (-2, -1, 0, 1, None)] == [
-        "2 days before",
-        "1 day before",
-        "the same day",
-        "1 day after",
-        "",
-    ]
-    assert apart_text(day, 0, lasting=True) == apart_text(count, 0) == "at that time"
-    assert apart_text(count, 3) == "3 steps after"
-    dates = [("1999", "1999"), ("1999", "2003"), ("1999", "?"), ("?", "2003"), ("?", "?")]
-    assert [when_text(*both) for both in dates] == [
-        "1999",
-        "1999 to 2003",
-        "since 1999",
-        "until 2003",
-        "undated",
-    ]
-
-
-def test_numbers_and_names_as_people_read_them() -> None:
-    assert [signed(1.318), signed(-0.4)] == ["+1.32", "\N{MINUS SIGN}0.40"]
-    assert [percent(0.412), percent(0.0001), percent(0.0)] == ["41.2 %", "< 0.1 %", "0.0 %"]
-    assert [listed(["A"]), listed(["A", "B"]), listed(["A", "B", "C"])] == [
-        "A",
-        "A and B",
-        "A, B and C",
-    ]
-    assert listed(list("ABCDEF")) == "A, B, C, D and 2 more"
-    assert [counted(1, "topology"), counted(1200, "topology")] == ["1 topology", "1,200 topologies"]
-    assert printable("a\x1b[31m\u202eb\ud800\n") == "a\ufffd[31m\ufffdb\ufffd\ufffd"
-    assert printable("Côte d'Ivoire 日本") == "Côte d'Ivoire 日本"
-
-
-def test_unknown_queries_have_no_connection() -> None:
-    unknown = Queries(*(np.asarray([value], np.int32) for value in (-1, -1, 0, -1)))
-    near = Surroundings(World(graph_of([PlainFact(0, 0, 1, 0, 0)]), AgentConfig()), unknown)
-    assert connect(near, [0]) is None

@@ -6,6 +6,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from apptek.errors import ApptekError
 
@@ -33,15 +37,18 @@ def new_folder(target: Path) -> Iterator[Path]:
         shutil.rmtree(building, ignore_errors=True)
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file through a temporary one beside it: the old content stays until the new is safe.
+def write_whole(path: Path, content: bytes | npt.NDArray[Any]) -> None:
+    """Writes bytes, or an array as .npy, through a temporary file beside the right one.
 
     A full disk or a kill in between leaves the old file, and nothing half-written under its name.
     """
     temporary = path.with_name(f".{path.name}.new")
     try:
         with temporary.open("wb") as file:
-            file.write(content)
+            if isinstance(content, bytes):
+                file.write(content)
+            else:
+                np.save(file, content, allow_pickle=False)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

@@ -1,7 +1,5 @@
 """The Markov decision process: many episodes at once, as flat arrays."""
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,6 +18,7 @@ from apptek.agent.kernels import (
     roll_out,
 )
 from apptek.agent.states import States
+from apptek.compiling import in_threads
 from apptek.config import AgentConfig
 from apptek.data.facts import Facts, read_only
 from apptek.data.times import Ints
@@ -241,7 +240,5 @@ def play(
         filled = (met[rows], trail[rows], legal_counts[rows])
         roll_out(*(*arguments, some, number, read_only(seeds[rows]), *filled))
 
-    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
-        for _ in pool.map(play_chunk, range(0, len(queries), CHUNK)):
-            pass
+    in_threads(play_chunk, range(0, len(queries), CHUNK), threads)
     return Episodes(met, trail, legal_counts)

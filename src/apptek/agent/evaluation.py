@@ -1,13 +1,12 @@
 """How often the agent connects its queries, beside the controls that learn nothing."""
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
 from apptek.agent.dqn import FrozenPolicy, random_legal
 from apptek.agent.environment import Bools, Environment, Episodes, Queries, World, play
+from apptek.compiling import in_threads
 from apptek.data.times import Ints
 from apptek.seeding import generator
 
@@ -35,8 +34,7 @@ def play_greedily(
         rng = generator(seed, f"exploring from {start}")
         return _play_all(environment, policy, pair_of_fact, epsilon, rng)
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        parts = list(pool.map(play_chunk, range(0, len(queries), CHUNK)))
+    parts = in_threads(play_chunk, range(0, len(queries), CHUNK))
     return Episodes(
         np.concatenate([np.zeros(0, np.bool_), *(part.met for part in parts)]),
         np.concatenate([_no_steps(world), *(part.trail for part in parts)]),

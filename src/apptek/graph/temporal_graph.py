@@ -1,9 +1,7 @@
 """The graph: training facts by entity and time, in memory or mapped from a folder."""
 
 import json
-import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from apptek.compiling import in_threads
 from apptek.data.distinct import fact_keys
 from apptek.data.facts import Dataset, Facts, read_only
 from apptek.data.times import UNKNOWN, Ints, TimeAxis
@@ -98,9 +97,7 @@ class TemporalGraph:
             asked, at, unseen = (read_only(a[rows]) for a in (entities, moments, masked))
             nearest_of_all(arrays, DIRECTIONS[traversal], asked, at, unseen, found[rows])
 
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            for _ in pool.map(look_up, range(0, len(entities), CHUNK)):
-                pass
+        in_threads(look_up, range(0, len(entities), CHUNK))
         return found
 
     def kernel_arrays(self) -> tuple[Any, ...]:

@@ -228,8 +228,8 @@ def _features(
         found = BinaryRows(np.load(offsets), np.load(columns))
     else:
         found = apply_topologies(world, queries, topologies)
-        np.save(columns, found.columns, allow_pickle=False)
-        np.save(offsets, found.offsets, allow_pickle=False)  # last: it says that both are there
+        write_whole(columns, found.columns)
+        write_whole(offsets, found.offsets)  # last: it says that both are there
     return sparse_rows(found, len(topologies))
 
 

@@ -11,8 +11,6 @@ kept. Three consequences make it fast:
 - what has met stays met: all topologies that begin with a sequence that connects are 1 at once.
 """
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +19,7 @@ import numpy.typing as npt
 
 from apptek.agent.environment import Queries, World
 from apptek.agent.kernels import Columns
-from apptek.compiling import leaf
+from apptek.compiling import in_threads, leaf
 from apptek.data.facts import read_only
 from apptek.data.times import Ints
 from apptek.graph.tknn import FIELDS, STREAMS, Arrays, nearest_facts
@@ -55,8 +53,7 @@ def apply_topologies(world: World, queries: Queries, topologies: TopologySet) ->
         some = tuple(read_only(column[rows]) for column in asked)
         return _apply_chunk(world, some, topologies)
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        parts = list(pool.map(apply_chunk, range(0, len(queries), CHUNK)))
+    parts = in_threads(apply_chunk, range(0, len(queries), CHUNK))
     counts = np.concatenate([np.zeros(1, np.int64), *(part[0] for part in parts)])
     columns = np.concatenate([np.empty(0, np.int32), *(part[1] for part in parts)])
     return BinaryRows(read_only(np.cumsum(counts)), read_only(columns))

@@ -1,0 +1,43 @@
+"""The planted world: its two-hop rule must be mined, and must be the first reason given."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from apptek.data.synthetic import make_world
+from apptek.prediction.explanation import explain
+from apptek.prediction.predictor import Predictor, Query
+from apptek.prediction.presets import preset
+from apptek.settings import with_settings
+
+RULE = "ally-retaliates"
+HOPS = ("Mobilize or increase armed forces", "Provide military aid")
+
+
+@pytest.mark.slow
+def test_the_planted_two_hop_rule_is_mined_and_cited_first(tmp_path: Path) -> None:
+    world = make_world(30_000, 0)
+    data = world.dataset
+    config = with_settings(preset("paper"), ["mining.policy=random", "mining.rollouts=2"])
+    predictor = Predictor.fit(data, tmp_path / "model", config=config)
+    hops = [data.predicates.find(name) for name in HOPS]
+    mined = predictor.model.mined.sequences()
+    assert tuple(hops) in mined or tuple(reversed(hops)) in mined
+
+    made_by = [rule.name for rule in world.rules].index(RULE)
+    rows = np.flatnonzero(world.origins["test"] == made_by).tolist()
+    cited = asked = 0
+    for row in rows:
+        query = Query(
+            data.entities[int(data.test.subjects[row])],
+            data.entities[int(data.test.objects[row])],
+            data.axis.format(int(data.test.times[row])),
+        )
+        found = explain(predictor, query, most=1)
+        if found.predicate != data.predicates[int(data.test.predicates[row])]:
+            continue
+        asked += 1
+        cited += set(HOPS) <= set(found.reasons[0].contribution.topology)
+    assert asked >= len(rows) / 2
+    assert cited / asked >= 0.9
