@@ -147,9 +147,18 @@ def test_the_quick_bench_prints_its_ratios() -> None:
     assert found["figures"]["index_bytes_per_fact"] <= 48
 
 
-def test_the_demo_shows_a_world_and_its_nearest_facts() -> None:
-    done = apptek("demo")
+@pytest.mark.slow
+def test_the_demo_fits_compares_and_explains(tmp_path: Path) -> None:
+    code = "from apptek.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "demo"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
-    assert "An invented world" in done.stdout
-    assert "nearest to" in done.stdout
-    assert "look-ups a second" in done.stdout
+    assert "topologies of the agent" in done.stdout
+    assert "predicate frequency" in done.stdout
+    assert "expand both sides by" in " ".join(done.stdout.split())
+    assert "<svg" in (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")

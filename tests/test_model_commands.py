@@ -1,0 +1,135 @@
+import json
+from pathlib import Path
+
+import pytest
+from test_cli import apptek
+
+from apptek.data.readers import read_dataset
+
+QUICK = [
+    "--set", "agent.tknn=8", "--set", "agent.epochs=0.3", "--set", "classifier.epochs=2",
+    "--set", "classifier.l2=[3.0]",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A world and a model of it, made by commands."""
+    folder = tmp_path_factory.mktemp("commands")
+    made = apptek("data", "make-world", str(folder / "world"), "--facts", "2000")
+    assert made.returncode == 0, made.stderr
+    fitted = apptek("fit", str(folder / "world"), "--out", str(folder / "model"), *QUICK)
+    assert fitted.returncode == 0, fitted.stderr
+    assert fitted.stdout == ""
+    assert "stage: fit the classifier" in fitted.stderr
+    return folder
+
+
+def question(place: Path) -> tuple[str, str, str]:
+    data = read_dataset(place / "world")
+    names = (data.entities[int(data.test.subjects[0])], data.entities[int(data.test.objects[0])])
+    return (*names, data.axis.format(int(data.test.times[0])))
+
+
+def test_evaluate_prints_what_scripts_rely_on(place: Path) -> None:
+    done = apptek("evaluate", str(place / "model"), "--json", "--result", str(place / "r.json"))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    wanted = {"dataset", "split", "protocol", "queries", "mrr", "hits_at_1", "hits_at_3", "ece"}
+    assert wanted | {"hits_at_10"} <= set(found)
+    for group in (
+        "seen_pair", "unseen_pair", "unseen_entity", "mirrored", "not_mirrored", "dated", "undated",
+    ):  # fmt: skip
+        assert found[group] is None or found[group]["queries"] > 0
+    result = json.loads((place / "r.json").read_text())
+    assert result["metrics"]["mrr"] == found["mrr"]
+    assert result["model"] == "apptek_paper"
+    assert " fit " in result["command"]
+    assert " && " in result["command"]
+    assert {"settings", "seconds", "machine", "commit", "format", "seed"} <= set(result)
+    shown = apptek("evaluate", str(place / "model"), "--split", "valid")
+    assert shown.returncode == 0
+    assert "valid split, protocol official" in shown.stdout
+
+
+def test_predict_and_explain_answer_the_same(place: Path) -> None:
+    asked = question(place)
+    done = apptek("predict", str(place / "model"), *asked, "--top", "3", "--json")
+    answer = json.loads(done.stdout)
+    assert len(answer["predicates"]) == 3
+    why = apptek("explain", str(place / "model"), *asked, "--json", "--html", str(place / "w.html"))
+    assert why.returncode == 0, why.stderr
+    found = json.loads(why.stdout)
+    assert found["predicate"] == answer["predicates"][0]
+    assert "<svg" in (place / "w.html").read_text() or not found["reasons"]
+    text = apptek("explain", str(place / "model"), *asked, COLUMNS="50")
+    assert "answer:" in text.stdout
+    assert "%" in apptek("predict", str(place / "model"), *asked).stdout
+
+
+def test_a_file_of_queries_is_answered(place: Path) -> None:
+    (place / "asked.csv").write_text("subject,object,time\na,b,2019-05-05\nc,d,nonsense\n")
+    words = ("predict", str(place / "model"), "--queries", str(place / "asked.csv"))
+    refused = apptek(*words, "--out", str(place / "answers.csv"))
+    assert refused.returncode == 1
+    assert "asked.csv:3: time 'nonsense'" in refused.stderr
+    assert not (place / "answers.csv").exists()
+    done = apptek(*words, "--out", str(place / "answers.csv"), "--skip-bad", "--top", "1")
+    assert done.returncode == 0, done.stderr
+    assert "1 queries answered, 1 left out" in done.stderr
+    assert len((place / "answers.csv").read_text().splitlines()) == 2
+
+
+def test_topologies_are_listed(place: Path) -> None:
+    found = json.loads(apptek("topologies", str(place / "model"), "--json", "--top", "2").stdout)
+    assert found
+    assert all(len(mined) <= 2 for mined in found.values())
+    shown = apptek("topologies", str(place / "model"), "--predicate", next(iter(found)))
+    assert "expand both sides by" in " ".join(shown.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("evaluate", "nowhere"), 1, "is not a model folder"),
+        (("predict", "MODEL"), 2, "give SUBJECT OBJECT TIME"),
+        (("predict", "MODEL", "a", "b", "yesterday"), 1, "time 'yesterday'"),
+        (("predict", "MODEL", "--queries", "x.csv"), 2, "give SUBJECT OBJECT TIME"),
+        (("explain", "MODEL", "a", "b", "2019-05-05", "--predicate", "Sing"), 1, "Sing"),
+        (("topologies", "MODEL", "--predicate", "Sing"), 1, "knows no predicate 'Sing'"),
+        (("fit", "WORLD", "--out", "MODEL"), 1, "exists already"),
+        (("fit", "WORLD", "--out", "new", "--set", "agent.tknn=0"), 1, "at least 1"),
+        (("fit", "WORLD", "--out", "new", "--preset", "best"), 2, "paper"),
+        (("train-agent", "WORLD", "--out", "new", "--set", "agent.tkn=1"), 1, "did you mean tknn"),
+    ],
+)
+def test_wrong_words_get_a_clear_answer(
+    place: Path, words: tuple[str, ...], code: int, said: str
+) -> None:
+    names = {"MODEL": str(place / "model"), "WORLD": str(place / "world")}
+    done = apptek(*(names.get(word, word) for word in words))
+    assert done.returncode == code, done.stderr
+    assert said in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def test_an_agent_is_trained_and_compared(place: Path) -> None:
+    words = ("train-agent", str(place / "world"), "--out", str(place / "agent"))
+    done = apptek(*words, "--set", "agent.epochs=0.2", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert {"train", "valid"} == set(found["metrics"])
+    assert 0 <= found["metrics"]["valid"]["agent"] <= 1
+    assert json.loads((place / "agent" / "result.json").read_text())["metrics"] == found["metrics"]
+    again = apptek(*words)
+    assert again.returncode == 1
+    assert "holds a trained agent already" in again.stderr
+
+
+@pytest.mark.slow
+def test_the_quick_bench_of_the_agent_prints_its_ratios() -> None:
+    done = apptek("bench", "agent", "--quick", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert {"rollout_vs_oracle", "episode_10m_vs_100k"} <= set(found["ratios"])
+    assert set(found["figures"]["train_ms_per_episode"]) == {"5", "15", "25", "50"}
