@@ -100,7 +100,7 @@ def _numbers(metrics: Metrics) -> tuple[str, str, str]:
 
 
 def _question(world: World, predictor: Predictor) -> Query:
-    """A test fact made by the planted two-hop rule that is answered rightly; else the first."""
+    """Of the test facts made by the planted two-hop rule, the one answered rightly and surest."""
     data, test = world.dataset, world.dataset.test
     made_by = [rule.name for rule in world.rules].index(RULE)
     rows = np.flatnonzero(world.origins["test"] == made_by)
@@ -114,5 +114,5 @@ def _question(world: World, predictor: Predictor) -> Query:
     ]
     answers = predictor.predict(queries, top=1)
     truths = [data.predicates[int(test.predicates[row])] for row in rows]
-    right = [a.query for a, truth in zip(answers, truths, strict=True) if a.predicates[0] == truth]
-    return (right or queries)[0]
+    right = [a for a, truth in zip(answers, truths, strict=True) if a.predicates[0] == truth]
+    return max(right or answers, key=lambda answer: answer.probabilities[0]).query
