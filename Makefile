@@ -26,8 +26,8 @@ lint: $(READY)
 bench: $(READY)  ## speed and memory, as ratios within one run
 	$(BIN)/apptek bench graph
 
-docs: $(READY)  ## write docs/cli.md anew from the commands
-	$(BIN)/python tests/make_cli_docs.py > docs/cli.md
+docs: $(READY)  ## write anew what is generated in the docs
+	$(BIN)/python tests/make_docs.py
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'

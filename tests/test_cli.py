@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from make_cli_docs import cli_docs
+from make_docs import PAGES, cli_docs, page_with_tables
 
 ROOT = Path(__file__).parents[1]
 
@@ -34,6 +34,11 @@ def test_help_says_what_it_is_and_every_command_ends_with_an_example() -> None:
 
 def test_the_page_of_commands_is_up_to_date() -> None:
     assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == cli_docs(), "run `make docs`"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_tables_in_the_docs_are_those_of_the_result_files(page: str) -> None:
+    assert (ROOT / page).read_text(encoding="utf-8") == page_with_tables(page), "run `make docs`"
 
 
 def test_help_and_import_load_nothing_heavy() -> None:

@@ -41,7 +41,7 @@ def run_agent(
     torch.set_num_threads(1)  # two threads beside another busy process only wait for each other
     graph = TemporalGraph.of(dataset)
     world, queries = World(graph, config), training_queries(dataset.train)
-    started = time.monotonic()
+    started, from_the_start = time.monotonic(), not folder.exists()
     trainer = Trainer(world, queries, seed=seed)
     train(
         trainer,
@@ -53,8 +53,12 @@ def run_agent(
     trained = time.monotonic()
     result = _result(trainer, dataset, seed)
     ended = time.monotonic()
-    result["seconds"] = {"train": trained - started, "evaluate": ended - trained}
-    result["seconds"]["train_ms_per_episode"] = 1000 * (trained - started) / len(trainer.order)
+    seconds = trained - started if from_the_start else None  # of a resumed run it is not known
+    result["seconds"] = {
+        "train": seconds,
+        "train_ms_per_episode": seconds and 1000 * seconds / len(trainer.order),
+        "evaluate": ended - trained,
+    }
     write_result(folder / RESULT, result)
     return result
 

@@ -1,0 +1,31 @@
+"""Writes what is generated in the docs: `make docs`."""
+
+from pathlib import Path
+
+import typer
+from typer.cli import get_docs_for_click
+
+from apptek.cli import app
+from apptek.experiments.tables import read_results, with_tables
+
+ROOT = Path(__file__).parents[1]
+PAGES = ("README.md", "docs/deviations.md")
+
+
+def cli_docs() -> str:
+    """The page of all commands."""
+    command = typer.main.get_command(app)
+    context = typer.Context(command, info_name="apptek")
+    return get_docs_for_click(obj=command, ctx=context, name="apptek").strip() + "\n"
+
+
+def page_with_tables(name: str) -> str:
+    """A page whose tables come from the recorded results."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    return with_tables(text, read_results(ROOT / "paper" / "results"))
+
+
+if __name__ == "__main__":
+    (ROOT / "docs" / "cli.md").write_text(cli_docs(), encoding="utf-8")
+    for page in PAGES:
+        (ROOT / page).write_text(page_with_tables(page), encoding="utf-8")
