@@ -40,7 +40,7 @@ VOID = {"meta"}
 def predictor(tmp_path_factory: pytest.TempPathFactory) -> Predictor:
     config = with_settings(preset("paper"), ["mining.policy=random", "classifier.epochs=1"])
     folder = tmp_path_factory.mktemp("drawn") / "model"
-    return Predictor.fit(make_world(3000, 0).dataset, folder, config=config)
+    return Predictor.fit(make_world(3000, 0).dataset, folder=folder, config=config)
 
 
 def explanations(predictor: Predictor) -> list[Explanation]:

@@ -33,7 +33,7 @@ def planted() -> PlantedWorld:
 def predictor(planted: PlantedWorld, tmp_path_factory: pytest.TempPathFactory) -> Predictor:
     config = with_settings(preset("paper"), ["mining.policy=random", "classifier.epochs=4"])
     folder: Path = tmp_path_factory.mktemp("explained") / "model"
-    return Predictor.fit(planted.dataset, folder, config=config)
+    return Predictor.fit(planted.dataset, folder=folder, config=config)
 
 
 def held_out_query(predictor: Predictor, row: int) -> Query:

@@ -20,7 +20,7 @@ def test_the_planted_two_hop_rule_is_mined_and_cited_first(tmp_path: Path) -> No
     world = make_world(30_000, 0)
     data = world.dataset
     config = with_settings(preset("paper"), ["mining.policy=random", "mining.rollouts=2"])
-    predictor = Predictor.fit(data, tmp_path / "model", config=config)
+    predictor = Predictor.fit(data, folder=tmp_path / "model", config=config)
     hops = [data.predicates.find(name) for name in HOPS]
     mined = predictor.model.mined.sequences()
     assert tuple(hops) in mined or tuple(reversed(hops)) in mined

@@ -30,7 +30,7 @@ def data() -> Dataset:
 @pytest.fixture(scope="module")
 def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("models") / "model"
-    Predictor.fit(data, place, config=CONFIG)
+    Predictor.fit(data, folder=place, config=CONFIG)
     return place
 
 
@@ -62,9 +62,19 @@ def test_it_ranks_better_than_frequency(folder: Path, data: Dataset) -> None:
 
 
 def test_the_same_seed_gives_the_same_bytes(folder: Path, data: Dataset, tmp_path: Path) -> None:
-    Predictor.fit(data, tmp_path / "again", config=CONFIG)
+    Predictor.fit(data, folder=tmp_path / "again", config=CONFIG)
     assert files_of(tmp_path / "again") == files_of(folder)
     assert not list(tmp_path.glob(".again*"))
+
+
+def test_a_model_fitted_in_memory_is_saved_and_explains(
+    folder: Path, data: Dataset, tmp_path: Path
+) -> None:
+    predictor = Predictor.fit(data, config=CONFIG)
+    predictor.save(tmp_path / "saved")
+    assert files_of(tmp_path / "saved") == files_of(folder)
+    query = Query(data.entities[0], data.entities[1], "2019-05-05")
+    assert predictor.explain(query).predicate == predictor.predict([query])[0].predicates[0]
 
 
 class Killed(BaseException):
@@ -83,21 +93,21 @@ def test_a_fit_that_was_stopped_at_any_stage_resumes(
 
     place = tmp_path / "model"
     with pytest.raises(Killed):
-        Predictor.fit(data, place, config=CONFIG, on_stage=stop)
+        Predictor.fit(data, folder=place, config=CONFIG, on_stage=stop)
     assert not place.exists()
     with pytest.raises(CheckpointError, match="go on with --resume"):
-        Predictor.fit(data, place, config=CONFIG)
+        Predictor.fit(data, folder=place, config=CONFIG)
     other = with_settings(CONFIG, ["mining.top=3"])
     with pytest.raises(CheckpointError, match="of another fit"):
-        Predictor.fit(data, place, config=other, resume=True)
-    Predictor.fit(data, place, config=CONFIG, resume=True)
+        Predictor.fit(data, folder=place, config=other, resume=True)
+    Predictor.fit(data, folder=place, config=CONFIG, resume=True)
     assert files_of(place) == files_of(folder)
 
 
 def test_a_model_that_exists_is_not_overwritten(folder: Path, data: Dataset) -> None:
     before = files_of(folder)
     with pytest.raises(CheckpointError, match="exists already"):
-        Predictor.fit(data, folder, config=CONFIG)
+        Predictor.fit(data, folder=folder, config=CONFIG)
     assert files_of(folder) == before
 
 
@@ -111,7 +121,7 @@ def test_a_full_disk_leaves_no_model(
     quick = with_settings(CONFIG, ["mining.policy=one-step", "classifier.epochs=1"])
     monkeypatch.setattr(pipeline, "_features", _features_unsaved)
     with pytest.raises(ApptekError, match="No space left on device"):
-        Predictor.fit(data, tmp_path / "model", config=quick)
+        Predictor.fit(data, folder=tmp_path / "model", config=quick)
     assert not (tmp_path / "model").exists()
 
 
@@ -122,7 +132,7 @@ def _features_unsaved(fit, world, queries, topologies, name):  # type: ignore[no
 @pytest.mark.parametrize("policy", ["random", "one-step"])
 def test_controls_fit_too(data: Dataset, tmp_path: Path, policy: str) -> None:
     config = with_settings(CONFIG, [f"mining.policy={policy}"])
-    predictor = Predictor.fit(data, tmp_path / "model", config=config)
+    predictor = Predictor.fit(data, folder=tmp_path / "model", config=config)
     assert predictor.model.report["topologies"] > 0
     assert not (tmp_path / "model" / "agent.safetensors").exists()
 
@@ -131,7 +141,7 @@ def test_under_the_papers_protocol_valid_and_test_are_exchanged(
     data: Dataset, tmp_path: Path
 ) -> None:
     config = with_settings(CONFIG, ["mining.policy=one-step"])
-    fitted = Predictor.fit(data, tmp_path / "model", config=config, protocol="paper").model
+    fitted = Predictor.fit(data, folder=tmp_path / "model", config=config, protocol="paper").model
     assert set(fitted.dataset.test.subjects.tolist()) <= set(data.valid.subjects.tolist())
     assert Predictor.load(tmp_path / "model").model.protocol == "paper"
 

@@ -1,8 +1,8 @@
 """What kind of relation holds between A and B at time t, and why?
 
-    from apptek import TemporalGraph, read_dataset
-    data = read_dataset("icews14")
-    graph = TemporalGraph.of(data)
+    from apptek import Predictor, Query, read_dataset
+    predictor = Predictor.fit(read_dataset("icews14"), preset="paper")
+    predictor.predict([Query("South Korea", "North Korea", "2014-05-13")])
 
 Names are imported when they are first asked for, so that `import apptek` costs nothing.
 """
@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from apptek.data.splitting import Splitting
     from apptek.data.synthetic import make_world
     from apptek.graph.temporal_graph import TemporalGraph
+    from apptek.prediction.predictor import Predictor, Query
 
 __version__ = "0.1.0"
 __all__ = [
     "Dataset",
     "Facts",
+    "Predictor",
+    "Query",
     "Splitting",
     "TemporalGraph",
     "__version__",
@@ -30,6 +33,8 @@ __all__ = [
 _HOMES = {
     "Dataset": "apptek.data.facts",
     "Facts": "apptek.data.facts",
+    "Predictor": "apptek.prediction.predictor",
+    "Query": "apptek.prediction.predictor",
     "Splitting": "apptek.data.splitting",
     "TemporalGraph": "apptek.graph.temporal_graph",
     "make_world": "apptek.data.synthetic",

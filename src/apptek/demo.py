@@ -67,7 +67,7 @@ def _fit(dataset: Dataset, folder: Path, policy: Policy, seed: int) -> Predictor
     tell: Callable[[str], None] = lambda name: messages().print(f"{policy}: {name}")  # noqa: E731
     with training_progress() as observers:
         return Predictor.fit(
-            dataset, folder, config=config, seed=seed, on_stage=tell, observers=observers
+            dataset, folder=folder, config=config, seed=seed, on_stage=tell, observers=observers
         )
 
 

@@ -60,8 +60,8 @@ def fit(
     with training_progress() as observers:
         predictor = Predictor.fit(
             dataset,
-            out,
-            preset_name=preset_name,
+            folder=out,
+            preset=preset_name,
             config=config,
             protocol=protocol,
             seed=seed,

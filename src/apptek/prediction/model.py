@@ -1,7 +1,6 @@
 """The model folder: everything that a fitted predictor is, as JSON, Parquet and .npy files."""
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from apptek.topologies.topology import TopologySet, from_names, to_names, topolo
 
 FORMAT = 1
 ABOUT = "model.json"
+AGENT = "agent.safetensors"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,15 +43,11 @@ class Model:
     mined: Mined
     classifier: LinearSoftmax
     report: dict[str, Any]  # what was chosen on the tuning split, and how it did there
+    agent: bytes | None = None  # the weights of its network, as safetensors
 
 
-def save_model(
-    model: Model, folder: Path, *, run: dict[str, Any], extra: Callable[[Path], None]
-) -> None:
-    """Writes the folder, whole or not at all. `run` (durations, commit) goes to run.json.
-
-    `extra` may add files (the agent's weights) before the folder takes its name.
-    """
+def save_model(model: Model, folder: Path, run: dict[str, Any]) -> None:
+    """Writes the folder, whole or not at all; `run` (durations, commit) goes to run.json."""
     with new_folder(folder) as building:
         model.graph.save(building / "graph")
         _save_names(building / "entities.parquet", model.dataset.entities)
@@ -64,7 +60,8 @@ def save_model(
         np.save(building / "bias.npy", model.classifier.bias, allow_pickle=False)
         _write_json(building / "topologies.json", _topologies_json(model))
         _write_json(building / "run.json", run)
-        extra(building)
+        if model.agent is not None:
+            (building / AGENT).write_bytes(model.agent)
         _write_json(building / ABOUT, _about(model))
 
 
@@ -147,6 +144,7 @@ def _load(folder: Path, about: dict[str, Any]) -> Model:
         mined=_mined(found, predicates),
         classifier=classifier,
         report=about["report"],
+        agent=(folder / AGENT).read_bytes() if (folder / AGENT).exists() else None,
     )
 
 

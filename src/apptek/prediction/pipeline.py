@@ -5,7 +5,6 @@ on where it was; the model folder appears at the end, whole.
 """
 
 import json
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -38,7 +37,7 @@ from apptek.files import write_whole
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.prediction.fitting import Examples, FitReport, fit_linear_softmax
 from apptek.prediction.known import known_predicates
-from apptek.prediction.model import Model, save_model
+from apptek.prediction.model import Model
 from apptek.prediction.presets import Config
 from apptek.prediction.sparse import SparseRows
 from apptek.seeding import generator
@@ -76,7 +75,7 @@ class Fit:
 def fit_model(
     data: Dataset,
     config: Config,
-    folder: Path,
+    work: Path,
     *,
     preset: str,
     protocol: Protocol = "official",
@@ -84,16 +83,12 @@ def fit_model(
     resume: bool = False,
     on_stage: Stage = print_nothing,
     observers: Sequence[Observer] = (),
-    about_run: dict[str, Any] | None = None,
-) -> Model:
-    """Fits a model into a new folder; tunes and stops on what the protocol calls valid.
+) -> tuple[Model, dict[str, float]]:
+    """A fitted model, and the seconds of each stage, whose results are kept in `work`.
 
-    `about_run` (a command, a commit) goes to run.json beside the durations.
+    Tunes and stops on what the protocol calls valid.
     """
-    if folder.exists() and any(folder.iterdir()):
-        raise CheckpointError(f"{folder} exists already; choose another folder or remove it")
     dataset = apply_protocol(data, protocol)
-    work = folder.with_name(f".{folder.name}-fit")
     identity = {
         "data": dataset.train.digest(),
         "preset": preset,
@@ -103,16 +98,7 @@ def fit_model(
     }
     _open_work(work, identity, resume)
     fit = Fit(dataset, config, seed, work, on_stage)
-    model = _fit(fit, preset, protocol, observers)
-    weights = work / "agent" / WEIGHTS
-
-    def add_agent(building: Path) -> None:
-        if weights.exists():
-            shutil.copyfile(weights, building / WEIGHTS)
-
-    save_model(model, folder, run={"seconds": fit.seconds, **(about_run or {})}, extra=add_agent)
-    shutil.rmtree(work)
-    return model
+    return _fit(fit, preset, protocol, observers), fit.seconds
 
 
 def _open_work(work: Path, identity: dict[str, Any], resume: bool) -> None:
@@ -166,6 +152,7 @@ def _fit(fit: Fit, preset: str, protocol: Protocol, observers: Sequence[Observer
         mined=mined,
         classifier=classifier,
         report=_report(report, topologies, mined),
+        agent=agent.read_bytes() if (agent := fit.work / "agent" / WEIGHTS).exists() else None,
     )
 
 

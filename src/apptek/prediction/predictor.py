@@ -1,8 +1,11 @@
 """The predictor: (subject, ?, object, time) -> ranked, calibrated predicates."""
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -11,15 +14,34 @@ from apptek.agent.environment import Queries, World, held_out_queries
 from apptek.data.facts import Dataset, Facts
 from apptek.data.protocols import Protocol
 from apptek.data.times import UNKNOWN, Ints
+from apptek.errors import CheckpointError
+from apptek.prediction.explanation import Explanation
+from apptek.prediction.explanation import explain as find_reasons
 from apptek.prediction.known import Mask
-from apptek.prediction.model import Model, load_model
+from apptek.prediction.model import Model, load_model, save_model
 from apptek.prediction.pipeline import Stage, fit_model, print_nothing, sparse_rows
-from apptek.prediction.presets import Config, preset
+from apptek.prediction.presets import Config
+from apptek.prediction.presets import preset as settings_of
 from apptek.prediction.ranking import Evaluation, Questions, evaluate_scores
 from apptek.prediction.sparse import Floats, SparseRows
 from apptek.topologies.application import apply_topologies
 
 CHUNK = 8192
+
+
+@contextmanager
+def _work_folder(folder: str | Path | None) -> Iterator[Path]:
+    """Where the stages of a fit leave their results: beside its folder, gone when it ends well."""
+    if folder is None:
+        with TemporaryDirectory(prefix="apptek-fit-") as temporary:
+            yield Path(temporary)
+        return
+    target = Path(folder)
+    if target.exists() and any(target.iterdir()):
+        raise CheckpointError(f"{target} exists already; choose another folder or remove it")
+    work = target.with_name(f".{target.name}-fit")
+    yield work
+    shutil.rmtree(work)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +68,14 @@ class Answer:
 class Predictor:
     """A fitted model that answers queries.
 
-    Predictor.fit(data, "model", preset="paper")
+    predictor = Predictor.fit(data, preset="paper")
+    predictor.save("model")
     Predictor.load("model").predict([Query("Iran", "China", "2014-02-02")], top=3)
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, run: dict[str, Any] | None = None) -> None:
         self.model = model
+        self.run = run or {}  # how it was fitted: seconds of each stage, and what fit was told
         self._world = World(model.graph, model.config.agent)
         self._seen_times = np.unique(model.dataset.train.times)
         degrees = np.diff(model.graph.incidence.offsets[::3])
@@ -61,32 +85,43 @@ class Predictor:
     def fit(
         cls,
         data: Dataset,
-        folder: str | Path,
         *,
-        preset_name: str = "paper",
+        preset: str = "paper",
         config: Config | None = None,
         protocol: Protocol = "official",
         seed: int = 0,
+        folder: str | Path | None = None,
         resume: bool = False,
         on_stage: Stage = print_nothing,
         observers: Sequence[Any] = (),
         about_run: dict[str, Any] | None = None,
     ) -> "Predictor":
-        """Fits a model into a new folder."""
-        settings = config or preset(preset_name)
-        model = fit_model(
-            data,
-            settings,
-            Path(folder),
-            preset=preset_name,
-            protocol=protocol,
-            seed=seed,
-            resume=resume,
-            on_stage=on_stage,
-            observers=observers,
-            about_run=about_run,
-        )
-        return cls(model)
+        """Fits a model; with a `folder`, it is saved there, and a run that was stopped can resume.
+
+        config     instead of the preset's settings
+        about_run  further entries for run.json: a command, a commit
+        """
+        settings = config or settings_of(preset)
+        with _work_folder(folder) as work:
+            model, seconds = fit_model(
+                data,
+                settings,
+                work,
+                preset=preset,
+                protocol=protocol,
+                seed=seed,
+                resume=resume,
+                on_stage=on_stage,
+                observers=observers,
+            )
+            predictor = cls(model, {"seconds": seconds, **(about_run or {})})
+            if folder is not None:
+                predictor.save(folder)
+        return predictor
+
+    def save(self, folder: str | Path) -> None:
+        """Writes the model to a new folder, whole or not at all."""
+        save_model(self.model, Path(folder), self.run)
 
     @classmethod
     def load(cls, folder: str | Path) -> "Predictor":
@@ -135,6 +170,10 @@ class Predictor:
             )
             for row, query in enumerate(asked)
         ]
+
+    def explain(self, query: Query, predicate: str | None = None, *, most: int = 5) -> Explanation:
+        """Why a predicate (the most probable, unless named): topologies, contributions, facts."""
+        return find_reasons(self, query, predicate, most=most)
 
     def _is_seen(self, entity: int) -> bool:
         return entity >= 0 and bool(self._seen_entities[entity])
