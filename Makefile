@@ -36,5 +36,5 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 clean:  ## remove everything that make made
-	rm -rf .venv build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .numba_cache
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,5 @@
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,15 @@ def test_an_agent_is_trained_and_compared(place: Path) -> None:
     again = apptek(*words)
     assert again.returncode == 1
     assert "holds a trained agent already" in again.stderr
+
+
+@pytest.mark.skipif(find_spec("tensorboard") is not None, reason="TensorBoard is installed")
+def test_tensorboard_is_asked_for_where_it_is_missing(place: Path) -> None:
+    words = ("train-agent", str(place / "world"), "--out", str(place / "watched"))
+    done = apptek(*words, "--tensorboard", str(place / "board"))
+    assert done.returncode == 1
+    assert "pip install 'apptek[tensorboard]'" in done.stderr
+    assert not (place / "watched").exists()
 
 
 @pytest.mark.slow
