@@ -8,8 +8,6 @@ import pytest
 from apptek.data.synthetic import make_world
 from apptek.prediction.explanation import explain
 from apptek.prediction.predictor import Predictor, Query
-from apptek.prediction.presets import preset
-from apptek.settings import with_settings
 
 RULE = "ally-retaliates"
 HOPS = ("Mobilize or increase armed forces", "Provide military aid")
@@ -19,8 +17,7 @@ HOPS = ("Mobilize or increase armed forces", "Provide military aid")
 def test_the_planted_two_hop_rule_is_mined_and_cited_first(tmp_path: Path) -> None:
     world = make_world(30_000, 0)
     data = world.dataset
-    config = with_settings(preset("paper"), ["mining.policy=random", "mining.rollouts=2"])
-    predictor = Predictor.fit(data, folder=tmp_path / "model", config=config)
+    predictor = Predictor.fit(data, preset="paper", folder=tmp_path / "model")
     hops = [data.predicates.find(name) for name in HOPS]
     mined = predictor.model.mined.sequences()
     assert tuple(hops) in mined or tuple(reversed(hops)) in mined

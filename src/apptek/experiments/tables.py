@@ -1,10 +1,12 @@
 """Tables for the docs, made from result files alone."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from apptek.experiments.record import read_result
+from apptek.prediction.presets import preset
 
 # What the paper prints for its own method: MRR, Hits@10, Hits@1 (its Table 2).
 PRINTED = {
@@ -42,11 +44,24 @@ def prediction_table(results: Sequence[dict[str, Any]]) -> str:
                 *(f"{metrics[key]:.4f}" for key in KEYS),
                 f"{metrics['ece']:.3f}",
                 " / ".join(f"{value:.4f}" for value in printed) if printed else "",
-                f"`{result['command'].split(' && ')[0]}`",
+                f"`{fit_command(result)}`",
             ]
         )
     header = ("data", "protocol", "topologies", "MRR", "Hits@10", "Hits@1", "ECE")
     return markdown((*header, "the paper's", "command"), rows)
+
+
+def fit_command(result: dict[str, Any]) -> str:
+    """The command that fits with a result's settings, whatever the preset's are by now."""
+    command = str(result["command"]).split(" && ")[0]
+    present = asdict(preset("paper"))
+    for section, values in result["settings"].items():
+        for key, value in values.items():
+            name, now = f"{section}.{key}", present.get(section, {}).get(key)
+            plain = list(now) if isinstance(now, tuple) else now
+            if value != plain and f"{name}=" not in command:
+                command += f" --set {name}={value}"
+    return command
 
 
 def agent_table(results: Sequence[dict[str, Any]]) -> str:

@@ -17,7 +17,7 @@ class MiningConfig:
     policy: Policy = "agent"  # random: a control; one-step: every predicate alone, no episodes
     top: int = 25  # [m] topologies kept for each predicate
     rollouts: int = 2  # episodes of every training query
-    epsilon: float = 0.3  # the agent's share of random actions while mining
+    epsilon: float = 0.6  # the agent's share of random actions while mining
 
     def __post_init__(self) -> None:
         if self.policy not in get_args(Policy):
