@@ -85,6 +85,9 @@ def test_topologies_are_listed(place: Path) -> None:
     found = json.loads(apptek("topologies", str(place / "model"), "--json", "--top", "2").stdout)
     assert found
     assert all(len(mined) <= 2 for mined in found.values())
+    first = next(iter(found.values()))[0]
+    assert 0 < first["share"] <= 1
+    assert first["connected"] >= len(first["examples"]) > 0
     shown = apptek("topologies", str(place / "model"), "--predicate", next(iter(found)))
     assert "expand both sides by" in " ".join(shown.stdout.split())
 

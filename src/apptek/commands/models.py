@@ -220,6 +220,8 @@ def topologies(
 ) -> None:
     """The topologies that a model has mined, by predicate, commonest first.
 
+    Each with how many episodes of the predicate's training queries it connected, and their share.
+
     Example: `apptek topologies model --predicate "Make a visit" --top 3`
     """
     from apptek.errors import ApptekError
@@ -241,7 +243,14 @@ def topologies(
         print_json(
             {
                 names[row]: [
-                    {"topology": to_names(m.sequence, names), "connected": m.queries}
+                    {
+                        "topology": to_names(m.sequence, names),
+                        "connected": m.queries,
+                        "share": m.queries / fitted.mined.tried[row],
+                        "examples": [
+                            fitted.dataset.describe(fitted.dataset.train, e) for e in m.examples
+                        ],
+                    }
                     for m in found[:top]
                 ]
                 for row, found in by_predicate.items()
@@ -249,11 +258,16 @@ def topologies(
         )
         return
     rows = [
-        (names[row], m.queries, describe(m.sequence, names))
+        (
+            names[row],
+            m.queries,
+            f"{m.queries / fitted.mined.tried[row]:.1%}",
+            describe(m.sequence, names),
+        )
         for row, found in by_predicate.items()
         for m in found[:top]
     ]
-    header = ("predicate", "connected", "topology")
+    header = ("predicate", "connected", "of its episodes", "topology")
     output().print(table("Mined topologies", header, rows) if rows else "None were mined.")
 
 
