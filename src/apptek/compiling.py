@@ -1,8 +1,8 @@
 """Kernels: compiled once, kept on the disk, free of Python's lock, and so run in threads.
 
 numba counts the references of every array that a function is handed, at each call: for small
-functions over many arrays that is most of the time. A `leaf` allocates nothing, so it need not
-count; look-ups became 1.5 times, applications of topologies twice as fast by it.
+functions over many arrays that is much of the time. A `leaf` allocates nothing, so it need not
+count.
 """
 
 import os

@@ -76,9 +76,10 @@ def agent_table(results: Sequence[dict[str, Any]]) -> str:
             gain = found["agent_minus_commonest"]
             means = [f"{found[policy]:.4f}" for policy in ("agent", "random", "commonest")]
             interval = f"{gain['mean']:+.4f} [{gain['low']:+.4f}, {gain['high']:+.4f}]"
-            rows.append([result["dataset"], kind, str(settings["tknn"]), split, *means, interval])
-    rows.sort(key=lambda row: (row[0], row[1], int(row[2]), row[3]))
-    header = ("data", "settings", "tknn", "queries", "agent", "random", "commonest")
+            about = [result["dataset"], kind, str(settings["tknn"]), f"{settings['epochs']:g}"]
+            rows.append([*about, split, *means, interval])
+    rows.sort(key=lambda row: (row[0], row[1], int(row[2]), row[4]))
+    header = ("data", "settings", "tknn", "epochs", "queries", "agent", "random", "commonest")
     return markdown((*header, "agent - commonest, 95 % interval"), rows)
 
 
