@@ -84,6 +84,16 @@ def nearest(
     return sorted(seen, key=lambda index: nearness(facts, index, when))[:k]
 
 
+def ended_before(facts: list[PlainFact], candidates: Iterable[int], when: int | None) -> list[int]:
+    """As of a moment: the facts that ended (until, else since) strictly before; no undated ones."""
+    found = []
+    for index in candidates:
+        end = facts[index].since if facts[index].until is None else facts[index].until
+        if when is not None and end is not None and end < when:
+            found.append(index)
+    return found
+
+
 class PlainSide:
     """One side of an episode, word by word: core, reached entities, periphery."""
 

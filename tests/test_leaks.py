@@ -10,11 +10,11 @@ from apptek.data.synthetic import make_world
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.prediction.fitting import ClassifierConfig, Examples, fit_linear_softmax
 from apptek.prediction.known import known_predicates
-from apptek.prediction.pipeline import sparse_rows
 from apptek.prediction.ranking import expected_ranks
 from apptek.seeding import generator
-from apptek.topologies.application import apply_topologies
+from apptek.topologies.application import BinaryRows, apply_topologies
 from apptek.topologies.mining import mine
+from apptek.topologies.sparse import SparseRows
 from apptek.topologies.topology import topology_set
 
 TOLERANCE = 0.025  # three standard errors of the mean of these few thousand queries
@@ -25,6 +25,10 @@ def shuffled(data: Dataset) -> Facts:
     facts = data.train
     order = generator(0, "shuffled").permutation(len(facts))
     return Facts(facts.subjects, facts.predicates[order], facts.objects, facts.since, facts.until)
+
+
+def sparse_rows(found: BinaryRows, count: int) -> SparseRows:
+    return SparseRows(found.offsets, found.columns, count)
 
 
 def mrr(scores: np.ndarray, facts: Facts, known: tuple[Facts, ...]) -> float:

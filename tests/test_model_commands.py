@@ -19,7 +19,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("commands")
     made = apptek("data", "make-world", str(folder / "world"), "--facts", "2000")
     assert made.returncode == 0, made.stderr
-    fitted = apptek("fit", str(folder / "world"), "--out", str(folder / "model"), *QUICK)
+    fitted = apptek(
+        "fit", str(folder / "world"), "--out", str(folder / "model"), "--preset", "paper", *QUICK
+    )
     assert fitted.returncode == 0, fitted.stderr
     assert fitted.stdout == ""
     assert "stage: fit the classifier" in fitted.stderr
@@ -84,11 +86,13 @@ def test_a_file_of_queries_is_answered(place: Path) -> None:
 def test_topologies_are_listed(place: Path) -> None:
     found = json.loads(apptek("topologies", str(place / "model"), "--json", "--top", "2").stdout)
     assert found
-    assert all(len(mined) <= 2 for mined in found.values())
-    first = next(iter(found.values()))[0]
+    assert all(len(one["mined"]) <= 2 for one in found.values())
+    assert all(len(one["strongest"]) <= 2 for one in found.values())
+    name, first = next((name, one["mined"][0]) for name, one in found.items() if one["mined"])
     assert 0 < first["share"] <= 1
     assert first["connected"] >= len(first["examples"]) > 0
-    shown = apptek("topologies", str(place / "model"), "--predicate", next(iter(found)))
+    assert any(one["weight"] > 0 for one in found[name]["strongest"])
+    shown = apptek("topologies", str(place / "model"), "--predicate", name)
     assert "expand both sides by" in " ".join(shown.stdout.split())
 
 

@@ -10,18 +10,24 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import parquet
 
+from apptek.agent.environment import World
 from apptek.config import AgentConfig
 from apptek.data.facts import SPLITS, Dataset, Facts, Names
 from apptek.errors import ModelError
 from apptek.files import new_folder
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.prediction.calibration import Calibration
 from apptek.prediction.classifier import LinearSoftmax
+from apptek.prediction.features import FeaturesConfig, FeatureSpace
 from apptek.prediction.fitting import ClassifierConfig
 from apptek.prediction.presets import Config, MiningConfig
+from apptek.topologies.clock import Clock
+from apptek.topologies.history import History, HistoryConfig
 from apptek.topologies.mining import Mined, MinedTopology
 from apptek.topologies.topology import TopologySet, from_names, to_names, topology_set
+from apptek.topologies.traits import Kind, Traits, TraitsConfig
 
-FORMAT = 1
+FORMAT = 2
 ABOUT = "model.json"
 AGENT = "agent.safetensors"
 
@@ -39,11 +45,41 @@ class Model:
     config: Config
     dataset: Dataset
     graph: TemporalGraph
+    clock: Clock
+    kinds: tuple[Kind, ...]  # the types of entities
     topologies: TopologySet
     mined: Mined
     classifier: LinearSoftmax
     report: dict[str, Any]  # what was chosen on the tuning split, and how it did there
     agent: bytes | None = None  # the weights of its network, as safetensors
+
+    def features(self, *, as_of: bool = False) -> FeatureSpace:
+        """The features of questions on its graph; `as_of`: on what had ended before each."""
+        return feature_space(
+            self.config, self.dataset, self.graph, self.clock, self.kinds, self.topologies,
+            as_of=as_of,
+        )  # fmt: skip
+
+
+def feature_space(
+    config: Config,
+    dataset: Dataset,
+    graph: TemporalGraph,
+    clock: Clock,
+    kinds: tuple[Kind, ...],
+    topologies: TopologySet,
+    *,
+    as_of: bool = False,
+) -> FeatureSpace:
+    """The features that a config asks for."""
+    parts = config.features.parts
+    seen = graph.as_of() if as_of or config.features.past_only else graph
+    return FeatureSpace(
+        History(seen, clock, config.history) if "history" in parts else None,
+        Traits.of(dataset, config.traits, kinds) if "traits" in parts else None,
+        topologies if "topologies" in parts else None,
+        World(seen, config.agent),
+    )
 
 
 def save_model(model: Model, folder: Path, run: dict[str, Any]) -> None:
@@ -58,6 +94,9 @@ def save_model(model: Model, folder: Path, run: dict[str, Any]) -> None:
                 np.save(building / f"{split}.{column.name}.npy", array, allow_pickle=False)
         np.save(building / "weights.npy", model.classifier.weights, allow_pickle=False)
         np.save(building / "bias.npy", model.classifier.bias, allow_pickle=False)
+        for place, kind in enumerate(model.kinds):
+            np.save(building / f"kind-{place}.npy", kind.of_entity, allow_pickle=False)
+            np.save(building / f"kind-{place}-pairs.npy", kind.pairs, allow_pickle=False)
         _write_json(building / "topologies.json", _topologies_json(model))
         _write_json(building / "run.json", run)
         if model.agent is not None:
@@ -73,7 +112,9 @@ def _about(model: Model) -> dict[str, Any]:
         "seed": model.seed,
         "settings": asdict(model.config),
         "data": {"name": model.dataset.name, "digest": model.dataset.train.digest()},
-        "temperature": model.classifier.temperature,
+        "calibration": asdict(model.classifier.calibration),
+        "clock": asdict(model.clock),
+        "kinds": [{"name": kind.name, "values": list(kind.values)} for kind in model.kinds],
         "report": model.report,
     }
 
@@ -129,22 +170,36 @@ def _load(folder: Path, about: dict[str, Any]) -> Model:
     found = _read_json(folder, "topologies.json")
     topologies = topology_set(from_names(names, predicates) for names in found["topologies"])
     classifier = LinearSoftmax(
-        _load_array(folder / "weights.npy"), _load_array(folder / "bias.npy"), about["temperature"]
+        _load_array(folder / "weights.npy"),
+        _load_array(folder / "bias.npy"),
+        Calibration(**about["calibration"]),
     )
-    if classifier.weights.shape != (len(topologies), len(predicates)):
-        raise ModelError(f"{folder} is damaged: weights of shape {classifier.weights.shape}")
-    return Model(
+    model = Model(
         preset=about["preset"],
         protocol=about["protocol"],
         seed=about["seed"],
         config=_config(about["settings"]),
         dataset=dataset,
         graph=graph,
+        clock=Clock(**about["clock"]),
+        kinds=tuple(_load_kind(folder, place, kind) for place, kind in enumerate(about["kinds"])),
         topologies=topologies,
         mined=_mined(found, predicates),
         classifier=classifier,
         report=about["report"],
         agent=(folder / AGENT).read_bytes() if (folder / AGENT).exists() else None,
+    )
+    if classifier.weights.shape != (len(model.features()), len(predicates)):
+        raise ModelError(f"{folder} is damaged: weights of shape {classifier.weights.shape}")
+    return model
+
+
+def _load_kind(folder: Path, place: int, about: dict[str, Any]) -> Kind:
+    return Kind(
+        about["name"],
+        tuple(about["values"]),
+        _load_array(folder / f"kind-{place}.npy"),
+        _load_array(folder / f"kind-{place}-pairs.npy"),
     )
 
 
@@ -154,6 +209,9 @@ def _config(settings: dict[str, dict[str, Any]]) -> Config:
         for section, values in settings.items()
     }
     return Config(
+        features=FeaturesConfig(**plain["features"]),
+        history=HistoryConfig(**plain["history"]),
+        traits=TraitsConfig(**plain["traits"]),
         agent=AgentConfig(**plain["agent"]),
         mining=MiningConfig(**plain["mining"]),
         classifier=ClassifierConfig(**plain["classifier"]),

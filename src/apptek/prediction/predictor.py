@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from apptek.agent.environment import Queries, World, held_out_queries
+from apptek.agent.environment import Queries, held_out_queries
 from apptek.data.facts import Dataset, Facts
 from apptek.data.protocols import Protocol
 from apptek.data.times import UNKNOWN, Ints
@@ -19,12 +19,11 @@ from apptek.prediction.explanation import Explanation
 from apptek.prediction.explanation import explain as find_reasons
 from apptek.prediction.known import Mask
 from apptek.prediction.model import Model, load_model, save_model
-from apptek.prediction.pipeline import Stage, fit_model, print_nothing, sparse_rows
-from apptek.prediction.presets import Config
+from apptek.prediction.pipeline import Stage, TypeTable, fit_model, print_nothing
+from apptek.prediction.presets import DEFAULT, Config
 from apptek.prediction.presets import preset as settings_of
 from apptek.prediction.ranking import Evaluation, Questions, evaluate_scores
-from apptek.prediction.sparse import Floats, SparseRows
-from apptek.topologies.application import apply_topologies
+from apptek.topologies.sparse import Floats, SparseRows
 
 CHUNK = 8192
 
@@ -68,15 +67,17 @@ class Answer:
 class Predictor:
     """A fitted model that answers queries.
 
-    predictor = Predictor.fit(data, preset="paper")
+    predictor = Predictor.fit(data)
     predictor.save("model")
     Predictor.load("model").predict([Query("Iran", "China", "2014-02-02")], top=3)
     """
 
-    def __init__(self, model: Model, run: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, model: Model, run: dict[str, Any] | None = None, *, as_of: bool = False
+    ) -> None:
         self.model = model
         self.run = run or {}  # how it was fitted: seconds of each stage, and what fit was told
-        self._world = World(model.graph, model.config.agent)
+        self.space = model.features(as_of=as_of)
         self._seen_times = np.unique(model.dataset.train.times)
         degrees = np.diff(model.graph.incidence.offsets[::3])
         self._seen_entities: Mask = np.greater(degrees.reshape(2, -1).sum(axis=0), 0)
@@ -86,10 +87,11 @@ class Predictor:
         cls,
         data: Dataset,
         *,
-        preset: str = "paper",
+        preset: str = DEFAULT,
         config: Config | None = None,
         protocol: Protocol = "official",
         seed: int = 0,
+        types: TypeTable | None = None,
         folder: str | Path | None = None,
         resume: bool = False,
         on_stage: Stage = print_nothing,
@@ -99,6 +101,7 @@ class Predictor:
         """Fits a model; with a `folder`, it is saved there, and a run that was stopped can resume.
 
         config     instead of the preset's settings
+        types      of entities, by kind: {"sector": {"Reuters": "Media", ...}, ...}
         about_run  further entries for run.json: a command, a commit
         """
         settings = config or settings_of(preset)
@@ -110,6 +113,7 @@ class Predictor:
                 preset=preset,
                 protocol=protocol,
                 seed=seed,
+                types=types,
                 resume=resume,
                 on_stage=on_stage,
                 observers=observers,
@@ -124,14 +128,13 @@ class Predictor:
         save_model(self.model, Path(folder), self.run)
 
     @classmethod
-    def load(cls, folder: str | Path) -> "Predictor":
-        """The predictor of a model folder."""
-        return cls(load_model(Path(folder)))
+    def load(cls, folder: str | Path, *, as_of: bool = False) -> "Predictor":
+        """The predictor of a model folder; `as_of`: each answer from what had ended before."""
+        return cls(load_model(Path(folder)), as_of=as_of)
 
     def features(self, queries: Queries) -> SparseRows:
-        """The topologies that connect each query."""
-        found = apply_topologies(self._world, queries, self.model.topologies)
-        return sparse_rows(found, len(self.model.topologies))
+        """The features of each query."""
+        return self.space.rows(queries)
 
     def scores(self, queries: Queries) -> Floats:
         """The logits of all predicates, (B, R)."""

@@ -5,7 +5,10 @@ from typing import Literal, get_args
 
 from apptek.config import AgentConfig
 from apptek.errors import ConfigError
+from apptek.prediction.features import FeaturesConfig
 from apptek.prediction.fitting import ClassifierConfig
+from apptek.topologies.history import HistoryConfig
+from apptek.topologies.traits import TraitsConfig
 
 Policy = Literal["agent", "random", "one-step"]
 
@@ -33,12 +36,22 @@ class MiningConfig:
 class Config:
     """Every setting of a fit."""
 
+    features: FeaturesConfig = field(default_factory=FeaturesConfig)
+    history: HistoryConfig = field(default_factory=HistoryConfig)
+    traits: TraitsConfig = field(default_factory=TraitsConfig)
     agent: AgentConfig = field(default_factory=AgentConfig)
     mining: MiningConfig = field(default_factory=MiningConfig)
     classifier: ClassifierConfig = field(default_factory=ClassifierConfig)
 
 
-PRESETS: dict[str, Config] = {"paper": Config()}
+DEFAULT = "default"
+PRESETS: dict[str, Config] = {
+    "paper": Config(features=FeaturesConfig(parts=("topologies",))),
+    DEFAULT: Config(
+        features=FeaturesConfig(parts=("history", "traits")),
+        classifier=ClassifierConfig(epochs=3, l2=(0.0,)),
+    ),
+}
 
 
 def preset(name: str) -> Config:

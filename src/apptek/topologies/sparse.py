@@ -1,5 +1,6 @@
 """Features of many queries, most of which are zero."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,3 +69,24 @@ class SparseRows:
         columns = self.columns[place]
         ones = np.ones(len(columns), np.float32)
         return columns, ones if self.values is None else self.values[place]
+
+
+def side_by_side(parts: Sequence[SparseRows]) -> SparseRows:
+    """The same rows over the features of all parts, one part's features after the other's."""
+    if len(parts) == 1:
+        return parts[0]
+    if len({len(part) for part in parts}) != 1:
+        raise ValueError("parts that stand side by side have equally many rows")
+    counts = [np.diff(part.offsets) for part in parts]
+    offsets = np.zeros(len(parts[0]) + 1, np.int64)
+    np.cumsum(sum(counts), out=offsets[1:])
+    columns, values = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
+    starts, first = offsets[:-1].copy(), 0
+    for part, count in zip(parts, counts, strict=True):
+        used = slice(part.offsets[0], part.offsets[-1])
+        places = np.repeat(starts - part.offsets[:-1], count) + np.arange(used.start, used.stop)
+        columns[places] = part.columns[used] + np.int32(first)
+        values[places] = 1.0 if part.values is None else part.values[used]
+        starts += count
+        first += part.feature_count
+    return SparseRows(offsets, columns, first, values)
