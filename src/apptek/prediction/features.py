@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+import numpy as np
+
 from apptek.agent.environment import Queries, World
 from apptek.errors import ConfigError
 from apptek.prediction.fitting import Copies
-from apptek.topologies.application import apply_topologies
+from apptek.topologies.application import BinaryRows, apply_topologies
 from apptek.topologies.history import History
 from apptek.topologies.sparse import SparseRows, side_by_side
 from apptek.topologies.topology import TopologySet
@@ -21,9 +23,15 @@ class FeaturesConfig:
     """Which features there are, and which facts they see."""
 
     parts: tuple[str, ...] = PARTS
+    topology_weight: float = 1.0  # the value of a topology that connects
     past_only: bool = False  # forecasting: only facts that ended before the question's time
 
     def __post_init__(self) -> None:
+        if not 0 < self.topology_weight < 100:
+            raise ConfigError(
+                "features.topology_weight must be above 0 and below 100, "
+                f"not {self.topology_weight}"
+            )
         if not self.parts or sorted(set(self.parts), key=PARTS.index) != list(self.parts):
             raise ConfigError(
                 f"features.parts must be some of {', '.join(PARTS)}, in this order, "
@@ -42,6 +50,7 @@ class FeatureSpace:
     traits: Traits | None
     topologies: TopologySet | None
     world: World
+    topology_weight: float = 1.0
 
     def __len__(self) -> int:
         return sum(size for _, size in self.sizes())
@@ -70,8 +79,15 @@ class FeatureSpace:
     def fired(self, queries: Queries) -> SparseRows:
         """Which topologies connect each question."""
         assert self.topologies is not None
-        found = apply_topologies(self.world, queries, self.topologies)
-        return SparseRows(found.offsets, found.columns, len(self.topologies))
+        return self.weighed(apply_topologies(self.world, queries, self.topologies))
+
+    def weighed(self, found: BinaryRows) -> SparseRows:
+        """Which topologies connect, as features."""
+        assert self.topologies is not None
+        weight, values = np.float32(self.topology_weight), None
+        if weight != 1:
+            values = np.full(len(found.columns), weight)
+        return SparseRows(found.offsets, found.columns, len(self.topologies), values)
 
     def copies(self) -> Copies:
         """The features of history speak of a predicate; the others of none."""

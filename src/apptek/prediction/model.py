@@ -79,6 +79,7 @@ def feature_space(
         Traits.of(dataset, config.traits, kinds) if "traits" in parts else None,
         topologies if "topologies" in parts else None,
         World(seen, config.agent),
+        config.features.topology_weight,
     )
 
 

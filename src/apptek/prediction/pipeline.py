@@ -31,6 +31,7 @@ from apptek.prediction.known import known_predicates
 from apptek.prediction.model import AGENT, Model, feature_space
 from apptek.prediction.presets import Config
 from apptek.seeding import generator
+from apptek.topologies.application import BinaryRows, apply_topologies
 from apptek.topologies.clock import Clock
 from apptek.topologies.mining import Mined
 from apptek.topologies.sparse import SparseRows
@@ -194,11 +195,11 @@ def _fired(work: Path, space: FeatureSpace, queries: Queries, name: str) -> Spar
     assert space.topologies is not None
     offsets, columns = work / f"{name}.offsets.npy", work / f"{name}.columns.npy"
     if offsets.exists():
-        return SparseRows(np.load(offsets), np.load(columns), len(space.topologies))
-    found = space.fired(queries)
+        return space.weighed(BinaryRows(np.load(offsets), np.load(columns)))
+    found = apply_topologies(space.world, queries, space.topologies)
     write_whole(columns, found.columns)
     write_whole(offsets, found.offsets)  # last: it says that both are there
-    return found
+    return space.weighed(found)
 
 
 def _examples(rows: SparseRows, facts: Facts, known: tuple[Facts, ...]) -> Examples:
