@@ -31,9 +31,11 @@ def fit(
     data: DataArgument,
     out: Annotated[Path, typer.Option("--out", help="A new folder for the model.")],
     preset_name: Annotated[
-        Literal["default", "paper"],
+        Literal["default", "max", "paper"],
         typer.Option(
-            "--preset", help="default: topologies with a clock; paper: the paper's method."
+            "--preset",
+            help="default: topologies with a clock; max: the same re-ranked by boosted trees; "
+            "paper: the paper's method.",
         ),
     ] = "default",
     protocol: Annotated[

@@ -1,13 +1,13 @@
 """The likeliest predicates of a question, each described by what the linear model saw of it.
 
-| features of a candidate r | number             |                                                    |
-|---------------------------|--------------------|----------------------------------------------------|
-| place                     | 3                  | rank, gap to the best score, log-probability       |
-| parts                     | families + 2       | what each family, traits and topologies add to r   |
-| own                       | families x kernels | the value of (family, r, kernel)                   |
-| scene                     | families x 2       | predicates seen, and values at that time, in all   |
-| mirror                    | 2                  | of r's mirror: how often it comes, is it there now |
-| predicate                 | 1                  | r itself                                           |
+| features of a candidate r | how many           |                                                |
+|---------------------------|--------------------|------------------------------------------------|
+| place                     | 3                  | rank, gap to the best score, log-probability   |
+| part                      | families + 2       | what each family, traits, topologies add to r  |
+| own                       | families x kernels | the value of (family, r, kernel)               |
+| seen, now                 | families, twice    | predicates seen; the sum of values at that time|
+| mirror                    | 2                  | r's mirror: how often it comes; is it there now|
+| predicate                 | 1                  | r itself                                       |
 
 The mirror of r is the predicate that, in training, most often goes the other way at the same time.
 """
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from apptek.compiling import in_threads, kernel
+from apptek.compiling import in_threads, kernel, leaf
 from apptek.data.distinct import fact_keys
 from apptek.data.facts import Facts, read_only
 from apptek.data.times import Ints, Longs
@@ -26,6 +26,7 @@ from apptek.prediction.features import FeatureSpace
 from apptek.topologies.sparse import Floats, SparseRows
 
 CHUNK = 2048
+Table = npt.NDArray[np.int32]  # (n, C)
 PLACE = ("rank", "gap", "log_probability")
 
 
@@ -112,41 +113,51 @@ def describe_candidates(
 
 @kernel
 def _describe(
-    offsets: Longs, columns: Ints, values: Floats, weights: Floats, candidates: npt.NDArray[np.int32],
+    offsets: Longs, columns: Ints, values: Floats, weights: Floats, candidates: Table,
     mirror_of: Ints, mirror_share: Floats, shape: tuple[int, int, int, int], same: int, back: int,
-    found: npt.NDArray[np.float32],
+    found: Floats,
 ) -> None:  # fmt: skip
-    """Fills in the features from `parts` on."""
+    """Fills in the features from `part` on."""
     families, predicates, width, traits = shape
     history = families * predicates * width
-    own, seen = 3 + families + 2, 3 + families + 2 + families * width
-    now, mirror = seen + families, seen + 2 * families
+    own = 3 + families + 2
+    seen = own + families * width
+    mirror = seen + 2 * families
     place_of = np.full(predicates, -1, np.int32)
     for row in range(candidates.shape[0]):
         for c in range(candidates.shape[1]):
-            r = candidates[row, c]
-            place_of[r] = c
-            found[row, c, mirror] = mirror_share[r]
-            found[row, c, mirror + 2] = r
+            place_of[candidates[row, c]] = c
+            found[row, c, mirror] = mirror_share[candidates[row, c]]
+            found[row, c, mirror + 2] = candidates[row, c]
         for place in range(offsets[row], offsets[row + 1]):
             column = columns[place]
             value = values[place] if values.size else np.float32(1.0)
             part = families if column < history + traits else families + 1
             if column < history:
                 part = column // (predicates * width)
+                r, k = column // width % predicates, column % width
+                if place_of[r] >= 0:
+                    found[row, place_of[r], own + part * width + k] = value
+                _set_scene(
+                    candidates[row], found[row], r, value, k == same, k == width - 1,
+                    part == back, seen + part, seen + families + part, mirror + 1, mirror_of,
+                )  # fmt: skip
             for c in range(candidates.shape[1]):
                 found[row, c, 3 + part] += value * weights[column, candidates[row, c]]
-            if column >= history:
-                continue
-            r, k = column // width % predicates, column % width
-            if place_of[r] >= 0:
-                found[row, place_of[r], own + part * width + k] = value
-            for c in range(candidates.shape[1]):
-                if k == same:
-                    found[row, c, now + part] += value
-                    if part == back and mirror_of[candidates[row, c]] == r:
-                        found[row, c, mirror + 1] = value
-                elif k == width - 1:
-                    found[row, c, seen + part] += 1
         for c in range(candidates.shape[1]):
             place_of[candidates[row, c]] = -1
+
+
+@leaf
+def _set_scene(
+    candidates: Ints, found: Floats, r: int, value: np.float32, is_same: bool, is_last: bool,
+    is_back: bool, seen: int, now: int, mirror: int, mirror_of: Ints,
+) -> None:  # fmt: skip
+    """What a feature of history tells every candidate of its question."""
+    for c in range(candidates.size):
+        if is_same:
+            found[c, now] += value
+            if is_back and mirror_of[candidates[c]] == r:
+                found[c, mirror] = value
+        if is_last:
+            found[c, seen] += 1

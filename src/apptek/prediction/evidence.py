@@ -5,6 +5,7 @@
 | history  | a family and a predicate, all kernels of the clock   | those of that predicate     |
 | trait    | what the subject is; the object; both; dated or not  | none                        |
 | topology | a topology of the agent                              | those that connect by it    |
+| reranker | what the trees make of a family, or of something else| none                        |
 """
 
 from dataclasses import dataclass
@@ -17,11 +18,12 @@ from apptek.agent.environment import Queries
 from apptek.data.times import Ints
 from apptek.prediction.features import FeatureSpace
 from apptek.prediction.model import Model
+from apptek.prediction.reranking import log_softmax
 from apptek.prediction.wording import apart_text, counted
 from apptek.topologies.connection import time_distance
 from apptek.topologies.topology import describe, to_names
 
-Kind = Literal["history", "trait", "topology"]
+Kind = Literal["history", "trait", "topology", "reranker"]
 Key = tuple[Kind, str, int]  # the family or whose trait it is; the predicate or the topology
 
 # {p}: the predicate; {s}, {o}: subject and object
@@ -32,6 +34,17 @@ SENTENCES = {
     "subject_in": "'{p}' by others to {s}",
     "object_out": "'{p}' by {o} to others",
     "object_in": "'{p}' by others to {o}",
+}
+
+
+LOOKED_AT = {
+    "pair": "what the subject did to the object",
+    "reversed": "what the object did to the subject",
+    "subject_out": "what the subject did to others",
+    "subject_in": "what others did to the subject",
+    "object_out": "what the object did to others",
+    "object_in": "what others did to the object",
+    "traits": "what the two are",
 }
 
 
@@ -49,7 +62,10 @@ class Evidence:
     def __init__(self, model: Model, space: FeatureSpace, queries: Queries, ends: Ends) -> None:
         self.model, self.space, self.queries, self.ends = model, space, queries, ends
         self.moment = int(model.graph.axis.positions(queries.times[:1])[0])
-        self.columns, self.values = space.rows(queries).row(0)
+        self._rows = space.rows(queries)
+        self.columns, self.values = self._rows.row(0)
+        self.constant = 0.0  # what is added to every predicate's score alike
+        self._trees = self._of_trees()
         self._groups: dict[Key, list[int]] = {}
         for place, column in enumerate(self.columns.tolist()):
             self._groups.setdefault(self._key(column), []).append(place)
@@ -66,10 +82,22 @@ class Evidence:
 
     def fired(self) -> list[Key]:
         """What fired."""
-        return list(self._groups)
+        return [*self._groups, *self._trees]
+
+    def _of_trees(self) -> dict[Key, dict[int, float]]:
+        """What the re-ranker adds to each candidate."""
+        model, trees = self.model, self.model.reranker
+        if trees is None:
+            return {}
+        linear = model.classifier.scores(self._rows)
+        self.constant = float(log_softmax(linear)[0, 0] - linear[0, 0])
+        found = trees.contributions(self.space, self._rows, model.classifier, linear)
+        return {("reranker", subject, 0): added for subject, added in found.items()}
 
     def added(self, key: Key, predicate: int) -> float:
         """What the features of a key add to the score of a predicate."""
+        if key[0] == "reranker":
+            return self._trees[key].get(predicate, 0.0)
         places = self._groups[key]
         weights = self.model.classifier.weights[self.columns[places], predicate]
         return float(weights.astype(np.float64) @ self.values[places].astype(np.float64))
@@ -99,6 +127,8 @@ class Evidence:
         """A key in words."""
         if key[0] == "topology":
             return describe(self.topology(key), self.model.dataset.predicates)
+        if key[0] == "reranker":
+            return f"seen together by the trees: {LOOKED_AT.get(key[1], key[1])}"
         return self._history_sentence(key) if key[0] == "history" else self._trait_sentence(key)
 
     def _history_sentence(self, key: Key) -> str:

@@ -206,7 +206,8 @@ def explain(
     evidence = Evidence(model, predictor.space, queries, Ends(query.subject, query.object))
     contributions = _contributions(evidence, chosen, rival, temperature)
     bias = model.classifier.bias.astype(np.float64)
-    score_bias, odds_bias = float(bias[chosen]), float(bias[chosen] - bias[rival]) / temperature
+    score_bias = float(bias[chosen]) + evidence.constant
+    odds_bias = float(bias[chosen] - bias[rival]) / temperature
     detailed = contributions[: max(most, 0)]
     return Explanation(
         subject=query.subject,

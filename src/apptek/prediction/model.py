@@ -17,10 +17,12 @@ from apptek.errors import ModelError
 from apptek.files import new_folder
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.prediction.calibration import Calibration
+from apptek.prediction.candidates import Mirrors
 from apptek.prediction.classifier import LinearSoftmax
 from apptek.prediction.features import FeaturesConfig, FeatureSpace
 from apptek.prediction.fitting import ClassifierConfig
 from apptek.prediction.presets import Config, MiningConfig
+from apptek.prediction.reranking import Reranker, RerankerConfig
 from apptek.topologies.clock import Clock
 from apptek.topologies.history import History, HistoryConfig
 from apptek.topologies.mining import Mined, MinedTopology
@@ -30,6 +32,7 @@ from apptek.topologies.traits import Kind, Traits, TraitsConfig
 FORMAT = 2
 ABOUT = "model.json"
 AGENT = "agent.safetensors"
+TREES = "reranker.txt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,7 @@ class Model:
     classifier: LinearSoftmax
     report: dict[str, Any]  # what was chosen on the tuning split, and how it did there
     agent: bytes | None = None  # the weights of its network, as safetensors
+    reranker: Reranker | None = None
 
     def features(self, *, as_of: bool = False) -> FeatureSpace:
         """The features of questions on its graph; `as_of`: on what had ended before each."""
@@ -102,6 +106,8 @@ def save_model(model: Model, folder: Path, run: dict[str, Any]) -> None:
         _write_json(building / "run.json", run)
         if model.agent is not None:
             (building / AGENT).write_bytes(model.agent)
+        if model.reranker is not None:
+            (building / TREES).write_text(model.reranker.text, encoding="utf-8")
         _write_json(building / ABOUT, _about(model))
 
 
@@ -189,10 +195,20 @@ def _load(folder: Path, about: dict[str, Any]) -> Model:
         classifier=classifier,
         report=about["report"],
         agent=(folder / AGENT).read_bytes() if (folder / AGENT).exists() else None,
+        reranker=_load_reranker(folder, about, dataset),
     )
     if classifier.weights.shape != (len(model.features()), len(predicates)):
         raise ModelError(f"{folder} is damaged: weights of shape {classifier.weights.shape}")
     return model
+
+
+def _load_reranker(folder: Path, about: dict[str, Any], dataset: Dataset) -> Reranker | None:
+    settings = about["settings"]["reranker"]
+    if not settings["rounds"]:
+        return None
+    mirrors = Mirrors.learned(dataset.train, len(dataset.predicates))
+    text = (folder / TREES).read_text(encoding="utf-8")
+    return Reranker(text, mirrors, settings["candidates"])
 
 
 def _load_kind(folder: Path, place: int, about: dict[str, Any]) -> Kind:
@@ -216,6 +232,7 @@ def _config(settings: dict[str, dict[str, Any]]) -> Config:
         agent=AgentConfig(**plain["agent"]),
         mining=MiningConfig(**plain["mining"]),
         classifier=ClassifierConfig(**plain["classifier"]),
+        reranker=RerankerConfig(**plain["reranker"]),
     )
 
 

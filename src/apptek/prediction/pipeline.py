@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,15 @@ from apptek.data.protocols import Protocol, apply_protocol
 from apptek.errors import CheckpointError
 from apptek.files import write_whole
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.prediction.candidates import Mirrors
+from apptek.prediction.classifier import LinearSoftmax
 from apptek.prediction.features import FeatureSpace
-from apptek.prediction.fitting import Examples, FitReport, fit_linear_softmax
+from apptek.prediction.fitting import Examples, FitReport, calibrate, fit_linear_softmax
 from apptek.prediction.known import known_predicates
 from apptek.prediction.model import AGENT, Model, feature_space
 from apptek.prediction.presets import Config
+from apptek.prediction.ranking import expected_ranks
+from apptek.prediction.reranking import Reranker, fit_reranker, require_lightgbm
 from apptek.seeding import generator
 from apptek.topologies.application import BinaryRows, apply_topologies
 from apptek.topologies.clock import Clock
@@ -85,6 +89,8 @@ def fit_model(
     Tunes and stops on what the protocol calls valid. `types` are the user's own, by kind and
     entity; a kind that names would give is replaced.
     """
+    if config.reranker.rounds:
+        require_lightgbm()
     dataset = apply_protocol(data, protocol)
     identity = {
         "data": dataset.train.digest(),
@@ -142,16 +148,21 @@ def _fit(fit: Fit, preset: str, protocol: Protocol, observers: Sequence[Any]) ->
     rows = np.flatnonzero(queries.subjects != queries.objects)
     train_rows = _features(fit, space, queries.take(rows), "train")
     valid_rows = _features(fit, space, held_out_queries(fit.dataset.valid), "valid")
+    known = (train, fit.dataset.valid, fit.dataset.test)
+    examples = _examples(train_rows, train.take(rows), (train,))
+    tuning = _examples(valid_rows, fit.dataset.valid, known)
     with fit.stage("fit the classifier"):
-        known = (train, fit.dataset.valid, fit.dataset.test)
         classifier, report = fit_linear_softmax(
-            _examples(train_rows, train.take(rows), (train,)),
-            _examples(valid_rows, fit.dataset.valid, known),
+            examples,
+            tuning,
             class_count=len(fit.dataset.predicates),
             config=config.classifier,
             rng=generator(fit.seed, "classifier"),
             copies=space.copies(),
         )
+    reranker = None
+    if config.reranker.rounds:
+        classifier, report, reranker = _rerank(fit, space, examples, tuning, classifier, report)
     return Model(
         preset=preset,
         protocol=protocol,
@@ -166,7 +177,42 @@ def _fit(fit: Fit, preset: str, protocol: Protocol, observers: Sequence[Any]) ->
         classifier=classifier,
         report=_report(report, space, mined),
         agent=agent.read_bytes() if (agent := fit.work / "agent" / AGENT).exists() else None,
+        reranker=reranker,
     )
+
+
+def _rerank(
+    fit: Fit,
+    space: FeatureSpace,
+    examples: Examples,
+    tuning: Examples,
+    classifier: LinearSoftmax,
+    report: FitReport,
+) -> tuple[LinearSoftmax, FitReport, Reranker]:
+    """The re-ranker, and the classifier calibrated for what it makes of its scores."""
+    count, config = len(fit.dataset.predicates), fit.config
+    with fit.stage("fit the re-ranker"):
+        reranker = fit_reranker(
+            space,
+            examples,
+            Mirrors.learned(fit.dataset.train, count),
+            count,
+            config.classifier,
+            report.l2,
+            config.reranker,
+            seed=fit.seed,
+        )
+        linear = classifier.scores(tuning.rows)
+        scores = reranker.scores(space, tuning.rows, classifier, linear)
+        calibration, _, after = calibrate(scores, tuning.labels, tuning.others)
+    found = replace(
+        report,
+        valid_mrr=float(np.mean(1 / expected_ranks(scores, tuning.labels, tuning.others))),
+        temperature=calibration.temperature,
+        tilt=calibration.tilt,
+        ece_after=after,
+    )
+    return replace(classifier, calibration=calibration), found, reranker
 
 
 def _kinds(fit: Fit) -> tuple[Kind, ...]:

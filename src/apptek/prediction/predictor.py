@@ -138,7 +138,11 @@ class Predictor:
 
     def scores(self, queries: Queries) -> Floats:
         """The logits of all predicates, (B, R)."""
-        return self.model.classifier.scores(self.features(queries))
+        model, rows = self.model, self.features(queries)
+        linear = model.classifier.scores(rows)
+        if model.reranker is None:
+            return linear
+        return model.reranker.scores(self.space, rows, model.classifier, linear)
 
     def queries_of(self, asked: Sequence[Query]) -> Queries:
         """Queries as ids; unknown names become -1, a time that is no time is a TimeFormatError."""

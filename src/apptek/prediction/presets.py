@@ -1,12 +1,13 @@
 """All settings of a fit, by section, and the presets."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from apptek.config import AgentConfig
 from apptek.errors import ConfigError
 from apptek.prediction.features import FeaturesConfig
 from apptek.prediction.fitting import ClassifierConfig
+from apptek.prediction.reranking import RerankerConfig
 from apptek.topologies.history import HistoryConfig
 from apptek.topologies.mining import Keep
 from apptek.topologies.traits import TraitsConfig
@@ -46,15 +47,22 @@ class Config:
     agent: AgentConfig = field(default_factory=AgentConfig)
     mining: MiningConfig = field(default_factory=MiningConfig)
     classifier: ClassifierConfig = field(default_factory=ClassifierConfig)
+    reranker: RerankerConfig = field(default_factory=RerankerConfig)
+
+    def __post_init__(self) -> None:
+        if self.reranker.rounds and "history" not in self.features.parts:
+            raise ConfigError("a re-ranker needs the features of history: see features.parts")
 
 
 DEFAULT = "default"
+_DEFAULT = Config(
+    features=FeaturesConfig(parts=("history", "traits"), topology_weight=0.1),
+    classifier=ClassifierConfig(epochs=3, l2=(0.0,)),
+)
 PRESETS: dict[str, Config] = {
+    DEFAULT: _DEFAULT,
+    "max": replace(_DEFAULT, reranker=RerankerConfig(rounds=100)),
     "paper": Config(features=FeaturesConfig(parts=("topologies",))),
-    DEFAULT: Config(
-        features=FeaturesConfig(parts=("history", "traits"), topology_weight=0.1),
-        classifier=ClassifierConfig(epochs=3, l2=(0.0,)),
-    ),
 }
 
 

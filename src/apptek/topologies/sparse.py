@@ -63,12 +63,26 @@ class SparseRows:
             self.offsets[start : stop + 1], self.columns, self.feature_count, self.values
         )
 
+    def take(self, rows: npt.NDArray[np.intp]) -> "SparseRows":
+        """Some rows, in this order."""
+        offsets, places = taken(self.offsets, rows)
+        values = None if self.values is None else self.values[places]
+        return SparseRows(offsets, self.columns[places], self.feature_count, values)
+
     def row(self, index: int) -> tuple[Ints, Floats]:
         """The active features of one row and their values."""
         place = slice(self.offsets[index], self.offsets[index + 1])
         columns = self.columns[place]
         ones = np.ones(len(columns), np.float32)
         return columns, ones if self.values is None else self.values[place]
+
+
+def taken(offsets: Longs, rows: npt.NDArray[np.intp]) -> tuple[Longs, Longs]:
+    """Some rows of a ragged table: their new offsets, and the old places of what is in them."""
+    counts = np.diff(offsets)[rows]
+    new = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(counts, out=new[1:])
+    return new, np.repeat(offsets[:-1][rows] - new[:-1], counts) + np.arange(new[-1])
 
 
 def side_by_side(parts: Sequence[SparseRows]) -> SparseRows:
