@@ -7,6 +7,7 @@ import typer
 
 from apptek import __version__
 from apptek.commands.agent import train_agent
+from apptek.commands.baselines import baseline
 from apptek.commands.data import data_app
 from apptek.commands.models import evaluate, explain, fit, predict, topologies
 from apptek.commands.options import JsonOption, SeedOption, print_json, require_torch
@@ -27,6 +28,7 @@ app.command()(predict)
 app.command()(explain)
 app.command()(topologies)
 app.command("train-agent")(train_agent)
+app.command()(baseline)
 
 
 @app.callback()

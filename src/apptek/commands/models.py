@@ -92,18 +92,16 @@ def evaluate(
 
     Example: `apptek evaluate model --json`
     """
+    from apptek.baselines.opening import open_model
+    from apptek.experiments.evaluation import write_evaluation
     from apptek.terminal import output, table, working
 
-    require_torch()
-    from apptek.experiments.evaluation import write_evaluation
-    from apptek.prediction.predictor import Predictor
-
-    predictor = Predictor.load(model)
+    predictor = open_model(model)
     with working(f"answering the {split} split"):
         evaluation = predictor.evaluate(split)
     found = evaluation.as_json()
     if result is not None:
-        write_evaluation(result, predictor.model, model, split, evaluation)
+        write_evaluation(result, predictor, model, split, evaluation)
     fitted = predictor.model
     about = {"dataset": fitted.dataset.name, "split": split, "protocol": fitted.protocol}
     if as_json:
@@ -147,11 +145,11 @@ def predict(
     one = (subject, object_, time)
     if (queries is None) == any(word is None for word in one) or (queries is None) != (out is None):
         raise typer.BadParameter("give SUBJECT OBJECT TIME, or --queries FILE and --out FILE")
-    require_torch()
+    from apptek.baselines.opening import open_model
     from apptek.prediction.answering import answer_file
-    from apptek.prediction.predictor import Predictor, Query
+    from apptek.prediction.asking import Query
 
-    predictor = Predictor.load(model)
+    predictor = open_model(model)
     if queries is not None and out is not None:
         with working(f"answering {queries}"):
             answered, left_out = answer_file(predictor, queries, out, top=top, skip_bad=skip_bad)
