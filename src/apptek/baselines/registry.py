@@ -13,6 +13,10 @@ _HOMES = {
     "profile": "counting",
     "pair": "counting",
     "recency": "counting",
+    "tnt_complex": "tnt_complex",
+    "de_transe": "diachronic",
+    "de_distmult": "diachronic",
+    "de_simple": "diachronic",
 }
 NAMES = tuple(_HOMES)
 

@@ -14,7 +14,7 @@ Progress = Callable[[str, int, int], None]  # what was reached, steps done, step
 
 
 class Scorer(Protocol):
-    """A fitted rival. It knows the training facts, and hides from itself what a query hides."""
+    """A fitted rival. Those that count hide what a query hides; those that learned it cannot."""
 
     def scores(self, queries: Queries) -> Floats:
         """The logits of all predicates before the temperature, (B, R); an entity may be -1."""
