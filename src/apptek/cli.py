@@ -11,6 +11,7 @@ from apptek.commands.baselines import baseline
 from apptek.commands.data import data_app
 from apptek.commands.models import evaluate, explain, fit, predict, topologies
 from apptek.commands.options import JsonOption, SeedOption, print_json, require_torch
+from apptek.commands.results import compare
 from apptek.errors import ApptekError
 
 app = typer.Typer(
@@ -29,6 +30,7 @@ app.command()(explain)
 app.command()(topologies)
 app.command("train-agent")(train_agent)
 app.command()(baseline)
+app.command()(compare)
 
 
 @app.callback()

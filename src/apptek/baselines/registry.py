@@ -17,6 +17,7 @@ _HOMES = {
     "de_transe": "diachronic",
     "de_distmult": "diachronic",
     "de_simple": "diachronic",
+    "re_gcn": "re_gcn",
 }
 NAMES = tuple(_HOMES)
 

@@ -139,13 +139,12 @@ class ValidQuestions:
 
 @torch.inference_mode()
 def score_queries(model: Embedding, queries: Queries) -> Floats:
-    """The scores of all predicates, (B, R)."""
+    """The scores of all predicates, (B, R); queries of one time are asked together."""
     device, asked = next(model.parameters()).device, model.encode(queries)
-    scores = [
-        model.logits(asked.take(rows).to(device)).cpu()
-        for rows in torch.split(torch.arange(len(queries)), CHUNK)
-    ]
-    return torch.cat(scores).numpy()
+    order = torch.from_numpy(np.argsort(queries.times, kind="stable"))
+    scores = [model.logits(asked.take(rows).to(device)).cpu() for rows in torch.split(order, CHUNK)]
+    found: Floats = torch.cat(scores)[torch.argsort(order)].numpy()
+    return found
 
 
 def make_optimizer(model: Embedding, config: TrainingConfig) -> torch.optim.Optimizer:
