@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from apptek.agent.environment import Queries
-from apptek.data.facts import Facts
+from apptek.data.facts import Dataset, Facts
 from apptek.data.times import Ints
 
 
@@ -68,6 +68,14 @@ class Embedding(nn.Module, ABC):
     def penalty(self, asked: Asked, predicates: Tensor) -> Tensor:  # noqa: ARG002
         """What regularisation adds to the loss of a batch."""
         return torch.zeros((), device=predicates.device)
+
+    def training_facts(self, facts: Facts) -> Facts:
+        """What is learned from the facts of the graph: mostly these themselves."""
+        return facts
+
+    def remarks(self, dataset: Dataset) -> dict[str, float]:  # noqa: ARG002
+        """What else is reported of it on valid."""
+        return {}
 
     def batches(self, asked: Asked, size: int, *, rng: np.random.Generator) -> Iterator[Tensor]:
         """The rows of each batch of an epoch, in a random order."""

@@ -1,6 +1,7 @@
 """A learned rival: trained with checkpoints on the way, kept as safetensors, asked as a scorer."""
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,7 @@ Build = Callable[[Dataset, TemporalGraph, Any, np.random.Generator], Embedding]
 Tensors = dict[str, torch.Tensor]
 CHECKPOINT = "checkpoint.safetensors"
 WEIGHTS = "weights.safetensors"
+CHECKPOINT_SECONDS = 15.0  # at least, between two of them; they are written after an epoch
 
 
 class Learned:
@@ -54,15 +56,18 @@ def _fit(build: Build, task: Task) -> tuple[Scorer, dict[str, Any]]:
     checkpoint = task.work / CHECKPOINT
     if checkpoint.exists():
         load_checkpoint(trainer, checkpoint)
+    last = time.monotonic()
     while not trainer.finished:
         trainer.run_epoch()
-        save_checkpoint(trainer, checkpoint)
+        if time.monotonic() - last >= CHECKPOINT_SECONDS:
+            save_checkpoint(trainer, checkpoint)
+            last = time.monotonic()
         reached, done = trainer.course.best_mrr, len(trainer.course.epochs)
         task.progress(f"MRR {reached:.4f}", done, task.config.training.epochs)
     course = trainer.course
     model.load_state_dict(course.best)
     report = {"valid_mrr": course.best_mrr, "epoch": course.best_epoch, "epochs": course.epochs}
-    return Learned(model), report
+    return Learned(model), report | model.remarks(task.dataset)
 
 
 def _open(

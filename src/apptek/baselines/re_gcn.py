@@ -18,13 +18,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from apptek.agent.environment import held_out_queries
 from apptek.baselines.embedding import Asked, Embedding, dropped, normal
 from apptek.baselines.learned import learned_rival
 from apptek.baselines.training import TrainingConfig
-from apptek.data.facts import Dataset
+from apptek.data.facts import Dataset, Facts
 from apptek.data.times import UNKNOWN, Ints
 from apptek.errors import ConfigError, DataError
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.prediction.known import known_predicates
+from apptek.prediction.ranking import expected_ranks
 
 SLOPE = 0.23  # of the leaky rectifier below 0: the mean of the authors' random one
 
@@ -58,7 +61,7 @@ class Settings:
     model: ReGcnConfig = field(default_factory=ReGcnConfig)
     training: TrainingConfig = field(
         default_factory=lambda: TrainingConfig(
-            optimizer="adam", learning_rate=1e-3, epochs=20, unseen_share=0.0
+            optimizer="adam", learning_rate=1e-3, batch_size=200, epochs=20, unseen_share=0.0
         )
     )
 
@@ -126,21 +129,48 @@ class ReGcn(Embedding):
         before = np.searchsorted(self._times, positions)
         return torch.from_numpy(np.where(positions == UNKNOWN, 0, before))
 
-    def batches(self, asked: Asked, size: int, *, rng: np.random.Generator) -> Iterator[Tensor]:  # noqa: ARG002
-        """The facts of one snapshot at a time, snapshots in a random order."""
+    def batches(self, asked: Asked, size: int, *, rng: np.random.Generator) -> Iterator[Tensor]:
+        """Whole snapshots, in a random order, until there are `size` facts or more."""
         moments, rows = torch.sort(asked.moments.cpu(), stable=True)
         parts = torch.split(rows, torch.unique_consecutive(moments, return_counts=True)[1].tolist())
+        batch: list[Tensor] = []
         for place in rng.permutation(len(parts)):
-            yield parts[place]
+            batch.append(parts[place])
+            if sum(map(len, batch)) >= size:
+                yield torch.cat(batch)
+                batch = []
+        if batch:
+            yield torch.cat(batch)
 
     def logits(self, asked: Asked, *, noise: torch.Generator | None = None) -> Tensor:
-        """(B, R): one evolution for each distinct moment."""
-        scores = torch.empty(len(asked.subjects), self._predicate_count, device=self.bias.device)
+        """(B, R); while it learns with inverse candidates, (B, 2 R)."""
+        both_ways = self.config.inverse_candidates and noise is not None
+        return self._scores(asked, self._predicate_count * (1 + both_ways), noise)
+
+    def _scores(self, asked: Asked, width: int, noise: torch.Generator | None) -> Tensor:
+        """The scores of the first `width` candidates: one evolution for each distinct moment."""
+        scores = torch.empty(len(asked.subjects), width, device=self.bias.device)
         for moment in torch.unique(asked.moments).tolist():
             rows = torch.nonzero(asked.moments == moment).flatten()
             found = self._hold(asked.take(rows), moment, noise)
-            scores = scores.index_copy(0, rows, found[:, : self._predicate_count])
+            scores = scores.index_copy(0, rows, found[:, :width])
         return scores
+
+    def training_facts(self, facts: Facts) -> Facts:
+        """With inverse candidates, each fact also against its direction."""
+        return both_ways(facts, self._predicate_count) if self.config.inverse_candidates else facts
+
+    @torch.inference_mode()
+    def remarks(self, dataset: Dataset) -> dict[str, float]:
+        """With inverse candidates, the MRR on valid by RE-GCN's own protocol."""
+        if not self.config.inverse_candidates:
+            return {}
+        splits = (dataset.valid, dataset.train, dataset.valid, dataset.test)
+        asked, *known = (both_ways(facts, self._predicate_count) for facts in splits)
+        encoded = self.encode(held_out_queries(asked)).to(self.bias.device)
+        scores = self._scores(encoded, 2 * self._predicate_count, None).cpu().numpy()
+        ranks = expected_ranks(scores, asked.predicates, known_predicates(asked, known))
+        return {"valid_mrr_of_both_ways": float(np.mean(1 / ranks))}
 
     def score(self, asked: Asked, predicates: Tensor) -> Tensor:
         """(B,)."""
@@ -202,6 +232,18 @@ class ReGcn(Embedding):
         return entities
 
 
+def both_ways(facts: Facts, predicate_count: int) -> Facts:
+    """Each fact, then each against its direction with predicate + R."""
+    since = np.tile(facts.since, 2)
+    return Facts(
+        np.concatenate([facts.subjects, facts.objects]),
+        np.concatenate([facts.predicates, facts.predicates + np.int32(predicate_count)]),
+        np.concatenate([facts.objects, facts.subjects]),
+        since,
+        since if facts.until is facts.since else np.tile(facts.until, 2),
+    )
+
+
 def make_snapshot(graph: TemporalGraph, rows: np.ndarray) -> Snapshot:
     """The facts of these rows, both ways."""
     facts = graph.facts
@@ -241,5 +283,10 @@ def _build(
     return ReGcn(graph, settings.model, rng=rng)
 
 
-PRESETS = {"default": Settings()}
+DEFAULT = Settings()
+PAPER = Settings(
+    model=replace(DEFAULT.model, inverse_candidates=True),
+    training=replace(DEFAULT.training, mask_known=False),
+)
+PRESETS = {"default": DEFAULT, "paper": PAPER}
 RIVALS = {"re_gcn": learned_rival(_build, PRESETS)}

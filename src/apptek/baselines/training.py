@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from apptek.agent.environment import Queries, held_out_queries, training_queries
+from apptek.agent.environment import Queries, held_out_queries
 from apptek.baselines.embedding import Asked, Embedding
 from apptek.data.facts import Dataset
 from apptek.errors import ConfigError
@@ -76,9 +76,10 @@ class Trainer:
         torch.set_num_threads(1)  # two threads beside another busy process wait for each other
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.model, self.config, self.seed = model.to(self.device), config, seed
-        self.asked = model.encode(training_queries(dataset.train)).to(self.device)
-        self.labels = torch.from_numpy(dataset.train.predicates.astype(np.int64)).to(self.device)
-        self.others = known_predicates(dataset.train, (dataset.train,))
+        facts = model.training_facts(dataset.train)
+        self.asked = model.encode(held_out_queries(facts)).to(self.device)
+        self.labels = torch.from_numpy(facts.predicates.astype(np.int64)).to(self.device)
+        self.others = known_predicates(facts, (facts,))
         self.valid = ValidQuestions(dataset, config.valid_queries)
         self.optimizer = make_optimizer(model, config)
         self.course = Course([], 0, {})
