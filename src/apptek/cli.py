@@ -10,9 +10,10 @@ from apptek.commands.agent import train_agent
 from apptek.commands.baselines import baseline
 from apptek.commands.data import data_app
 from apptek.commands.models import evaluate, explain, fit, predict, topologies
-from apptek.commands.options import JsonOption, SeedOption, print_json, require_torch
+from apptek.commands.options import JsonOption, SeedOption, print_json
 from apptek.commands.results import compare
 from apptek.errors import ApptekError
+from apptek.extras import require_torch
 
 app = typer.Typer(
     name="apptek",

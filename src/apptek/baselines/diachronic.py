@@ -241,7 +241,7 @@ def _build(
 
 
 DEFAULT = Settings()
-PAPER = replace(DEFAULT, training=replace(DEFAULT.training, objective="entities", unseen_share=0.0))
+PAPER = replace(DEFAULT, training=replace(DEFAULT.training, objective="entities"))
 PRESETS: dict[str, Any] = {"default": DEFAULT, "paper": PAPER}
 RIVALS = {
     "de_transe": learned_rival(partial(_build, DeTransE), PRESETS),

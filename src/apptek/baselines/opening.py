@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from apptek.baselines.baseline import KIND, Baseline
-from apptek.baselines.registry import require_torch
+from apptek.extras import require_torch
 from apptek.prediction.asking import Answering
 from apptek.prediction.storing import ABOUT, read_json
 
@@ -17,7 +17,7 @@ def open_model(folder: Path) -> Answering:
     """The model of a folder: a Baseline, or a Predictor, which needs torch."""
     if is_baseline(folder):
         return Baseline.load(folder)
-    require_torch("the agent")
+    require_torch()
     from apptek.prediction.predictor import Predictor
 
     return Predictor.load(folder)

@@ -61,7 +61,7 @@ class Settings:
     model: ReGcnConfig = field(default_factory=ReGcnConfig)
     training: TrainingConfig = field(
         default_factory=lambda: TrainingConfig(
-            optimizer="adam", learning_rate=1e-3, batch_size=200, epochs=20, unseen_share=0.0
+            optimizer="adam", learning_rate=1e-3, batch_size=200, epochs=20
         )
     )
 

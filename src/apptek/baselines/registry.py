@@ -2,11 +2,11 @@
 
 from dataclasses import fields
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from apptek.baselines.scorer import Rival
 from apptek.errors import ApptekError, ConfigError
+from apptek.extras import require_torch
 
 _HOMES = {
     "frequency": "counting",
@@ -30,12 +30,6 @@ def rival(name: str) -> Rival:
         require_torch(name)
     known: dict[str, Rival] = import_module(f"apptek.baselines.{_HOMES[name]}").RIVALS
     return known[name]
-
-
-def require_torch(who: str) -> None:
-    """Says what to install where the libraries that learn are missing."""
-    if find_spec("torch") is None or find_spec("safetensors") is None:
-        raise ApptekError(f"{who} needs PyTorch: pip install 'apptek[agent]'")
 
 
 def preset_of(name: str, preset: str) -> Any:

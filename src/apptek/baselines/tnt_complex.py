@@ -24,7 +24,7 @@ class TntComplExConfig:
     """The size of the embedding, and how it is held small and smooth."""
 
     rank: int = 200  # complex numbers of an entity
-    n3: float = 0.2  # weight of the cubed moduli of what a fact uses
+    n3: float = 0.02  # weight of the cubed moduli of what a fact uses
     smoothness: float = 0.01  # weight of the cubed differences of neighbouring times
     scale: float = 0.01  # of the first random numbers
 
@@ -139,6 +139,6 @@ def _build(
 
 PRESETS = {
     "default": Settings(),
-    "paper": Settings(training=TrainingConfig(mask_known=False, unseen_share=0.0)),
+    "paper": Settings(training=TrainingConfig(mask_known=False)),
 }
 RIVALS = {"tnt_complex": learned_rival(_build, PRESETS)}

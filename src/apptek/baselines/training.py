@@ -30,7 +30,7 @@ class TrainingConfig:
 
     objective: Objective = "predicates"  # entities: the true one among corrupted ones
     mask_known: bool = True  # other training predicates of the same (s, o, t) are no mistakes
-    negatives: int = 50  # corrupted subjects, and objects, of each fact; for `entities`
+    negatives: int = 20  # corrupted subjects, and objects, of each fact; for `entities`
     unseen_share: float = 0.02  # entities that are asked about as if they were not known
     epochs: int = 30
     batch_size: int = 1000

@@ -15,8 +15,8 @@ from apptek.commands.options import (
     SettingsOption,
     SkipBadOption,
     print_json,
-    require_torch,
 )
+from apptek.extras import require_torch
 
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")]
 TopOption = Annotated[int, typer.Option("--top", min=1, help="How many to show.")]
