@@ -217,6 +217,19 @@ def test_entities_outside_the_snapshots_change_no_others() -> None:
     assert torch.allclose(predicates, same, atol=1e-6)
 
 
+def test_re_gcn_learns_from_whole_snapshots() -> None:
+    plain = [PlainFact(n % 4, 0, (n + 1) % 4, n % 5, n % 5) for n in range(40)]
+    plain += [PlainFact(0, 1, 1, None, None)] * 50
+    graph = graph_of(plain)
+    model = ReGcn(graph, ReGcnConfig(size=8), rng=np.random.default_rng(0))
+    asked = model.encode(training_queries(graph.facts))
+    batches = list(model.batches(asked, 3, rng=np.random.default_rng(0)))
+    assert sorted(torch.cat(batches).tolist()) == list(range(90))
+    times = [{plain[row].since for row in batch.tolist()} for batch in batches]
+    assert all(len(found) == 1 for found in times if None not in found)
+    assert max(map(len, batches)) <= 30 + 8  # the undated ones, with those of time 0
+
+
 def test_re_gcn_needs_times() -> None:
     undated = facts_of([PlainFact(0, 0, 1, None, None), PlainFact(1, 0, 2, None, None)])
     with pytest.raises(DataError, match="no training fact has a time"):

@@ -98,11 +98,11 @@ class ReGcn(Embedding):
     ) -> None:
         super().__init__(graph.facts, graph.entity_count)
         self.config, self._axis, self._predicate_count = config, graph.axis, graph.predicate_count
-        positions = graph.axis.positions(graph.facts.times)
-        self._times = np.unique(positions[positions != UNKNOWN]).astype(np.int64)
-        self._snapshots = [
-            make_snapshot(graph, np.flatnonzero(positions == when)) for when in self._times
-        ]
+        positions = graph.axis.positions(graph.facts.times).astype(np.int64)
+        order = np.argsort(positions, kind="stable")
+        order = order[positions[order] != UNKNOWN]
+        self._times, starts = np.unique(positions[order], return_index=True)
+        self._snapshots = [make_snapshot(graph, rows) for rows in np.split(order, starts[1:])]
         size, entities, both = config.size, graph.entity_count + 1, 2 * graph.predicate_count
         scale = math.sqrt(2 / size)
         self.entities = normal(entities, size, scale=scale, rng=rng)
@@ -130,9 +130,13 @@ class ReGcn(Embedding):
         return torch.from_numpy(np.where(positions == UNKNOWN, 0, before))
 
     def batches(self, asked: Asked, size: int, *, rng: np.random.Generator) -> Iterator[Tensor]:
-        """Whole snapshots, in a random order, until there are `size` facts or more."""
+        """Whole snapshots, in a random order, until there are `size` facts or more.
+
+        Only one of more than ten times that many is divided.
+        """
         moments, rows = torch.sort(asked.moments.cpu(), stable=True)
-        parts = torch.split(rows, torch.unique_consecutive(moments, return_counts=True)[1].tolist())
+        counts = torch.unique_consecutive(moments, return_counts=True)[1].tolist()
+        parts = [p for whole in torch.split(rows, counts) for p in torch.split(whole, 10 * size)]
         batch: list[Tensor] = []
         for place in rng.permutation(len(parts)):
             batch.append(parts[place])
