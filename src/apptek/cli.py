@@ -7,10 +7,13 @@ import typer
 
 from apptek import __version__
 from apptek.commands.agent import train_agent
+from apptek.commands.baselines import baseline
 from apptek.commands.data import data_app
 from apptek.commands.models import evaluate, explain, fit, predict, topologies
-from apptek.commands.options import JsonOption, SeedOption, print_json, require_torch
+from apptek.commands.options import JsonOption, SeedOption, print_json
+from apptek.commands.results import compare
 from apptek.errors import ApptekError
+from apptek.extras import require_torch
 
 app = typer.Typer(
     name="apptek",
@@ -27,6 +30,8 @@ app.command()(predict)
 app.command()(explain)
 app.command()(topologies)
 app.command("train-agent")(train_agent)
+app.command()(baseline)
+app.command()(compare)
 
 
 @app.callback()

@@ -16,8 +16,8 @@ from apptek.commands.options import (
     SettingsOption,
     SkipBadOption,
     print_json,
-    require_torch,
 )
+from apptek.extras import require_torch
 
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")]
 AsOfOption = Annotated[
@@ -129,16 +129,16 @@ def evaluate(
 
     Example: `apptek evaluate model --json`
     """
+    from apptek.baselines.opening import open_model
     from apptek.experiments.evaluation import write_evaluation
-    from apptek.prediction.predictor import Predictor
     from apptek.terminal import output, table, working
 
-    predictor = Predictor.load(model, as_of=as_of)
+    predictor = open_model(model, as_of=as_of)
     with working(f"answering the {split} split"):
         evaluation = predictor.evaluate(split)
     found = evaluation.as_json()
     if result is not None:
-        write_evaluation(result, predictor.model, model, split, evaluation)
+        write_evaluation(result, predictor, model, split, evaluation)
     fitted = predictor.model
     about = {"dataset": fitted.dataset.name, "split": split, "protocol": fitted.protocol}
     if as_json:
@@ -178,14 +178,15 @@ def predict(
 
     Example: `apptek predict model "South Korea" "North Korea" 2014-05-13`
     """
+    from apptek.baselines.opening import open_model
     from apptek.prediction.answering import answer_file
-    from apptek.prediction.predictor import Predictor, Query
+    from apptek.prediction.asking import Query
     from apptek.terminal import messages, working
 
     one = (subject, object_, time)
     if (queries is None) == any(word is None for word in one) or (queries is None) != (out is None):
         raise typer.BadParameter("give SUBJECT OBJECT TIME, or --queries FILE and --out FILE")
-    predictor = Predictor.load(model, as_of=as_of)
+    predictor = open_model(model, as_of=as_of)
     if queries is not None and out is not None:
         with working(f"answering {queries}"):
             answered, left_out = answer_file(predictor, queries, out, top=top, skip_bad=skip_bad)

@@ -1,12 +1,9 @@
 """Arguments and options that several commands share, and how they print JSON."""
 
 import json
-from importlib.util import find_spec
 from typing import Annotated, Any, Literal
 
 import typer
-
-from apptek.errors import ApptekError
 
 DataArgument = Annotated[
     str, typer.Argument(metavar="DATA", help="A folder, a file, or a benchmark's name.")
@@ -52,12 +49,6 @@ ResumeOption = Annotated[
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")
 ]
-
-
-def require_torch() -> None:
-    """Says what to install where the agent's libraries are missing."""
-    if find_spec("torch") is None or find_spec("safetensors") is None:
-        raise ApptekError("the agent needs PyTorch: pip install 'apptek[agent]'")
 
 
 def print_json(found: dict[str, Any]) -> None:

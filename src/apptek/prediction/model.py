@@ -1,18 +1,14 @@
 """The model folder: everything that a fitted predictor is, as JSON, Parquet and .npy files."""
 
-import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-from pyarrow import parquet
 
 from apptek.agent.environment import World
 from apptek.config import AgentConfig
-from apptek.data.facts import SPLITS, Dataset, Facts, Names
+from apptek.data.facts import Dataset, Names
 from apptek.errors import ModelError
 from apptek.files import new_folder
 from apptek.graph.temporal_graph import TemporalGraph
@@ -23,6 +19,15 @@ from apptek.prediction.features import FeaturesConfig, FeatureSpace
 from apptek.prediction.fitting import ClassifierConfig
 from apptek.prediction.presets import Config, MiningConfig
 from apptek.prediction.reranking import Reranker, RerankerConfig
+from apptek.prediction.storing import (
+    ABOUT,
+    DAMAGE,
+    load_array,
+    load_data,
+    read_json,
+    save_data,
+    write_json,
+)
 from apptek.topologies.clock import Clock
 from apptek.topologies.history import History, HistoryConfig
 from apptek.topologies.mining import Mined, MinedTopology
@@ -30,7 +35,6 @@ from apptek.topologies.topology import TopologySet, from_names, to_names, topolo
 from apptek.topologies.traits import Kind, Traits, TraitsConfig
 
 FORMAT = 2
-ABOUT = "model.json"
 AGENT = "agent.safetensors"
 TREES = "reranker.txt"
 
@@ -90,25 +94,19 @@ def feature_space(
 def save_model(model: Model, folder: Path, run: dict[str, Any]) -> None:
     """Writes the folder, whole or not at all; `run` (durations, commit) goes to run.json."""
     with new_folder(folder) as building:
-        model.graph.save(building / "graph")
-        _save_names(building / "entities.parquet", model.dataset.entities)
-        _save_names(building / "predicates.parquet", model.dataset.predicates)
-        for split in SPLITS[1:]:
-            for column in fields(Facts):
-                array = getattr(model.dataset.split(split), column.name)
-                np.save(building / f"{split}.{column.name}.npy", array, allow_pickle=False)
+        save_data(building, model.dataset, model.graph)
         np.save(building / "weights.npy", model.classifier.weights, allow_pickle=False)
         np.save(building / "bias.npy", model.classifier.bias, allow_pickle=False)
         for place, kind in enumerate(model.kinds):
             np.save(building / f"kind-{place}.npy", kind.of_entity, allow_pickle=False)
             np.save(building / f"kind-{place}-pairs.npy", kind.pairs, allow_pickle=False)
-        _write_json(building / "topologies.json", _topologies_json(model))
-        _write_json(building / "run.json", run)
+        write_json(building / "topologies.json", _topologies_json(model))
+        write_json(building / "run.json", run)
         if model.agent is not None:
             (building / AGENT).write_bytes(model.agent)
         if model.reranker is not None:
             (building / TREES).write_text(model.reranker.text, encoding="utf-8")
-        _write_json(building / ABOUT, _about(model))
+        write_json(building / ABOUT, _about(model))
 
 
 def _about(model: Model) -> dict[str, Any]:
@@ -139,18 +137,12 @@ def _topologies_json(model: Model) -> dict[str, Any]:
     }
 
 
-def _save_names(path: Path, names: Names) -> None:
-    parquet.write_table(pa.table({"name": names.array}), path)
-
-
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-    path.write_text(text, encoding="utf-8")
-
-
 def load_model(folder: Path) -> Model:
     """The model of a folder, its arrays mapped; ModelError where it is none, or damaged."""
-    about = _read_json(folder, ABOUT)
+    about = read_json(folder, ABOUT)
+    if about.get("kind") == "baseline":
+        name = about.get("name")
+        raise ModelError(f"{folder} is the baseline {name}: it has no topologies to show")
     if about.get("format") != FORMAT:
         found = about.get("format")
         raise ModelError(f"{folder}: a model of format {found}, expected {FORMAT}; fit it again")
@@ -158,27 +150,18 @@ def load_model(folder: Path) -> Model:
         return _load(folder, about)
     except ModelError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, IndexError, pa.ArrowException) as error:
+    except DAMAGE as error:
         raise ModelError(f"{folder} is damaged: {error}") from None
 
 
 def _load(folder: Path, about: dict[str, Any]) -> Model:
-    graph = TemporalGraph.open(folder / "graph")
-    predicates = _load_names(folder / "predicates.parquet")
-    dataset = Dataset(
-        name=about["data"]["name"],
-        entities=_load_names(folder / "entities.parquet"),
-        predicates=predicates,
-        axis=graph.axis,
-        train=graph.facts,
-        valid=_load_facts(folder, "valid"),
-        test=_load_facts(folder, "test"),
-    )
-    found = _read_json(folder, "topologies.json")
+    dataset, graph = load_data(folder, about["data"]["name"])
+    predicates = dataset.predicates
+    found = read_json(folder, "topologies.json")
     topologies = topology_set(from_names(names, predicates) for names in found["topologies"])
     classifier = LinearSoftmax(
-        _load_array(folder / "weights.npy"),
-        _load_array(folder / "bias.npy"),
+        load_array(folder / "weights.npy"),
+        load_array(folder / "bias.npy"),
         Calibration(**about["calibration"]),
     )
     model = Model(
@@ -215,8 +198,8 @@ def _load_kind(folder: Path, place: int, about: dict[str, Any]) -> Kind:
     return Kind(
         about["name"],
         tuple(about["values"]),
-        _load_array(folder / f"kind-{place}.npy"),
-        _load_array(folder / f"kind-{place}-pairs.npy"),
+        load_array(folder / f"kind-{place}.npy"),
+        load_array(folder / f"kind-{place}-pairs.npy"),
     )
 
 
@@ -246,30 +229,3 @@ def _mined(found: dict[str, Any], names: Names) -> Mined:
     )
     tried = {place(name): count for name, count in found["tried"].items()}
     return Mined(mined, tried, {place(name): n for name, n in found["connected"].items()})
-
-
-def _load_facts(folder: Path, split: str) -> Facts:
-    columns = {c.name: _load_array(folder / f"{split}.{c.name}.npy") for c in fields(Facts)}
-    if np.array_equal(columns["since"], columns["until"]):
-        columns["until"] = columns["since"]
-    return Facts(**columns)
-
-
-def _load_array(path: Path) -> npt.NDArray[Any]:
-    array = np.load(path, allow_pickle=False)
-    array.flags.writeable = False
-    return array  # type: ignore[no-any-return]
-
-
-def _load_names(path: Path) -> Names:
-    return Names(parquet.read_table(path).column("name").combine_chunks())
-
-
-def _read_json(folder: Path, name: str) -> dict[str, Any]:
-    try:
-        found = json.loads((folder / name).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{folder} is not a model folder: {error}") from None
-    if not isinstance(found, dict):
-        raise ModelError(f"{folder} is not a model folder: {name} holds no object")
-    return found

@@ -4,7 +4,6 @@ Each stage leaves its result in a work folder beside the model, so that a run th
 on where it was; the model folder appears at the end, whole.
 """
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,6 @@ from apptek.agent.environment import (
 )
 from apptek.data.facts import Dataset, Facts
 from apptek.data.protocols import Protocol, apply_protocol
-from apptek.errors import CheckpointError
 from apptek.files import write_whole
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.prediction.candidates import Mirrors
@@ -34,6 +32,7 @@ from apptek.prediction.model import AGENT, Model, feature_space
 from apptek.prediction.presets import Config
 from apptek.prediction.ranking import expected_ranks
 from apptek.prediction.reranking import Reranker, fit_reranker, require_lightgbm
+from apptek.prediction.work import open_work
 from apptek.seeding import generator
 from apptek.topologies.application import BinaryRows, apply_topologies
 from apptek.topologies.clock import Clock
@@ -100,26 +99,9 @@ def fit_model(
         "settings": asdict(config),
         "types": types or {},
     }
-    _open_work(work, identity, resume)
+    open_work(work, identity, resume)
     fit = Fit(dataset, config, seed, work, types or {}, on_stage)
     return _fit(fit, preset, protocol, observers), fit.seconds
-
-
-def _open_work(work: Path, identity: dict[str, Any], resume: bool) -> None:
-    """A new work folder, or with `resume` the one that a stopped run of the same fit has left."""
-    text = json.dumps(identity, indent=1, sort_keys=True)
-    about = work / "fit.json"
-    if about.exists():
-        if not resume:
-            raise CheckpointError(f"{work} holds a fit that was stopped: go on with --resume")
-        if json.loads(about.read_text(encoding="utf-8")) != json.loads(text):
-            raise CheckpointError(f"{work} is of another fit: other data, settings or seed")
-        return
-    try:
-        work.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CheckpointError(f"{work} cannot be written: {error.strerror}") from None
-    write_whole(about, text.encode())
 
 
 def _fit(fit: Fit, preset: str, protocol: Protocol, observers: Sequence[Any]) -> Model:
