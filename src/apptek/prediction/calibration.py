@@ -17,9 +17,9 @@ Mask = npt.NDArray[np.bool_]
 
 BINS = 15
 COLDEST, HOTTEST = 0.05, 20.0  # temperatures that may be fitted
-STEEPEST = 1.5  # tilts that may be fitted, up or down
+STEEPEST = 1.0  # tilts and bends that may be fitted, up or down
 _SCANNED = 13
-_ROUNDS = 3  # of fitting the one, then the other
+_ROUNDS = 4  # of fitting one after the other
 _JUDGED = 20_000  # rows that a calibration is fitted on, evenly spread
 
 
@@ -56,39 +56,39 @@ def expected_calibration_error(confidences: Doubles, correct: Mask) -> float:
 class Calibration:
     """Scores to probabilities, by a temperature that may depend on how undecided the scores are.
 
-    The temperature of a row is temperature * e^(tilt * u), where u is the entropy of its softmax as
-    a share of the largest possible. Where several predicates hold at once, an undecided row is
-    right more often than it says: the tilt mends that, which no single temperature can. The order
-    of a row's predicates does not change.
+    The temperature of a row is temperature * e^(tilt * v + bend * (3 v^2 - 1) / 2), where v goes
+    from -1 for a row whose softmax gives all to one predicate to 1 for one that gives it nothing.
+    Where several predicates hold at once, an undecided row is right more often than it says: tilt
+    and bend mend that, which no single temperature can. The order of a row's predicates does not
+    change.
     """
 
     temperature: float = 1.0
     tilt: float = 0.0
+    bend: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (0 < self.temperature < math.inf and math.isfinite(self.tilt)):
-            raise ValueError(f"a temperature is above 0, not {self.temperature}; a tilt is finite")
+        finite = all(map(math.isfinite, (self.temperature, self.tilt, self.bend)))
+        if not (finite and self.temperature > 0):
+            raise ValueError(f"a calibration is finite, its temperature above 0: {self}")
 
     def temperatures(self, scores: Matrix) -> Doubles:
         """The temperature of each row: (B, R) -> (B,)."""
-        flat = np.full(len(scores), self.temperature)
-        return flat * np.exp(self.tilt * undecidedness(scores)) if self.tilt else flat
+        if not (self.tilt or self.bend):
+            return np.full(len(scores), self.temperature)
+        line, curve = _shapes(scores)
+        return np.asarray(self.temperature * np.exp(self.tilt * line + self.bend * curve))
 
     def probabilities(self, scores: Matrix) -> Matrix:
         """Calibrated probabilities: (B, R) -> (B, R)."""
-        if not self.tilt:
-            return softmax(scores, self.temperature)
         return softmax(scores, self.temperatures(scores)[:, None].astype(scores.dtype))
 
 
-def undecidedness(scores: Matrix) -> Doubles:
-    """The entropy of each row's softmax, from 0 for one candidate to 1 for all alike."""
-    if scores.shape[1] < 2:
-        return np.zeros(len(scores))
-    chances = softmax(scores)
-    logs = np.log(np.maximum(chances, np.finfo(np.float32).tiny))
-    entropy = -(chances * logs).sum(axis=1, dtype=np.float64)
-    return np.asarray(entropy / math.log(scores.shape[1]), np.float64)
+def _shapes(scores: Matrix) -> tuple[Doubles, Doubles]:
+    """How undecided each row is, as the line and the curve that a temperature may follow."""
+    _, best = top_predictions(softmax(scores))
+    line = 1.0 - 2.0 * best
+    return line, (3.0 * line * line - 1.0) / 2.0
 
 
 def fit_calibration(scores: Matrix, correct: Mask) -> Calibration:
@@ -103,30 +103,31 @@ def fit_calibration(scores: Matrix, correct: Mask) -> Calibration:
     best = scores.argmax(axis=1)
     gaps = scores - scores.max(axis=1, keepdims=True)
     gaps[np.arange(len(best)), best] = -np.inf  # what is left: the others' odds against the top
-    undecided = undecidedness(scores)
+    line, curve = _shapes(scores)
 
-    def loss(temperature: float, tilt: float) -> float:
-        of_row = (temperature * np.exp(tilt * undecided))[:, None].astype(gaps.dtype)
-        odds = np.exp(gaps / of_row).sum(axis=1, dtype=np.float64)
+    def loss(temperature: float, tilt: float, bend: float) -> float:
+        of_row = temperature * np.exp(tilt * line + bend * curve)
+        odds = np.exp(gaps / of_row[:, None].astype(gaps.dtype)).sum(axis=1, dtype=np.float64)
         odds = np.maximum(odds, np.finfo(np.float64).tiny)
         return float(np.mean(np.log1p(odds) - np.where(correct, 0.0, np.log(odds))))
 
     scan = np.geomspace(COLDEST, HOTTEST, _SCANNED)
-    place = int(np.argmin([loss(temperature, 0.0) for temperature in scan]))
+    place = int(np.argmin([loss(temperature, 0.0, 0.0) for temperature in scan]))
     low, high = scan[max(place - 1, 0)], scan[min(place + 1, _SCANNED - 1)]
-    temperature, tilt = 1.0, 0.0
+    temperature, tilt, bend = 1.0, 0.0, 0.0
     for _ in range(_ROUNDS):
-        temperature = golden_section(partial(loss, tilt=tilt), low, high)
-        tilt = golden_section(partial(loss, temperature), -STEEPEST, STEEPEST)
-    return Calibration(golden_section(partial(loss, tilt=tilt), low, high), tilt)
+        temperature = golden_section(partial(loss, tilt=tilt, bend=bend), low, high)
+        tilt = golden_section(partial(loss, temperature, bend=bend), -STEEPEST, STEEPEST)
+        bend = golden_section(partial(loss, temperature, tilt), -STEEPEST, STEEPEST)
+    return Calibration(temperature, tilt, bend)
 
 
 def golden_section(loss: Callable[[float], float], low: float, high: float) -> float:
-    """Where a loss with one valley is lowest between two ends, to 1e-4."""
+    """Where a loss with one valley is lowest between two ends, to 1e-3."""
     ratio = (5**0.5 - 1) / 2
     near, far = high - ratio * (high - low), low + ratio * (high - low)
     near_loss, far_loss = loss(near), loss(far)
-    while high - low > 1e-4:
+    while high - low > 1e-3:
         if near_loss <= far_loss:
             high, far, far_loss = far, near, near_loss
             near = high - ratio * (high - low)

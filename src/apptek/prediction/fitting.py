@@ -49,6 +49,7 @@ class ClassifierConfig:
     accumulator: float = 1.0  # squared gradients before the first example
     l2: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0)  # tried on valid; 1 / C of scikit-learn
     patience: int = 2  # epochs without a better MRR on valid before stopping
+    copies: bool = True  # shared weights of features that speak of a predicate
 
     def __post_init__(self) -> None:
         for name in ("epochs", "patience"):
@@ -140,6 +141,7 @@ class FitReport:
     valid_mrr: float
     temperature: float
     tilt: float  # of the temperature, see Calibration
+    bend: float
     ece_before: float  # on valid, at temperature 1
     ece_after: float
     tried: tuple[EpochReport, ...]
@@ -176,6 +178,7 @@ def fit_linear_softmax(
         valid_mrr=best.valid_mrr,
         temperature=calibration.temperature,
         tilt=calibration.tilt,
+        bend=calibration.bend,
         ece_before=before,
         ece_after=after,
         tried=tuple(epoch for run in runs for epoch in run[2]),
@@ -253,7 +256,8 @@ class Descent:
     ) -> None:
         rows = train.rows
         self.train, self.config, self.step = train, config, 0
-        self.copies = copies or Copies.nothing(rows.feature_count)
+        shared = copies if copies and config.copies else None
+        self.copies = shared or Copies.nothing(rows.feature_count)
         self.weights = np.zeros((rows.feature_count, class_count), np.float32)
         self.sums = np.full_like(self.weights, config.accumulator)
         self.bias = np.zeros(class_count, np.float32)

@@ -192,6 +192,7 @@ def _rerank(
         valid_mrr=float(np.mean(1 / expected_ranks(scores, tuning.labels, tuning.others))),
         temperature=calibration.temperature,
         tilt=calibration.tilt,
+        bend=calibration.bend,
         ece_after=after,
     )
     return replace(classifier, calibration=calibration), found, reranker
