@@ -48,7 +48,9 @@ def root(
 
 @app.command()
 def bench(
-    what: Annotated[Literal["graph", "agent"], typer.Argument(help="Which part.")] = "graph",
+    what: Annotated[
+        Literal["graph", "agent", "predict"], typer.Argument(help="Which part.")
+    ] = "graph",
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes, below a minute.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -62,6 +64,8 @@ def bench(
     if what == "agent":
         require_torch()
         from apptek.benches.agent import bench_agent as measure
+    elif what == "predict":
+        from apptek.benches.predict import bench_predict as measure
     else:
         from apptek.benches.graph import bench_graph as measure
     with working(f"measuring the {what}"):

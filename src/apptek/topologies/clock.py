@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from apptek.compiling import leaf
+from apptek.data.facts import read_only
 from apptek.data.times import UNKNOWN, Ints, Longs
 from apptek.graph.temporal_graph import TemporalGraph
 
@@ -39,7 +40,10 @@ OF_UNDATED = (UNDATED_FACT, UNDATED_EVER, BOTH_UNDATED)  # idle where every fact
 QUANTILES = (1 / 3, 1 / 2, 3 / 4, 15 / 16)  # of the gaps within pairs: brief, short, middle, long
 WITHOUT_GAPS = (1.0, 4.0, 16.0, 64.0)
 
+TABLED = 1024  # distances whose kernels are looked up
+
 Doubles = npt.NDArray[np.float64]
+Fading = npt.NDArray[np.float64]  # (rows, columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +69,14 @@ class Clock:
                 return cls(*(max(1.0, float(np.quantile(gaps, q))) for q in QUANTILES))
         return cls(*WITHOUT_GAPS)
 
-    def array(self) -> Doubles:
-        """The four scales as a kernel takes them."""
-        return np.asarray([self.brief, self.short, self.middle, self.long])
+    def fading(self) -> Fading:
+        """e^-a / scale for a from 0 on, a row for each scale; the last column: the scale itself.
+
+        Kernels look distances up here: beyond the table they compute.
+        """
+        scales = np.asarray([self.brief, self.short, self.middle, self.long])
+        table = np.exp(-np.arange(TABLED) / scales[:, None])
+        return read_only(np.concatenate([table, scales[:, None]], axis=1))
 
 
 def _gaps(groups: Longs, since: Ints, until: Ints) -> Longs:
@@ -81,37 +90,41 @@ def _gaps(groups: Longs, since: Ints, until: Ints) -> Longs:
 
 
 @leaf
-def clock_values(
-    since: int, until: int, when: int, scales: Doubles, values: Doubles
-) -> None:  # fmt: skip
-    """Fills in the kernels of a fact with these ends for a question at `when`."""
-    values[:] = 0.0
-    undated = since == UNKNOWN and until == UNKNOWN
+def add_clock(
+    distance: int, start: int, when: int, fading: Fading, sums: Fading, row: int, totals: Doubles
+) -> None:
+    """Adds the kernels of a fact so far from a question at `when` to sums[row] and the totals.
+
+    `start` is the fact's since, else until, else UNKNOWN.
+    """
     if when == UNKNOWN:
-        values[UNDATED_EVER] = 1.0
-        values[BOTH_UNDATED] = 1.0 if undated else 0.0
+        _add(sums, row, totals, UNDATED_EVER, 1.0)
+        if start == UNKNOWN:
+            _add(sums, row, totals, BOTH_UNDATED, 1.0)
         return
-    values[EVER] = 1.0
-    if undated:
-        values[UNDATED_FACT] = 1.0
+    _add(sums, row, totals, EVER, 1.0)
+    if start == UNKNOWN:
+        _add(sums, row, totals, UNDATED_FACT, 1.0)
         return
-    apart = signed_distance(since, until, when)
-    distance = abs(apart)
     if distance == 0:
-        values[SAME] = 1.0
+        _add(sums, row, totals, SAME, 1.0)
     else:
-        values[CLOSE] = np.exp(-(distance - 1.0) / scales[0])
-        values[BEFORE if apart < 0 else AFTER] = values[CLOSE]
-    values[SHORT] = np.exp(-distance / scales[1])
-    values[MIDDLE] = np.exp(-distance / scales[2])
-    values[LONG] = np.exp(-distance / scales[3])
+        close = _faded(fading, 0, distance - 1)
+        _add(sums, row, totals, CLOSE, close)
+        _add(sums, row, totals, BEFORE if start < when else AFTER, close)
+    _add(sums, row, totals, SHORT, _faded(fading, 1, distance))
+    _add(sums, row, totals, MIDDLE, _faded(fading, 2, distance))
+    _add(sums, row, totals, LONG, _faded(fading, 3, distance))
 
 
 @leaf
-def signed_distance(since: int, until: int, when: int) -> int:
-    """How far a dated fact is from a moment: below 0 where it ended before, 0 inside."""
-    first = until if since == UNKNOWN else since
-    last = since if until == UNKNOWN else until
-    if when < first:
-        return int(np.int64(first) - when)
-    return int(np.int64(last) - when) if when > last else 0
+def _add(sums: Fading, row: int, totals: Doubles, kernel: int, value: float) -> None:
+    sums[row, kernel] += value
+    totals[kernel] += value
+
+
+@leaf
+def _faded(fading: Fading, scale: int, distance: int) -> float:
+    if distance < TABLED:
+        return float(fading[scale, distance])
+    return float(np.exp(-distance / fading[scale, TABLED]))

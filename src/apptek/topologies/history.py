@@ -21,7 +21,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from apptek.agent.environment import Queries
 from apptek.compiling import in_threads, kernel, leaf
@@ -38,7 +37,8 @@ from apptek.topologies.clock import (
     UNDATED_EVER,
     Clock,
     Doubles,
-    clock_values,
+    Fading,
+    add_clock,
 )
 from apptek.topologies.sparse import Floats, SparseRows
 
@@ -98,7 +98,7 @@ class History:
 
     def __init__(self, graph: TemporalGraph, clock: Clock, config: HistoryConfig) -> None:
         self.graph, self.clock, self.config = graph, clock, config
-        self._pairs = PairIndex.of(graph)
+        self._pairs, self._fading = PairIndex.of(graph), clock.fading()
         dated = not bool(np.any((graph.since == UNKNOWN) & (graph.until == UNKNOWN)))
         idle = {KERNELS[place] for place in OF_UNDATED} if dated else set()
         self.kernels = tuple(k for k in KERNELS if k in config.kernels and k not in idle)
@@ -147,11 +147,11 @@ class History:
         counts, cuts = np.zeros(count, np.int64), np.zeros(1, np.int64)
         arguments: Any = (
             *self._arguments(), part, self._family_places, self._kernel_places,
-            len(self.kernels), self.graph.predicate_count, self.clock.array(),
+            len(self.kernels), self.graph.predicate_count, self._fading,
             config.pair_weight, config.profile_weight, counts, columns, values, cuts,
         )  # fmt: skip
         used = history_of_all(*arguments)
-        return counts, columns[:used].copy(), values[:used].copy(), int(cuts[0])
+        return counts, columns[:used], values[:used], int(cuts[0])
 
     def _arguments(self) -> tuple[Any, ...]:
         graph, pairs, config = self.graph, self._pairs, self.config
@@ -204,16 +204,15 @@ Pairs = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints]
 def history_of_all(
     arrays: Arrays, facts: Columns, pairs: Pairs, past: int, pair_facts: int, profile_facts: int,
     asked: tuple[Ints, Ints, Ints, Ints], family_places: Ints, kernel_places: Ints, width: int,
-    predicate_count: int, scales: Doubles, pair_weight: float, profile_weight: float,
+    predicate_count: int, fading: Fading, pair_weight: float, profile_weight: float,
     counts: Longs, columns: Ints, values: Floats, cuts: Longs,
 ) -> int:  # fmt: skip
     """Fills in the features of many questions, one after the other; how many there are in all."""
     subjects, objects, whens, hidden = asked
-    since, until, predicates = arrays[7], arrays[8], facts[1]
     nearest = np.empty((SEARCHED, 3), np.int64)
     streams = np.empty((STREAMS, FIELDS), np.int64)
     sums = np.zeros((predicate_count, kernel_places.size))
-    totals, clock = np.zeros(kernel_places.size), np.zeros(kernel_places.size)
+    totals = np.zeros(kernel_places.size)
     seen = np.empty(predicate_count, np.int32)
     used = 0
     for row in range(subjects.size):
@@ -227,8 +226,7 @@ def history_of_all(
                 objects[row], whens[row], hidden[row], streams, nearest, cuts,
             )  # fmt: skip
             named = _add_up(
-                nearest, found, predicates, since, until, whens[row], scales, sums, totals, clock,
-                seen,
+                nearest, found, facts[1], whens[row], fading, sums, totals, seen
             )  # fmt: skip
             weight = pair_weight if family <= REVERSED else profile_weight
             used = _write(
@@ -262,39 +260,41 @@ def family_facts(
     family: int, subject: int, object_: int, when: int, hidden: int, streams: Longs2,
     nearest: Longs2, cuts: Longs,
 ) -> int:  # fmt: skip
-    """Lists the nearest facts of one family; their number."""
+    """Lists the nearest facts of one family as rows (distance, start, fact); their number."""
     one, other = (subject, object_) if family in (PAIR, SUBJECT_OUT, SUBJECT_IN) else (
         object_, subject
     )  # fmt: skip
+    outgoing = family in (PAIR, REVERSED, SUBJECT_OUT, OBJECT_OUT)
+    pair = find_pair(pairs[7], pairs[8], one if outgoing else other, other if outgoing else one)
     if family <= REVERSED:
-        slot = find_pair(pairs[7], pairs[8], one, other)
-        if slot < 0:
+        if pair < 0:
             return 0
         return nearest_in_slot(
             pairs[0], pairs[1], pairs[2], pairs[3], pairs[4], pairs[5], pairs[6], arrays[7],
-            arrays[8], arrays[9], slot, when, pair_facts, hidden, past, UNDATED, streams, nearest,
+            arrays[8], arrays[9], pair, when, pair_facts, hidden, past, UNDATED, streams, nearest,
         )  # fmt: skip
     if one < 0:
         return 0
-    outgoing = family in (SUBJECT_OUT, OBJECT_OUT)
+    between = pairs[0][3 * pair + 3] - pairs[0][3 * pair] if pair >= 0 else 0
     slot = one if outgoing else one + (arrays[0].size - 1) // 6
     partners = facts[2] if outgoing else facts[0]
     return _profile(
-        arrays, partners, slot, other, when, profile_facts, hidden, past, streams, nearest, cuts
-    )
+        arrays, partners, slot, other, between, when, profile_facts, hidden, past, streams,
+        nearest, cuts,
+    )  # fmt: skip
 
 
 @leaf
 def _profile(
-    arrays: Arrays, partners: Ints, slot: int, partner: int, when: int, k: int, hidden: int,
-    past: int, streams: Longs2, nearest: Longs2, cuts: Longs,
+    arrays: Arrays, partners: Ints, slot: int, partner: int, between: int, when: int, k: int,
+    hidden: int, past: int, streams: Longs2, nearest: Longs2, cuts: Longs,
 ) -> int:  # fmt: skip
-    """Lists the k nearest facts of a slot that are not with the partner; their number.
+    """Lists the k nearest facts of a slot but for the `between` that are with the partner.
 
-    Looks at more and more facts until there are k, at SEARCHED in all; `cuts` counts where that
-    was not enough.
+    First a few more than k are looked at, then as many as are needed, but SEARCHED at most: `cuts`
+    counts where that was not enough.
     """
-    asked = min(k + SPARE, SEARCHED)
+    asked = min(k + min(between, SPARE), SEARCHED)
     while True:
         found = nearest_in_slot(
             arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], arrays[5], arrays[6], arrays[7],
@@ -302,48 +302,44 @@ def _profile(
         )  # fmt: skip
         kept = 0
         for place in range(found):
-            fact = nearest[place, 2]
-            if partners[fact] != partner:
-                nearest[kept, 2] = fact
+            if partners[nearest[place, 2]] != partner:
+                for column in range(3):
+                    nearest[kept, column] = nearest[place, column]
                 kept += 1
         if kept >= k or found < asked:
             return min(kept, k)
         if asked == SEARCHED:
             cuts[0] += 1
             return kept
-        asked = min(4 * asked, SEARCHED)
+        asked = min(k + between, SEARCHED)
 
 
 @leaf
 def _add_up(
-    nearest: Longs2, found: int, predicates: Ints, since: Ints, until: Ints, when: int,
-    scales: Doubles, sums: npt.NDArray[np.float64], totals: Doubles, clock: Doubles, seen: Ints,
+    nearest: Longs2, found: int, predicates: Ints, when: int, fading: Fading, sums: Fading,
+    totals: Doubles, seen: Ints,
 ) -> int:  # fmt: skip
     """Sums up the kernels of listed facts by predicate and in all; how many predicates are seen."""
     totals[:] = 0.0
     named = 0
     for place in range(found):
-        fact = nearest[place, 2]
-        clock_values(since[fact], until[fact], when, scales, clock)
-        predicate = predicates[fact]
+        predicate = predicates[nearest[place, 2]]
         if not _is_open(sums, predicate):
             seen[named] = predicate
             named += 1
-        for k in range(clock.size):
-            sums[predicate, k] += clock[k]
-            totals[k] += clock[k]
+        add_clock(nearest[place, 0], nearest[place, 1], when, fading, sums, predicate, totals)
     return named
 
 
 @leaf
-def _is_open(sums: npt.NDArray[np.float64], predicate: int) -> bool:
+def _is_open(sums: Fading, predicate: int) -> bool:
     """Whether a fact of the predicate was counted: each has one of these two kernels."""
     return bool(sums[predicate, EVER] + sums[predicate, UNDATED_EVER] > 0)
 
 
 @leaf
 def _write(
-    sums: npt.NDArray[np.float64], totals: Doubles, seen: Ints, named: int, kernel_places: Ints,
+    sums: Fading, totals: Doubles, seen: Ints, named: int, kernel_places: Ints,
     first: int, width: int, weight: float, columns: Ints, values: Floats, used: int,
 ) -> int:  # fmt: skip
     """Turns sums into features, and clears them; how many features are used up by now."""

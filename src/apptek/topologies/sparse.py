@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from apptek.compiling import kernel
 from apptek.data.facts import read_only
 from apptek.data.times import Ints, Longs
 
@@ -42,11 +43,11 @@ class SparseRows:
         bounds = np.concatenate([[0], self.offsets, [len(self.columns)]])
         if len(bounds) < 3 or (bounds[1:] < bounds[:-1]).any():
             raise ValueError("the offsets of SparseRows descend or lead outside")
-        used = slice(self.offsets[0], self.offsets[-1])
-        columns = self.columns[used]
-        if columns.min(initial=0) < 0 or columns.max(initial=-1) >= self.feature_count:
+        first, last = int(self.offsets[0]), int(self.offsets[-1])
+        found = _soundness(self.columns, self.flat_values, first, last, self.feature_count)
+        if found == 1:
             raise ValueError(f"a column is not among the {self.feature_count} features")
-        if self.values is not None and not np.isfinite(self.values[used]).all():
+        if found == 2:
             raise ValueError("a value is not a finite number")
 
     def __len__(self) -> int:
@@ -97,10 +98,31 @@ def side_by_side(parts: Sequence[SparseRows]) -> SparseRows:
     columns, values = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
     starts, first = offsets[:-1].copy(), 0
     for part, count in zip(parts, counts, strict=True):
-        used = slice(part.offsets[0], part.offsets[-1])
-        places = np.repeat(starts - part.offsets[:-1], count) + np.arange(used.start, used.stop)
-        columns[places] = part.columns[used] + np.int32(first)
-        values[places] = 1.0 if part.values is None else part.values[used]
+        _place(part.offsets, part.columns, part.flat_values, first, starts, columns, values)
         starts += count
         first += part.feature_count
     return SparseRows(offsets, columns, first, values)
+
+
+@kernel
+def _soundness(columns: Ints, values: Floats, first: int, last: int, count: int) -> int:
+    """1 where a column is none of so many features, 2 where a value is not finite, else 0."""
+    for place in range(first, last):
+        if not 0 <= columns[place] < count:
+            return 1
+        if values.size and not np.isfinite(values[place]):
+            return 2
+    return 0
+
+
+@kernel
+def _place(
+    offsets: Longs, columns: Ints, values: Floats, first: int, starts: Longs, all_columns: Ints,
+    all_values: Floats,
+) -> None:  # fmt: skip
+    """Writes the features of each row, moved by `first`, from its start on."""
+    for row in range(starts.size):
+        shift = starts[row] - offsets[row]
+        for place in range(offsets[row], offsets[row + 1]):
+            all_columns[place + shift] = columns[place] + first
+            all_values[place + shift] = values[place] if values.size else np.float32(1.0)
