@@ -113,7 +113,7 @@ def test_every_step_agrees_with_adagrad_by_its_definition(binary: bool, l2: floa
     descent = Descent(examples_of(plain, binary=binary), CLASSES, config, l2)
     for order in orders:
         descent.run_epoch(order)
-    weights, bias = adagrad(
+    weights, bias, _ = adagrad(
         plain,
         (FEATURES, CLASSES),
         [order.tolist() for order in orders],
@@ -206,7 +206,7 @@ def test_l2_and_the_epoch_are_those_that_rank_valid_best() -> None:
     assert EpochReport(report.l2, report.epoch, report.valid_mrr) in report.tried
     assert report.valid_mrr == max(epoch.valid_mrr for epoch in report.tried)
     assert report.l2 == 0.0
-    assert model.calibration == Calibration(report.temperature, report.tilt)
+    assert model.calibration == Calibration(report.temperature, report.tilt, report.bend)
 
 
 def test_it_stops_when_valid_gets_no_better() -> None:
