@@ -25,7 +25,7 @@ from apptek.data.facts import SPLITS, Dataset, Facts
 from apptek.data.readers import read_dataset
 from apptek.data.synthetic import make_world
 from apptek.data.times import UNKNOWN
-from apptek.errors import CheckpointError
+from apptek.errors import CheckpointError, ConfigError, DataError
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.prediction.explanation import CitedFact, explain
 from apptek.prediction.explanation_text import because, explanation_text
@@ -145,11 +145,19 @@ def test_types_of_a_table_replace_those_of_names_and_are_kept(
 ) -> None:
     sectors = {name: name[0] for name in data.entities}
     place = tmp_path / "model"
-    Predictor.fit(data, folder=place, types={"sector": sectors, "letter": {"nobody": "N"}})
+    Predictor.fit(data, folder=place, types={"sector": sectors, "letter": {data.entities[0]: "N"}})
     kinds = Predictor.load(place).model.kinds
     assert [kind.name for kind in kinds] == ["sector", "letter", "country"]
     assert kinds[0].values == tuple(sorted(set(sectors.values())))
-    assert (kinds[1].of_entity == -1).all()
+    assert kinds[1].of_entity[0] == 0
+    assert (kinds[1].of_entity[1:] == -1).all()
+
+
+def test_types_that_would_be_ignored_are_refused(data: Dataset) -> None:
+    with pytest.raises(DataError, match="no entity of the data has a 'letter'"):
+        Predictor.fit(data, types={"letter": {"nobody": "N"}})
+    with pytest.raises(ConfigError, match="needs the features of traits"):
+        Predictor.fit(data, preset="paper", types={"letter": {data.entities[0]: "N"}})
 
 
 def test_what_speaks_most_for_a_predicate_is_the_largest_weight(predictor: Predictor) -> None:
@@ -334,8 +342,8 @@ def test_one_sentence_sums_up_what_speaks_for_and_against(
         parts, words = found.contributions(), because(found)
         for_it = [part for part in parts if part.log_odds > 0][:3]
         named = [*for_it, *(part for part in parts[-1:] if part.log_odds < 0)]
-        assert words.startswith("because " if for_it else "in spite of ")
-        assert ("; in spite of " in words) == (bool(for_it) and named[-1].log_odds < 0)
+        assert words.startswith("because " if for_it else "against it: ")
+        assert ("; against it: " in words) == (bool(for_it) and named[-1].log_odds < 0)
         for part in named:
             assert f"{part.sentence} ({signed(part.log_odds)})" in words
         text = " ".join(explanation_text(found).split())

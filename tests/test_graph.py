@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from oracles import PlainFact
 from worlds import ENTITIES, facts_of, graph_of, plain_facts, random_intervals
 
+from apptek.data.readers import read_dataset
 from apptek.errors import ApptekError, GraphError
 from apptek.graph import incidence
 from apptek.graph.temporal_graph import TemporalGraph
@@ -89,3 +90,22 @@ def test_a_damaged_or_foreign_folder_is_refused(tmp_path: Path) -> None:
         TemporalGraph.open(folder)
     with pytest.raises(GraphError, match="not a saved graph"):
         TemporalGraph.open(tmp_path / "nothing")
+
+
+def test_as_of_a_day_a_year_is_not_over(tmp_path: Path) -> None:
+    lines = ["a\tmeets\tb\t1998", "a\tmeets\tb\t1997", "a\tmeets\tb\t1998-05-04"]
+    lines += [f"a\tmeets\tc\t1990-01-{day:02d}" for day in range(1, 10)]
+    (tmp_path / "train.tsv").write_text("\n".join(lines) + "\n")
+    for split in ("valid", "test"):
+        (tmp_path / f"{split}.tsv").write_text(lines[0] + "\n")
+    data = read_dataset(tmp_path)
+    assert data.axis.mixed
+    assert data.axis.unit == "day"
+    graph = TemporalGraph.of(data)
+    entity, time = data.entities.find("b"), data.axis.parse("1998-05-05")
+    seen = [fact for fact in graph.as_of().nearest([entity], [time], 9)[0].tolist() if fact >= 0]
+    assert {data.axis.format(int(data.train.since[fact])) for fact in seen} == {
+        "1997",
+        "1998-05-04",
+    }
+    assert len([fact for fact in graph.nearest([entity], [time], 9)[0].tolist() if fact >= 0]) == 3

@@ -21,14 +21,16 @@ EXPECTED = "a header, the entity in the first column and a kind of type in every
 def read_types(path: Path) -> dict[str, dict[str, str]]:
     """Kind of type -> entity -> type, from a .csv, .tsv or .parquet file; an empty cell is none."""
     rows = _parquet_rows(path) if path.suffix == ".parquet" else _text_rows(path)
-    header = next(rows, [])
+    _, header = next(rows, (1, []))
     kinds = header[1:]
     if not kinds or not all(kinds) or len(set(kinds)) < len(kinds):
         raise DataError(f"{path.name}: expected {EXPECTED}; found the header {header}")
     table: dict[str, dict[str, str]] = {kind: {} for kind in kinds}
-    for line, row in enumerate(rows, start=2):
+    for line, row in rows:
         if len(row) != len(header):
             raise DataError(f"{path.name}:{line}: found {len(row)} cells, expected {len(header)}")
+        if not row[0]:
+            raise DataError(f"{path.name}:{line}: the first cell names no entity")
         for kind, value in zip(kinds, row[1:], strict=True):
             if value and table[kind].setdefault(row[0], value) != value:
                 raise DataError(
@@ -40,22 +42,28 @@ def read_types(path: Path) -> dict[str, dict[str, str]]:
     return {kind: of for kind, of in table.items() if of}
 
 
-def _text_rows(path: Path) -> Iterator[list[str]]:
+def _text_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Rows with their lines. Only .csv knows quotes, as in files of facts."""
     if path.suffix not in DELIMITERS:
         raise DataError(f"{path.name}: expected a .csv, .tsv, .txt or .parquet file")
+    delimiter = DELIMITERS[path.suffix]
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            yield from (row for row in csv.reader(file, delimiter=DELIMITERS[path.suffix]) if row)
+            if path.suffix == ".csv":
+                reader = csv.reader(file, delimiter=delimiter)
+            else:
+                reader = csv.reader(file, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+            yield from ((reader.line_num, row) for row in reader if row)
     except (OSError, UnicodeError, csv.Error) as error:
         raise DataError(f"{path} cannot be read: {error}") from None
 
 
-def _parquet_rows(path: Path) -> Iterator[list[str]]:
+def _parquet_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     try:
         found = parquet.read_table(path)
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path} cannot be read: {error}") from None
-    yield list(found.column_names)
+    yield 1, list(found.column_names)
     columns = [column.to_pylist() for column in found.columns]
-    for row in zip(*columns, strict=True):
-        yield ["" if cell is None else str(cell) for cell in row]
+    for line, row in enumerate(zip(*columns, strict=True), start=2):
+        yield line, ["" if cell is None else str(cell) for cell in row]

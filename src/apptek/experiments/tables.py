@@ -1,5 +1,7 @@
 """Tables for the docs, made from result files alone."""
 
+import json
+import statistics
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -83,7 +85,108 @@ def agent_table(results: Sequence[dict[str, Any]]) -> str:
     return markdown((*header, "agent - commonest, 95 % interval"), rows)
 
 
-TABLES = {"prediction": prediction_table, "agent": agent_table}
+def models_table(results: Sequence[dict[str, Any]]) -> str:
+    """Our models under the official protocol: mean and spread over the seeds."""
+    rows = []
+    for name, found in _by_model(results):
+        first = found[0]
+        cells = [_mean(found, "metrics", key) for key in ("mrr", "hits_at_1", "hits_at_10", "ece")]
+        seconds = statistics.mean(sum(result["seconds"].values()) for result in found)
+        rows.append(
+            [
+                first["dataset"],
+                name,
+                *cells,
+                str(len(found)),
+                f"{seconds:.0f} s",
+                f"`{first['command'].split(' && ')[0]}`",
+            ]
+        )
+    header = ("data", "model", "MRR", "Hits@1", "Hits@10", "ECE", "seeds", "fitted in", "command")
+    return markdown(header, rows)
+
+
+def groups_table(results: Sequence[dict[str, Any]]) -> str:
+    """The MRR of our models by kind of query, means over the seeds."""
+    rows = []
+    for name, found in _by_model(results):
+        cells = [_mean_of_group(found, group) for group in GROUPS]
+        rows.append([found[0]["dataset"], name, *cells])
+    header = ("data", "model", *(group.replace("_", " ") for group in GROUPS))
+    return markdown(header, rows)
+
+
+def ablation_table(results: Sequence[dict[str, Any]]) -> str:
+    """What each part of the default preset is worth, on valid."""
+    found = [r for r in results if r["model"] == "apptek_default" and r["split"] == "valid"]
+    whole = next(r for r in found if not changes(r))
+    rows = []
+    for result in sorted(found, key=lambda r: (bool(changes(r)), -r["metrics"]["mrr"])):
+        mrr, groups = result["metrics"]["mrr"], result["groups"]
+        rows.append(
+            [
+                "; ".join(f"`{change}`" for change in changes(result)) or "the default preset",
+                f"{mrr:.4f}",
+                f"{mrr - whole['metrics']['mrr']:+.4f}" if result is not whole else "",
+                *(f"{result['metrics'][key]:.4f}" for key in ("hits_at_1", "hits_at_10")),
+                *(f"{groups[g]['mrr']:.4f}" if groups[g] else "" for g in GROUPS[:5]),
+                f"{sum(result['seconds'].values()):.0f} s",
+            ]
+        )
+    header = ("changed", "MRR", "difference", "Hits@1", "Hits@10")
+    return markdown((*header, *(group.replace("_", " ") for group in GROUPS[:5]), "fit"), rows)
+
+
+def changes(result: dict[str, Any]) -> list[str]:
+    """The settings of a result that differ from its preset's, as `--set` takes them."""
+    own = asdict(preset(result["model"].removeprefix("apptek_")))
+    found = []
+    for section, values in result["settings"].items():
+        for key, value in values.items():
+            now = own.get(section, {}).get(key)
+            if value != (list(now) if isinstance(now, tuple) else now):
+                found.append(f"{section}.{key}={json.dumps(value)}")
+    return found
+
+
+def _by_model(results: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Official test results of our models with their seeds together: (name, results)."""
+    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for result in results:
+        ours = str(result["model"]).startswith("apptek_")
+        if ours and result["protocol"] == "official" and result["split"] == "test":
+            past = result["settings"].get("features", {}).get("past_only", False)
+            name = result["model"].removeprefix("apptek_") + (", past only" if past else "")
+            groups.setdefault((result["dataset"], name, result["protocol"]), []).append(result)
+    order = {name: place for place, name in enumerate(("paper", "default", "max"))}
+    keys = sorted(groups, key=lambda key: (key[0], order.get(key[1].split(",")[0], 9), key[1]))
+    return [(key[1], groups[key]) for key in keys]
+
+
+def _mean(found: Sequence[dict[str, Any]], part: str, key: str) -> str:
+    values = [result[part][key] for result in found]
+    spread = f" ± {statistics.stdev(values):.4f}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):.4f}{spread}"
+
+
+def _mean_of_group(found: Sequence[dict[str, Any]], group: str) -> str:
+    parts = [result["groups"][group] for result in found]
+    if not all(parts):
+        return ""
+    share = parts[0]["queries"] / found[0]["metrics"]["queries"]
+    return f"{statistics.mean(part['mrr'] for part in parts):.4f} ({share:.1%})"
+
+
+GROUPS = (
+    "mirrored", "not_mirrored", "seen_pair", "unseen_pair", "unseen_entity", "dated", "undated",
+)  # fmt: skip
+TABLES = {
+    "prediction": prediction_table,
+    "agent": agent_table,
+    "models": models_table,
+    "groups": groups_table,
+    "ablation": ablation_table,
+}
 
 
 def with_tables(text: str, results: Sequence[dict[str, Any]]) -> str:

@@ -71,9 +71,15 @@ class TemporalGraph:
     def as_of(self) -> "TemporalGraph":
         """The same graph as seen at the time of each question, for forecasts.
 
-        There are only the facts that ended (until, else since) strictly before; no undated ones.
+        There are only the facts that ended (until, else since) strictly before; no undated ones. A
+        coarse date ends with its last day: "1998" is not over on 1998-05-05.
         """
-        return replace(self, past_only=True)
+        if not self.axis.mixed:
+            return replace(self, past_only=True)
+        since, until = _positions(self.facts, self.axis, last=True)
+        ends = (self.facts.subjects, self.facts.objects)
+        found = build_incidence(ends, self.entity_count, since, until)
+        return replace(self, since=since, until=until, incidence=found, past_only=True)
 
     def directions(self, traversal: str) -> int:
         """What the kernels take as `directions`."""
@@ -179,14 +185,23 @@ class TemporalGraph:
         )
 
 
-def _positions(facts: Facts, axis: TimeAxis) -> tuple[Ints, Ints]:
-    since = read_only(axis.positions(facts.since))
+def _positions(facts: Facts, axis: TimeAxis, *, last: bool = False) -> tuple[Ints, Ints]:
+    """Where the facts lie on the axis: from the first moments of their dates, or the `last`."""
+
+    def placed(codes: Ints) -> Ints:
+        return axis.positions(_last_moments(codes, axis) if last else codes)
+
+    since = read_only(placed(facts.since))
     if facts.until is facts.since:
         return since, since
-    until = axis.positions(facts.until)
+    until = placed(facts.until)
     if axis.mixed:  # 2003-05 .. 2003 starts inside the year that it ends in
         until = np.where(until == UNKNOWN, until, np.maximum(since, until))
     return since, read_only(until)
+
+
+def _last_moments(codes: Ints, axis: TimeAxis) -> Ints:
+    return np.where(codes == UNKNOWN, codes, axis.last_moments(codes))
 
 
 def _twins(facts: Facts) -> Ints:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,9 @@ Matrix = npt.NDArray[np.floating[Any]]  # (queries, predicates)
 Mask = npt.NDArray[np.bool_]
 
 BINS = 15
-COLDEST, HOTTEST = 0.05, 20.0  # temperatures that may be fitted
-STEEPEST = 1.0  # tilts and bends that may be fitted, up or down
+COLDEST, HOTTEST = 0.05, 20.0  # temperatures that a fit starts from
 _SCANNED = 13
-_ROUNDS = 4  # of fitting one after the other
+_DIFFERENCE, _STEPS, _ENOUGH, _MOST_DAMPED = 1e-2, 25, 1e-3, 1e3  # of Newton's method
 _JUDGED = 20_000  # rows that a calibration is fitted on, evenly spread
 
 
@@ -95,45 +93,53 @@ def fit_calibration(scores: Matrix, correct: Mask) -> Calibration:
     """The calibration under which it is likeliest which top answers are correct.
 
     That is what the calibration error asks about. (The likelihood of the one true predicate leaves
-    the top answer underconfident, because several predicates hold at once.) A coarse scan of the
-    temperature, then golden sections in turn.
+    the top answer underconfident, because several predicates hold at once.) Right and wrong are
+    smoothed as by one further answer of each kind, so that nothing becomes certain.
     """
     step = -(-len(scores) // _JUDGED)
     scores, correct = scores[::step], correct[::step]
     best = scores.argmax(axis=1)
     gaps = scores - scores.max(axis=1, keepdims=True)
     gaps[np.arange(len(best)), best] = -np.inf  # what is left: the others' odds against the top
-    line, curve = _shapes(scores)
+    shapes = np.stack([np.ones(len(scores)), *_shapes(scores)])
+    right = int(correct.sum())
+    wrong = len(correct) - right
+    targets = np.where(correct, (right + 1) / (right + 2), 1 / (wrong + 2))
 
-    def loss(temperature: float, tilt: float, bend: float) -> float:
-        of_row = temperature * np.exp(tilt * line + bend * curve)
-        odds = np.exp(gaps / of_row[:, None].astype(gaps.dtype)).sum(axis=1, dtype=np.float64)
+    def loss(parameters: Doubles) -> float:
+        of_row = np.exp(parameters @ shapes).astype(gaps.dtype)
+        odds = np.exp(gaps / of_row[:, None]).sum(axis=1, dtype=np.float64)
         odds = np.maximum(odds, np.finfo(np.float64).tiny)
-        return float(np.mean(np.log1p(odds) - np.where(correct, 0.0, np.log(odds))))
+        return float(np.mean(np.log1p(odds) - (1.0 - targets) * np.log(odds)))
 
-    scan = np.geomspace(COLDEST, HOTTEST, _SCANNED)
-    place = int(np.argmin([loss(temperature, 0.0, 0.0) for temperature in scan]))
-    low, high = scan[max(place - 1, 0)], scan[min(place + 1, _SCANNED - 1)]
-    temperature, tilt, bend = 1.0, 0.0, 0.0
-    for _ in range(_ROUNDS):
-        temperature = golden_section(partial(loss, tilt=tilt, bend=bend), low, high)
-        tilt = golden_section(partial(loss, temperature, bend=bend), -STEEPEST, STEEPEST)
-        bend = golden_section(partial(loss, temperature, tilt), -STEEPEST, STEEPEST)
-    return Calibration(temperature, tilt, bend)
+    scan = np.log(np.geomspace(COLDEST, HOTTEST, _SCANNED))
+    start = min(scan, key=lambda log: loss(np.asarray([log, 0.0, 0.0])))
+    log, tilt, bend = newton(loss, np.asarray([start, 0.0, 0.0])).tolist()
+    return Calibration(math.exp(log), tilt, bend)
 
 
-def golden_section(loss: Callable[[float], float], low: float, high: float) -> float:
-    """Where a loss with one valley is lowest between two ends, to 1e-3."""
-    ratio = (5**0.5 - 1) / 2
-    near, far = high - ratio * (high - low), low + ratio * (high - low)
-    near_loss, far_loss = loss(near), loss(far)
-    while high - low > 1e-3:
-        if near_loss <= far_loss:
-            high, far, far_loss = far, near, near_loss
-            near = high - ratio * (high - low)
-            near_loss = loss(near)
-        else:
-            low, near, near_loss = near, far, far_loss
-            far = low + ratio * (high - low)
-            far_loss = loss(far)
-    return float((low + high) / 2)
+def newton(loss: Callable[[Doubles], float], start: Doubles) -> Doubles:
+    """Where a smooth loss of a few numbers is lowest: Newton's method with differences, damped."""
+    place, value, size, damping = start, loss(start), len(start), 1e-3
+    moves = np.eye(size) * _DIFFERENCE
+    for _ in range(_STEPS):
+        ahead = np.asarray([loss(place + move) for move in moves])
+        behind = np.asarray([loss(place - move) for move in moves])
+        slope = (ahead - behind) / (2 * _DIFFERENCE)
+        curvature = np.diag(ahead + behind - 2 * value)
+        for i in range(size):
+            for j in range(i):
+                both = loss(place + moves[i] + moves[j]) - ahead[i] - ahead[j] + value
+                curvature[i, j] = curvature[j, i] = both
+        curvature /= _DIFFERENCE**2
+        found = value
+        while found >= value and damping < _MOST_DAMPED:
+            move = -np.linalg.solve(curvature + np.eye(size) * damping, slope)
+            found = loss(place + move)
+            damping *= 0.2 if found < value else 5.0
+        if found >= value:
+            break
+        place, value = place + move, found
+        if np.abs(move).max() < _ENOUGH:
+            break
+    return place

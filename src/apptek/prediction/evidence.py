@@ -20,7 +20,7 @@ from apptek.prediction.features import FeatureSpace
 from apptek.prediction.model import Model
 from apptek.prediction.reranking import log_softmax
 from apptek.prediction.wording import apart_text, counted
-from apptek.topologies.connection import time_distance
+from apptek.topologies.connection import is_lasting, time_distance
 from apptek.topologies.topology import describe, to_names
 
 Kind = Literal["history", "trait", "topology", "reranker"]
@@ -136,9 +136,8 @@ class Evidence:
         words = SENTENCES[key[1]].format(
             p=self.model.dataset.predicates[key[2]], s=self.ends.subject, o=self.ends.object
         )
-        lasting = graph.since[facts[0]] != graph.until[facts[0]]
         apart = time_distance(graph, facts[0], self.moment)
-        when = apart_text(graph.axis, apart, lasting=bool(lasting))
+        when = apart_text(graph.axis, apart, lasting=is_lasting(graph, facts[0]))
         more = f"and {counted(len(facts) - 1, 'more time')}" if len(facts) > 1 else ""
         return " ".join(part for part in (words, when, more) if part)
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from apptek.data.facts import Names
-from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
 from apptek.prediction.evidence import Ends, Evidence, Key, Kind
 from apptek.prediction.model import FORMAT, Model
@@ -19,6 +18,7 @@ from apptek.topologies.connection import (
     Side,
     Surroundings,
     connect,
+    is_lasting,
     time_distance,
 )
 from apptek.topologies.history import FAMILIES
@@ -327,7 +327,6 @@ def _cited(model: Model, core: CoreFact, moment: int) -> CitedFact:
     first = axis.format(since)
     last = first if until == since else axis.format(until)
     apart = time_distance(model.graph, core.fact, moment)
-    lasting = since != until and UNKNOWN not in (since, until)
     return CitedFact(
         fact=core.fact,
         subject=data.entities[int(facts.subjects[core.fact])],
@@ -337,7 +336,7 @@ def _cited(model: Model, core: CoreFact, moment: int) -> CitedFact:
         until=last,
         date=when_text(first, last),
         distance=apart,
-        apart=apart_text(axis, apart, lasting=lasting),
+        apart=apart_text(axis, apart, lasting=is_lasting(model.graph, core.fact)),
         side=core.side,
         step=core.step,
         expanded_by=action_name(core.action, data.predicates),

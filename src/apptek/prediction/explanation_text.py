@@ -63,7 +63,7 @@ def because(explanation: Explanation) -> str:
     parts = explanation.contributions()
     for_it = [part for part in parts[:LEADING] if part.log_odds > 0]
     against = [part for part in reversed(parts[-AGAINST:]) if part.log_odds < 0]
-    words = {"because": for_it, "in spite of": against} if for_it else {"in spite of": against}
+    words = {"because": for_it, "against it:": against}
     return "; ".join(
         f"{word} {listed([f'{part.sentence} ({signed(part.log_odds)})' for part in found])}"
         for word, found in words.items()

@@ -21,6 +21,7 @@ from apptek.agent.environment import (
 )
 from apptek.data.facts import Dataset, Facts
 from apptek.data.protocols import Protocol, apply_protocol
+from apptek.errors import ConfigError, DataError
 from apptek.files import write_whole
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.prediction.candidates import Mirrors
@@ -202,8 +203,13 @@ def _kinds(fit: Fit) -> tuple[Kind, ...]:
     """The types of entities: the user's own, and those read from names."""
     config, data = fit.config, fit.dataset
     if "traits" not in config.features.parts or not config.traits.types:
+        if fit.types:
+            raise ConfigError("a table of types needs the features of traits, with traits.types")
         return ()
     given = types_from_table(fit.types, data.entities, data.train)
+    for kind in given:
+        if not np.any(kind.of_entity >= 0):
+            raise DataError(f"no entity of the data has a {kind.name!r} in the table of types")
     read = types_from_names(
         data.entities, data.train, from_neighbours=not config.features.past_only
     )

@@ -64,6 +64,12 @@ def time_distance(graph: TemporalGraph, fact: int, moment: int) -> int | None:
     return max(first - moment, 0) or min(last - moment, 0)
 
 
+def is_lasting(graph: TemporalGraph, fact: int) -> bool:
+    """Whether a fact is an interval with two known ends."""
+    since, until = int(graph.facts.since[fact]), int(graph.facts.until[fact])
+    return since != until and UNKNOWN not in (since, until)
+
+
 class Surroundings:
     """N_tknn around one query: the facts that each entity shows at its time, looked up once."""
 

@@ -309,7 +309,8 @@ def _profile(
         if kept >= k or found < asked:
             return min(kept, k)
         if asked == SEARCHED:
-            cuts[0] += 1
+            others = arrays[0][3 * slot + 3] - arrays[0][3 * slot] - between
+            cuts[0] += kept < min(k, others)
             return kept
         asked = min(k + between, SEARCHED)
 

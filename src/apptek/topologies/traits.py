@@ -191,8 +191,8 @@ def types_from_names(names: Names, train: Facts, *, from_neighbours: bool = True
         if part:
             of_sector[entity] = sectors.get(part[0], -1)
             of_country[entity] = countries.get(part[1], -1)
-        elif name in countries:
-            of_sector[entity], of_country[entity] = sectors[THE_COUNTRY], countries[name]
+        elif (bare := name.removeprefix("<").removesuffix(">")) in countries:
+            of_sector[entity], of_country[entity] = sectors[THE_COUNTRY], countries[bare]
     if from_neighbours:
         of_country = _with_neighbours(of_country, train, len(countries))
     found = ((SECTOR, sectors, of_sector), (COUNTRY, countries, of_country))
