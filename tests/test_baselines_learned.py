@@ -26,7 +26,7 @@ from apptek.baselines.training import masked, score_queries, with_unseen
 from apptek.data.facts import Dataset, Facts, Names
 from apptek.data.synthetic import make_world
 from apptek.data.times import UNKNOWN, TimeAxis
-from apptek.errors import CheckpointError, ConfigError, DataError
+from apptek.errors import ApptekError, CheckpointError, ConfigError, DataError
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.prediction.known import known_predicates
 from apptek.settings import with_settings
@@ -246,6 +246,12 @@ def test_re_gcn_needs_times() -> None:
         Baseline.fit("re_gcn", dataset_of(undated, 3, 1))
     with pytest.raises(ConfigError, match=r"training\.objective must be predicates"):
         Baseline.fit("re_gcn", fifty_facts(), config=settings_of("re_gcn", ENTITIES_OBJECTIVE))
+
+
+def test_a_run_that_diverges_says_so() -> None:
+    config = settings_of("tnt_complex", "training.learning_rate=1e20")
+    with pytest.raises(ApptekError, match=r"lower training\.learning_rate"):
+        Baseline.fit("tnt_complex", fifty_facts(), config=config)
 
 
 @pytest.mark.parametrize("name", ["tnt_complex", "de_simple"])
