@@ -20,7 +20,7 @@ from apptek.baselines.counts import Counts
 from apptek.data.facts import Dataset
 from apptek.data.synthetic import make_world
 from apptek.data.times import UNKNOWN
-from apptek.errors import ConfigError
+from apptek.errors import ApptekError, ConfigError
 
 Plain = list[PlainFact]
 facts = st.lists(plain_facts(), min_size=1, max_size=14)
@@ -96,6 +96,15 @@ def test_a_fact_of_yesterday_weighs_more_than_one_of_last_year() -> None:
     late, early = scorer.scores(asked((0, 1, 365, -1), (0, 1, 0, -1)))
     assert late.argmax() == 1
     assert early.argmax() == 0
+
+
+@pytest.mark.parametrize(
+    "query", [(ENTITIES, 0, 1, -1), (0, -2, 1, -1), (0, 1, 1, 1)], ids=["above", "below", "fact"]
+)
+def test_ids_outside_the_graph_are_refused(query: tuple[int, int, int, int]) -> None:
+    scorer = Counting(Counts(graph_of([PlainFact(0, 0, 1, 0, 0)])), Weights())
+    with pytest.raises(ApptekError, match="a query names"):
+        scorer.scores(asked(query))
 
 
 def test_weights_are_chosen_one_at_a_time_until_none_helps() -> None:

@@ -16,17 +16,17 @@ from worlds import facts_of, graph_of
 from apptek.agent.environment import Queries, held_out_queries, training_queries
 from apptek.baselines import learned
 from apptek.baselines.baseline import Baseline
-from apptek.baselines.diachronic import Clock
+from apptek.baselines.diachronic import Clock, DeSimplE, Diachronic, Entities
 from apptek.baselines.embedding import Embedding
 from apptek.baselines.learned import Learned
-from apptek.baselines.re_gcn import ReGcn, ReGcnConfig, both_ways
+from apptek.baselines.re_gcn import ReGcn, ReGcnConfig, both_ways, gru
 from apptek.baselines.registry import preset_of
-from apptek.baselines.tnt_complex import nearest_places
+from apptek.baselines.tnt_complex import TntComplEx, nearest_places
 from apptek.baselines.training import masked, score_queries, with_unseen
 from apptek.data.facts import Dataset, Facts, Names
 from apptek.data.synthetic import make_world
 from apptek.data.times import UNKNOWN, TimeAxis
-from apptek.errors import CheckpointError, ConfigError, DataError
+from apptek.errors import ApptekError, CheckpointError, ConfigError, DataError
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.prediction.known import known_predicates
 from apptek.settings import with_settings
@@ -42,6 +42,7 @@ SMALL = {
     ],
 }  # fmt: skip
 LEARNED = tuple(SMALL)
+ENTITIES_OBJECTIVE = "training.objective=entities"
 
 
 def settings_of(name: str, *changes: str, preset: str = "default") -> Any:
@@ -98,13 +99,22 @@ def test_fifty_facts_are_learned_by_heart(name: str) -> None:
     assert Baseline.fit(name, fifty_facts(), config=config).evaluate("test").metrics.mrr == 1.0
 
 
-@pytest.mark.parametrize("name", LEARNED)
+@pytest.mark.parametrize("name", [*LEARNED[:-1], pytest.param("re_gcn", marks=pytest.mark.slow)])
 def test_they_beat_frequency_on_a_planted_world(name: str, world: Dataset) -> None:
     config = settings_of(name, "training.epochs=5", "training.batch_size=128")
     learned = Baseline.fit(name, world, config=config).evaluate("test")
     assert (
         learned.metrics.mrr > Baseline.fit("frequency", world).evaluate("test").metrics.mrr + 0.03
     )
+
+
+@pytest.mark.parametrize("name", ["de_transe", "de_distmult", "de_simple"])
+def test_telling_entities_apart_teaches_predicates_too(name: str, world: Dataset) -> None:
+    config = settings_of(name, "training.epochs=8", "training.batch_size=128", preset="paper")
+    assert config.training.objective == "entities"
+    found = Baseline.fit(name, world, config=config).model.report
+    assert found["valid_mrr"] > found["epochs"][0]["valid_mrr"]
+    assert found["epochs"][-1]["loss"] < found["epochs"][0]["loss"]
 
 
 @pytest.mark.parametrize("preset", ["default", "paper"])
@@ -119,6 +129,75 @@ def test_all_predicates_at_once_score_as_one_by_one(name: str, preset: str) -> N
         assert alone == pytest.approx(at_once[:, predicate], abs=1e-4)
     one_by_one = [score_queries(model, queries.take(np.asarray([row]))) for row in range(50)]
     assert np.concatenate(one_by_one) == pytest.approx(at_once, abs=1e-4)
+
+
+def complex_rows(table: torch.Tensor) -> Any:
+    """Rows of real and imaginary parts as complex numbers."""
+    real, imaginary = np.split(table.detach().numpy().astype(np.float64), 2, axis=-1)
+    return real + 1j * imaginary
+
+
+def test_tnt_complex_is_what_its_formula_says() -> None:
+    data = fifty_facts()
+    model = model_of("tnt_complex", data)
+    assert isinstance(model, TntComplEx)
+    entities, static, changing, times = (
+        complex_rows(part) for part in (model.entities, model.static, model.changing, model.times)
+    )
+    found = score_queries(model, held_out_queries(data.test))
+    moments = model.moments(data.test.times).tolist()
+    for row in range(50):
+        subject, object_ = entities[data.test.subjects[row]], entities[data.test.objects[row]]
+        for r in range(5):
+            named = static[r] + changing[r] * times[moments[row]]
+            score = (subject * named * object_.conj()).sum().real + model.bias[r].item()
+            assert found[row, r] == pytest.approx(score, abs=1e-4)
+
+
+def vector_at(table: Entities, entity: int, features: Any) -> Any:
+    """An entity's vector at a time, feature by feature."""
+    still, amplitudes, frequencies, phases = (
+        part[entity].detach().numpy().astype(np.float64)
+        for part in (table.still, table.amplitudes, table.frequencies, table.phases)
+    )
+    moving = sum(
+        amplitudes[k] * np.sin(frequencies[k] * features[k] + phases[k])
+        for k in range(len(features))
+    )
+    return np.concatenate([still, moving])
+
+
+@pytest.mark.parametrize("name", ["de_transe", "de_distmult", "de_simple"])
+def test_the_diachronic_rivals_are_what_their_formulas_say(name: str) -> None:
+    data = fifty_facts()
+    model = model_of(name, data)
+    assert isinstance(model, Diachronic)
+    found = score_queries(model, held_out_queries(data.test))
+    moments = model.moments(data.test.times).numpy()
+    for row in range(50):
+        subject, object_ = int(data.test.subjects[row]), int(data.test.objects[row])
+        s, o = (vector_at(model.first, entity, moments[row]) for entity in (subject, object_))
+        for r in range(5):
+            named = model.predicates[r].detach().numpy()
+            if name == "de_transe":
+                score = -float(np.linalg.norm(s + named - o))
+            elif name == "de_distmult":
+                score = float((s * named * o).sum())
+            else:
+                assert isinstance(model, DeSimplE)
+                s_as_object = vector_at(model.second, subject, moments[row])
+                o_as_object = vector_at(model.second, object_, moments[row])
+                inverse = model.inverses[r].detach().numpy()
+                score = float((s * named * o_as_object + o * inverse * s_as_object).sum()) / 2
+            assert found[row, r] == pytest.approx(score + model.bias[r].item(), abs=1e-3)
+
+
+def test_the_gate_is_that_of_a_gated_recurrent_unit() -> None:
+    cell, rng = torch.nn.GRUCell(6, 3), torch.Generator().manual_seed(0)
+    seen, before = torch.rand(4, 6, generator=rng), torch.rand(4, 3, generator=rng)
+    bias = torch.stack([cell.bias_ih, cell.bias_hh])
+    found = gru(seen, before, cell.weight_ih, cell.weight_hh, bias)
+    assert torch.allclose(found, cell(seen, before), atol=1e-6)
 
 
 @pytest.mark.parametrize("name", LEARNED)
@@ -234,6 +313,14 @@ def test_re_gcn_needs_times() -> None:
     undated = facts_of([PlainFact(0, 0, 1, None, None), PlainFact(1, 0, 2, None, None)])
     with pytest.raises(DataError, match="no training fact has a time"):
         Baseline.fit("re_gcn", dataset_of(undated, 3, 1))
+    with pytest.raises(ConfigError, match=r"training\.objective must be predicates"):
+        Baseline.fit("re_gcn", fifty_facts(), config=settings_of("re_gcn", ENTITIES_OBJECTIVE))
+
+
+def test_a_run_that_diverges_says_so() -> None:
+    config = settings_of("tnt_complex", "training.learning_rate=1e20")
+    with pytest.raises(ApptekError, match=r"lower training\.learning_rate"):
+        Baseline.fit("tnt_complex", fifty_facts(), config=config)
 
 
 @pytest.mark.parametrize("name", ["tnt_complex", "de_simple"])

@@ -24,7 +24,7 @@ from apptek.baselines.scorer import Rival, Scorer, Task
 from apptek.compiling import in_threads
 from apptek.data.facts import Dataset, read_only
 from apptek.data.times import Ints
-from apptek.errors import ConfigError
+from apptek.errors import ApptekError, ConfigError
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.prediction.known import known_predicates
 from apptek.prediction.ranking import expected_ranks
@@ -111,6 +111,7 @@ class Counting:
     def scores(self, queries: Queries) -> Floats:
         """(B, R). In threads; the same for any number of them."""
         graph, arrays = self.counts.graph, self.counts.kernel_arrays()
+        _check(queries, graph)
         scores = np.empty((len(queries), graph.predicate_count), np.float32)
         moments = graph.axis.positions(queries.times)
         weights = read_only(np.asarray(astuple(self.weights), np.float64))
@@ -127,6 +128,18 @@ class Counting:
     def save(self, folder: Path) -> None:
         """The weights that were chosen."""
         write_json(folder / WEIGHTS, asdict(self.weights))
+
+
+def _check(queries: Queries, graph: TemporalGraph) -> None:
+    """Kernels check nothing: ids outside the graph must not reach them."""
+    limits = (
+        ("entity", queries.subjects, graph.entity_count),
+        ("entity", queries.objects, graph.entity_count),
+        ("fact", queries.hidden, len(graph.facts)),
+    )
+    for what, ids, count in limits:
+        if len(ids) and not (ids.min() >= -1 and ids.max() < count):
+            raise ApptekError(f"a query names {what} {ids.max()}, of {count}")
 
 
 def _closed(column: Ints) -> Ints:

@@ -284,6 +284,8 @@ def _build(
             f"{data.name}: RE-GCN learns from the snapshots before a query's time, "
             "but no training fact has a time"
         )
+    if settings.training.objective != "predicates":
+        raise ConfigError("RE-GCN learns predicates: training.objective must be predicates")
     return ReGcn(graph, settings.model, rng=rng)
 
 
