@@ -9,6 +9,7 @@ from oracles import PlainFact
 from worlds import ENTITIES, facts_of, graph_of, plain_facts, random_intervals
 
 from apptek.data.readers import read_dataset
+from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError, GraphError
 from apptek.graph import incidence
 from apptek.graph.temporal_graph import TemporalGraph
@@ -99,13 +100,12 @@ def test_as_of_a_day_a_year_is_not_over(tmp_path: Path) -> None:
     for split in ("valid", "test"):
         (tmp_path / f"{split}.tsv").write_text(lines[0] + "\n")
     data = read_dataset(tmp_path)
-    assert data.axis.mixed
-    assert data.axis.unit == "day"
-    graph = TemporalGraph.of(data)
-    entity, time = data.entities.find("b"), data.axis.parse("1998-05-05")
-    seen = [fact for fact in graph.as_of().nearest([entity], [time], 9)[0].tolist() if fact >= 0]
-    assert {data.axis.format(int(data.train.since[fact])) for fact in seen} == {
-        "1997",
-        "1998-05-04",
-    }
-    assert len([fact for fact in graph.nearest([entity], [time], 9)[0].tolist() if fact >= 0]) == 3
+    assert data.axis == TimeAxis("day", mixed=True)
+    graph, entity = TemporalGraph.of(data), data.entities.find("b") or 0
+
+    def dates(graph: TemporalGraph) -> set[str]:
+        (found,) = graph.nearest([entity], [data.axis.parse("1998-05-05")], 9)
+        return {data.axis.format(int(data.train.since[fact])) for fact in found if fact >= 0}
+
+    assert dates(graph) == {"1997", "1998", "1998-05-04"}
+    assert dates(graph.as_of()) == {"1997", "1998-05-04"}
