@@ -319,7 +319,7 @@ def test_sentences_about_intervals_undated_facts_and_types(tmp_path: Path) -> No
     assert sentences("Ann (A)", "Rovers (A)", "2001") == {
         "'played for' Ann (A) -> Rovers (A) at that time",
         "'coached' Ann (A) -> Rovers (A) 4 years after",
-        "'is fan of' Ann (A) -> Rovers (A)",
+        "'is fan of' Ann (A) -> Rovers (A) (undated)",
         "the question is dated",
         "Ann (A) as the subject (sector Ann; country A)",
         "Rovers (A) as the object (country A)",
