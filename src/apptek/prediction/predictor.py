@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,12 +19,14 @@ from apptek.prediction.explanation import Explanation
 from apptek.prediction.explanation import explain as find_reasons
 from apptek.prediction.known import Mask
 from apptek.prediction.model import Model, load_model, save_model
-from apptek.prediction.pipeline import Stage, fit_model, print_nothing, sparse_rows
 from apptek.prediction.presets import Config
 from apptek.prediction.presets import preset as settings_of
 from apptek.prediction.ranking import Evaluation, Questions, evaluate_scores
 from apptek.prediction.sparse import Floats, SparseRows
 from apptek.topologies.application import apply_topologies
+
+if TYPE_CHECKING:
+    from apptek.prediction.pipeline import Stage
 
 CHUNK = 8192
 
@@ -92,7 +94,7 @@ class Predictor:
         seed: int = 0,
         folder: str | Path | None = None,
         resume: bool = False,
-        on_stage: Stage = print_nothing,
+        on_stage: "Stage" = lambda _: None,
         observers: Sequence[Any] = (),
         about_run: dict[str, Any] | None = None,
     ) -> "Predictor":
@@ -101,6 +103,8 @@ class Predictor:
         config     instead of the preset's settings
         about_run  further entries for run.json: a command, a commit
         """
+        from apptek.prediction.pipeline import fit_model  # brings PyTorch, which answers need not
+
         settings = config or settings_of(preset)
         with _work_folder(folder) as work:
             model, seconds = fit_model(
@@ -131,7 +135,7 @@ class Predictor:
     def features(self, queries: Queries) -> SparseRows:
         """The topologies that connect each query."""
         found = apply_topologies(self._world, queries, self.model.topologies)
-        return sparse_rows(found, len(self.model.topologies))
+        return SparseRows(found.offsets, found.columns, len(self.model.topologies))
 
     def scores(self, queries: Queries) -> Floats:
         """The logits of all predicates, (B, R)."""
