@@ -10,6 +10,7 @@ from apptek.commands.agent import train_agent
 from apptek.commands.data import data_app
 from apptek.commands.models import evaluate, explain, fit, predict, topologies
 from apptek.commands.options import JsonOption, SeedOption, print_json, require_torch
+from apptek.commands.service import serve
 from apptek.errors import ApptekError
 
 app = typer.Typer(
@@ -27,6 +28,7 @@ app.command()(predict)
 app.command()(explain)
 app.command()(topologies)
 app.command("train-agent")(train_agent)
+app.command()(serve)
 
 
 @app.callback()
