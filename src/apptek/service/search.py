@@ -87,7 +87,7 @@ class NameIndex:
         begin = np.zeros(len(self._names), np.bool_)
         begin[self._order[self._keys.beginning_with(typed)]] = True
         found = self._with_words(typed.split(" "))
-        weights = np.where(begin[found], BEGINNING, 1) * (self._counts[found] + 1)
+        weights = np.where(begin[found], BEGINNING, 1) * (self._counts[found].astype(np.int64) + 1)
         return list(dict.fromkeys(exact + _heaviest(found, weights, limit)))[:limit]
 
     def near(self, text: str, limit: int = 3) -> list[str]:

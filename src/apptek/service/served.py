@@ -47,7 +47,7 @@ class Served:
         pool = ThreadPoolExecutor(1)
         building = pool.submit(NameIndex, model.dataset.entities, counts)
         pool.shutdown(wait=False)
-        samples = sample_queries(predictor)
+        samples = sample_queries(predictor, counts)
         predictor.explain(samples[0])
         return cls(predictor, folder, whole_span(model.graph), samples, counts, building)
 
@@ -114,8 +114,8 @@ class Served:
         return place != UNKNOWN and not self.span.first <= place <= self.span.last
 
 
-def sample_queries(predictor: Predictor) -> tuple[Query, ...]:
-    """Tuning facts that are answered rightly and fairly surely, of different predicates."""
+def sample_queries(predictor: Predictor, counts: Ints) -> tuple[Query, ...]:
+    """Tuning facts that are answered rightly, of different predicates, about much-used entities."""
     data = predictor.model.dataset
     facts = data.valid if len(data.valid) else data.train
     rows = np.linspace(0, len(facts) - 1, min(TRIED, len(facts))).astype(int)
@@ -129,15 +129,10 @@ def sample_queries(predictor: Predictor) -> tuple[Query, ...]:
     ]
     truths = [data.predicates[int(facts.predicates[row])] for row in rows]
     answers = predictor.predict(queries, top=1)
-    order = sorted(
-        range(len(rows)),
-        key=lambda i: (
-            answers[i].predicates[0] != truths[i],
-            abs(answers[i].probabilities[0] - 0.75),
-        ),
-    )
+    right = [a.predicates[0] == truth for a, truth in zip(answers, truths, strict=True)]
+    used = np.minimum(counts[facts.subjects[rows]], counts[facts.objects[rows]])
     chosen: dict[str, Query] = {}
-    for place in order:
+    for place in sorted(range(len(rows)), key=lambda i: (not right[i], -int(used[i]), i)):
         query = queries[place]
         if query.subject != query.object:
             chosen.setdefault(truths[place], query)
