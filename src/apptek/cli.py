@@ -1,6 +1,8 @@
 """The command line."""
 
 import sys
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -9,7 +11,13 @@ from apptek import __version__
 from apptek.commands.agent import train_agent
 from apptek.commands.data import data_app
 from apptek.commands.models import evaluate, explain, fit, predict, topologies
-from apptek.commands.options import JsonOption, SeedOption, print_json, require_torch
+from apptek.commands.options import (
+    JsonOption,
+    SeedOption,
+    print_json,
+    require_service,
+    require_torch,
+)
 from apptek.commands.service import serve
 from apptek.errors import ApptekError
 
@@ -45,8 +53,13 @@ def root(
 
 @app.command()
 def bench(
-    what: Annotated[Literal["graph", "agent"], typer.Argument(help="Which part.")] = "graph",
+    what: Annotated[
+        Literal["graph", "agent", "serve"], typer.Argument(help="Which part.")
+    ] = "graph",
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes, below a minute.")] = False,
+    model: Annotated[
+        Path | None, typer.Option("--model", help="serve: this model instead of fitting one.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure speed and memory, as ratios within one run.
@@ -59,9 +72,14 @@ def bench(
     if what == "agent":
         require_torch()
         from apptek.benches.agent import bench_agent as measure
+    elif what == "serve":
+        require_service()
+        from apptek.benches.serve import bench_serve
+
+        measure = partial(bench_serve, model=model)
     else:
         from apptek.benches.graph import bench_graph as measure
-    with working(f"measuring the {what}"):
+    with working(f"measuring: {what}"):
         report = measure(quick=quick)
     if as_json:
         print_json({"ratios": report.ratios, "figures": report.figures})

@@ -60,6 +60,14 @@ def require_torch() -> None:
         raise ApptekError("the agent needs PyTorch: pip install 'apptek[agent]'")
 
 
+def require_service() -> None:
+    """Says what to install where the service's libraries are missing."""
+    missing = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
+    if missing:
+        names = " and ".join(missing)
+        raise ApptekError(f"the service needs {names}: pip install 'apptek[serve]'")
+
+
 def print_json(found: dict[str, Any]) -> None:
     """One JSON object on stdout."""
     typer.echo(json.dumps(found, indent=2, ensure_ascii=False))

@@ -1,16 +1,15 @@
 """The command that serves a model."""
 
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from apptek.errors import ApptekError
+from apptek.commands.models import ModelArgument
+from apptek.commands.options import require_service
 
 
 def serve(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")],
+    model: ModelArgument,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="The port; 0: any free one.")
@@ -29,9 +28,7 @@ def serve(
 
     Example: `apptek serve model --port 8000`
     """
-    missing = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
-    if missing:
-        raise ApptekError(f"serve needs {' and '.join(missing)}: pip install 'apptek[serve]'")
+    require_service()
     from apptek.service.running import serve as run
 
     run(model, host, port, token, insecure)

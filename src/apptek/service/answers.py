@@ -1,7 +1,7 @@
 """Predictions and explanations of the served model."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from apptek.compiling import in_threads
 from apptek.prediction.drawing import draw_reason
@@ -9,9 +9,8 @@ from apptek.prediction.explanation import Explanation, explain
 from apptek.prediction.explanation_text import notes
 from apptek.prediction.predictor import Answer, Query
 from apptek.prediction.wording import apart_text
-from apptek.service.histories import facts_between, holding_at, in_words
+from apptek.service.histories import in_words, predicates_at
 from apptek.service.schemas import (
-    AnswerOut,
     Answers,
     ExplainBody,
     ExplanationOut,
@@ -19,7 +18,6 @@ from apptek.service.schemas import (
     NearFact,
     OneQuestion,
     Question,
-    Ranked,
 )
 from apptek.service.served import Served
 from apptek.topologies.connection import time_distance
@@ -37,40 +35,44 @@ def predict(served: Served, body: OneQuestion | ManyQuestions) -> Answers:
         for place, question in enumerate(asked)
     ]
 
-    def answer_piece(start: int) -> list[AnswerOut]:
-        answers = served.predictor.predict(queries[start : start + PIECE], top=body.top)
-        return [_answer(served, answer) for answer in answers]
+    def answer_piece(start: int) -> list[dict[str, Any]]:
+        some = queries[start : start + PIECE]
+        answers = served.predictor.predict([query for query, _ in some], top=body.top)
+        codes = (code for _, code in some)
+        return [_answer(served, *pair) for pair in zip(answers, codes, strict=True)]
 
     pieces = in_threads(answer_piece, range(0, len(queries), PIECE))
-    return Answers(answers=[answer for piece in pieces for answer in piece])
+    return Answers.model_validate({"answers": [answer for piece in pieces for answer in piece]})
 
 
-def checked(served: Served, question: Question, where: str, allow_unknown: bool) -> Query:
-    """The query; a ServiceError where its time is none, or a name is not known and must be."""
-    served.time(question.time, f"{where}time")
+def checked(
+    served: Served, question: Question, where: str, allow_unknown: bool
+) -> tuple[Query, int]:
+    """The query and the code of its time; a ServiceError where it cannot be asked."""
+    code = served.time(question.time, f"{where}time")
     if not allow_unknown:
         served.entity(question.subject, f"{where}subject")
         served.entity(question.object, f"{where}object")
-    return Query(question.subject, question.object, question.time)
+    return Query(question.subject, question.object, question.time), code
 
 
-def _answer(served: Served, answer: Answer) -> AnswerOut:
-    query, code = answer.query, served.time(answer.query.time, "time")
-    known = known_predicates(served, query, code)
+def _answer(served: Served, answer: Answer, code: int) -> dict[str, Any]:
+    """The fields of AnswerOut."""
+    known = known_predicates(served, answer.query, code)
     pairs = zip(answer.predicates, answer.probabilities, strict=True)
-    return AnswerOut.model_construct(
-        subject=query.subject,
-        object=query.object,
-        time=query.time,
-        predicates=[
-            Ranked.model_construct(predicate=name, probability=share, known=name in known)
+    return {
+        "subject": answer.query.subject,
+        "object": answer.query.object,
+        "time": answer.query.time,
+        "predicates": [
+            {"predicate": name, "probability": share, "known": name in known}
             for name, share in pairs
         ],
-        unseen_subject=answer.unseen_subject,
-        unseen_object=answer.unseen_object,
-        unseen_time=answer.unseen_time,
-        outside_span=served.is_outside(code),
-    )
+        "unseen_subject": answer.unseen_subject,
+        "unseen_object": answer.unseen_object,
+        "unseen_time": answer.unseen_time,
+        "outside_span": served.is_outside(code),
+    }
 
 
 def known_predicates(served: Served, query: Query, code: int) -> set[str]:
@@ -79,13 +81,13 @@ def known_predicates(served: Served, query: Query, code: int) -> set[str]:
     subject, object_ = data.entities.find(query.subject), data.entities.find(query.object)
     if subject is None or object_ is None:
         return set()
-    facts = holding_at(graph, facts_between(graph, subject, object_), served.position(code))
-    return {data.predicates[int(graph.facts.predicates[fact])] for fact in facts}
+    found = predicates_at(graph, subject, object_, served.position(code))
+    return {data.predicates[predicate] for predicate in found}
 
 
 def explained(served: Served, body: ExplainBody) -> ExplanationOut:
     """The explanation, its drawings, and what else is near."""
-    query = checked(served, body, "", body.allow_unknown)
+    query, code = checked(served, body, "", body.allow_unknown)
     if body.predicate is not None:
         served.predicate(body.predicate, "predicate")
     found = explain(served.predictor, query, body.predicate, most=body.top)
@@ -95,16 +97,15 @@ def explained(served: Served, body: ExplainBody) -> ExplanationOut:
         | {
             "notes": notes(found),
             "drawings": [drawing.as_json() for drawing in drawn],
-            "periphery": _periphery(served, query, found),
+            "periphery": _periphery(served, query, code, found),
         }
     )
 
 
-def _periphery(served: Served, query: Query, found: Explanation) -> list[NearFact]:
+def _periphery(served: Served, query: Query, code: int, found: Explanation) -> list[NearFact]:
     """N_tknn of both entities without the facts that a reason cites."""
     model = served.predictor.model
     data, graph = model.dataset, model.graph
-    code = data.axis.parse(query.time)
     cited = {fact.fact for reason in found.reasons for fact in reason.facts}
     near: dict[int, NearFact] = {}
     sides: dict[Literal["subject", "object"], str] = {

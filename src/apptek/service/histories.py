@@ -53,16 +53,23 @@ def facts_of(graph: TemporalGraph, entity: int) -> Ints:
 
 def facts_between(graph: TemporalGraph, subject: int, object_: int) -> Ints:
     """The facts from one entity to another, in the order of time."""
+    return _by_time(graph, _between(graph, subject, object_))
+
+
+def _between(graph: TemporalGraph, subject: int, object_: int) -> Ints:
     mine, theirs = outgoing(graph, subject), incoming(graph, object_)
     if len(mine) <= len(theirs):
-        return _by_time(graph, mine[graph.facts.objects[mine] == object_])
-    return _by_time(graph, theirs[graph.facts.subjects[theirs] == subject])
+        return mine[graph.facts.objects[mine] == object_]
+    return theirs[graph.facts.subjects[theirs] == subject]
 
 
-def holding_at(graph: TemporalGraph, facts: Ints, moment: int) -> Ints:
-    """Those of the facts that hold at a position; of an unknown time, the undated ones."""
+def predicates_at(graph: TemporalGraph, subject: int, object_: int, moment: int) -> set[int]:
+    """What holds from one entity to another at a position; at an unknown one, what is undated."""
+    facts = _between(graph, subject, object_)
+    if not len(facts):
+        return set()
     first, last = _ends(graph, facts)
-    return facts[(first <= moment) & (moment <= last)]
+    return set(graph.facts.predicates[facts[(first <= moment) & (moment <= last)]].tolist())
 
 
 def _by_time(graph: TemporalGraph, facts: Ints) -> Ints:

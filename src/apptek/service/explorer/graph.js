@@ -7,7 +7,7 @@ import { shortened, shown } from "./wording.js";
 const d3 = globalThis.d3;
 const LETTER = 6.6;
 const [NAME_LINE, NAME_LINES, SIDE_NAME] = [16, 3, 36];
-const READABLE = { narrow: 0.78, wide: 0.6 }; // a drawing is not made smaller, but scrolls
+const READABLE = 0.78; // a drawing is not made smaller than this, but scrolls
 const RADII = { bystander: 7, periphery: 5 };
 const ARC = { subject: [75, 165], object: [105, 15] }; // degrees between which a periphery fans out
 const REACH = [118, 158]; // from a query entity to its periphery, in turns
@@ -35,7 +35,7 @@ export class Graph {
     const [width, height] = [sheet.right - sheet.left, sheet.bottom - sheet.top];
     const svg = d3.create("svg").attr("class", "apptek").attr("viewBox", `${sheet.left} ${sheet.top} ${width} ${height}`)
       .attr("role", "group").attr("aria-label", `Graph of reason ${drawing.number}: ${shown(drawing.title)}`);
-    svg.style("min-width", `${width * (innerWidth < 900 ? READABLE.narrow : READABLE.wide)}px`).style("max-width", `${width * 1.25}px`);
+    svg.style("min-width", `${width * READABLE}px`).style("max-width", `${width * 1.25}px`);
     svg.append("title").text(shown(drawing.title));
     svg.append("defs").append("marker").attr("id", "apptek-head").attr("viewBox", "0 0 8 8").attr("refX", 5).attr("refY", 4)
       .attr("markerWidth", 7).attr("markerHeight", 7).attr("markerUnits", "userSpaceOnUse").attr("orient", "auto")
@@ -54,6 +54,22 @@ export class Graph {
     this.move(nodes);
     this.listen(svg, nodes);
     this.scroller.replaceChildren(svg.node());
+    this.scrollToQuery(nodes, sheet);
+  }
+
+  // Both query entities in the middle where there is room for them, else the subject at the left.
+  scrollToQuery(nodes, sheet) {
+    const scale = this.svg.clientWidth / (sheet.right - sheet.left);
+    const [one, other] = ["subject", "object"].map((role) => ((nodes.find((node) => node.role === role) ?? nodes[0]).x - sheet.left) * scale);
+    const room = this.scroller.clientWidth;
+    this.scroller.scrollLeft = other - one + 60 < room ? (one + other - room) / 2 : one - room / 3;
+  }
+
+  // The whole drawing however small, or readable again.
+  fit(whole) {
+    if (!this.svg) return;
+    this.zoomBy(null);
+    this.svg.classList.toggle("whole", whole);
   }
 
   empty(words) {

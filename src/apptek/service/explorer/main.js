@@ -134,12 +134,13 @@ function showReason() {
 
 function drawGraph() {
   const { chosen, drawing, explanation, state } = page;
-  const tools = ["within", "periphery", "zoom-in", "zoom-out", "zoom-reset"].map(byId);
+  const tools = ["periphery", "zoom-in", "zoom-out", "zoom-fit"].map(byId);
   tools.forEach((tool) => (tool.disabled = !drawing));
   document.querySelectorAll("[data-export=svg], [data-export=png]").forEach((button) => (button.disabled = !drawing));
   if (drawing) {
     const facts = new Map(explanation.reasons.flatMap((reason) => reason.facts).map((fact) => [fact.fact, fact]));
     graph.draw(drawing, facts, state.periphery === "1" ? explanation.periphery : []);
+    graph.fit(byId("zoom-fit").getAttribute("aria-pressed") === "true");
   } else graph.empty(chosen ? "This reason is about who the two are: there are no facts to draw." : "Nothing connects the two around that time.");
   setSlider();
 }
@@ -150,6 +151,7 @@ function setSlider() {
   page.distances = [...new Set(facts.map(({ distance }) => distance).filter((distance) => distance != null).map(Math.abs))].sort((one, other) => one - other);
   const slider = byId("within");
   slider.max = page.distances.length;
+  slider.disabled = !page.distances.length;
   const wanted = page.state.within == null ? -1 : page.distances.findLastIndex((distance) => distance <= Number(page.state.within));
   slider.value = page.state.within == null ? page.distances.length : Math.max(wanted, 0);
   page.cited = facts;
@@ -179,7 +181,11 @@ byId("periphery").addEventListener("change", ({ target }) => update({ periphery:
 byId("within").addEventListener("input", dim);
 byId("zoom-in").addEventListener("click", () => graph.zoomBy(1.4));
 byId("zoom-out").addEventListener("click", () => graph.zoomBy(1 / 1.4));
-byId("zoom-reset").addEventListener("click", () => graph.zoomBy(null));
+byId("zoom-fit").addEventListener("click", ({ target }) => {
+  const whole = target.getAttribute("aria-pressed") !== "true";
+  target.setAttribute("aria-pressed", String(whole));
+  graph.fit(whole);
+});
 document.querySelectorAll("[data-export]").forEach((button) =>
   button.addEventListener("click", () => guarded(() => exportView(button.dataset.export, graph.svg, page.answer, page.explanation))));
 addEventListener("popstate", () => axis && restore());

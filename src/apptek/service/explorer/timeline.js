@@ -30,7 +30,19 @@ export class Timelines {
   async load({ subject, object, time }, zoom) {
     Object.assign(this, { subject, object, time, domain: zoom ?? this.whole() });
     await this.fetch();
+    if (!zoom) this.domain = this.busy();
     this.draw();
+  }
+
+  // The stretch where something happens, with the query in it.
+  busy() {
+    const ends = this.lanes.flatMap(({ data }) => (data ? extent(data) : []));
+    const at = this.axis.position(this.time);
+    const [first, last] = d3.extent(at === null ? ends : [...ends, at]);
+    if (first === undefined) return this.whole();
+    const margin = Math.max((last - first) * 0.04, 2);
+    const [low, high] = this.whole();
+    return [Math.max(Math.min(first - margin, high - 4), low), Math.min(Math.max(last + 1 + margin, low + 4), high)];
   }
 
   whole() {
@@ -217,6 +229,13 @@ function barsOf(data, x) {
   const step = Math.max(Math.ceil(BIN / unit), 1);
   const groups = d3.group(data.facts.filter(({ start, end }) => start === end), ({ start }) => Math.floor(start / step) * step);
   return [...groups].map(([first, facts]) => ({ facts, count: facts.length, first: d3.min(facts, ({ start }) => start), last: d3.max(facts, ({ start }) => start), from: x(first), to: x(first + step) })).filter(seen);
+}
+
+// The first and the last position that a lane has something at.
+function extent({ total, facts, counts, first, last }) {
+  if (total <= facts.length) return facts.flatMap(({ start, end }) => [start, end]);
+  const step = (last - first + 1) / counts.length;
+  return [first + counts.findIndex(Boolean) * step, first + (counts.findLastIndex(Boolean) + 1) * step - 1].map(Math.round);
 }
 
 // The places whose labels have room beside each other and beside that of the query.
