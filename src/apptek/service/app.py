@@ -82,6 +82,7 @@ def create_app(served: Served, limits: Limits | None = None) -> FastAPI:
     _add_catalogue(app, served, _Desk(limits))
     _add_answers(app, served, _Desk(limits), limits)
     _add_pages(app)
+    problems.describe(app)
     return app
 
 

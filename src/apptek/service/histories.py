@@ -59,8 +59,10 @@ def facts_between(graph: TemporalGraph, subject: int, object_: int) -> Ints:
 def _between(graph: TemporalGraph, subject: int, object_: int) -> Ints:
     mine, theirs = outgoing(graph, subject), incoming(graph, object_)
     if len(mine) <= len(theirs):
-        return mine[graph.facts.objects[mine] == object_]
-    return theirs[graph.facts.subjects[theirs] == subject]
+        found: Ints = mine[graph.facts.objects[mine] == object_]
+    else:
+        found = theirs[graph.facts.subjects[theirs] == subject]
+    return found
 
 
 def predicates_at(graph: TemporalGraph, subject: int, object_: int, moment: int) -> set[int]:

@@ -74,6 +74,15 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
+def describe(app: FastAPI) -> None:
+    """Takes out of the OpenAPI description that problems could be plain JSON."""
+    for methods in app.openapi()["paths"].values():
+        for about in methods.values():
+            for status, response in about["responses"].items():
+                if status != "200":
+                    response["content"].pop("application/json", None)
+
+
 TITLES = {
     400: "The request cannot be read",
     401: "A token is needed",
