@@ -166,4 +166,5 @@ def test_the_demo_fits_compares_and_explains(tmp_path: Path) -> None:
     assert "topologies of the agent" in done.stdout
     assert "predicate frequency" in done.stdout
     assert "expand both sides by" in " ".join(done.stdout.split())
+    assert "apptek serve demo/model" in " ".join(done.stdout.split())
     assert "<svg" in (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")

@@ -1,5 +1,9 @@
 """The OpenAPI description against the service: what it promises holds, and nothing breaks."""
 
+import json
+import re
+import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +19,10 @@ from schemathesis.specs.openapi.checks import (
 from service_parts import client_of, question
 
 from apptek.service.app import create_app
+from apptek.service.limits import Limits
 from apptek.service.served import Served
+
+PAGE = Path(__file__).parents[1] / "docs" / "http.md"
 
 CHECKS = [
     not_a_server_error,
@@ -66,3 +73,27 @@ def test_the_examples_of_the_description_have_the_form_of_a_query(served: Served
         body = {"queries": [asked]} if "queries" in example else example | asked
         path = "/api/explain" if name == "ExplainBody" else "/api/predict"
         assert client_of(served).post(path, json=body).status_code == 200
+
+
+def test_the_page_about_the_interface_names_what_there_is(served: Served) -> None:
+    client = client_of(served)
+    paths = client.get("/api/openapi.json").json()["paths"]
+    page = PAGE.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(GET|POST) (/api/[^?`]+)", page, re.MULTILINE)
+    assert {path for _, path in rows} == set(paths)
+    assert all(method.lower() in paths[path] for method, path in rows)
+    lines = [line for line in page.replace("\\\n", " ").splitlines() if line.startswith("curl ")]
+    assert len(lines) == 8
+    for words in map(shlex.split, lines):
+        path = words[1].removeprefix("http://127.0.0.1:8000")
+        body = json.loads(words[words.index("-d") + 1]) if "-d" in words else None
+        response = client.get(path) if body is None else client.post(path, json=body)
+        told = response.json()
+        assert response.status_code == 200 or told["title"].startswith("Unknown"), (words, told)
+
+
+def test_the_limits_on_the_page_are_those_of_the_service() -> None:
+    page, limits = PAGE.read_text(encoding="utf-8"), Limits()
+    assert f"more than {limits.body_bytes >> 20} MiB" in page
+    assert f"more than {limits.batch:,} queries" in page
+    assert f"within {limits.seconds:g} s" in page
