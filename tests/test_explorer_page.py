@@ -245,6 +245,35 @@ def test_a_name_is_text_and_never_runs(page: Page, address: str, name: str) -> N
     assert opened == []
 
 
+def test_reasons_of_every_kind_are_shown(page: Page, address: str, asked: dict[str, str]) -> None:
+    def with_kinds(route: Any) -> None:
+        response = route.fetch()
+        found = response.json()
+        trait = {
+            "number": 1, "kind": "trait", "sentence": "<b>both</b> are states", "log_odds": 0.9,
+            "score": 0.8, "facts": [], "meeting": [], "same_as": 0,
+        }  # fmt: skip
+        kept = [reason | {"number": reason["number"] + 1} for reason in found["reasons"]]
+        del kept[0]["kind"]
+        kept[1]["kind"] = "history"
+        for drawing in found["drawings"]:
+            drawing["number"] += 1
+        route.fulfill(response=response, json=found | {"reasons": [trait, *kept]})
+
+    page.route("**/api/explain", with_kinds)
+    page.goto(link(address, **asked))
+    expect(page.locator("#graph")).to_contain_text("no facts to draw")
+    expect(page.locator("#facts")).to_contain_text("cites no facts")
+    reasons = page.locator("#reasons .reason")
+    expect(reasons.nth(0)).to_contain_text("<b>both</b> are states")
+    expect(reasons.nth(0)).to_contain_text("trait · no facts")
+    expect(reasons.nth(1)).to_contain_text("topology")
+    expect(reasons.nth(2)).to_contain_text("history")
+    reasons.nth(1).click()
+    expect(page.locator("#graph svg .node").first).to_be_attached()
+    page.unroute("**/api/explain")
+
+
 def test_waiting_and_a_service_that_has_gone_are_shown(
     page: Page, address: str, asked: dict[str, str]
 ) -> None:

@@ -185,7 +185,7 @@ export class Timelines {
 
   drawAxis(x) {
     const [left, right] = x.range();
-    const wanted = Math.max(Math.floor((right - left) / 110), 2);
+    const wanted = Math.max(Math.floor((right - left) / 70), 2);
     const places = this.axis.unit === "day"
       ? d3.scaleUtc().domain(x.domain().map((day) => day * 864e5)).ticks(wanted).map((date) => date / 864e5)
       : x.ticks(wanted).filter(Number.isInteger);
