@@ -7,7 +7,7 @@ import { shortened, shown } from "./wording.js";
 const d3 = globalThis.d3;
 const LETTER = 6.6;
 const [NAME_LINE, NAME_LINES, SIDE_NAME] = [16, 3, 36];
-const READABLE = 0.72; // a drawing is not made smaller than this, but scrolls
+const READABLE = 0.7; // a drawing is not made smaller than this, but scrolls
 const RADII = { bystander: 7, periphery: 5 };
 const ARC = { subject: [75, 165], object: [105, 15] }; // degrees between which a periphery fans out
 const REACH = [118, 158]; // from a query entity to its periphery, in turns
