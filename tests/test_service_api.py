@@ -234,8 +234,7 @@ names = st.one_of(
 
 @settings(max_examples=60)
 @given(name=names)
-def test_any_text_is_a_name_and_nothing_else(served: Served, name: str) -> None:
-    client = client_of(served)
+def test_any_text_is_a_name_and_nothing_else(client: TestClient, served: Served, name: str) -> None:
     asked = question(served)
     body = json.dumps(asked | {"subject": name})
     for path in ("/api/predict", "/api/explain"):
