@@ -6,13 +6,16 @@ import shutil
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
+from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from service_parts import question
 
 from apptek.benches.clients import running_service
+from apptek.prediction.drawing import draw_reason
 from apptek.prediction.predictor import Query
+from apptek.prediction.svg import draw_svg
 from apptek.service.served import Served
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
@@ -143,6 +146,32 @@ def test_the_slider_dims_what_is_further_away(
     assert counts == sorted(counts)
     assert counts[0] == 0
     expect(page.locator("#within-label")).to_contain_text(asked["time"])
+
+
+def test_page_and_file_show_the_same_drawing(
+    page: Page, address: str, served: Served, asked: dict[str, str]
+) -> None:
+    found = served.predictor.explain(Query(**asked))
+    file = ElementTree.fromstring(draw_svg(draw_reason(found, found.reasons[0])))
+    page.goto(link(address, **asked))
+    expect(page.locator("#graph svg")).to_be_visible()
+    shown = ElementTree.fromstring(
+        page.locator("#graph svg").evaluate("svg => new XMLSerializer().serializeToString(svg)")
+    )
+    assert drawn(shown) == drawn(file)
+
+
+def drawn(svg: ElementTree.Element) -> dict[str, list[Any]]:
+    """Where the circles are, what the curves are, and what is written, whatever the order."""
+    space = "{http://www.w3.org/2000/svg}"
+    curves = [path.get("d", "") for path in svg.iter(f"{space}path") if path.get("class") != "head"]
+    circles = [
+        tuple(float(circle.get(key, 0)) for key in ("cx", "cy", "r"))
+        for circle in svg.iter(f"{space}circle")
+    ]
+    numbers = [[float(number) for number in re.findall(r"-?[\d.]+", curve)] for curve in curves]
+    texts = ["".join(text.itertext()) for text in svg.iter(f"{space}text")]
+    return {"circles": sorted(circles), "curves": sorted(numbers), "texts": sorted(texts)}
 
 
 def test_a_node_becomes_the_subject_by_keyboard(
@@ -280,13 +309,15 @@ def test_waiting_and_a_service_that_has_gone_are_shown(
     page.goto(link(address, **asked))
     expect(page.locator("#bars .bar").first).to_be_visible()
 
-    def slowly(route: Any) -> None:
-        page.wait_for_timeout(500)
-        route.continue_()
+    held: list[Any] = []
 
-    page.route("**/api/explain", slowly)
+    def hold(route: Any) -> None:
+        held.append(route)
+
+    page.route("**/api/explain", hold)
     page.locator("#bars .bar").nth(1).click()
     expect(page.locator("#graph-card")).to_have_attribute("data-waiting", "")
+    held[0].continue_()
     expect(page.locator("#graph-card")).not_to_have_attribute("data-waiting", "")
     page.unroute("**/api/explain")
     page.route("**/api/predict", lambda route: route.abort())

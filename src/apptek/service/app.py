@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Annotated
 
-from anyio import CapacityLimiter, to_thread
 from fastapi import FastAPI, Path, Query, Request, Response
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
@@ -42,25 +42,26 @@ To = Annotated[str | None, Query(max_length=100, description="The last time.")]
 
 
 class _Desk:
-    """Where requests are worked on: a few at a time, none of them for too long."""
+    """Where requests are worked on: a few at a time, none of them for too long.
+
+    What is given up while it is being worked on keeps its worker until it is done.
+    """
 
     def __init__(self, limits: Limits) -> None:
-        self._limits, self._workers = limits, CapacityLimiter(limits.workers)
+        self._seconds = limits.seconds
+        self._workers = ThreadPoolExecutor(limits.workers)
 
     async def answer(self, work: Callable[[], BaseModel]) -> Response:
         """What the work gives, as JSON; a ServiceError where it takes too long."""
+        loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(self._limits.seconds):
-                text = await to_thread.run_sync(
-                    lambda: work().model_dump_json(),
-                    abandon_on_cancel=True,
-                    limiter=self._workers,
-                )
+            async with asyncio.timeout(self._seconds):
+                text = await loop.run_in_executor(self._workers, lambda: work().model_dump_json())
         except TimeoutError:
             raise ServiceError(
                 503,
                 TITLES[503],
-                f"No answer within {self._limits.seconds:g} seconds.",
+                f"No answer within {self._seconds:g} seconds.",
                 advice="Ask for less at once, or try again in a while.",
             ) from None
         return Response(text, media_type="application/json")
@@ -79,7 +80,7 @@ def create_app(served: Served, limits: Limits | None = None) -> FastAPI:
         responses=problems.responses(400, 401, 413, 422, 503),
     )
     problems.install(app)
-    _add_catalogue(app, served, _Desk(limits))
+    _add_catalogue(app, served, _Desk(limits))  # a desk of its own: names wait behind no batch
     _add_answers(app, served, _Desk(limits), limits)
     _add_pages(app)
     problems.describe(app)
