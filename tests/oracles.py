@@ -1,5 +1,6 @@
 """Each definition in plain Python, slow and obvious. The fast kernels must agree with these."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -82,6 +83,16 @@ def nearest(
         if hidden is None or (index != hidden and not are_twins(facts[index], facts[hidden]))
     ]
     return sorted(seen, key=lambda index: nearness(facts, index, when))[:k]
+
+
+def ended_before(facts: list[PlainFact], candidates: Iterable[int], when: int | None) -> list[int]:
+    """As of a moment: the facts that ended (until, else since) strictly before; no undated ones."""
+    found = []
+    for index in candidates:
+        end = facts[index].since if facts[index].until is None else facts[index].until
+        if when is not None and end is not None and end < when:
+            found.append(index)
+    return found
 
 
 class PlainSide:
@@ -198,3 +209,135 @@ def play_episode(episode: PlainEpisode, policy: str, seed: int) -> tuple[bool, l
         trail.append(action)
         episode.step(action)
     return episode.met(), trail
+
+
+@dataclass(frozen=True)
+class PlainHistory:
+    """The settings of history features: K and weight of pairs and of profiles, and the clock."""
+
+    families: tuple[str, ...]
+    kernels: tuple[str, ...]
+    pair_facts: int
+    profile_facts: int
+    pair_weight: float
+    profile_weight: float
+    scales: tuple[float, float, float, float]  # brief, short, middle, long
+    past_only: bool = False
+
+
+def plain_clock(
+    fact: PlainFact, when: int | None, scales: tuple[float, float, float, float]
+) -> dict[str, float]:
+    """The kernels of a fact for a question; those that are not named are 0."""
+    undated = fact.since is None and fact.until is None
+    if when is None:
+        return {"undated ever": 1.0, "both undated": float(undated)}
+    if undated:
+        return {"ever": 1.0, "undated": 1.0}
+    apart = distance(fact, when)
+    brief, short, middle, long = scales
+    values = {
+        "ever": 1.0,
+        "same": float(apart == 0),
+        "short": math.exp(-apart / short),
+        "middle": math.exp(-apart / middle),
+        "long": math.exp(-apart / long),
+    }
+    if apart > 0:
+        end = fact.since if fact.until is None else fact.until
+        assert end is not None
+        values["close"] = math.exp(-(apart - 1) / brief)
+        values["before" if end < when else "after"] = values["close"]
+    return values
+
+
+def is_of_family(fact: PlainFact, family: str, subject: int | None, object_: int | None) -> bool:
+    """Whether a fact belongs to a family around (subject, ?, object)."""
+    return {
+        "pair": fact.subject == subject and fact.object == object_,
+        "reversed": fact.subject == object_ and fact.object == subject,
+        "subject_out": fact.subject == subject and fact.object != object_,
+        "subject_in": fact.object == subject and fact.subject != object_,
+        "object_out": fact.subject == object_ and fact.object != subject,
+        "object_in": fact.object == object_ and fact.subject != subject,
+    }[family]
+
+
+def family_facts(
+    facts: list[PlainFact],
+    query: tuple[int | None, int | None, int | None, int | None],
+    family: str,
+    config: PlainHistory,
+) -> list[int]:
+    """The K facts of a family that are nearest in time, the hidden one and its twins aside."""
+    subject, object_, when, hidden = query
+    found = [i for i, fact in enumerate(facts) if is_of_family(fact, family, subject, object_)]
+    if config.past_only:
+        found = ended_before(facts, found, when)
+    direct = family in ("pair", "reversed")
+    k = config.pair_facts if direct else config.profile_facts
+    return nearest(facts, found, when, k, hidden)
+
+
+def plain_history(
+    facts: list[PlainFact],
+    query: tuple[int | None, int | None, int | None, int | None],
+    config: PlainHistory,
+) -> dict[tuple[str, int, str], float]:
+    """The value of every history feature (family, predicate, kernel) that a question has.
+
+    Where every fact is dated, the kernels of undated ones are idle, and an undated question sees
+    `ever` instead of its own.
+    """
+    dated = not any(fact.since is None and fact.until is None for fact in facts)
+    values = {}
+    for family in config.families:
+        seen = family_facts(facts, query, family, config)
+        weight = config.pair_weight if family in ("pair", "reversed") else config.profile_weight
+        clocks = [
+            (facts[i].predicate, plain_clock(facts[i], query[2], config.scales)) for i in seen
+        ]
+        for kernel in config.kernels:
+            if dated and kernel in ("undated", "undated ever", "both undated"):
+                continue
+            asked = "undated ever" if dated and kernel == "ever" and query[2] is None else kernel
+            total = sum(clock.get(asked, 0.0) for _, clock in clocks)
+            for predicate in {named for named, _ in clocks}:
+                z = sum(clock.get(asked, 0.0) for named, clock in clocks if named == predicate)
+                if z >= 0.01:
+                    share = z / (1 + total)
+                    values[family, predicate, kernel] = weight * math.log(1 + 6 * share)
+    return values
+
+
+def plain_traits(
+    facts: list[PlainFact],
+    query: tuple[int | None, int | None, int | None, int | None],
+    types: dict[str, dict[int, str]],
+    most_entities: int,
+) -> set[tuple[str, str, str]]:
+    """What is said of the two entities: (whose, kind, value).
+
+    types  of entities, by kind
+    """
+    subject, object_, when, _ = query
+    degrees: dict[int, int] = {}
+    for fact in facts:
+        for entity in (fact.subject, fact.object):
+            degrees[entity] = degrees.get(entity, 0) + 1
+    tokens = set(sorted(degrees, key=lambda entity: (-degrees[entity], entity))[:most_entities])
+    ends = (("subject", subject), ("object", object_))
+    found = {(whose, "entity", f"e{entity}") for whose, entity in ends if entity in tokens}
+    if len({fact.since is None and fact.until is None for fact in facts}) == 2:
+        found.add(("question", "dated", "undated" if when is None else "dated"))
+    for kind, of in types.items():
+        one, other = (of.get(entity) if entity is not None else None for _, entity in ends)
+        found |= {("subject", kind, one)} if one is not None else set()
+        found |= {("object", kind, other)} if other is not None else set()
+        if one is None or other is None:
+            continue
+        found.add(("both", kind, "the same" if one == other else "not the same"))
+        between = sum((of.get(f.subject), of.get(f.object)) == (one, other) for f in facts)
+        if between >= 3:
+            found.add(("both", kind, f"{one}, {other}"))
+    return found

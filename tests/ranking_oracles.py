@@ -124,6 +124,14 @@ def minimise(
     return weights, bias
 
 
+def folded(weights: Doubles, shared: Doubles, copies: dict[int, tuple[int, int]]) -> Doubles:
+    """The weights with the copy weights added: copies[feature] is (predicate, group)."""
+    found = weights.copy()
+    for feature, (predicate, group) in copies.items():
+        found[feature, predicate] += shared[group]
+    return found
+
+
 def adagrad(
     examples: list[PlainExample],
     shape: tuple[int, int],
@@ -132,21 +140,34 @@ def adagrad(
     rate: float,
     accumulator: float,
     l2: float,
-) -> tuple[Doubles, Doubles]:
-    """Adagrad example by example, the rate falling to 0; the penalty as a proximal step."""
+    copies: dict[int, tuple[int, int]] | None = None,
+) -> tuple[Doubles, Doubles, Doubles]:
+    """Weights, bias and copy weights by Adagrad example by example, the rate falling to 0.
+
+    The penalty is a proximal step on the weights; copies[feature] is (predicate, group).
+    """
+    speaking = copies or {}
     weights, sums = np.zeros(shape), np.full(shape, accumulator)
     bias, bias_sums = np.zeros(shape[1]), np.full(shape[1], accumulator)
+    shared = np.zeros(1 + max((group for _, group in speaking.values()), default=-1))
+    shared_sums = np.full_like(shared, accumulator)
     active = [sum(f in e.features for e in examples) for f in range(shape[0])]
     total = sum(map(len, orders))
     for step, index in enumerate(index for order in orders for index in order):
         example, now = examples[index], rate * (1 - step / total)
-        surplus = example.probabilities(weights, bias)
+        surplus = example.probabilities(folded(weights, shared, speaking), bias)
         surplus[example.label] -= 1
         bias_sums += surplus**2
         bias -= now * surplus / np.sqrt(bias_sums)
+        by_shared = np.zeros_like(shared)
         for feature, value in example.features.items():
             sums[feature] += (value * surplus) ** 2
             pace = now / np.sqrt(sums[feature])
             moved = weights[feature] - pace * value * surplus
             weights[feature] = moved / (1 + pace * l2 / active[feature])
-    return weights, bias
+            if feature in speaking:
+                predicate, group = speaking[feature]
+                by_shared[group] += value * surplus[predicate]
+        shared_sums += by_shared**2
+        shared -= now * by_shared / np.sqrt(shared_sums)
+    return weights, bias, shared

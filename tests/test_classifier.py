@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from ranking_oracles import PlainExample, adagrad, minimise, objective, slopes
 
 from apptek.errors import ConfigError, DataError
+from apptek.prediction.calibration import Calibration
 from apptek.prediction.classifier import CHUNK, LinearSoftmax
 from apptek.prediction.fitting import (
     ClassifierConfig,
@@ -19,8 +20,8 @@ from apptek.prediction.fitting import (
     softmax_gradient,
 )
 from apptek.prediction.known import Known
-from apptek.prediction.sparse import SparseRows
 from apptek.seeding import generator
+from apptek.topologies.sparse import SparseRows
 
 FEATURES, CLASSES = 4, 5
 
@@ -112,7 +113,7 @@ def test_every_step_agrees_with_adagrad_by_its_definition(binary: bool, l2: floa
     descent = Descent(examples_of(plain, binary=binary), CLASSES, config, l2)
     for order in orders:
         descent.run_epoch(order)
-    weights, bias = adagrad(
+    weights, bias, _ = adagrad(
         plain,
         (FEATURES, CLASSES),
         [order.tolist() for order in orders],
@@ -171,7 +172,7 @@ def test_shuffled_labels_are_predicted_by_their_frequency() -> None:
     train, valid = examples_of(plain[:6000]), examples_of(plain[6000:])
     model, report = fit(train, valid, 4)
     frequencies = np.bincount(labels[:6000]) / 6000
-    chances = replace(model, temperature=1.0).probabilities(model.scores(valid.rows))
+    chances = replace(model, calibration=Calibration()).probabilities(model.scores(valid.rows))
     np.testing.assert_allclose(chances.mean(axis=0), frequencies, atol=0.02)
     np.testing.assert_allclose(chances, np.tile(frequencies, (len(chances), 1)), atol=0.08)
     assert report.valid_mrr == pytest.approx(0.6 + 0.25 / 2 + 0.1 / 3 + 0.05 / 4, abs=0.02)
@@ -205,7 +206,7 @@ def test_l2_and_the_epoch_are_those_that_rank_valid_best() -> None:
     assert EpochReport(report.l2, report.epoch, report.valid_mrr) in report.tried
     assert report.valid_mrr == max(epoch.valid_mrr for epoch in report.tried)
     assert report.l2 == 0.0
-    assert model.temperature == report.temperature
+    assert model.calibration == Calibration(report.temperature, report.tilt, report.bend)
 
 
 def test_it_stops_when_valid_gets_no_better() -> None:
@@ -232,7 +233,7 @@ def test_a_row_without_features_falls_back_to_the_bias() -> None:
 def some_model() -> LinearSoftmax:
     rng = np.random.default_rng(9)
     weights = rng.normal(size=(FEATURES, CLASSES)).astype(np.float32)
-    return LinearSoftmax(weights, rng.normal(size=CLASSES).astype(np.float32), 1.7)
+    return LinearSoftmax(weights, rng.normal(size=CLASSES).astype(np.float32), Calibration(1.7))
 
 
 @pytest.mark.parametrize("binary", [True, False])

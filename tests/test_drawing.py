@@ -40,7 +40,7 @@ VOID = {"meta"}
 def predictor(tmp_path_factory: pytest.TempPathFactory) -> Predictor:
     config = with_settings(preset("paper"), ["mining.policy=random", "classifier.epochs=1"])
     folder = tmp_path_factory.mktemp("drawn") / "model"
-    return Predictor.fit(make_world(3000, 0).dataset, folder=folder, config=config)
+    return Predictor.fit(make_world(3000, 0).dataset, folder=folder, preset="paper", config=config)
 
 
 def explanations(predictor: Predictor) -> list[Explanation]:
@@ -280,7 +280,7 @@ def test_a_page_tells_everything(predictor: Predictor, tmp_path: Path) -> None:
             for one in reason.path:
                 assert one.date in page.words
         assert found.model["dataset"] in page.words
-        assert "preset paper, protocol official, format 1" in page.words
+        assert "preset paper, protocol official, format 2" in page.words
         svgs = {reason.number for reason in found.reasons if not reason.same_as and reason.facts}
         assert text.count("<svg ") == len(svgs)
     write_whole(tmp_path / "page.html", text.encode())

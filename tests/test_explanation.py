@@ -33,7 +33,7 @@ def planted() -> PlantedWorld:
 def predictor(planted: PlantedWorld, tmp_path_factory: pytest.TempPathFactory) -> Predictor:
     config = with_settings(preset("paper"), ["mining.policy=random", "classifier.epochs=4"])
     folder: Path = tmp_path_factory.mktemp("explained") / "model"
-    return Predictor.fit(planted.dataset, folder=folder, config=config)
+    return Predictor.fit(planted.dataset, folder=folder, preset="paper", config=config)
 
 
 def held_out_query(predictor: Predictor, row: int) -> Query:
@@ -193,7 +193,7 @@ def test_json_survives_a_round_trip(predictor: Predictor) -> None:
         "dataset": predictor.model.dataset.name,
         "preset": "paper",
         "protocol": "official",
-        "format": 1,
+        "format": 2,
     }
     reason = found["reasons"][0]
     assert {"number", "topology", "sentence", "log_odds", "score", "meeting", "facts"} <= set(

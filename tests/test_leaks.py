@@ -1,30 +1,43 @@
 """What would catch a leak: with shuffled labels nothing can be known but the frequencies."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from apptek.agent.environment import World, held_out_queries, play, training_queries
 from apptek.config import AgentConfig
 from apptek.data.facts import Dataset, Facts
 from apptek.data.synthetic import make_world
+from apptek.data.times import Ints
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.prediction.features import FeatureSpace
 from apptek.prediction.fitting import ClassifierConfig, Examples, fit_linear_softmax
 from apptek.prediction.known import known_predicates
-from apptek.prediction.pipeline import sparse_rows
+from apptek.prediction.model import feature_space
+from apptek.prediction.presets import preset
 from apptek.prediction.ranking import expected_ranks
 from apptek.seeding import generator
-from apptek.topologies.application import apply_topologies
+from apptek.topologies.application import BinaryRows, apply_topologies
+from apptek.topologies.clock import Clock
 from apptek.topologies.mining import mine
+from apptek.topologies.sparse import SparseRows
 from apptek.topologies.topology import topology_set
+from apptek.topologies.traits import types_from_names
 
 TOLERANCE = 0.025  # three standard errors of the mean of these few thousand queries
 
 
-def shuffled(data: Dataset) -> Facts:
+def shuffled(data: Dataset, seed: int = 0) -> Facts:
     """The training facts with their predicates dealt out anew."""
     facts = data.train
-    order = generator(0, "shuffled").permutation(len(facts))
+    order = generator(seed, "shuffled").permutation(len(facts))
     return Facts(facts.subjects, facts.predicates[order], facts.objects, facts.since, facts.until)
+
+
+def sparse_rows(found: BinaryRows, count: int) -> SparseRows:
+    return SparseRows(found.offsets, found.columns, count)
 
 
 def mrr(scores: np.ndarray, facts: Facts, known: tuple[Facts, ...]) -> float:
@@ -98,3 +111,133 @@ def test_the_check_would_see_a_fact_that_is_not_hidden() -> None:
     frequency = np.bincount(train.predicates, minlength=len(data.predicates)).astype(np.float32)
     seen = mrr(model.scores(rows), train, (train,))
     assert seen > mrr(np.tile(frequency, (len(train), 1)), train, (train,)) + 0.2
+
+
+# The default features. Fitted to noise without a penalty they rank a little worse than frequency,
+# which would hide a leak: a strong penalty keeps this below the tolerance, and what leaks remains.
+
+CLOSE = 0.01  # more than three standard errors of the mean of these 24,000 queries
+STRONG = ClassifierConfig(epochs=3, l2=(100.0,))
+FOLDS = 3
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """A world whose training labels say nothing, with the default features of its queries."""
+
+    data: Dataset
+    space: FeatureSpace
+    rows: SparseRows  # of the training queries, each with its own fact hidden
+
+    @property
+    def train(self) -> Facts:
+        return self.data.train
+
+    def frequency(self, facts: Facts, count: int) -> npt.NDArray[np.float32]:
+        found = np.bincount(facts.predicates, minlength=len(self.data.predicates))
+        return np.tile(found.astype(np.float32), (count, 1))
+
+
+@pytest.fixture(scope="module")
+def noise() -> Shuffled:
+    world = make_world(30_000, 4).dataset
+    data = replace(world, train=shuffled(world))
+    graph, kinds = TemporalGraph.of(data), types_from_names(data.entities, data.train)
+    config = preset("default")
+    space = feature_space(config, data, graph, Clock.of(graph), tuple(kinds), topology_set([]))
+    return Shuffled(data, space, space.rows(training_queries(data.train)))
+
+
+def taken(rows: SparseRows, places: npt.NDArray[np.int64]) -> SparseRows:
+    """The rows of these places."""
+    counts = np.diff(rows.offsets)[places]
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    within = np.repeat(rows.offsets[places] - offsets[:-1], counts) + np.arange(offsets[-1])
+    return SparseRows(offsets, rows.columns[within], rows.feature_count, rows.flat_values[within])
+
+
+def surpluses(
+    noise: Shuffled, rows: SparseRows, labelled: Facts, config: ClassifierConfig
+) -> tuple[float, float]:
+    """MRR above that of frequency: of out-of-fold training queries, and of test queries.
+
+    rows      the features of the training queries
+    labelled  the training facts with the labels to learn and to find
+    """
+    queries = training_queries(labelled)
+    usable = queries.subjects != queries.objects
+    fold = generator(0, "fold").integers(0, FOLDS, len(labelled))
+    test = noise.data.test
+    test_rows = noise.space.rows(held_out_queries(test))
+    out_of_fold: list[float] = []
+    on_test: list[float] = []
+    counts: list[int] = []
+    for number in range(FOLDS):
+        places = [np.flatnonzero(usable & part) for part in (fold != number, fold == number)]
+        facts = [labelled.take(part) for part in places]
+        examples = [
+            Examples(taken(rows, part), held.predicates, known_predicates(held, (labelled,)))
+            for part, held in zip(places, facts, strict=True)
+        ]
+        model, _ = fit_linear_softmax(
+            *examples,
+            class_count=len(noise.data.predicates),
+            config=config,
+            rng=generator(0, "classifier"),
+            copies=noise.space.copies(),
+        )
+        for found, asked, held, known in (
+            (out_of_fold, examples[1].rows, facts[1], (labelled,)),
+            (on_test, test_rows, test, (labelled, noise.data.valid, test)),
+        ):
+            control = mrr(noise.frequency(facts[0], len(held)), held, known)
+            found.append(mrr(model.scores(asked), held, known) - control)
+        counts.append(len(facts[1]))
+    return float(np.average(out_of_fold, weights=counts)), float(np.mean(on_test))
+
+
+@pytest.mark.slow
+def test_the_default_features_of_shuffled_labels_score_like_frequency(noise: Shuffled) -> None:
+    out_of_fold, on_test = surpluses(noise, noise.rows, noise.train, STRONG)
+    assert abs(out_of_fold) < CLOSE
+    assert abs(on_test) < CLOSE
+
+
+@pytest.mark.slow
+def test_as_fitted_by_default_they_score_like_features_of_other_labels(noise: Shuffled) -> None:
+    """Without a penalty noise costs a little; it costs as much where no label can leak at all."""
+    config = preset("default").classifier
+    own = surpluses(noise, noise.rows, noise.train, config)
+    control = surpluses(noise, noise.rows, shuffled(noise.data, seed=1), config)
+    assert abs(own[0] - control[0]) < CLOSE
+    assert abs(own[1] - control[1]) < 2 * CLOSE  # a tenth as many queries
+    assert max(own) < CLOSE
+
+
+@pytest.mark.slow
+def test_the_check_would_see_default_features_with_the_own_fact_in_sight(noise: Shuffled) -> None:
+    rows = noise.space.rows(held_out_queries(noise.train))
+    out_of_fold, _ = surpluses(noise, rows, noise.train, STRONG)
+    assert out_of_fold > 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_the_check_would_see_labels_that_leak_by_what_is_missing(
+    noise: Shuffled, share: float
+) -> None:
+    """Of some queries, not the own fact but all facts of its predicate are left out."""
+    spoken_of, labels = noise.space.copies().predicates, noise.train.predicates
+    missing = without(noise.rows, spoken_of, labels, share)
+    out_of_fold, _ = surpluses(noise, missing, noise.train, STRONG)
+    assert abs(out_of_fold) > 2 * CLOSE
+
+
+def without(rows: SparseRows, spoken_of: Ints, labels: Ints, share: float) -> SparseRows:
+    """The rows without the features that speak of their label, for a share of the rows."""
+    owners = np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
+    chosen = generator(0, "missing").random(len(rows)) < share
+    kept = (spoken_of[rows.columns] != labels[owners]) | ~chosen[owners]
+    counts = np.bincount(owners[kept], minlength=len(rows))
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return SparseRows(offsets, rows.columns[kept], rows.feature_count, rows.flat_values[kept])

@@ -1,11 +1,13 @@
 import json
 from importlib.util import find_spec
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 from test_cli import apptek
 
 from apptek.data.readers import read_dataset
+from apptek.prediction.predictor import Predictor, Query
 
 QUICK = [
     "--set", "agent.tknn=8", "--set", "agent.epochs=0.3", "--set", "classifier.epochs=2",
@@ -19,7 +21,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("commands")
     made = apptek("data", "make-world", str(folder / "world"), "--facts", "2000")
     assert made.returncode == 0, made.stderr
-    fitted = apptek("fit", str(folder / "world"), "--out", str(folder / "model"), *QUICK)
+    fitted = apptek(
+        "fit", str(folder / "world"), "--out", str(folder / "model"), "--preset", "paper", *QUICK
+    )
     assert fitted.returncode == 0, fitted.stderr
     assert fitted.stdout == ""
     assert "stage: fit the classifier" in fitted.stderr
@@ -84,12 +88,112 @@ def test_a_file_of_queries_is_answered(place: Path) -> None:
 def test_topologies_are_listed(place: Path) -> None:
     found = json.loads(apptek("topologies", str(place / "model"), "--json", "--top", "2").stdout)
     assert found
-    assert all(len(mined) <= 2 for mined in found.values())
-    first = next(iter(found.values()))[0]
+    assert all(len(one["mined"]) <= 2 for one in found.values())
+    assert all(len(one["strongest"]) <= 2 for one in found.values())
+    name, first = next((name, one["mined"][0]) for name, one in found.items() if one["mined"])
     assert 0 < first["share"] <= 1
     assert first["connected"] >= len(first["examples"]) > 0
-    shown = apptek("topologies", str(place / "model"), "--predicate", next(iter(found)))
+    assert any(one["weight"] > 0 for one in found[name]["strongest"])
+    shown = apptek("topologies", str(place / "model"), "--predicate", name)
     assert "expand both sides by" in " ".join(shown.stdout.split())
+
+
+# The default preset
+
+
+@pytest.fixture(scope="module")
+def forecast(place: Path) -> Path:
+    """A model of the default preset with types of its own, fitted to forecast."""
+    data = read_dataset(place / "world")
+    lines = [f"{name}\t{'even' if len(name) % 2 == 0 else 'odd'}" for name in data.entities]
+    (place / "types.tsv").write_text("\n".join(["entity\tlength", *lines]) + "\n")
+    model = place / "forecast"
+    words = ("fit", str(place / "world"), "--out", str(model), "--past-only")
+    fitted = apptek(*words, "--types", str(place / "types.tsv"))
+    assert fitted.returncode == 0, fitted.stderr
+    assert "of history" in fitted.stderr
+    assert "of traits" in fitted.stderr
+    return model
+
+
+def test_fit_takes_the_default_preset_types_and_the_past_alone(forecast: Path) -> None:
+    about = json.loads((forecast / "model.json").read_text())
+    assert about["preset"] == "default"
+    assert about["settings"]["features"]["past_only"] is True
+    assert "history" in about["settings"]["features"]["parts"]
+    assert about["kinds"][0] == {"name": "length", "values": ["even", "odd"]}
+
+
+def cited(done: CompletedProcess[str]) -> list[int]:
+    """The distances of the cited facts, below 0 before the question."""
+    assert done.returncode == 0, done.stderr
+    return [
+        fact["distance"]
+        for reason in json.loads(done.stdout)["reasons"]
+        for fact in reason["facts"]
+    ]
+
+
+def test_a_forecast_is_explained_by_the_past(place: Path, forecast: Path) -> None:
+    asked = question(place)
+    done = apptek("explain", str(forecast), *asked, "--top", "99", "--json")
+    assert all(distance < 0 for distance in cited(done))
+    sentences = [reason["sentence"] for reason in json.loads(done.stdout)["reasons"]]
+    assert any("length" in sentence for sentence in sentences)
+
+
+def test_as_of_then_any_model_answers_from_the_past(place: Path) -> None:
+    model, asked = place / "default", question(place)
+    fitted = Predictor.fit(read_dataset(place / "world"), folder=model)
+    past = Predictor.load(model, as_of=True)
+    explained = apptek("explain", str(model), *asked, "--top", "99", "--json", "--as-of")
+    assert all(distance < 0 for distance in cited(explained))
+    whole = [
+        fact for reason in fitted.explain(Query(*asked), most=99).reasons for fact in reason.facts
+    ]
+    assert any(fact.distance is not None and fact.distance >= 0 for fact in whole)
+    answer = json.loads(apptek("predict", str(model), *asked, "--json", "--as-of").stdout)
+    expected, other = (one.predict([Query(*asked)])[0].probabilities for one in (past, fitted))
+    assert answer["probabilities"] == pytest.approx(expected)
+    assert answer["probabilities"] != pytest.approx(other)
+    found = json.loads(apptek("evaluate", str(model), "--json", "--as-of").stdout)["mrr"]
+    assert found == past.evaluate("test").metrics.mrr < fitted.evaluate("test").metrics.mrr
+
+
+def test_topologies_of_a_default_model_are_its_histories(forecast: Path) -> None:
+    done = apptek("topologies", str(forecast), "--json", "--top", "2")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert all(one["mined"] == [] for one in found.values())
+    weighed = [one for by_name in found.values() for one in by_name["strongest"]]
+    assert weighed
+    assert {one["part"] for one in weighed} == {"history"}
+    shown = apptek("topologies", str(forecast), "--predicate", "Make statement", "--top", "1")
+    assert shown.returncode == 0, shown.stderr
+    assert "The largest weights" in shown.stdout
+    assert "Mined topologies" not in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("no-header.csv", "", "no-header.csv: expected a header"),
+        ("ragged.csv", "entity,a\nx,1,2\n", "ragged.csv:2: found 3 cells, expected 2"),
+        ("types.json", "{}", "types.json: expected a .csv, .tsv, .txt or .parquet file"),
+        ("nowhere.csv", None, "nowhere.csv cannot be read"),
+    ],
+)
+def test_a_bad_table_of_types_is_refused_in_one_line(
+    place: Path, tmp_path: Path, name: str, content: str | None, said: str
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    words = ("fit", str(place / "world"), "--out", str(tmp_path / "model"))
+    done = apptek(*words, "--types", str(tmp_path / name))
+    assert done.returncode == 1
+    assert said in " ".join(done.stderr.split())
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "model").exists()
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from apptek.prediction.predictor import Predictor, Query
 from apptek.prediction.presets import preset
 from apptek.prediction.ranking import Questions, evaluate_scores
 from apptek.settings import with_settings
-from apptek.topologies.application import apply_topologies
 
 SETTINGS = ["agent.tknn=8", "agent.epochs=0.5", "classifier.epochs=2", "classifier.l2=[3.0, 10.0]"]
 CONFIG = with_settings(preset("paper"), SETTINGS)
@@ -30,7 +29,7 @@ def data() -> Dataset:
 @pytest.fixture(scope="module")
 def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("models") / "model"
-    Predictor.fit(data, folder=place, config=CONFIG)
+    Predictor.fit(data, folder=place, preset="paper", config=CONFIG)
     return place
 
 
@@ -62,7 +61,7 @@ def test_it_ranks_better_than_frequency(folder: Path, data: Dataset) -> None:
 
 
 def test_the_same_seed_gives_the_same_bytes(folder: Path, data: Dataset, tmp_path: Path) -> None:
-    Predictor.fit(data, folder=tmp_path / "again", config=CONFIG)
+    Predictor.fit(data, folder=tmp_path / "again", preset="paper", config=CONFIG)
     assert files_of(tmp_path / "again") == files_of(folder)
     assert not list(tmp_path.glob(".again*"))
 
@@ -70,7 +69,7 @@ def test_the_same_seed_gives_the_same_bytes(folder: Path, data: Dataset, tmp_pat
 def test_a_model_fitted_in_memory_is_saved_and_explains(
     folder: Path, data: Dataset, tmp_path: Path
 ) -> None:
-    predictor = Predictor.fit(data, config=CONFIG)
+    predictor = Predictor.fit(data, preset="paper", config=CONFIG)
     predictor.save(tmp_path / "saved")
     assert files_of(tmp_path / "saved") == files_of(folder)
     query = Query(data.entities[0], data.entities[1], "2019-05-05")
@@ -93,21 +92,21 @@ def test_a_fit_that_was_stopped_at_any_stage_resumes(
 
     place = tmp_path / "model"
     with pytest.raises(Killed):
-        Predictor.fit(data, folder=place, config=CONFIG, on_stage=stop)
+        Predictor.fit(data, folder=place, preset="paper", config=CONFIG, on_stage=stop)
     assert not place.exists()
     with pytest.raises(CheckpointError, match="go on with --resume"):
-        Predictor.fit(data, folder=place, config=CONFIG)
+        Predictor.fit(data, folder=place, preset="paper", config=CONFIG)
     other = with_settings(CONFIG, ["mining.top=3"])
     with pytest.raises(CheckpointError, match="of another fit"):
-        Predictor.fit(data, folder=place, config=other, resume=True)
-    Predictor.fit(data, folder=place, config=CONFIG, resume=True)
+        Predictor.fit(data, folder=place, preset="paper", config=other, resume=True)
+    Predictor.fit(data, folder=place, preset="paper", config=CONFIG, resume=True)
     assert files_of(place) == files_of(folder)
 
 
 def test_a_model_that_exists_is_not_overwritten(folder: Path, data: Dataset) -> None:
     before = files_of(folder)
     with pytest.raises(CheckpointError, match="exists already"):
-        Predictor.fit(data, folder=folder, config=CONFIG)
+        Predictor.fit(data, folder=folder, preset="paper", config=CONFIG)
     assert files_of(folder) == before
 
 
@@ -121,19 +120,19 @@ def test_a_full_disk_leaves_no_model(
     quick = with_settings(CONFIG, ["mining.policy=one-step", "classifier.epochs=1"])
     monkeypatch.setattr(pipeline, "_features", _features_unsaved)
     with pytest.raises(ApptekError, match="No space left on device"):
-        Predictor.fit(data, folder=tmp_path / "model", config=quick)
+        Predictor.fit(data, folder=tmp_path / "model", preset="paper", config=quick)
     assert not (tmp_path / "model").exists()
 
 
-def _features_unsaved(fit, world, queries, topologies, name):  # type: ignore[no-untyped-def]
-    return pipeline.sparse_rows(apply_topologies(world, queries, topologies), len(topologies))
+def _features_unsaved(fit, space, queries, name):  # type: ignore[no-untyped-def]
+    return space.rows(queries)
 
 
 @pytest.mark.parametrize("policy", ["random", "one-step"])
 def test_controls_fit_too(data: Dataset, tmp_path: Path, policy: str) -> None:
     config = with_settings(CONFIG, [f"mining.policy={policy}"])
-    predictor = Predictor.fit(data, folder=tmp_path / "model", config=config)
-    assert predictor.model.report["topologies"] > 0
+    predictor = Predictor.fit(data, folder=tmp_path / "model", preset="paper", config=config)
+    assert predictor.model.report["features"]["topologies"] > 0
     assert not (tmp_path / "model" / "agent.safetensors").exists()
 
 
@@ -141,7 +140,9 @@ def test_under_the_papers_protocol_valid_and_test_are_exchanged(
     data: Dataset, tmp_path: Path
 ) -> None:
     config = with_settings(CONFIG, ["mining.policy=one-step"])
-    fitted = Predictor.fit(data, folder=tmp_path / "model", config=config, protocol="paper").model
+    fitted = Predictor.fit(
+        data, folder=tmp_path / "model", preset="paper", config=config, protocol="paper"
+    ).model
     assert set(fitted.dataset.test.subjects.tolist()) <= set(data.valid.subjects.tolist())
     assert Predictor.load(tmp_path / "model").model.protocol == "paper"
 
@@ -202,7 +203,7 @@ def test_a_folder_that_is_no_model_or_is_damaged_is_refused(folder: Path, tmp_pa
     shutil.copytree(folder, broken)
     about = json.loads((broken / "model.json").read_text())
     (broken / "model.json").write_text(json.dumps(about | {"format": 99}))
-    with pytest.raises(ModelError, match="format 99, expected 1"):
+    with pytest.raises(ModelError, match="format 99, expected 2"):
         Predictor.load(broken)
     (broken / "model.json").write_text(json.dumps(about))
     weights = (broken / "weights.npy").read_bytes()

@@ -25,7 +25,7 @@ from apptek.errors import DataError
 from apptek.prediction.calibration import (
     Matrix,
     expected_calibration_error,
-    fit_temperature,
+    fit_calibration,
     softmax,
     top_predictions,
 )
@@ -286,9 +286,10 @@ def test_the_temperature_finds_what_was_planted(planted: float) -> None:
     draws = softmax(scores.astype(np.float64), planted).cumsum(axis=1)
     truths = (rng.random((len(scores), 1)) > draws).sum(axis=1)
     best, _ = top_predictions(scores)
-    temperature = fit_temperature(scores, best == truths)
-    assert temperature == pytest.approx(planted, rel=0.05)
-    _, confidences = top_predictions(softmax(scores, temperature))
+    found = fit_calibration(scores, best == truths)
+    assert found.temperature == pytest.approx(planted, rel=0.08)
+    assert abs(found.tilt) < 0.15
+    _, confidences = top_predictions(found.probabilities(scores))
     assert expected_calibration_error(confidences, best == truths) < 0.015
 
 

@@ -26,7 +26,8 @@ def test_the_model_describes_itself(client: TestClient, served: Served) -> None:
     assert found["counts"]["train"] == len(data.train)
     assert found["span"]["unit"] == "day"
     assert found["span"]["first"] < found["span"]["last"]
-    assert found["metrics"]["topologies"] == found["counts"]["topologies"]
+    assert found["metrics"]
+    assert found["counts"]["topologies"] > 0
     assert found["settings"]["agent"]["tknn"] > 0
     assert 1 <= len(found["samples"]) <= 4
     for sample in found["samples"]:

@@ -60,12 +60,12 @@ def test_answers_and_explanations_need_no_torch(served_model: Path) -> None:
 
 
 def test_a_missing_extra_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    from apptek.commands import options
+    from apptek import extras
     from apptek.errors import ApptekError
 
-    monkeypatch.setattr(options, "find_spec", lambda name: None if name == "uvicorn" else name)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "uvicorn" else name)
     with pytest.raises(ApptekError, match=r"needs uvicorn: pip install 'apptek\[serve\]'"):
-        options.require_service()
+        extras.require_service()
 
 
 @pytest.mark.slow

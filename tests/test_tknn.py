@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import PlainFact, incident, nearest
+from oracles import PlainFact, ended_before, incident, nearest
 from worlds import ENTITIES, graph_of, moments, plain_facts, random_intervals
 
 from apptek.data.times import UNKNOWN
@@ -39,6 +39,34 @@ def test_agrees_with_the_definition(plain, entity, when, k, traversal, data) -> 
     hidden = data.draw(st.none() | st.integers(0, len(plain) - 1)) if plain else None
     expected = nearest(plain, incident(plain, entity, traversal), when, k, hidden)
     assert looked_up(plain, entity, when, k, hidden, traversal) == expected
+
+
+@settings(max_examples=400)
+@given(
+    plain=st.lists(plain_facts(), max_size=40),
+    entity=st.integers(0, ENTITIES - 1),
+    when=st.none() | moments,
+    k=st.integers(1, 14),
+    traversal=st.sampled_from(TRAVERSALS),
+    data=st.data(),
+)
+def test_as_of_then_there_is_what_had_ended(plain, entity, when, k, traversal, data) -> None:  # type: ignore[no-untyped-def]
+    hidden = data.draw(st.none() | st.integers(0, len(plain) - 1)) if plain else None
+    seen = ended_before(plain, incident(plain, entity, traversal), when)
+    found = (
+        graph_of(plain)
+        .as_of()
+        .nearest(
+            [entity],
+            [UNKNOWN if when is None else when],
+            k,
+            hidden=None if hidden is None else [hidden],
+            traversal=traversal,
+        )
+    )
+    assert [fact for fact in found[0].tolist() if fact >= 0] == nearest(
+        plain, seen, when, k, hidden
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,10 +1,13 @@
 """Small graphs for tests, random ones from Hypothesis among them."""
 
+from collections.abc import Iterable
+
 import numpy as np
+import pyarrow as pa
 from hypothesis import strategies as st
 from oracles import PlainFact
 
-from apptek.data.facts import Facts
+from apptek.data.facts import Dataset, Facts, Names
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.graph.temporal_graph import TemporalGraph
 
@@ -49,6 +52,25 @@ def graph_of(plain: list[PlainFact]) -> TemporalGraph:
     return TemporalGraph.build(facts_of(plain), TimeAxis("integer"), ENTITIES, PREDICATES)
 
 
+def names_of(names: Iterable[str]) -> Names:
+    """These names, whose ids are their places in byte order."""
+    return Names(pa.array(sorted(names, key=str.encode), pa.string()))
+
+
+def dataset_of(plain: list[PlainFact], held_out: list[PlainFact] | None = None) -> Dataset:
+    """A data set of these training facts; valid and test are the same few."""
+    asked = facts_of(held_out or [])
+    return Dataset(
+        name="plain",
+        entities=names_of(f"e{place}" for place in range(ENTITIES)),
+        predicates=names_of(f"p{place}" for place in range(PREDICATES)),
+        axis=TimeAxis("integer"),
+        train=facts_of(plain),
+        valid=asked,
+        test=asked,
+    )
+
+
 def _code(end: int | None) -> int:
     return UNKNOWN if end is None else end
 
@@ -63,3 +85,33 @@ def random_intervals(count: int, rng: np.random.Generator) -> list[PlainFact]:
     predicates = rng.integers(0, PREDICATES, count)
     columns = (subjects, predicates, objects, starts, starts + lengths)
     return [PlainFact(*map(int, row)) for row in zip(*columns, strict=True)]
+
+
+def football_careers() -> Dataset:
+    """Careers in years: intervals, some with an open end, points and undated facts.
+
+    A player that a club bought in some year plays for it from that year on.
+    """
+    rng = np.random.default_rng(0)
+    clubs, players = 5, 120
+    plain: list[PlainFact] = []
+    for player in range(clubs, clubs + players):
+        year = int(rng.integers(1980, 2000))
+        plain.append(PlainFact(player, 2, player + players, None, None))
+        for club in rng.permutation(clubs)[:3].tolist():
+            stop = year + int(rng.integers(1, 6))
+            plain.append(PlainFact(club, 0, player, year, year))
+            plain.append(PlainFact(player, 1, club, year, stop if stop < 2004 else None))
+            year = stop + 1
+    facts = facts_of([plain[place] for place in rng.permutation(len(plain))])
+    names = [f"club {number}" for number in range(clubs)]
+    names += [f"{what} {number:03}" for what in ("player", "town") for number in range(players)]
+    return Dataset(
+        name="football",
+        entities=names_of(names),
+        predicates=names_of(["bought", "played for", "was born in"]),
+        axis=TimeAxis("year"),
+        train=facts.take(np.arange(0, len(plain) - 160)),
+        valid=facts.take(np.arange(len(plain) - 160, len(plain) - 80)),
+        test=facts.take(np.arange(len(plain) - 80, len(plain))),
+    )

@@ -9,17 +9,14 @@ import typer
 
 from apptek import __version__
 from apptek.commands.agent import train_agent
+from apptek.commands.baselines import baseline
 from apptek.commands.data import data_app
 from apptek.commands.models import evaluate, explain, fit, predict, topologies
-from apptek.commands.options import (
-    JsonOption,
-    SeedOption,
-    print_json,
-    require_service,
-    require_torch,
-)
+from apptek.commands.options import JsonOption, SeedOption, print_json
+from apptek.commands.results import compare
 from apptek.commands.service import serve
 from apptek.errors import ApptekError
+from apptek.extras import require_service, require_torch
 
 app = typer.Typer(
     name="apptek",
@@ -36,6 +33,8 @@ app.command()(predict)
 app.command()(explain)
 app.command()(topologies)
 app.command("train-agent")(train_agent)
+app.command()(baseline)
+app.command()(compare)
 app.command()(serve)
 
 
@@ -54,7 +53,7 @@ def root(
 @app.command()
 def bench(
     what: Annotated[
-        Literal["graph", "agent", "serve"], typer.Argument(help="Which part.")
+        Literal["graph", "agent", "predict", "serve"], typer.Argument(help="Which part.")
     ] = "graph",
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes, below a minute.")] = False,
     model: Annotated[
@@ -72,6 +71,8 @@ def bench(
     if what == "agent":
         require_torch()
         from apptek.benches.agent import bench_agent as measure
+    elif what == "predict":
+        from apptek.benches.predict import bench_predict as measure
     elif what == "serve":
         require_service()
         from apptek.benches.serve import bench_serve

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from apptek.errors import ConfigError
 
 Traversal = Literal["both", "outgoing", "tagged"]
+Reward = Literal["connection", "information"]
 MOST_PARALLEL = 64  # more episodes at once would overwrite a replay of 1,000 every few steps
 
 _COUNTS = (
@@ -22,6 +23,7 @@ class AgentConfig:
     max_steps: int = 5  # [I] expansions per episode
     tknn: int = 25  # temporally nearest facts kept per entity
     traversal: Traversal = "both"  # tagged: inverse predicates are actions of their own
+    reward: Reward = "connection"  # information: how much likelier it makes the predicate
     discount: float = 0.99  # [gamma]
     epsilon_start: float = 1.0
     epsilon_end: float = 0.05
@@ -46,6 +48,7 @@ class AgentConfig:
             self._require(name, getattr(self, name) >= 1, "at least 1")
         self._require("parallel", self.parallel <= MOST_PARALLEL, f"at most {MOST_PARALLEL}")
         self._require("traversal", self.traversal in get_args(Traversal), _one_of(Traversal))
+        self._require("reward", self.reward in get_args(Reward), _one_of(Reward))
         for name in ("discount", "epsilon_start", "epsilon_end"):
             self._require(name, 0 <= getattr(self, name) <= 1, "from 0 to 1")
         for name in ("replay_ratio", "learning_rate", "epochs"):

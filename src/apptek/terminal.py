@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     DownloadColumn,
+    MofNCompleteColumn,
     Progress,
     SpinnerColumn,
     TextColumn,
@@ -17,6 +18,7 @@ from rich.progress import (
 from rich.table import Table
 
 ByteReport = Callable[[str, int, int | None], None]  # what, bytes done, bytes in all
+StepReport = Callable[[str, int, int], None]  # what was reached, steps done, steps in all
 
 
 def output() -> Console:
@@ -47,6 +49,28 @@ def byte_progress(verb: str) -> Iterator[ByteReport]:
 
         def report(what: str, done: int, total: int | None) -> None:
             bar.update(task, description=f"{verb} {what}", completed=done, total=total)
+
+        yield report
+
+
+@contextmanager
+def step_progress(verb: str) -> Iterator[StepReport]:
+    """A bar of steps on stderr while the block runs; nothing where that is no terminal."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    console = messages()
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task(verb, total=None)
+
+        def report(reached: str, done: int, total: int) -> None:
+            bar.update(task, description=f"{verb} {reached}", completed=done, total=total)
 
         yield report
 

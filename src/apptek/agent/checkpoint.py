@@ -93,7 +93,7 @@ def _restore(trainer: Trainer, position: dict[str, Any], arrays: Arrays) -> None
     trainer.replay.load_state_dict(_part(arrays, "replay."))
     learner = {name: torch.from_numpy(a.copy()) for name, a in _part(arrays, "learner.").items()}
     trainer.learner.load_state_dict(learner)
-    trainer.rebuild_environment()
+    trainer.rebuild()
 
 
 def _part(arrays: Arrays, prefix: str) -> Arrays:

@@ -24,7 +24,6 @@ from apptek.data.facts import Facts, read_only
 from apptek.data.times import Ints
 from apptek.errors import ApptekError
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.graph.tknn import BOTH, OUTGOING
 from apptek.seeding import generator
 
 Bools = npt.NDArray[np.bool_]
@@ -91,7 +90,8 @@ class World:
         """What `advance` and `roll_out` take before the queries."""
         facts = self.graph.facts
         columns = (facts.subjects, facts.predicates, facts.objects)
-        directions = OUTGOING if self.config.traversal == "outgoing" else BOTH
+        traversal = "outgoing" if self.config.traversal == "outgoing" else "both"
+        directions = self.graph.directions(traversal)
         shape = (directions, self.tagged, self.graph.predicate_count, self.config.tknn)
         return (self.graph.kernel_arrays(), columns, *shape)
 

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from apptek.agent.dqn import Learner, build_network
 from apptek.agent.environment import Bools, Environment, Queries, World
+from apptek.agent.information import Information
 from apptek.agent.replay import Replay
 from apptek.agent.states import pair_table
 from apptek.data.times import Ints
@@ -53,7 +54,7 @@ class Trainer:
         self.trail: Ints = np.full((slots, self.config.max_steps), -1, np.int32)
         self.legal_counts: Ints = np.zeros((slots, self.config.max_steps), np.int32)
         self.history = History(len(self.order), self.config.max_steps)
-        self.rebuild_environment()
+        self.rebuild()
         self._refill(np.arange(slots))
 
     @property
@@ -76,11 +77,11 @@ class Trainer:
         self._note(going, actions, legal)
         chosen = np.zeros(len(self.slots), np.int32)
         chosen[going] = actions
-        rewards = environment.step(chosen)[going]
+        met = environment.step(chosen)[going]
         self.replay.add(
             states,
             actions,
-            rewards.astype(np.float32),
+            self._rewards(going, met),
             environment.states(self.table.pair_of_fact).take(going),
             environment.legal[going],
             environment.done[going],
@@ -88,6 +89,20 @@ class Trainer:
         self.environment_steps += len(going)
         self._learn(len(going))
         self._finish(going[environment.done[going]])
+
+    def _rewards(self, going: npt.NDArray[np.intp], met: Bools) -> npt.NDArray[np.float32]:
+        """What each episode is paid for its last action."""
+        rewards = met.astype(np.float32)
+        if self.config.reward == "information":
+            predicates = self._predicates(self.slots[going])
+            for row in np.flatnonzero(met).tolist():
+                trail = self.trail[going[row]]
+                rewards[row] = self.information.gain(trail, int(predicates[row]))
+        return rewards
+
+    def _predicates(self, queries: Ints) -> Ints:
+        """The predicates of training queries: those of the facts that they ask about."""
+        return self.world.graph.facts.predicates[self.queries.hidden[queries]]
 
     def _note(self, going: npt.NDArray[np.intp], actions: Ints, legal: Bools) -> None:
         taken = self.environment.steps[going]
@@ -116,6 +131,13 @@ class Trainer:
         self.history.trail[rows] = self.trail[ended]
         self.history.legal_counts[rows] = self.legal_counts[ended]
         self.episodes_done += len(ended)
+        self._count(rows)
+
+    def _count(self, rows: slice) -> None:
+        """Lets the reward know of episodes in the history."""
+        if self.config.reward == "information":
+            predicates = self._predicates(self.history.queries[rows])
+            self.information.add(self.history.met[rows], self.history.trail[rows], predicates)
 
     def _refill(self, free: npt.NDArray[np.intp]) -> None:
         """Starts the next queries in free slots; one that ends at once makes room again."""
@@ -133,8 +155,13 @@ class Trainer:
             if len(free):
                 self._record(free)
 
-    def rebuild_environment(self) -> None:
-        """The environment of the present slots, from their queries and the actions so far."""
+    def rebuild(self) -> None:
+        """The environment of the present slots, from their queries and the actions so far.
+
+        And what the reward knows, from the episodes that have ended.
+        """
+        self.information = Information()
+        self._count(slice(0, self.episodes_done))
         idle = self.slots == IDLE
         queries = self.queries.take(np.where(idle, 0, self.slots))
         queries.subjects[idle] = queries.objects[idle] = -1  # ends at once

@@ -9,17 +9,20 @@ import torch
 
 from apptek.agent.environment import Environment, World, play, training_queries
 from apptek.agent.training import Trainer
-from apptek.benches.report import BenchReport, Target, load_oracles, plain_facts, seconds
+from apptek.benches.report import (
+    BenchReport,
+    Target,
+    bench_dataset,
+    load_oracles,
+    plain_facts,
+    seconds,
+)
 from apptek.config import AgentConfig
-from apptek.data.benchmarks import find_benchmark
-from apptek.data.facts import Dataset
-from apptek.data.readers import read_dataset
 from apptek.data.synthetic import make_world
 from apptek.data.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.seeding import generator
 
-ICEWS14_SIZE = 90_730  # facts in all: a world of this size has as many training facts as ICEWS14
 PAPER_MS = {5: 23, 15: 33, 25: 41, 50: 66}  # per episode and tknn, on the paper's GPU
 TARGETS = {
     "rollout_vs_oracle": Target(50, at_most=False),
@@ -36,7 +39,7 @@ def bench_agent(*, quick: bool = False) -> BenchReport:
     """
     torch.set_num_threads(1)
     large, small = (500_000, 50_000) if quick else (10_000_000, 100_000)
-    dataset = _dataset(quick)
+    dataset = bench_dataset(quick)
     graph = TemporalGraph.of(dataset)
     rollouts = _bench_rollouts(World(graph, AgentConfig()), 30 if quick else 200)
     episodes = 1000 if quick else 6000
@@ -59,12 +62,6 @@ def bench_agent(*, quick: bool = False) -> BenchReport:
         },
         targets=TARGETS,
     )
-
-
-def _dataset(quick: bool) -> Dataset:
-    if not quick and find_benchmark("icews14") is not None:
-        return read_dataset("icews14")
-    return make_world(20_000 if quick else ICEWS14_SIZE, 0).dataset
 
 
 def _bench_rollouts(world: World, oracle_episodes: int) -> dict[str, float]:

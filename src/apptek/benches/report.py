@@ -9,10 +9,15 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
-from apptek.data.facts import Facts
+from apptek.data.benchmarks import find_benchmark
+from apptek.data.facts import Dataset, Facts
+from apptek.data.readers import read_dataset
+from apptek.data.synthetic import make_world
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
 from apptek.terminal import output, table
+
+ICEWS14_SIZE = 90_730  # facts in all: a world of this size has as many training facts as ICEWS14
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,13 @@ def plain_facts(facts: Facts, oracles: Any) -> tuple[list[Any], dict[int, list[i
         for entity in {fact.subject, fact.object}:
             facts_of[entity].append(index)
     return plain, facts_of
+
+
+def bench_dataset(quick: bool) -> Dataset:
+    """ICEWS14, or a world of its size where it is not there; quick: a world of 20,000 facts."""
+    if not quick and find_benchmark("icews14") is not None:
+        return read_dataset("icews14")
+    return make_world(20_000 if quick else ICEWS14_SIZE, 0).dataset
 
 
 def load_oracles() -> Any:

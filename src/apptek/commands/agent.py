@@ -12,8 +12,8 @@ from apptek.commands.options import (
     SeedOption,
     SettingsOption,
     print_json,
-    require_torch,
 )
+from apptek.extras import require_torch
 
 
 def train_agent(

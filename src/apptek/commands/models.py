@@ -1,5 +1,6 @@
 """Commands about models: fit, evaluate, predict, topologies."""
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,10 +16,14 @@ from apptek.commands.options import (
     SettingsOption,
     SkipBadOption,
     print_json,
-    require_torch,
 )
+from apptek.extras import require_torch
 
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")]
+AsOfOption = Annotated[
+    bool,
+    typer.Option("--as-of", help="Answer only from facts that ended before the question's time."),
+]
 TopOption = Annotated[int, typer.Option("--top", min=1, help="How many to show.")]
 
 
@@ -26,8 +31,13 @@ def fit(
     data: DataArgument,
     out: Annotated[Path, typer.Option("--out", help="A new folder for the model.")],
     preset_name: Annotated[
-        Literal["paper"], typer.Option("--preset", help="Which settings to start from.")
-    ] = "paper",
+        Literal["default", "max", "paper"],
+        typer.Option(
+            "--preset",
+            help="default: topologies with a clock; max: the same re-ranked by boosted trees; "
+            "paper: the paper's method.",
+        ),
+    ] = "default",
     protocol: Annotated[
         Literal["official", "paper"],
         typer.Option(
@@ -37,27 +47,42 @@ def fit(
     settings: SettingsOption = None,
     seed: SeedOption = 0,
     resume: ResumeOption = False,
+    types: Annotated[
+        Path | None,
+        typer.Option(
+            "--types", help="A table of entity types: entity, then a column for each kind."
+        ),
+    ] = None,
+    past_only: Annotated[
+        bool,
+        typer.Option(
+            "--past-only", help="Forecast: only from facts that ended before the question's time."
+        ),
+    ] = False,
     columns: ColumnsOption = None,
     skip_bad: SkipBadOption = False,
 ) -> None:
-    """Fit a model: train the agent, mine topologies, apply them, fit the classifier.
+    """Fit a model: what features speak for which predicates.
 
-    Example: `apptek fit icews14 --preset paper --protocol paper --out model`
+    Example: `apptek fit icews14 --out model`
     """
     from apptek.data.readers import read_dataset
-    from apptek.settings import with_settings
-    from apptek.terminal import byte_progress, messages
-
-    require_torch()
+    from apptek.data.types import read_types
     from apptek.experiments.record import about_run
     from apptek.prediction.predictor import Predictor
     from apptek.prediction.presets import preset
-    from apptek.watching import training_progress
+    from apptek.settings import with_settings
+    from apptek.terminal import byte_progress, messages
 
-    config = with_settings(preset(preset_name), settings or [])
+    given = [*(settings or []), *(["features.past_only=true"] if past_only else [])]
+    config = with_settings(preset(preset_name), given)
+    with_agent = "topologies" in config.features.parts
+    if with_agent:
+        require_torch()
+    table = None if types is None else read_types(types)
     with byte_progress("reading") as report:
         dataset = read_dataset(data, columns=columns, skip_bad=skip_bad, progress=report)
-    with training_progress() as observers:
+    with _watched(with_agent) as observers:
         predictor = Predictor.fit(
             dataset,
             folder=out,
@@ -65,17 +90,28 @@ def fit(
             config=config,
             protocol=protocol,
             seed=seed,
+            types=table,
             resume=resume,
             on_stage=lambda name: messages().print(f"stage: {name}"),
             observers=observers,
             about_run=about_run(),
         )
     found = predictor.model.report
+    features = ", ".join(f"{count:,} of {part}" for part, count in found["features"].items())
     messages().print(
-        f"{found['topologies']} topologies; MRR {found['valid_mrr']:.4f} on the tuning split; "
+        f"features: {features}; MRR {found['valid_mrr']:.4f} on the tuning split; "
         f"the model is in {out}",
         soft_wrap=True,
     )
+
+
+def _watched(with_agent: bool) -> AbstractContextManager[Any]:
+    """What watches the agent's training, where there is one: nothing else needs torch."""
+    if not with_agent:
+        return nullcontext(())
+    from apptek.watching import training_progress
+
+    return training_progress()
 
 
 def evaluate(
@@ -86,24 +122,23 @@ def evaluate(
     result: Annotated[
         Path | None, typer.Option("--result", help="Also write a result file, for the tables.")
     ] = None,
+    as_of: AsOfOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Rank the predicates of held-out facts, under the model's own protocol.
 
     Example: `apptek evaluate model --json`
     """
+    from apptek.baselines.opening import open_model
+    from apptek.experiments.evaluation import write_evaluation
     from apptek.terminal import output, table, working
 
-    require_torch()
-    from apptek.experiments.evaluation import write_evaluation
-    from apptek.prediction.predictor import Predictor
-
-    predictor = Predictor.load(model)
+    predictor = open_model(model, as_of=as_of)
     with working(f"answering the {split} split"):
         evaluation = predictor.evaluate(split)
     found = evaluation.as_json()
     if result is not None:
-        write_evaluation(result, predictor.model, model, split, evaluation)
+        write_evaluation(result, predictor, model, split, evaluation)
     fitted = predictor.model
     about = {"dataset": fitted.dataset.name, "split": split, "protocol": fitted.protocol}
     if as_json:
@@ -136,22 +171,22 @@ def predict(
         typer.Option("--out", help="Where answers to --queries go (csv, tsv, parquet)."),
     ] = None,
     skip_bad: SkipBadOption = False,
+    as_of: AsOfOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Which predicates hold between two entities at a time, most probable first.
 
     Example: `apptek predict model "South Korea" "North Korea" 2014-05-13`
     """
+    from apptek.baselines.opening import open_model
+    from apptek.prediction.answering import answer_file
+    from apptek.prediction.asking import Query
     from apptek.terminal import messages, working
 
     one = (subject, object_, time)
     if (queries is None) == any(word is None for word in one) or (queries is None) != (out is None):
         raise typer.BadParameter("give SUBJECT OBJECT TIME, or --queries FILE and --out FILE")
-    require_torch()
-    from apptek.prediction.answering import answer_file
-    from apptek.prediction.predictor import Predictor, Query
-
-    predictor = Predictor.load(model)
+    predictor = open_model(model, as_of=as_of)
     if queries is not None and out is not None:
         with working(f"answering {queries}"):
             answered, left_out = answer_file(predictor, queries, out, top=top, skip_bad=skip_bad)
@@ -183,23 +218,22 @@ def explain(
     html: Annotated[
         Path | None, typer.Option("--html", help="Also write one HTML file, with drawings.")
     ] = None,
+    as_of: AsOfOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Why a predicate: the topologies that speak for it, with the facts that form them.
+    """Why a predicate: what speaks for it, with the facts behind it.
 
     Example: `apptek explain model "South Korea" "North Korea" 2014-05-13 --html why.html`
     """
     from apptek.files import write_whole
-    from apptek.terminal import messages, output
-
-    require_torch()
     from apptek.prediction.explanation import explain as find_reasons
     from apptek.prediction.explanation_text import explanation_text
     from apptek.prediction.html_report import explanation_html
     from apptek.prediction.predictor import Predictor, Query
+    from apptek.terminal import messages, output
 
     query = Query(subject, object_, time)
-    found = find_reasons(Predictor.load(model), query, predicate, most=top)
+    found = find_reasons(Predictor.load(model, as_of=as_of), query, predicate, most=top)
     if html is not None:
         write_whole(html, explanation_html(found).encode())
         messages().print(f"The explanation with drawings is in {html}", soft_wrap=True)
@@ -213,62 +247,72 @@ def explain(
 def topologies(
     model: ModelArgument,
     predicate: Annotated[
-        str | None, typer.Option("--predicate", help="Only those mined for this predicate.")
+        str | None, typer.Option("--predicate", help="Only those of this predicate.")
     ] = None,
     top: TopOption = 5,
     as_json: JsonOption = False,
 ) -> None:
-    """The topologies that a model has mined, by predicate, commonest first.
+    """The topologies of each predicate: those with the largest weights, and those mined for it.
 
-    Each with how many episodes of the predicate's training queries it connected, and their share.
+    A mined one with how many episodes of the predicate's training queries it connected, and their
+    share.
 
     Example: `apptek topologies model --predicate "Make a visit" --top 3`
     """
     from apptek.errors import ApptekError
     from apptek.prediction.model import load_model
+    from apptek.prediction.strongest import strongest
     from apptek.terminal import output, table
     from apptek.topologies.topology import describe, to_names
 
-    require_torch()
     fitted = load_model(model)
     names = fitted.dataset.predicates
     wanted = None if predicate is None else names.find(predicate)
     if predicate is not None and wanted is None:
         raise ApptekError(f"the model knows no predicate {predicate!r}")
-    by_predicate: dict[int, list[Any]] = {}
-    for mined in fitted.mined.topologies:
-        if wanted is None or mined.predicate == wanted:
-            by_predicate.setdefault(mined.predicate, []).append(mined)
+    asked = range(len(names)) if wanted is None else [wanted]
+    weighed = {row: strongest(fitted, row, top) for row in asked}
+    mined: dict[int, list[Any]] = {row: [] for row in asked}
+    for one in fitted.mined.topologies:
+        if one.predicate in mined and len(mined[one.predicate]) < top:
+            mined[one.predicate].append(one)
     if as_json:
         print_json(
             {
-                names[row]: [
-                    {
-                        "topology": to_names(m.sequence, names),
-                        "connected": m.queries,
-                        "share": m.queries / fitted.mined.tried[row],
-                        "examples": [
-                            fitted.dataset.describe(fitted.dataset.train, e) for e in m.examples
-                        ],
-                    }
-                    for m in found[:top]
-                ]
-                for row, found in by_predicate.items()
+                names[row]: {
+                    "strongest": [asdict(one) for one in weighed[row]],
+                    "mined": [
+                        {
+                            "topology": to_names(m.sequence, names),
+                            "connected": m.queries,
+                            "share": m.queries / fitted.mined.tried[row],
+                            "examples": [
+                                fitted.dataset.describe(fitted.dataset.train, e) for e in m.examples
+                            ],
+                        }
+                        for m in mined[row]
+                    ],
+                }
+                for row in asked
             }
         )
         return
-    rows = [
+    rows = [(names[row], f"{w.weight:+.2f}", w.words) for row in asked for w in weighed[row]]
+    title = "The largest weights: what speaks most for a predicate"
+    output().print(table(title, ("predicate", "weight", "topology"), rows))
+    found = [
         (
             names[row],
             m.queries,
             f"{m.queries / fitted.mined.tried[row]:.1%}",
             describe(m.sequence, names),
         )
-        for row, found in by_predicate.items()
-        for m in found[:top]
+        for row in asked
+        for m in mined[row]
     ]
-    header = ("predicate", "connected", "of its episodes", "topology")
-    output().print(table("Mined topologies", header, rows) if rows else "None were mined.")
+    if found:
+        header = ("predicate", "connected", "of its episodes", "topology")
+        output().print(table("Mined topologies", header, found))
 
 
 def _print_answer(answer: Any) -> None:

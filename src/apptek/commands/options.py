@@ -1,12 +1,9 @@
 """Arguments and options that several commands share, and how they print JSON."""
 
 import json
-from importlib.util import find_spec
 from typing import Annotated, Any, Literal
 
 import typer
-
-from apptek.errors import ApptekError
 
 DataArgument = Annotated[
     str, typer.Argument(metavar="DATA", help="A folder, a file, or a benchmark's name.")
@@ -52,20 +49,6 @@ ResumeOption = Annotated[
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")
 ]
-
-
-def require_torch() -> None:
-    """Says what to install where the agent's libraries are missing."""
-    if find_spec("torch") is None or find_spec("safetensors") is None:
-        raise ApptekError("the agent needs PyTorch: pip install 'apptek[agent]'")
-
-
-def require_service() -> None:
-    """Says what to install where the service's libraries are missing."""
-    missing = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
-    if missing:
-        names = " and ".join(missing)
-        raise ApptekError(f"the service needs {names}: pip install 'apptek[serve]'")
 
 
 def print_json(found: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from apptek.commands.models import ModelArgument
-from apptek.commands.options import require_service
+from apptek.extras import require_service
 
 
 def serve(

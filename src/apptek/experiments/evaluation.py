@@ -1,35 +1,55 @@
-"""An evaluated model as a result file."""
+"""An evaluated model as a result file, with the rank of every query beside it."""
 
 import json
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
+from apptek.baselines.baseline import Baseline
+from apptek.data.facts import Split
+from apptek.experiments.ranks import write_ranks
 from apptek.experiments.record import command, write_result
-from apptek.prediction.model import Model
+from apptek.prediction.asking import Answering
 from apptek.prediction.ranking import Evaluation
+
+if TYPE_CHECKING:  # a baseline without torch must be recorded without it
+    from apptek.prediction.predictor import Predictor
 
 
 def write_evaluation(
-    path: Path, model: Model, folder: Path, split: str, evaluation: Evaluation
+    path: Path, fitted: Answering, folder: Path, split: Split, evaluation: Evaluation
 ) -> None:
     """Writes what a model reached on a split, with how it was fitted and how long that took."""
     run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    fitted = run.get("command")
-    policy = model.config.mining.policy
+    made_by, model = run.get("command"), fitted.model
     write_result(
         path,
         {
-            "model": f"apptek_{model.preset}",
-            "topologies": {"from": policy, "number": len(model.topologies)},
             "dataset": model.dataset.name,
             "protocol": model.protocol,
             "split": split,
             "seed": model.seed,
-            "settings": asdict(model.config),
             "metrics": asdict(evaluation.metrics),
             "groups": {name: part and asdict(part) for name, part in evaluation.groups.items()},
-            "tuning": {key: model.report[key] for key in ("l2", "epoch", "valid_mrr", "ece_after")},
+            "ranks": write_ranks(path, evaluation.ranks, model.dataset, split),
             "seconds": run.get("seconds"),
-            "command": f"{fitted} && {command()}" if fitted else command(),
+            "command": f"{made_by} && {command()}" if made_by else command(),
+            **_about(fitted),
         },
     )
+
+
+def _about(fitted: Answering) -> dict[str, Any]:
+    """The name of a model, its settings, and what was chosen on valid."""
+    if isinstance(fitted, Baseline):
+        baseline = fitted.model
+        settings, tuning = asdict(baseline.config), baseline.report
+        named = {"model": baseline.name, "preset": baseline.preset}
+        return {**named, "settings": settings, "tuning": tuning}
+    model = cast("Predictor", fitted).model
+    return {
+        "model": f"apptek_{model.preset}",
+        "topologies": {"from": model.config.mining.policy, "number": len(model.topologies)},
+        "settings": asdict(model.config),
+        "tuning": {key: model.report[key] for key in ("l2", "epoch", "valid_mrr", "ece_after")},
+    }

@@ -1,5 +1,6 @@
 """Facts by entity and time: for each direction, every entity's facts in one contiguous stretch."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,10 +13,11 @@ FAN_OUT = 16  # entries that one maximum stands for, at every level of `tops`
 
 @dataclass(frozen=True, slots=True)
 class Incidence:
-    """The facts of every entity as subject, then those of every entity as object, by time.
+    """The facts of many *slots*, each by time.
 
-    Of n entities, e has two *slots*: e for its outgoing facts and n + e for its incoming ones. Slot
-    s owns three stretches of `facts`, between offsets[3s] and offsets[3s + 3]:
+    In a graph of n entities, e has two slots: e for its outgoing facts and n + e for its incoming
+    ones; in a PairIndex every pair has one. Slot s owns three stretches of `facts`, between
+    offsets[3s] and offsets[3s + 3]:
 
     points     one known moment: a timestamp, or one known end; by (moment, fact)
     intervals  since < until; by (since, fact)
@@ -38,18 +40,21 @@ class Incidence:
 
 
 def build_incidence(
-    subjects: Ints, objects: Ints, since: Ints, until: Ints, entity_count: int
+    groupings: Sequence[Ints], group_count: int, since: Ints, until: Ints
 ) -> Incidence:
-    """The incidence of facts with these ends and positions. O(n log n), all in numpy."""
+    """The incidence of facts at these positions. O(n log n), all in numpy.
+
+    A grouping gives each fact a group below group_count; those of the first have the first slots.
+    """
     starts, kinds = _starts(since, until), _kinds(since, until)
-    offsets = np.zeros(entity_count * 6 + 1, np.int32)
+    offsets = np.zeros(len(groupings) * group_count * 3 + 1, np.int32)
     halves = []
-    for side, entities in enumerate((subjects, objects)):
-        groups = entities.astype(np.int64) * 3 + kinds
-        counts = np.bincount(groups, minlength=entity_count * 3)
-        first = side * entity_count * 3
+    for side, grouping in enumerate(groupings):
+        groups = grouping.astype(np.int64) * 3 + kinds
+        counts = np.bincount(groups, minlength=group_count * 3)
+        first = side * group_count * 3
         np.cumsum(counts, out=offsets[first + 1 : first + 1 + len(counts)])
-        offsets[first + 1 :] += np.int32(side * len(subjects))
+        offsets[first + 1 :] += np.int32(side * len(since))
         halves.append(_order(groups, starts))
     facts = np.concatenate(halves)
     by_start = facts[kinds[facts] == 1] if np.any(kinds == 1) else np.empty(0, np.int32)

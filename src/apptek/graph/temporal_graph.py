@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from apptek.data.times import UNKNOWN, Ints, TimeAxis
 from apptek.errors import GraphError
 from apptek.files import new_folder
 from apptek.graph.incidence import Incidence, build_incidence
-from apptek.graph.tknn import BOTH, INCOMING, OUTGOING, nearest_of_all
+from apptek.graph.tknn import BOTH, INCOMING, OUTGOING, PAST, nearest_of_all
 
 FORMAT = 1
 CHUNK = 50_000  # look-ups that one thread takes at a time
@@ -31,6 +31,7 @@ class TemporalGraph:
     since, until  positions on the axis (the facts themselves hold codes; mostly the same arrays)
     twins         for facts with one known end, the lowest index among those of the same triple:
                   they are hidden together. Empty where no fact is of that kind.
+    past_only     a view of the graph (see as_of): at any moment, only what had ended before
     """
 
     facts: Facts
@@ -41,6 +42,7 @@ class TemporalGraph:
     until: Ints
     incidence: Incidence
     twins: Ints
+    past_only: bool = False
 
     @classmethod
     def of(cls, dataset: Dataset) -> "TemporalGraph":
@@ -62,9 +64,20 @@ class TemporalGraph:
             predicate_count=predicate_count,
             since=since,
             until=until,
-            incidence=build_incidence(facts.subjects, facts.objects, since, until, entity_count),
+            incidence=build_incidence((facts.subjects, facts.objects), entity_count, since, until),
             twins=_twins(facts),
         )
+
+    def as_of(self) -> "TemporalGraph":
+        """The same graph as seen at the time of each question, for forecasts.
+
+        There are only the facts that ended (until, else since) strictly before; no undated ones.
+        """
+        return replace(self, past_only=True)
+
+    def directions(self, traversal: str) -> int:
+        """What the kernels take as `directions`."""
+        return DIRECTIONS[traversal] | (PAST if self.past_only else 0)
 
     @property
     def nbytes(self) -> int:
@@ -90,12 +103,12 @@ class TemporalGraph:
         self._check(entities, codes, k, masked)
         moments, masked = self.axis.positions(codes), masked.astype(np.int32)
         found = np.empty((len(entities), k), np.int32)
-        arrays = self.kernel_arrays()
+        arrays, directions = self.kernel_arrays(), self.directions(traversal)
 
         def look_up(start: int) -> None:
             rows = slice(start, start + CHUNK)
             asked, at, unseen = (read_only(a[rows]) for a in (entities, moments, masked))
-            nearest_of_all(arrays, DIRECTIONS[traversal], asked, at, unseen, found[rows])
+            nearest_of_all(arrays, directions, asked, at, unseen, found[rows])
 
         in_threads(look_up, range(0, len(entities), CHUNK))
         return found

@@ -22,6 +22,7 @@ from apptek.compiling import kernel, leaf
 from apptek.data.times import UNKNOWN, Ints
 
 OUTGOING, INCOMING, BOTH = 1, 2, 3
+PAST = 4  # together with a direction: only facts that ended before the moment, no undated ones
 
 UNDATED = 1 << 40  # the distance of an undated fact: beyond that of every dated one
 FAN_BITS = 4  # one maximum in `tops` stands for 16 entries, see incidence.py
@@ -78,37 +79,46 @@ def nearest_facts(
     """Writes the at most k nearest facts of `entity` to `found`, nearest first; their number.
 
     `hidden` and its twins are passed over (-1: nothing is). A self-loop, which stands in both
-    directions, counts once. `streams` (STREAMS, FIELDS), `one` and `other` (k, 3) are work space.
+    directions, counts once. `directions` may include PAST. `streams` (STREAMS, FIELDS), `one` and
+    `other` (k, 3) are work space.
     """
     ones, others = 0, 0
     if directions & OUTGOING:
-        ones = _nearest_in_slot(
+        ones = nearest_in_slot(
             offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until,
-            twins, entity, when, k, hidden, UNDATED, streams, one,
+            twins, entity, when, k, hidden, directions & PAST, UNDATED, streams, one,
         )  # fmt: skip
     if directions & INCOMING:
         # A list that is full already rules out what is farther than its last.
         farthest = one[k - 1, DISTANCE] if ones == k else UNDATED
-        others = _nearest_in_slot(
+        others = nearest_in_slot(
             offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until,
-            twins, entity + (offsets.size - 1) // 6, when, k, hidden, farthest, streams, other,
+            twins, entity + (offsets.size - 1) // 6, when, k, hidden, directions & PAST, farthest,
+            streams, other,
         )  # fmt: skip
     return _merge(one, ones, other, others, k, found)
 
 
 @leaf
-def _nearest_in_slot(
+def nearest_in_slot(
     offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
     level_offsets: Ints, since: Ints, until: Ints, twins: Ints, slot: int, when: int, k: int,
-    hidden: int, farthest: int, streams: Longs2, nearest: Longs2,
+    hidden: int, past: int, farthest: int, streams: Longs2, nearest: Longs2,
 ) -> int:  # fmt: skip
-    """Lists the k nearest facts of one slot as rows (distance, start, fact); their number."""
+    """Lists the k nearest facts of one slot as rows (distance, start, fact); their number.
+
+    Where `past` is not 0, only those that ended before the moment: an undated query has none.
+    """
+    if past and when == UNKNOWN:
+        return 0
     if when == UNKNOWN or offsets[3 * slot + 1] < offsets[3 * slot + 2]:
         return _nearest_of_streams(
             offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until,
-            twins, slot, when, k, hidden, streams, nearest,
+            twins, slot, when, k, hidden, past, streams, nearest,
         )  # fmt: skip
-    return _nearest_points(offsets, facts, starts, twins, slot, when, k, hidden, farthest, nearest)
+    return _nearest_points(
+        offsets, facts, starts, twins, slot, when, k, hidden, past, farthest, nearest
+    )
 
 
 @leaf
@@ -136,7 +146,7 @@ def _merge(one: Longs2, ones: int, other: Longs2, others: int, k: int, found: In
 @leaf
 def _nearest_points(
     offsets: Ints, facts: Ints, starts: Ints, twins: Ints, slot: int, when: int, k: int,
-    hidden: int, farthest: int, nearest: Longs2,
+    hidden: int, past: int, farthest: int, nearest: Longs2,
 ) -> int:  # fmt: skip
     """Lists the k nearest facts of a slot without intervals, none beyond `farthest`; their number.
 
@@ -146,12 +156,14 @@ def _nearest_points(
     points, stop = offsets[3 * slot], offsets[3 * slot + 1]
     after = _first_from(starts, points, stop, when)
     before, count = after, 0
+    if past:
+        after = stop
     while count < k and (before > points or after < stop):
-        past = np.int64(when) - starts[before - 1] if before > points else UNDATED
-        future = np.int64(starts[after]) - when if after < stop else UNDATED
-        if min(past, future) > farthest:
+        back = np.int64(when) - starts[before - 1] if before > points else UNDATED
+        on = np.int64(starts[after]) - when if after < stop else UNDATED
+        if min(back, on) > farthest:
             return count
-        if past <= future:
+        if back <= on:
             group = before - 1
             if group > points and starts[group - 1] == starts[group]:
                 group = _first_from(starts, points, before, starts[group])
@@ -161,6 +173,8 @@ def _nearest_points(
             lo, hi = after, after + 1
             after += 1
         count = _list(facts, starts, twins, lo, hi, when, k, hidden, nearest, count)
+    if past:
+        return count
     undated, end = offsets[3 * slot + 2], offsets[3 * slot + 3]
     return _list(facts, starts, twins, undated, end, when, k, hidden, nearest, count)
 
@@ -193,12 +207,12 @@ def _is_hidden(twins: Ints, fact: int, hidden: int) -> bool:
 def _nearest_of_streams(
     offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
     level_offsets: Ints, since: Ints, until: Ints, twins: Ints, slot: int, when: int, k: int,
-    hidden: int, streams: Longs2, nearest: Longs2,
+    hidden: int, past: int, streams: Longs2, nearest: Longs2,
 ) -> int:  # fmt: skip
     """Lists the k nearest facts of a slot with intervals, or of any slot for an undated query."""
     opened = _open_streams(
         offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until, slot,
-        when, streams,
+        when, past, streams,
     )  # fmt: skip
     count = 0
     while count < k and opened:
@@ -233,7 +247,8 @@ def _nearest_stream(streams: Longs2, opened: int) -> int:
 @leaf
 def _open_streams(
     offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
-    level_offsets: Ints, since: Ints, until: Ints, slot: int, when: int, streams: Longs2,
+    level_offsets: Ints, since: Ints, until: Ints, slot: int, when: int, past: int,
+    streams: Longs2,
 ) -> int:  # fmt: skip
     """Opens the streams of a slot that have any fact, each at its first one; how many there are."""
     points, intervals = offsets[3 * slot], offsets[3 * slot + 1]
@@ -255,6 +270,9 @@ def _open_streams(
         wanted = 6
     opened = 0
     for row in range(wanted):
+        kind = streams[row, KIND]
+        if past and kind != BACK and kind != ENDED:
+            continue
         if _advance(facts, starts, by_end, tops, level_offsets, since, until, when, streams, row):
             _copy_stream(streams, row, opened)
             opened += 1

@@ -13,7 +13,7 @@ from pyarrow import csv, parquet
 from apptek.data.blocks import BYTE_ORDER_MARK, read_blocks, stem_and_suffix
 from apptek.data.rows import split_lines
 from apptek.errors import ApptekError, DataError, TimeFormatError
-from apptek.prediction.predictor import Answer, Predictor, Query
+from apptek.prediction.asking import Answer, Answering, Query
 
 BATCH = 10_000  # queries that are answered at a time
 COLUMNS = ("subject", "object", "time")
@@ -36,7 +36,7 @@ Numbered = tuple[int, Query | str]  # the line, and the query or what is wrong w
 
 
 def answer_file(
-    predictor: Predictor, queries: Path, out: Path, *, top: int = 10, skip_bad: bool = False
+    predictor: Answering, queries: Path, out: Path, *, top: int = 10, skip_bad: bool = False
 ) -> tuple[int, list[str]]:
     """Answers every query of a file into another; how many, and what was left out.
 
@@ -54,7 +54,7 @@ def answer_file(
 
 
 def _check(
-    predictor: Predictor, file: Path, found: Iterable[Numbered], skip_bad: bool, left_out: list[str]
+    predictor: Answering, file: Path, found: Iterable[Numbered], skip_bad: bool, left_out: list[str]
 ) -> Iterator[Query]:
     """The good queries; a bad one raises, or is noted and left out."""
     axis = predictor.model.dataset.axis

@@ -2,15 +2,15 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numba import njit
 
 from apptek.data.facts import read_only
 from apptek.data.times import Ints, Longs
-from apptek.prediction.calibration import Matrix, softmax
-from apptek.prediction.sparse import Floats, SparseRows
+from apptek.prediction.calibration import Calibration, Matrix
+from apptek.topologies.sparse import Floats, SparseRows
 
 CHUNK = 2048  # rows that one thread scores at a time
 
@@ -19,27 +19,25 @@ CHUNK = 2048  # rows that one thread scores at a time
 class LinearSoftmax:
     """The weights of a fitted classifier, F features x R predicates, read-only.
 
-    Divided by the temperature, the scores are the logits of calibrated probabilities.
+    Its calibration turns scores into probabilities.
     """
 
     weights: Floats  # (F, R)
     bias: Floats  # (R,)
-    temperature: float = 1.0
+    calibration: Calibration = field(default_factory=Calibration)
 
     def __post_init__(self) -> None:
         if self.weights.dtype != np.float32 or self.bias.dtype != np.float32:
             raise ValueError("weights and bias are float32")
         if self.weights.ndim != 2 or self.weights.shape[1:] != self.bias.shape:
             raise ValueError("weights are (features, predicates), the bias (predicates,)")
-        if not self.temperature > 0:
-            raise ValueError(f"a temperature is above 0, not {self.temperature}")
         if not self.weights.flags.c_contiguous:
             raise ValueError("the weights of one feature stand side by side")
         read_only(self.weights)
         read_only(self.bias)
 
     def scores(self, rows: SparseRows) -> Floats:
-        """The logits before the temperature: (B, R). In parallel; the same for any chunks."""
+        """The scores of all predicates: (B, R). In parallel; the same for any chunks."""
         if rows.feature_count != len(self.weights):
             raise ValueError(
                 f"the rows have {rows.feature_count} features, the weights {len(self.weights)}"
@@ -63,7 +61,7 @@ class LinearSoftmax:
 
     def probabilities(self, scores: Matrix) -> Matrix:
         """Scores of this classifier as calibrated probabilities: (B, R) -> (B, R)."""
-        return softmax(scores, self.temperature)
+        return self.calibration.probabilities(scores)
 
     def contributions(self, rows: SparseRows, index: int, predicate: int) -> Floats:
         """What each active feature of a row adds to a predicate's score, in the row's order.

@@ -1,4 +1,4 @@
-"""Why a predicate: the topologies that fired, what each adds, and the facts that connect."""
+"""Why a predicate: what speaks for it and against it, how much, and the facts behind it."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -7,15 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from apptek.agent.environment import Queries, World
 from apptek.data.facts import Names
-from apptek.data.times import UNKNOWN, Ints
+from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
+from apptek.prediction.evidence import Ends, Evidence, Key, Kind
 from apptek.prediction.model import FORMAT, Model
-from apptek.prediction.sparse import Floats
 from apptek.prediction.wording import apart_text, when_text
-from apptek.topologies.connection import CoreFact, Side, Surroundings, connect, time_distance
-from apptek.topologies.topology import action_name, describe, to_names
+from apptek.topologies.connection import (
+    Connection,
+    CoreFact,
+    Side,
+    Surroundings,
+    connect,
+    time_distance,
+)
+from apptek.topologies.history import FAMILIES
+from apptek.topologies.topology import action_name
 
 if TYPE_CHECKING:  # the predictor explains by means of this file
     from apptek.prediction.predictor import Predictor, Query
@@ -25,15 +32,15 @@ RANKED = 10  # predicates that an explanation lists
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CitedFact:
-    """A core fact in words.
+    """A fact behind a reason, in words.
 
     fact         its place among the training facts
     since, until "?" where unknown
     date         both as one text: 2014-05-11, 1999 to 2003, since 1999, undated
     distance     signed, in the axis' unit: below 0 before the query; None where either is undated
     apart        the distance in words: 2 days before
-    side         whose core it is in; "both" where it joins the sides by itself
-    step         the step that brought it in, 1 for the first
+    side         whose it is; "both" where it joins the sides by itself
+    step         the step of a topology that brought it in, 1 for the first; 1 in a history
     expanded_by  the predicate of that step
     on_path      whether it lies on a shortest connection; the others are bystanders
     """
@@ -55,12 +62,17 @@ class CitedFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contribution:
-    """A topology that fired, and what it adds.
+    """Something that speaks in a question, and what it adds.
 
+    kind      history: facts of the pair or of one entity; trait: what the entities are; topology
+    family    of a history: pair, reversed, subject_out, ...; of a trait: whose it is
+    topology  the predicates of a topology; the one of a history
     log_odds  to the log-odds against the runner-up
     score     to the predicate's own score
     """
 
+    kind: Kind = "topology"
+    family: str = ""
     topology: tuple[str, ...]
     sentence: str
     log_odds: float
@@ -78,7 +90,7 @@ class Meeting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """A contribution in detail: where the sides meet after `steps` actions, and by which facts.
+    """A contribution in detail, with its facts; of a topology, where the sides meet after `steps`.
 
     same_as  the number of the first reason with the same connecting facts; 0: it is this one
     """
@@ -99,6 +111,13 @@ class Reason:
     def bystanders(self) -> tuple[CitedFact, ...]:
         """The other core facts."""
         return tuple(fact for fact in self.facts if not fact.on_path)
+
+    @property
+    def cited(self) -> tuple[tuple[CitedFact, ...], tuple[CitedFact, ...]]:
+        """The facts that speak, and those that only stand by: in a history all of them speak."""
+        if self.contribution.kind == "history":
+            return self.facts, ()
+        return self.path, self.bystanders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +158,7 @@ class Explanation:
         return self.ranked[0][0] == self.predicate
 
     def contributions(self) -> list[Contribution]:
-        """Of every topology that fired, the largest first."""
+        """All of them, the largest first."""
         return [*(reason.contribution for reason in self.reasons), *self.further]
 
     def as_json(self) -> dict[str, Any]:
@@ -171,22 +190,25 @@ def explain(
 ) -> Explanation:
     """Why `predicate` (the most probable one if None) and not the runner-up.
 
-    The runner-up is the most probable other predicate. The facts of the first `most` topologies are
-    looked up. `hidden` is the training fact that the query must not see, -1 where there is none.
+    The runner-up is the most probable other predicate. The facts of the first `most` contributions
+    are looked up. `hidden` is the training fact that the query must not see, -1 where there is
+    none.
     """
     model, answer = predictor.model, predictor.predict([query], top=1)[0]
     queries = replace(predictor.queries_of([query]), hidden=np.asarray([hidden], np.int32))
-    rows = predictor.features(queries)
-    scores = model.classifier.scores(rows)
+    scores = predictor.scores(queries)
     probabilities = model.classifier.probabilities(scores)[0]
     order = np.argsort(-probabilities, kind="stable").tolist()
     names = model.dataset.predicates
     chosen = order[0] if predicate is None else _place_of(predicate, names)
     rival = next((place for place in order if place != chosen), chosen)
-    contributions = _contributions(model, rows.row(0)[0], chosen, rival)
-    bias, temperature = model.classifier.bias.astype(np.float64), model.classifier.temperature
-    score_bias, odds_bias = float(bias[chosen]), float(bias[chosen] - bias[rival]) / temperature
-    detailed = [(place, found) for place, found in contributions[: max(most, 0)]]
+    temperature = float(model.classifier.calibration.temperatures(scores)[0])
+    evidence = Evidence(model, predictor.space, queries, Ends(query.subject, query.object))
+    contributions = _contributions(evidence, chosen, rival, temperature)
+    bias = model.classifier.bias.astype(np.float64)
+    score_bias = float(bias[chosen]) + evidence.constant
+    odds_bias = float(bias[chosen] - bias[rival]) / temperature
+    detailed = contributions[: max(most, 0)]
     return Explanation(
         subject=query.subject,
         object=query.object,
@@ -200,7 +222,7 @@ def explain(
         score=score_bias + sum(found.score for _, found in contributions),
         score_bias=score_bias,
         temperature=temperature,
-        reasons=_reasons(model, queries, detailed),
+        reasons=_reasons(evidence, detailed),
         further=tuple(found for _, found in contributions[len(detailed) :]),
         ranked=tuple((names[place], float(probabilities[place])) for place in order[:RANKED]),
         unseen_subject=answer.unseen_subject,
@@ -230,55 +252,50 @@ def _about(model: Model) -> dict[str, Any]:
 
 
 def _contributions(
-    model: Model, fired: Ints, chosen: int, rival: int
-) -> list[tuple[int, Contribution]]:
-    """What each topology that fired adds, the largest first; equal ones: the shorter first."""
-    classifier, names = model.classifier, model.dataset.predicates
-    weights: Floats = classifier.weights[fired]
-    scores = weights[:, chosen].astype(np.float64)
-    odds = (scores - weights[:, rival]) / classifier.temperature
-    sequences = [model.topologies.sequences[place] for place in fired.tolist()]
-    order = sorted(range(len(fired)), key=lambda i: (-odds[i], len(sequences[i]), sequences[i]))
+    evidence: Evidence, chosen: int, rival: int, temperature: float
+) -> list[tuple[Key, Contribution]]:
+    """What everything that fired adds, the largest first; equal ones: the shorter first."""
+    found = []
+    for key in evidence.fired():
+        score = evidence.added(key, chosen)
+        odds = (score - evidence.added(key, rival)) / temperature
+        found.append((key, odds, score))
+    found.sort(key=lambda one: (-one[1], len(evidence.topology(one[0])), evidence.topology(one[0])))
     return [
         (
-            int(fired[i]),
+            key,
             Contribution(
-                topology=tuple(to_names(sequences[i], names)),
-                sentence=describe(sequences[i], names),
-                log_odds=float(odds[i]),
-                score=float(scores[i]),
+                kind=key[0],
+                family=key[1],
+                topology=evidence.names(key),
+                sentence=evidence.sentence(key),
+                log_odds=odds,
+                score=score,
             ),
         )
-        for i in order
+        for key, odds, score in found
     ]
 
 
 def _reasons(
-    model: Model, queries: Queries, detailed: Sequence[tuple[int, Contribution]]
+    evidence: Evidence, detailed: Sequence[tuple[Key, Contribution]]
 ) -> tuple[Reason, ...]:
-    near = Surroundings(World(model.graph, model.config.agent), queries)
+    near = Surroundings(evidence.space.world, evidence.queries)
     reasons: list[Reason] = []
-    for place, contribution in detailed:
-        found = connect(near, model.topologies.sequences[place])
-        if found is None:
-            raise AssertionError(f"topology {place} fired, but its sides do not meet")
-        facts = tuple(_cited(model, near, core) for core in found.core)
+    for key, contribution in detailed:
+        met = connect(near, evidence.topology(key)) if key[0] == "topology" else None
+        if key[0] == "topology" and met is None:
+            raise AssertionError(f"topology {key[2]} fired, but its sides do not meet")
+        core = met.core if met is not None else _core(evidence, key)
+        facts = tuple(_cited(evidence.model, fact, evidence.moment) for fact in core)
         path = {fact.fact for fact in facts if fact.on_path}
-        earlier = (r.number for r in reasons if {fact.fact for fact in r.path} == path)
-        met = zip(found.meeting, found.hops, strict=True)
+        earlier = (r.number for r in reasons if path and {f.fact for f in r.path} == path)
         reasons.append(
             Reason(
                 number=len(reasons) + 1,
                 contribution=contribution,
-                steps=found.steps,
-                meeting=tuple(
-                    Meeting(
-                        entity=model.dataset.entities[entity],
-                        subject_hops=hops[0],
-                        object_hops=hops[1],
-                    )
-                    for entity, hops in met
-                ),
+                steps=met.steps if met is not None else 0,
+                meeting=_meeting(met, evidence.model.dataset.entities),
                 facts=facts,
                 same_as=next(earlier, 0),
             )
@@ -286,12 +303,30 @@ def _reasons(
     return tuple(reasons)
 
 
-def _cited(model: Model, near: Surroundings, core: CoreFact) -> CitedFact:
+def _meeting(met: Connection | None, names: Names) -> tuple[Meeting, ...]:
+    if met is None:
+        return ()
+    return tuple(
+        Meeting(entity=names[entity], subject_hops=hops[0], object_hops=hops[1])
+        for entity, hops in zip(met.meeting, met.hops, strict=True)
+    )
+
+
+def _core(evidence: Evidence, key: Key) -> tuple[CoreFact, ...]:
+    """The facts of a history as those of a topology of one step."""
+    if key[0] != "history":
+        return ()
+    direct = key[1] in FAMILIES[:2]
+    side: Side = "both" if direct else "subject" if key[1].startswith("subject") else "object"
+    return tuple(CoreFact(fact, side, 1, key[2], direct) for fact in evidence.facts(key))
+
+
+def _cited(model: Model, core: CoreFact, moment: int) -> CitedFact:
     data, facts, axis = model.dataset, model.graph.facts, model.graph.axis
     since, until = int(facts.since[core.fact]), int(facts.until[core.fact])
     first = axis.format(since)
     last = first if until == since else axis.format(until)
-    apart = time_distance(model.graph, core.fact, near.moment)
+    apart = time_distance(model.graph, core.fact, moment)
     lasting = since != until and UNKNOWN not in (since, until)
     return CitedFact(
         fact=core.fact,

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from apptek.prediction.explanation import CitedFact, Explanation, Reason
 from apptek.prediction.wording import counted, listed, percent, printable, signed
 
-SHOWN = 6  # connecting facts written out with a reason
+SHOWN = 6  # facts written out with a reason
+LEADING, AGAINST = 3, 1  # contributions named in the one sentence, for the answer and against it
 MARK = " *"  # after the name of a meeting entity
 
 
@@ -45,6 +46,9 @@ def _entries(explanation: Explanation) -> Iterator[tuple[int, str]]:
     for note in notes(explanation):
         yield 0, note
     yield 0, ""
+    if explanation.reasons:
+        yield 0, because(explanation)
+        yield 0, ""
     for reason in explanation.reasons:
         yield from _reason(explanation, reason)
     if explanation.further:
@@ -52,6 +56,19 @@ def _entries(explanation: Explanation) -> Iterator[tuple[int, str]]:
     if explanation.contributions():
         yield 0, f"base rates {signed(explanation.bias)}"
         yield 0, f"= {signed(explanation.log_odds)} log-odds against '{explanation.runner_up}'"
+
+
+def because(explanation: Explanation) -> str:
+    """The answer in one sentence: what speaks for it most, and most against it."""
+    parts = explanation.contributions()
+    for_it = [part for part in parts[:LEADING] if part.log_odds > 0]
+    against = [part for part in reversed(parts[-AGAINST:]) if part.log_odds < 0]
+    words = {"because": for_it, "in spite of": against} if for_it else {"in spite of": against}
+    return "; ".join(
+        f"{word} {listed([f'{part.sentence} ({signed(part.log_odds)})' for part in found])}"
+        for word, found in words.items()
+        if found
+    )
 
 
 def query_words(explanation: Explanation) -> str:
@@ -77,7 +94,9 @@ def notes(explanation: Explanation) -> list[str]:
             "No topology connects the two: the answer comes from the base rates of the "
             f"predicates alone ({signed(explanation.bias)})."
         )
-    elif explanation.subject == explanation.object:
+    elif explanation.subject == explanation.object and "topology" in {
+        part.kind for part in explanation.contributions()
+    }:
         found.append("Subject and object are the same: every topology connects them at once.")
     return found
 
@@ -85,9 +104,15 @@ def notes(explanation: Explanation) -> list[str]:
 def further_words(explanation: Explanation) -> str:
     """The contributions without facts, summed up."""
     total = signed(sum(found.log_odds for found in explanation.further))
-    count = len(explanation.further)
-    noun = counted(count, "further topology") if explanation.reasons else counted(count, "topology")
+    count, of = len(explanation.further), "further " if explanation.reasons else ""
+    noun = counted(count, f"{of}{noun_of(explanation)}")
     return f"{noun} {'together ' if count > 1 else ''}{total}"
+
+
+def noun_of(explanation: Explanation) -> str:
+    """What its contributions are called: topologies where all are, else reasons."""
+    kinds = {part.kind for part in explanation.contributions()}
+    return "topology" if kinds <= {"topology"} else "reason"
 
 
 def meeting_words(explanation: Explanation, reason: Reason) -> str:
@@ -101,14 +126,20 @@ def meeting_words(explanation: Explanation, reason: Reason) -> str:
     return f"the sides meet in {listed(reached)}"
 
 
+def early_words(reason: Reason) -> str:
+    """After how many steps the sides met, where that was before the topology's last."""
+    is_early = 0 < reason.steps < len(reason.contribution.topology)
+    return f" after {counted(reason.steps, 'step')}" if is_early else ""
+
+
 def _reason(explanation: Explanation, reason: Reason) -> Iterator[tuple[int, str]]:
     found = reason.contribution
     yield 0, f"{reason.number}. {signed(found.log_odds)}  {found.sentence}"
-    early = f" after {counted(reason.steps, 'step')}" if reason.steps < len(found.topology) else ""
     if reason.same_as:
-        yield 5, f"by the same connecting facts as {reason.same_as}{early}"
+        yield 5, f"by the same connecting facts as {reason.same_as}{early_words(reason)}"
     elif reason.facts:
-        yield 5, f"{meeting_words(explanation, reason)}{early}:"
+        if found.kind == "topology":
+            yield 5, f"{meeting_words(explanation, reason)}{early_words(reason)}:"
         yield from _facts(explanation, reason)
     yield 0, ""
 
@@ -116,12 +147,13 @@ def _reason(explanation: Explanation, reason: Reason) -> Iterator[tuple[int, str
 def _facts(explanation: Explanation, reason: Reason) -> Iterator[tuple[int, str]]:
     ends = (explanation.subject, explanation.object)
     marked = {met.entity for met in reason.meeting if met.entity not in ends}
-    for fact in reason.path[:SHOWN]:
+    listed_facts, others = reason.cited
+    for fact in listed_facts[:SHOWN]:
         yield 5, _fact(fact, marked)
-    more = len(reason.path) - SHOWN
+    more = len(listed_facts) - SHOWN
     rest = [f"{counted(more, 'more fact')} like these"] if more > 0 else []
-    if reason.bystanders:
-        rest.append(f"{counted(len(reason.bystanders), 'bystander')} that lead elsewhere")
+    if others:
+        rest.append(f"{counted(len(others), 'bystander')} that lead elsewhere")
     if rest:
         yield 5, f"(and {', '.join(rest)})"
 

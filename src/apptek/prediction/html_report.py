@@ -5,7 +5,14 @@ from html import escape
 
 from apptek.prediction.drawing import draw_reason
 from apptek.prediction.explanation import CitedFact, Explanation, Reason
-from apptek.prediction.explanation_text import further_words, meeting_words, notes
+from apptek.prediction.explanation_text import (
+    because,
+    early_words,
+    further_words,
+    meeting_words,
+    notes,
+    noun_of,
+)
 from apptek.prediction.svg import draw_svg
 from apptek.prediction.wording import counted, listed, percent, printable, signed
 
@@ -110,7 +117,8 @@ def _header(explanation: Explanation) -> str:
     else:
         answer = f"Asked about {ours}; the answer is {rival}"
     flags = "".join(f'<p class="note">{_text(note)}</p>' for note in notes(explanation))
-    return f'<h1>{question}</h1><p class="answer">{answer}.</p>{flags}'
+    why = f"<p>{_text(because(explanation))}.</p>" if explanation.reasons else ""
+    return f'<h1>{question}</h1><p class="answer">{answer}.</p>{why}{flags}'
 
 
 def _ranking(explanation: Explanation) -> str:
@@ -139,7 +147,7 @@ def _sum(explanation: Explanation) -> str:
     high = max(0.0, *(value for _, value in (*entries, total)), low + 1e-9)
     rows = "".join(_signed_bar(*entry, low, high, "") for entry in entries)
     rows += _signed_bar(*total, low, high, " total")
-    count = counted(len(explanation.contributions()), "topology")
+    count = counted(len(explanation.contributions()), noun_of(explanation))
     return (
         f"<section><h2>Why {_text(explanation.predicate)}</h2>"
         f'<p class="soft">{count} fired. Each speaks for (right of the line) or against it; '
@@ -170,26 +178,36 @@ def _reason(explanation: Explanation, reason: Reason) -> str:
         [r for r in explanation.reasons if r.same_as == reason.number],
     )
     also = listed([f"{r.number} ({signed(r.contribution.log_odds)})" for r in repeats], 9)
-    words = meeting_words(explanation, reason).replace(" *", "")
-    early = f", after {counted(reason.steps, 'step')}" if reason.steps < len(found.topology) else ""
+    words = _headline(explanation, reason)
     same = f" The same facts stand behind {also}." if repeats else ""
     ends = (explanation.subject, explanation.object)
     met = {one.entity for one in reason.meeting if one.entity not in ends}
     drawing = draw_reason(explanation, reason)
-    open_rows, folded = reason.path[:SHOWN], (*reason.path[SHOWN:], *reason.bystanders)
+    spoken, others = reason.cited
+    open_rows, folded = spoken[:SHOWN], (*spoken[SHOWN:], *others)
     rest = f"<details><summary>{_rest_words(reason)}</summary>{_table(folded, met)}</details>"
     return (
         f"<section><h2>{reason.number}. {signed(found.log_odds)} &ensp;{_text(found.sentence)}</h2>"
-        f'<p class="soft">{_text(words[:1].upper() + words[1:] + early)}.{_text(same)}</p>'
+        f'<p class="soft">{_text(words[:1].upper() + words[1:])}.{_text(same)}</p>'
         f'<div class="drawing" tabindex="0" style="--least:{READABLE * drawing.width:.0f}px">'
         f"{draw_svg(drawing)}</div>"
         f"{_table(open_rows, met)}{rest if folded else ''}</section>"
     )
 
 
+def _headline(explanation: Explanation, reason: Reason) -> str:
+    """What joins the facts of a reason."""
+    if reason.contribution.kind == "history":
+        return "the facts, nearest in time first"
+    met = meeting_words(explanation, reason).replace(" *", "")
+    return f"{met}{',' if early_words(reason) else ''}{early_words(reason)}"
+
+
 def _rest_words(reason: Reason) -> str:
-    more, others = len(reason.path) - SHOWN, len(reason.bystanders)
-    words = [f"{counted(more, 'more connecting fact')}"] if more > 0 else []
+    spoken, bystanders = reason.cited
+    more, others = len(spoken) - SHOWN, len(bystanders)
+    noun = "more fact" if reason.contribution.kind == "history" else "more connecting fact"
+    words = [counted(more, noun)] if more > 0 else []
     if others:
         words.append(
             f"{counted(others, 'bystander')} that {'lead' if others > 1 else 'leads'} elsewhere"

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from apptek.data.distinct import fact_keys
 from apptek.data.facts import Facts, read_only
 from apptek.data.times import Ints, Longs
+from apptek.topologies.sparse import taken
 
 Filter = Literal["raw", "static", "time-aware"]
 Mask = npt.NDArray[np.bool_]
@@ -55,6 +56,11 @@ class Known:
     def part(self, start: int, stop: int) -> "Known":
         """The queries from start to stop, sharing the arrays."""
         return Known(self.offsets[start : stop + 1], self.predicates)
+
+    def take(self, rows: npt.NDArray[np.intp]) -> "Known":
+        """Some queries, in this order."""
+        offsets, places = taken(self.offsets, rows)
+        return Known(offsets, self.predicates[places])
 
     def contains(self, predicates: Ints) -> Mask:
         """For each query, whether the given predicate is among its known ones."""

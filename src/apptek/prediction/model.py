@@ -1,29 +1,42 @@
 """The model folder: everything that a fitted predictor is, as JSON, Parquet and .npy files."""
 
-import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-from pyarrow import parquet
 
+from apptek.agent.environment import World
 from apptek.config import AgentConfig
-from apptek.data.facts import SPLITS, Dataset, Facts, Names
+from apptek.data.facts import Dataset, Names
 from apptek.errors import ModelError
 from apptek.files import new_folder
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.prediction.calibration import Calibration
+from apptek.prediction.candidates import Mirrors
 from apptek.prediction.classifier import LinearSoftmax
+from apptek.prediction.features import FeaturesConfig, FeatureSpace
 from apptek.prediction.fitting import ClassifierConfig
 from apptek.prediction.presets import Config, MiningConfig
+from apptek.prediction.reranking import Reranker, RerankerConfig
+from apptek.prediction.storing import (
+    ABOUT,
+    DAMAGE,
+    load_array,
+    load_data,
+    read_json,
+    save_data,
+    write_json,
+)
+from apptek.topologies.clock import Clock
+from apptek.topologies.history import History, HistoryConfig
 from apptek.topologies.mining import Mined, MinedTopology
 from apptek.topologies.topology import TopologySet, from_names, to_names, topology_set
+from apptek.topologies.traits import Kind, Traits, TraitsConfig
 
-FORMAT = 1
-ABOUT = "model.json"
+FORMAT = 2
 AGENT = "agent.safetensors"
+TREES = "reranker.txt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,30 +52,61 @@ class Model:
     config: Config
     dataset: Dataset
     graph: TemporalGraph
+    clock: Clock
+    kinds: tuple[Kind, ...]  # the types of entities
     topologies: TopologySet
     mined: Mined
     classifier: LinearSoftmax
     report: dict[str, Any]  # what was chosen on the tuning split, and how it did there
     agent: bytes | None = None  # the weights of its network, as safetensors
+    reranker: Reranker | None = None
+
+    def features(self, *, as_of: bool = False) -> FeatureSpace:
+        """The features of questions on its graph; `as_of`: on what had ended before each."""
+        return feature_space(
+            self.config, self.dataset, self.graph, self.clock, self.kinds, self.topologies,
+            as_of=as_of,
+        )  # fmt: skip
+
+
+def feature_space(
+    config: Config,
+    dataset: Dataset,
+    graph: TemporalGraph,
+    clock: Clock,
+    kinds: tuple[Kind, ...],
+    topologies: TopologySet,
+    *,
+    as_of: bool = False,
+) -> FeatureSpace:
+    """The features that a config asks for."""
+    parts = config.features.parts
+    seen = graph.as_of() if as_of or config.features.past_only else graph
+    return FeatureSpace(
+        History(seen, clock, config.history) if "history" in parts else None,
+        Traits.of(dataset, config.traits, kinds) if "traits" in parts else None,
+        topologies if "topologies" in parts else None,
+        World(seen, config.agent),
+        config.features.topology_weight,
+    )
 
 
 def save_model(model: Model, folder: Path, run: dict[str, Any]) -> None:
     """Writes the folder, whole or not at all; `run` (durations, commit) goes to run.json."""
     with new_folder(folder) as building:
-        model.graph.save(building / "graph")
-        _save_names(building / "entities.parquet", model.dataset.entities)
-        _save_names(building / "predicates.parquet", model.dataset.predicates)
-        for split in SPLITS[1:]:
-            for column in fields(Facts):
-                array = getattr(model.dataset.split(split), column.name)
-                np.save(building / f"{split}.{column.name}.npy", array, allow_pickle=False)
+        save_data(building, model.dataset, model.graph)
         np.save(building / "weights.npy", model.classifier.weights, allow_pickle=False)
         np.save(building / "bias.npy", model.classifier.bias, allow_pickle=False)
-        _write_json(building / "topologies.json", _topologies_json(model))
-        _write_json(building / "run.json", run)
+        for place, kind in enumerate(model.kinds):
+            np.save(building / f"kind-{place}.npy", kind.of_entity, allow_pickle=False)
+            np.save(building / f"kind-{place}-pairs.npy", kind.pairs, allow_pickle=False)
+        write_json(building / "topologies.json", _topologies_json(model))
+        write_json(building / "run.json", run)
         if model.agent is not None:
             (building / AGENT).write_bytes(model.agent)
-        _write_json(building / ABOUT, _about(model))
+        if model.reranker is not None:
+            (building / TREES).write_text(model.reranker.text, encoding="utf-8")
+        write_json(building / ABOUT, _about(model))
 
 
 def _about(model: Model) -> dict[str, Any]:
@@ -73,7 +117,9 @@ def _about(model: Model) -> dict[str, Any]:
         "seed": model.seed,
         "settings": asdict(model.config),
         "data": {"name": model.dataset.name, "digest": model.dataset.train.digest()},
-        "temperature": model.classifier.temperature,
+        "calibration": asdict(model.classifier.calibration),
+        "clock": asdict(model.clock),
+        "kinds": [{"name": kind.name, "values": list(kind.values)} for kind in model.kinds],
         "report": model.report,
     }
 
@@ -91,18 +137,12 @@ def _topologies_json(model: Model) -> dict[str, Any]:
     }
 
 
-def _save_names(path: Path, names: Names) -> None:
-    parquet.write_table(pa.table({"name": names.array}), path)
-
-
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-    path.write_text(text, encoding="utf-8")
-
-
 def load_model(folder: Path) -> Model:
     """The model of a folder, its arrays mapped; ModelError where it is none, or damaged."""
-    about = _read_json(folder, ABOUT)
+    about = read_json(folder, ABOUT)
+    if about.get("kind") == "baseline":
+        name = about.get("name")
+        raise ModelError(f"{folder} is the baseline {name}: it has no topologies to show")
     if about.get("format") != FORMAT:
         found = about.get("format")
         raise ModelError(f"{folder}: a model of format {found}, expected {FORMAT}; fit it again")
@@ -110,41 +150,56 @@ def load_model(folder: Path) -> Model:
         return _load(folder, about)
     except ModelError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, IndexError, pa.ArrowException) as error:
+    except DAMAGE as error:
         raise ModelError(f"{folder} is damaged: {error}") from None
 
 
 def _load(folder: Path, about: dict[str, Any]) -> Model:
-    graph = TemporalGraph.open(folder / "graph")
-    predicates = _load_names(folder / "predicates.parquet")
-    dataset = Dataset(
-        name=about["data"]["name"],
-        entities=_load_names(folder / "entities.parquet"),
-        predicates=predicates,
-        axis=graph.axis,
-        train=graph.facts,
-        valid=_load_facts(folder, "valid"),
-        test=_load_facts(folder, "test"),
-    )
-    found = _read_json(folder, "topologies.json")
+    dataset, graph = load_data(folder, about["data"]["name"])
+    predicates = dataset.predicates
+    found = read_json(folder, "topologies.json")
     topologies = topology_set(from_names(names, predicates) for names in found["topologies"])
     classifier = LinearSoftmax(
-        _load_array(folder / "weights.npy"), _load_array(folder / "bias.npy"), about["temperature"]
+        load_array(folder / "weights.npy"),
+        load_array(folder / "bias.npy"),
+        Calibration(**about["calibration"]),
     )
-    if classifier.weights.shape != (len(topologies), len(predicates)):
-        raise ModelError(f"{folder} is damaged: weights of shape {classifier.weights.shape}")
-    return Model(
+    model = Model(
         preset=about["preset"],
         protocol=about["protocol"],
         seed=about["seed"],
         config=_config(about["settings"]),
         dataset=dataset,
         graph=graph,
+        clock=Clock(**about["clock"]),
+        kinds=tuple(_load_kind(folder, place, kind) for place, kind in enumerate(about["kinds"])),
         topologies=topologies,
         mined=_mined(found, predicates),
         classifier=classifier,
         report=about["report"],
         agent=(folder / AGENT).read_bytes() if (folder / AGENT).exists() else None,
+        reranker=_load_reranker(folder, about, dataset),
+    )
+    if classifier.weights.shape != (len(model.features()), len(predicates)):
+        raise ModelError(f"{folder} is damaged: weights of shape {classifier.weights.shape}")
+    return model
+
+
+def _load_reranker(folder: Path, about: dict[str, Any], dataset: Dataset) -> Reranker | None:
+    settings = about["settings"]["reranker"]
+    if not settings["rounds"]:
+        return None
+    mirrors = Mirrors.learned(dataset.train, len(dataset.predicates))
+    text = (folder / TREES).read_text(encoding="utf-8")
+    return Reranker(text, mirrors, settings["candidates"])
+
+
+def _load_kind(folder: Path, place: int, about: dict[str, Any]) -> Kind:
+    return Kind(
+        about["name"],
+        tuple(about["values"]),
+        load_array(folder / f"kind-{place}.npy"),
+        load_array(folder / f"kind-{place}-pairs.npy"),
     )
 
 
@@ -154,9 +209,13 @@ def _config(settings: dict[str, dict[str, Any]]) -> Config:
         for section, values in settings.items()
     }
     return Config(
+        features=FeaturesConfig(**plain["features"]),
+        history=HistoryConfig(**plain["history"]),
+        traits=TraitsConfig(**plain["traits"]),
         agent=AgentConfig(**plain["agent"]),
         mining=MiningConfig(**plain["mining"]),
         classifier=ClassifierConfig(**plain["classifier"]),
+        reranker=RerankerConfig(**plain["reranker"]),
     )
 
 
@@ -170,30 +229,3 @@ def _mined(found: dict[str, Any], names: Names) -> Mined:
     )
     tried = {place(name): count for name, count in found["tried"].items()}
     return Mined(mined, tried, {place(name): n for name, n in found["connected"].items()})
-
-
-def _load_facts(folder: Path, split: str) -> Facts:
-    columns = {c.name: _load_array(folder / f"{split}.{c.name}.npy") for c in fields(Facts)}
-    if np.array_equal(columns["since"], columns["until"]):
-        columns["until"] = columns["since"]
-    return Facts(**columns)
-
-
-def _load_array(path: Path) -> npt.NDArray[Any]:
-    array = np.load(path, allow_pickle=False)
-    array.flags.writeable = False
-    return array  # type: ignore[no-any-return]
-
-
-def _load_names(path: Path) -> Names:
-    return Names(parquet.read_table(path).column("name").combine_chunks())
-
-
-def _read_json(folder: Path, name: str) -> dict[str, Any]:
-    try:
-        found = json.loads((folder / name).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{folder} is not a model folder: {error}") from None
-    if not isinstance(found, dict):
-        raise ModelError(f"{folder} is not a model folder: {name} holds no object")
-    return found

@@ -1,51 +1,48 @@
-"""Fitting: train the agent, mine topologies, apply them, fit the classifier, stage by stage.
+"""Fitting: the agent and its topologies where they are asked for, features, classifier.
 
 Each stage leaves its result in a work folder beside the model, so that a run that was stopped goes
 on where it was; the model folder appears at the end, whole.
 """
 
-import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from safetensors.torch import load_file
 
-from apptek.agent.dqn import FrozenPolicy, build_network
 from apptek.agent.environment import (
-    Episodes,
     Queries,
     World,
     held_out_queries,
-    play,
     training_queries,
 )
-from apptek.agent.evaluation import play_greedily
-from apptek.agent.run import ABOUT as AGENT_DONE
-from apptek.agent.run import WEIGHTS, Observer, train
-from apptek.agent.states import pair_table
-from apptek.agent.training import Trainer
 from apptek.data.facts import Dataset, Facts
 from apptek.data.protocols import Protocol, apply_protocol
-from apptek.errors import CheckpointError
 from apptek.files import write_whole
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.prediction.fitting import Examples, FitReport, fit_linear_softmax
+from apptek.prediction.candidates import Mirrors
+from apptek.prediction.classifier import LinearSoftmax
+from apptek.prediction.features import FeatureSpace
+from apptek.prediction.fitting import Examples, FitReport, calibrate, fit_linear_softmax
 from apptek.prediction.known import known_predicates
-from apptek.prediction.model import Model
+from apptek.prediction.model import AGENT, Model, feature_space
 from apptek.prediction.presets import Config
-from apptek.prediction.sparse import SparseRows
+from apptek.prediction.ranking import expected_ranks
+from apptek.prediction.reranking import Reranker, fit_reranker, require_lightgbm
+from apptek.prediction.work import open_work
 from apptek.seeding import generator
 from apptek.topologies.application import BinaryRows, apply_topologies
-from apptek.topologies.mining import Mined, mine
-from apptek.topologies.topology import TopologySet, topology_set
+from apptek.topologies.clock import Clock
+from apptek.topologies.mining import Mined
+from apptek.topologies.sparse import SparseRows
+from apptek.topologies.topology import topology_set
+from apptek.topologies.traits import Kind, types_from_names, types_from_table
 
 Stage = Callable[[str], None]  # is told the name of each stage as it begins
+TypeTable = Mapping[str, Mapping[str, str]]  # kind of type -> entity -> type
 
 
 def print_nothing(_: str) -> None:
@@ -60,6 +57,7 @@ class Fit:
     config: Config
     seed: int
     work: Path
+    types: TypeTable
     on_stage: Stage
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -80,14 +78,18 @@ def fit_model(
     preset: str,
     protocol: Protocol = "official",
     seed: int = 0,
+    types: TypeTable | None = None,
     resume: bool = False,
     on_stage: Stage = print_nothing,
-    observers: Sequence[Observer] = (),
+    observers: Sequence[Any] = (),
 ) -> tuple[Model, dict[str, float]]:
     """A fitted model, and the seconds of each stage, whose results are kept in `work`.
 
-    Tunes and stops on what the protocol calls valid.
+    Tunes and stops on what the protocol calls valid. `types` are the user's own, by kind and
+    entity; a kind that names would give is replaced.
     """
+    if config.reranker.rounds:
+        require_lightgbm()
     dataset = apply_protocol(data, protocol)
     identity = {
         "data": dataset.train.digest(),
@@ -95,143 +97,150 @@ def fit_model(
         "protocol": protocol,
         "seed": seed,
         "settings": asdict(config),
+        "types": types or {},
     }
-    _open_work(work, identity, resume)
-    fit = Fit(dataset, config, seed, work, on_stage)
+    open_work(work, identity, resume)
+    fit = Fit(dataset, config, seed, work, types or {}, on_stage)
     return _fit(fit, preset, protocol, observers), fit.seconds
 
 
-def _open_work(work: Path, identity: dict[str, Any], resume: bool) -> None:
-    """A new work folder, or with `resume` the one that a stopped run of the same fit has left."""
-    text = json.dumps(identity, indent=1, sort_keys=True)
-    about = work / "fit.json"
-    if about.exists():
-        if not resume:
-            raise CheckpointError(f"{work} holds a fit that was stopped: go on with --resume")
-        if json.loads(about.read_text(encoding="utf-8")) != json.loads(text):
-            raise CheckpointError(f"{work} is of another fit: other data, settings or seed")
-        return
-    try:
-        work.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CheckpointError(f"{work} cannot be written: {error.strerror}") from None
-    write_whole(about, text.encode())
-
-
-def _fit(fit: Fit, preset: str, protocol: Protocol, observers: Sequence[Observer]) -> Model:
-    torch.set_num_threads(1)
+def _fit(fit: Fit, preset: str, protocol: Protocol, observers: Sequence[Any]) -> Model:
+    config, train = fit.config, fit.dataset.train
     with fit.stage("index"):
         graph = TemporalGraph.of(fit.dataset)
-        world, queries = World(graph, fit.config.agent), training_queries(fit.dataset.train)
-    mined = _mine(fit, world, queries, observers)
-    topologies = topology_set(mined.sequences())
-    trained_on = queries.subjects != queries.objects
-    with fit.stage("apply topologies"):
-        rows = np.flatnonzero(trained_on)
-        train_rows = _features(fit, world, queries.take(rows), topologies, "train")
-        valid_rows = _features(fit, world, held_out_queries(fit.dataset.valid), topologies, "valid")
+        clock, kinds = Clock.of(graph), _kinds(fit)
+    queries = training_queries(train)
+    mined, topologies = Mined((), {}, {}), topology_set([])
+    if "topologies" in config.features.parts:
+        from apptek.prediction.discovery import discover  # the only part that needs torch
+
+        seen = graph.as_of() if config.features.past_only else graph
+        mined = discover(
+            World(seen, config.agent),
+            queries,
+            train.predicates,
+            config.mining,
+            seed=fit.seed,
+            folder=fit.work / "agent",
+            stage=fit.stage,
+            observers=observers,
+        )
+        topologies = topology_set(mined.sequences())
+    space = feature_space(config, fit.dataset, graph, clock, kinds, topologies)
+    rows = np.flatnonzero(queries.subjects != queries.objects)
+    train_rows = _features(fit, space, queries.take(rows), "train")
+    valid_rows = _features(fit, space, held_out_queries(fit.dataset.valid), "valid")
+    known = (train, fit.dataset.valid, fit.dataset.test)
+    examples = _examples(train_rows, train.take(rows), (train,))
+    tuning = _examples(valid_rows, fit.dataset.valid, known)
     with fit.stage("fit the classifier"):
-        known = (fit.dataset.train, fit.dataset.valid, fit.dataset.test)
-        examples = _examples(train_rows, fit.dataset.train.take(rows), (fit.dataset.train,))
-        tuning = _examples(valid_rows, fit.dataset.valid, known)
         classifier, report = fit_linear_softmax(
             examples,
             tuning,
             class_count=len(fit.dataset.predicates),
-            config=fit.config.classifier,
+            config=config.classifier,
             rng=generator(fit.seed, "classifier"),
+            copies=space.copies(),
         )
+    reranker = None
+    if config.reranker.rounds:
+        classifier, report, reranker = _rerank(fit, space, examples, tuning, classifier, report)
     return Model(
         preset=preset,
         protocol=protocol,
         seed=fit.seed,
-        config=fit.config,
+        config=config,
         dataset=fit.dataset,
         graph=graph,
+        clock=clock,
+        kinds=kinds,
         topologies=topologies,
         mined=mined,
         classifier=classifier,
-        report=_report(report, topologies, mined),
-        agent=agent.read_bytes() if (agent := fit.work / "agent" / WEIGHTS).exists() else None,
+        report=_report(report, space, mined),
+        agent=agent.read_bytes() if (agent := fit.work / "agent" / AGENT).exists() else None,
+        reranker=reranker,
     )
 
 
-def _mine(fit: Fit, world: World, queries: Queries, observers: Sequence[Observer]) -> Mined:
-    config, predicates = fit.config.mining, fit.dataset.train.predicates
-    if config.policy == "one-step":
-        return _one_step(world, predicates)
-    if config.policy == "random":
-        with fit.stage("mine"):
-            rollouts = (
-                play(world, queries, "random", seed=fit.seed + turn)
-                for turn in range(config.rollouts)
-            )
-            return mine(rollouts, predicates, config.top)
-    policy, pair_of_fact = _agent(fit, world, queries, observers)
-    with fit.stage("mine"):
-        return mine(
-            (
-                play_greedily(
-                    world, queries, policy, pair_of_fact, epsilon=config.epsilon,
-                    seed=fit.seed + turn,
-                )
-                for turn in range(config.rollouts)
-            ),
-            predicates,
-            config.top,
-        )  # fmt: skip
+def _rerank(
+    fit: Fit,
+    space: FeatureSpace,
+    examples: Examples,
+    tuning: Examples,
+    classifier: LinearSoftmax,
+    report: FitReport,
+) -> tuple[LinearSoftmax, FitReport, Reranker]:
+    """The re-ranker, and the classifier calibrated for what it makes of its scores."""
+    count, config = len(fit.dataset.predicates), fit.config
+    with fit.stage("fit the re-ranker"):
+        reranker = fit_reranker(
+            space,
+            examples,
+            Mirrors.learned(fit.dataset.train, count),
+            count,
+            config.classifier,
+            report.l2,
+            config.reranker,
+            seed=fit.seed,
+        )
+        linear = classifier.scores(tuning.rows)
+        scores = reranker.scores(space, tuning.rows, classifier, linear)
+        calibration, _, after = calibrate(scores, tuning.labels, tuning.others)
+    found = replace(
+        report,
+        valid_mrr=float(np.mean(1 / expected_ranks(scores, tuning.labels, tuning.others))),
+        temperature=calibration.temperature,
+        tilt=calibration.tilt,
+        bend=calibration.bend,
+        ece_after=after,
+    )
+    return replace(classifier, calibration=calibration), found, reranker
 
 
-def _one_step(world: World, predicates: Any) -> Mined:
-    """Every action alone, as if it had been mined: a control that needs no episodes."""
-    trail = np.arange(world.action_count, dtype=np.int32)[:, None]
-    episodes = Episodes(np.ones(len(trail), np.bool_), trail, np.ones_like(trail))
-    return mine([episodes], np.resize(predicates[:1], len(trail)), len(trail))
+def _kinds(fit: Fit) -> tuple[Kind, ...]:
+    """The types of entities: the user's own, and those read from names."""
+    config, data = fit.config, fit.dataset
+    if "traits" not in config.features.parts or not config.traits.types:
+        return ()
+    given = types_from_table(fit.types, data.entities, data.train)
+    read = types_from_names(
+        data.entities, data.train, from_neighbours=not config.features.past_only
+    )
+    return (*given, *(kind for kind in read if kind.name not in fit.types))
 
 
-def _agent(
-    fit: Fit, world: World, queries: Queries, observers: Sequence[Observer]
-) -> tuple[FrozenPolicy, Any]:
-    """The trained agent: from the work folder if it was trained before."""
-    folder, table = fit.work / "agent", pair_table(world.graph.facts)
-    with fit.stage("train the agent"):
-        if not (folder / AGENT_DONE).exists():
-            trainer = Trainer(world, queries, seed=fit.seed)
-            train(trainer, folder, resume=True, observers=observers)
-    network = build_network(
-        table, world.graph.predicate_count, world.action_count, world.config,
-        rng=generator(fit.seed, "network"),
-    )  # fmt: skip
-    network.load_state_dict(load_file(folder / WEIGHTS))
-    return FrozenPolicy(network), table.pair_of_fact
+def _features(fit: Fit, space: FeatureSpace, queries: Queries, name: str) -> SparseRows:
+    """The features of some queries, topologies from the work folder if applied before."""
+    fired = None
+    if space.topologies is not None:
+        with fit.stage("apply topologies"):
+            fired = _fired(fit.work, space, queries, name)
+    with fit.stage("features"):
+        return space.rows(queries, fired)
 
 
-def _features(
-    fit: Fit, world: World, queries: Queries, topologies: TopologySet, name: str
-) -> SparseRows:
-    """The features of some queries: from the work folder if they were computed before."""
-    offsets, columns = fit.work / f"{name}.offsets.npy", fit.work / f"{name}.columns.npy"
+def _fired(work: Path, space: FeatureSpace, queries: Queries, name: str) -> SparseRows:
+    assert space.topologies is not None
+    offsets, columns = work / f"{name}.offsets.npy", work / f"{name}.columns.npy"
     if offsets.exists():
-        found = BinaryRows(np.load(offsets), np.load(columns))
-    else:
-        found = apply_topologies(world, queries, topologies)
-        write_whole(columns, found.columns)
-        write_whole(offsets, found.offsets)  # last: it says that both are there
-    return sparse_rows(found, len(topologies))
-
-
-def sparse_rows(found: BinaryRows, count: int) -> SparseRows:
-    """Which topologies fired, as the classifier takes it."""
-    return SparseRows(found.offsets, found.columns, count)
+        return space.weighed(BinaryRows(np.load(offsets), np.load(columns)))
+    found = apply_topologies(space.world, queries, space.topologies)
+    write_whole(columns, found.columns)
+    write_whole(offsets, found.offsets)  # last: it says that both are there
+    return space.weighed(found)
 
 
 def _examples(rows: SparseRows, facts: Facts, known: tuple[Facts, ...]) -> Examples:
     return Examples(rows, facts.predicates, known_predicates(facts, known))
 
 
-def _report(report: FitReport, topologies: TopologySet, mined: Mined) -> dict[str, Any]:
+def _report(report: FitReport, space: FeatureSpace, mined: Mined) -> dict[str, Any]:
     found = asdict(report)
     found["tried"] = [asdict(epoch) for epoch in report.tried]
     tried = sum(mined.tried.values())
     connected = sum(mined.connected.values())
-    return found | {"topologies": len(topologies), "mining_success": connected / max(tried, 1)}
+    return found | {
+        "features": dict(space.sizes()),
+        "mining_success": connected / tried if tried else None,
+    }

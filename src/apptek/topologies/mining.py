@@ -1,8 +1,10 @@
 """Mining: which topologies connected the training queries, counted by predicate."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -10,6 +12,9 @@ from apptek.agent.environment import Episodes
 from apptek.data.times import Ints
 
 EXAMPLES = 3  # queries kept with each topology, for people to look at
+LEAST = 5  # connections of an informative topology: fewer prove nothing
+Keep = Literal["frequent", "informative"]
+Sequence = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,7 @@ class MinedTopology:
 
 @dataclass(frozen=True, slots=True)
 class Mined:
-    """The top topologies of every predicate, commonest first, and how often each one connected."""
+    """The top topologies of every predicate, the first the best, and how often any connected."""
 
     topologies: tuple[MinedTopology, ...]
     tried: dict[int, int]  # queries of each predicate
@@ -39,14 +44,19 @@ class Mined:
         return {mined.sequence for mined in self.topologies}
 
 
-def mine(rollouts: Iterable[Episodes], predicates: Ints, top: int) -> Mined:
-    """The `top` commonest topologies of each predicate, over all roll-outs of the same queries.
+def mine(
+    rollouts: Iterable[Episodes], predicates: Ints, top: int, keep: Keep = "frequent"
+) -> Mined:
+    """The `top` topologies of each predicate, over all roll-outs of the same queries.
 
-    An episode without a step (subject = object) is no topology. Equally common: the shorter one
+    frequent     those that connected most of its queries
+    informative  those with the largest n ln P(r | topology) / P(r), n the queries of r connected
+
+    An episode without a step (subject = object) is no topology. Equally good: the shorter one
     first, then the lexicographically smaller.
     """
-    counts: dict[int, Counter[tuple[int, ...]]] = {}
-    examples: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    counts: dict[int, Counter[Sequence]] = {}
+    examples: dict[tuple[int, Sequence], list[int]] = {}
     tried: Counter[int] = Counter()
     for episodes in rollouts:
         tried.update(predicates.tolist())
@@ -54,22 +64,40 @@ def mine(rollouts: Iterable[Episodes], predicates: Ints, top: int) -> Mined:
             counts.setdefault(predicate, Counter())[sequence] += len(rows)
             kept = examples.setdefault((predicate, sequence), [])
             kept.extend(rows[: EXAMPLES - len(kept)].tolist())
+    overall = sum(counts.values(), Counter[Sequence]())
+
+    def chosen_of(predicate: int) -> list[tuple[Sequence, int]]:
+        found = counts[predicate]
+        if keep == "frequent":
+            return _best({sequence: float(n) for sequence, n in found.items()}, found, top)
+        return _best(_information(found, overall), found, top)
+
     chosen = [
         MinedTopology(predicate, sequence, count, tuple(examples[predicate, sequence]))
         for predicate in sorted(counts)
-        for sequence, count in _commonest(counts[predicate], top)
+        for sequence, count in chosen_of(predicate)
     ]
     connected = {predicate: counter.total() for predicate, counter in counts.items()}
     return Mined(tuple(chosen), dict(tried), connected)
 
 
-def _commonest(counter: Counter[tuple[int, ...]], top: int) -> list[tuple[tuple[int, ...], int]]:
-    return sorted(counter.items(), key=lambda item: (-item[1], len(item[0]), item[0]))[:top]
+def _best(
+    values: dict[Sequence, float], counter: Counter[Sequence], top: int
+) -> list[tuple[Sequence, int]]:
+    order = sorted(values, key=lambda sequence: (-values[sequence], len(sequence), sequence))
+    return [(sequence, counter[sequence]) for sequence in order[:top]]
+
+
+def _information(found: Counter[Sequence], overall: Counter[Sequence]) -> dict[Sequence, float]:
+    """How much each topology says of a predicate whose connections are counted in `found`."""
+    share = found.total() / overall.total()
+    gains = {s: n * math.log(n / overall[s] / share) for s, n in found.items() if n >= LEAST}
+    return {sequence: gain for sequence, gain in gains.items() if gain > 0}
 
 
 def _connected(
     episodes: Episodes, predicates: Ints
-) -> Iterable[tuple[int, tuple[int, ...], np.ndarray[tuple[int], np.dtype[np.intp]]]]:
+) -> Iterable[tuple[int, Sequence, np.ndarray[tuple[int], np.dtype[np.intp]]]]:
     """Each (predicate, topology) that connected, with the rows of its queries."""
     rows = np.flatnonzero(episodes.met & (episodes.trail[:, 0] >= 0))
     table = np.column_stack([predicates[rows], episodes.trail[rows]])

@@ -1,0 +1,1 @@
+"""The rivals: counting and embeddings that answer the same queries."""

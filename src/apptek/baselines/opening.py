@@ -1,0 +1,23 @@
+"""A model folder opened, whichever kind of model stands in it."""
+
+from pathlib import Path
+
+from apptek.baselines.baseline import KIND, Baseline
+from apptek.errors import ModelError
+from apptek.prediction.asking import Answering
+from apptek.prediction.predictor import Predictor
+from apptek.prediction.storing import ABOUT, read_json
+
+
+def is_baseline(folder: Path) -> bool:
+    """Whether a folder holds a baseline, as its model.json says; ModelError where it holds none."""
+    return read_json(folder, ABOUT).get("kind") == KIND
+
+
+def open_model(folder: Path, *, as_of: bool = False) -> Answering:
+    """The model of a folder: a Baseline, or a Predictor, which may answer as of each time."""
+    if not is_baseline(folder):
+        return Predictor.load(folder, as_of=as_of)
+    if as_of:
+        raise ModelError(f"{folder} is a baseline: it cannot answer as of the question's time")
+    return Baseline.load(folder)

@@ -1,0 +1,52 @@
+"""One interface for all rivals: queries -> (B, predicates) scores, however they were fitted."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from apptek.agent.environment import Queries
+from apptek.data.facts import Dataset
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.topologies.sparse import Floats
+
+Progress = Callable[[str, int, int], None]  # what was reached, steps done, steps in all
+
+
+class Scorer(Protocol):
+    """A fitted rival. Those that count hide what a query hides; those that learned it cannot."""
+
+    def scores(self, queries: Queries) -> Floats:
+        """The scores of all predicates, (B, R); an entity may be -1."""
+
+    def save(self, folder: Path) -> None:
+        """Writes what was fitted into a model folder that is being built."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What a rival is fitted on: data under a protocol, settings, and where it keeps checkpoints.
+
+    Every choice is made on `dataset.valid`; a rival never looks at test.
+    """
+
+    dataset: Dataset
+    graph: TemporalGraph
+    config: Any  # of the rival's own kind
+    seed: int
+    work: Path
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rival:
+    """How one rival is fitted, and opened again from its folder.
+
+    presets  its settings, in sections, by the name of the preset
+    fit      the scorer, and a report of what was chosen on valid
+    open     from a model folder, with the data that stands there and the settings
+    """
+
+    presets: Mapping[str, Any]
+    fit: Callable[[Task], tuple[Scorer, dict[str, Any]]]
+    open: Callable[[Path, Dataset, TemporalGraph, Any], Scorer]

@@ -1,0 +1,144 @@
+"""TNTComplEx (Lacroix et al. 2020) with its loss along the predicates.
+
+score(s, r, o, t) = Re< s, r + r_t * t, conj(o) > + bias(r), all complex, * element by element.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from apptek.baselines.embedding import Asked, Embedding, normal
+from apptek.baselines.learned import learned_rival
+from apptek.baselines.training import TrainingConfig
+from apptek.data.facts import Dataset
+from apptek.data.times import UNKNOWN, Ints
+from apptek.errors import ConfigError
+from apptek.graph.temporal_graph import TemporalGraph
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TntComplExConfig:
+    """The size of the embedding, and how it is held small and smooth."""
+
+    rank: int = 200  # complex numbers of an entity
+    n3: float = 0.02  # weight of the cubed moduli of what a fact uses
+    smoothness: float = 0.01  # weight of the cubed differences of neighbouring times
+    scale: float = 0.01  # of the first random numbers
+
+    def __post_init__(self) -> None:
+        if self.rank < 1:
+            raise ConfigError(f"model.rank must be at least 1, not {self.rank}")
+        for name in ("n3", "smoothness", "scale"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ConfigError(f"model.{name} must be at least 0, not {getattr(self, name)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every setting of TNTComplEx."""
+
+    model: TntComplExConfig = field(default_factory=TntComplExConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+
+class TntComplEx(Embedding):
+    """Real and imaginary parts stand side by side: the first `rank` columns, then the others.
+
+    A time is one of those of the training facts, the nearest to what is asked; the last row is that
+    of undated facts.
+    """
+
+    def __init__(
+        self, graph: TemporalGraph, config: TntComplExConfig, *, rng: np.random.Generator
+    ) -> None:
+        super().__init__(graph.facts, graph.entity_count)
+        self.config, self._axis = config, graph.axis
+        positions = np.unique(graph.axis.positions(graph.facts.times))
+        self._times = positions[positions != UNKNOWN].astype(np.int64)
+        width, predicates = 2 * config.rank, graph.predicate_count
+        self.entities = normal(graph.entity_count + 1, width, scale=config.scale, rng=rng)
+        self.static = normal(predicates, width, scale=config.scale, rng=rng)
+        self.changing = normal(predicates, width, scale=config.scale, rng=rng)
+        self.times = normal(len(self._times) + 1, width, scale=config.scale, rng=rng)
+        self.bias = nn.Parameter(torch.zeros(predicates))
+
+    def moments(self, codes: Ints) -> Tensor:
+        """The rows of the nearest training times, (B,)."""
+        return torch.from_numpy(nearest_places(self._times, self._axis.positions(codes)))
+
+    def logits(self, asked: Asked, *, noise: torch.Generator | None = None) -> Tensor:  # noqa: ARG002
+        """(B, R)."""
+        pairs = self._pairs(asked)  # (B, 2 rank)
+        turned = times_conjugate(pairs, self.times[asked.moments])
+        return pairs @ self.static.T + turned @ self.changing.T + self.bias
+
+    def score(self, asked: Asked, predicates: Tensor) -> Tensor:
+        """(B,) or (B, N)."""
+        named = self.static[predicates] + times(
+            self.changing[predicates], self.times[asked.moments]
+        )
+        return (self._pairs(asked) * named).sum(-1) + self.bias[predicates]
+
+    def _pairs(self, asked: Asked) -> Tensor:
+        """conj(s) * o, so that the real product with a predicate is Re<s, r, conj(o)>."""
+        return times_conjugate(self.entities[asked.objects], self.entities[asked.subjects])
+
+    def penalty(self, asked: Asked, predicates: Tensor) -> Tensor:
+        """N3 of the entities, of both parts of the predicate; smoothness of the times."""
+        moving = times(self.changing[predicates], self.times[asked.moments])
+        used = (
+            self.entities[asked.subjects], self.entities[asked.objects],
+            self.static[predicates], moving,
+        )  # fmt: skip
+        cubes = sum((cubed_moduli(part) for part in used), torch.zeros(()).to(predicates.device))
+        loss = self.config.n3 * cubes / len(predicates)
+        dated = self.times[:-1]
+        if len(dated) < 2 or not self.config.smoothness:
+            return loss
+        return loss + self.config.smoothness * cubed_moduli(dated.diff(dim=0)) / (len(dated) - 1)
+
+
+def times(one: Tensor, other: Tensor) -> Tensor:
+    """The complex product, element by element."""
+    (a, b), (c, d) = one.chunk(2, dim=-1), other.chunk(2, dim=-1)
+    return torch.cat([a * c - b * d, a * d + b * c], dim=-1)
+
+
+def times_conjugate(one: Tensor, other: Tensor) -> Tensor:
+    """The complex product with the conjugate of the other, element by element."""
+    (a, b), (c, d) = one.chunk(2, dim=-1), other.chunk(2, dim=-1)
+    return torch.cat([a * c + b * d, b * c - a * d], dim=-1)
+
+
+def cubed_moduli(numbers: Tensor) -> Tensor:
+    """The sum of the cubed absolute values of complex numbers."""
+    real, imaginary = numbers.chunk(2, dim=-1)
+    return (real.square() + imaginary.square() + 1e-12).pow(1.5).sum()
+
+
+def nearest_places(known: np.ndarray, positions: Ints) -> np.ndarray:
+    """Places of the nearest of the ascending known positions; their number where it is unknown."""
+    if not len(known):
+        return np.zeros(len(positions), np.int64)
+    wanted = positions.astype(np.int64)
+    after = np.clip(np.searchsorted(known, wanted), 1, max(len(known) - 1, 1))
+    after = np.minimum(after, len(known) - 1)
+    before = np.maximum(after - 1, 0)
+    places = np.where(wanted - known[before] <= known[after] - wanted, before, after)
+    return np.where(positions == UNKNOWN, len(known), places)
+
+
+def _build(
+    _data: Dataset, graph: TemporalGraph, settings: Settings, rng: np.random.Generator
+) -> TntComplEx:
+    return TntComplEx(graph, settings.model, rng=rng)
+
+
+PRESETS = {
+    "default": Settings(),
+    "paper": Settings(training=TrainingConfig(mask_known=False)),
+}
+RIVALS = {"tnt_complex": learned_rival(_build, PRESETS)}

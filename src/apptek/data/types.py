@@ -1,0 +1,61 @@
+"""A user's table of entity types: the first column names an entity, each other is a kind of type.
+
+entity,sector,country
+Reuters,Media,United Kingdom
+Red Cross,Aid,
+"""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from apptek.errors import DataError
+
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+EXPECTED = "a header, the entity in the first column and a kind of type in every other"
+
+
+def read_types(path: Path) -> dict[str, dict[str, str]]:
+    """Kind of type -> entity -> type, from a .csv, .tsv or .parquet file; an empty cell is none."""
+    rows = _parquet_rows(path) if path.suffix == ".parquet" else _text_rows(path)
+    header = next(rows, [])
+    kinds = header[1:]
+    if not kinds or not all(kinds) or len(set(kinds)) < len(kinds):
+        raise DataError(f"{path.name}: expected {EXPECTED}; found the header {header}")
+    table: dict[str, dict[str, str]] = {kind: {} for kind in kinds}
+    for line, row in enumerate(rows, start=2):
+        if len(row) != len(header):
+            raise DataError(f"{path.name}:{line}: found {len(row)} cells, expected {len(header)}")
+        for kind, value in zip(kinds, row[1:], strict=True):
+            if value and table[kind].setdefault(row[0], value) != value:
+                raise DataError(
+                    f"{path.name}:{line}: {row[0]!r} has two types of the kind {kind!r}: "
+                    f"{table[kind][row[0]]!r} and {value!r}"
+                )
+    if not any(table.values()):
+        raise DataError(f"{path.name}: there are no types in it; expected {EXPECTED}")
+    return {kind: of for kind, of in table.items() if of}
+
+
+def _text_rows(path: Path) -> Iterator[list[str]]:
+    if path.suffix not in DELIMITERS:
+        raise DataError(f"{path.name}: expected a .csv, .tsv, .txt or .parquet file")
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            yield from (row for row in csv.reader(file, delimiter=DELIMITERS[path.suffix]) if row)
+    except (OSError, UnicodeError, csv.Error) as error:
+        raise DataError(f"{path} cannot be read: {error}") from None
+
+
+def _parquet_rows(path: Path) -> Iterator[list[str]]:
+    try:
+        found = parquet.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{path} cannot be read: {error}") from None
+    yield list(found.column_names)
+    columns = [column.to_pylist() for column in found.columns]
+    for row in zip(*columns, strict=True):
+        yield ["" if cell is None else str(cell) for cell in row]

@@ -1,0 +1,52 @@
+"""Facts by pair of entities and time, for looking up what happened between two of them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from apptek.compiling import leaf
+from apptek.data.facts import read_only
+from apptek.data.times import Ints
+from apptek.graph.incidence import Incidence, build_incidence
+from apptek.graph.temporal_graph import TemporalGraph
+
+
+@dataclass(frozen=True, slots=True)
+class PairIndex:
+    """Every directed pair that has a fact; pair p owns slot p of the incidence.
+
+    The pairs of subject s are those from firsts[s] to firsts[s + 1]; their objects ascend.
+    """
+
+    firsts: Ints  # (entities + 1,)
+    objects: Ints  # (pairs,)
+    incidence: Incidence
+
+    @classmethod
+    def of(cls, graph: TemporalGraph) -> "PairIndex":
+        """The pairs of a graph. O(n log n)."""
+        subjects, objects = graph.facts.subjects, graph.facts.objects
+        keys = subjects.astype(np.int64) * graph.entity_count + objects
+        pairs, places = np.unique(keys, return_inverse=True)
+        firsts = np.searchsorted(pairs, np.arange(graph.entity_count + 1) * graph.entity_count)
+        return cls(
+            read_only(firsts.astype(np.int32)),
+            read_only((pairs % graph.entity_count).astype(np.int32)),
+            build_incidence((places.astype(np.int32),), len(pairs), graph.since, graph.until),
+        )
+
+
+@leaf
+def find_pair(firsts: Ints, objects: Ints, subject: int, object_: int) -> int:
+    """The pair of two entities, -1 where there is none. O(log n) in the subject's partners."""
+    if subject < 0 or object_ < 0:
+        return -1
+    lo, hi = firsts[subject], firsts[subject + 1]
+    stop = hi
+    while lo < hi:
+        middle = (lo + hi) >> 1
+        if objects[middle] < object_:
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo if lo < stop and objects[lo] == object_ else -1

@@ -1,0 +1,83 @@
+"""What every model folder holds: a data set with its graph, JSON, and .npy arrays; no pickle."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import parquet
+
+from apptek.data.facts import SPLITS, Dataset, Facts, Names
+from apptek.errors import ModelError
+from apptek.graph.temporal_graph import TemporalGraph
+
+ABOUT = "model.json"
+DAMAGE = (OSError, ValueError, KeyError, TypeError, IndexError, pa.ArrowException)
+
+
+def save_data(folder: Path, dataset: Dataset, graph: TemporalGraph) -> None:
+    """Writes the graph, the names, and the facts of valid and test."""
+    graph.save(folder / "graph")
+    _save_names(folder / "entities.parquet", dataset.entities)
+    _save_names(folder / "predicates.parquet", dataset.predicates)
+    for split in SPLITS[1:]:
+        for column in fields(Facts):
+            array = getattr(dataset.split(split), column.name)
+            np.save(folder / f"{split}.{column.name}.npy", array, allow_pickle=False)
+
+
+def load_data(folder: Path, name: str) -> tuple[Dataset, TemporalGraph]:
+    """The data set and the graph of a folder, their arrays mapped."""
+    graph = TemporalGraph.open(folder / "graph")
+    dataset = Dataset(
+        name=name,
+        entities=_load_names(folder / "entities.parquet"),
+        predicates=_load_names(folder / "predicates.parquet"),
+        axis=graph.axis,
+        train=graph.facts,
+        valid=_load_facts(folder, "valid"),
+        test=_load_facts(folder, "test"),
+    )
+    return dataset, graph
+
+
+def _save_names(path: Path, names: Names) -> None:
+    parquet.write_table(pa.table({"name": names.array}), path)
+
+
+def _load_names(path: Path) -> Names:
+    return Names(parquet.read_table(path).column("name").combine_chunks())
+
+
+def _load_facts(folder: Path, split: str) -> Facts:
+    columns = {c.name: load_array(folder / f"{split}.{c.name}.npy") for c in fields(Facts)}
+    if np.array_equal(columns["since"], columns["until"]):
+        columns["until"] = columns["since"]
+    return Facts(**columns)
+
+
+def load_array(path: Path) -> npt.NDArray[Any]:
+    """An array of a .npy file, read-only."""
+    array = np.load(path, allow_pickle=False)
+    array.flags.writeable = False
+    return array  # type: ignore[no-any-return]
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """One object as a JSON file: the same content, the same bytes."""
+    text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    path.write_text(text, encoding="utf-8")
+
+
+def read_json(folder: Path, name: str) -> dict[str, Any]:
+    """The object of a JSON file; ModelError where there is none."""
+    try:
+        found = json.loads((folder / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{folder} is not a model folder: {error}") from None
+    if not isinstance(found, dict):
+        raise ModelError(f"{folder} is not a model folder: {name} holds no object")
+    return found

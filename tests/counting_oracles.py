@@ -1,0 +1,91 @@
+"""The ladder of counting by its definition, slow and obvious."""
+
+import math
+
+from oracles import PlainFact, are_twins, distance
+
+from apptek.baselines.counting import Weights
+
+
+def seen_facts(facts: list[PlainFact], hidden: int) -> list[PlainFact]:
+    """The facts without the hidden one and its twins."""
+    return [
+        fact
+        for place, fact in enumerate(facts)
+        if hidden < 0 or (place != hidden and not are_twins(fact, facts[hidden]))
+    ]
+
+
+def is_dated(fact: PlainFact) -> bool:
+    return fact.since is not None or fact.until is not None
+
+
+def weight(fact: PlainFact, when: int | None, decay: float, floor: float) -> float:
+    """What a fact weighs for a query at that time."""
+    if not is_dated(fact) or when is None:
+        return 1.0 if is_dated(fact) == (when is not None) else floor
+    return floor + (1 - floor) / (1 + distance(fact, when) / decay)
+
+
+def counts(
+    facts: list[PlainFact], when: int | None, decay: float, floor: float, predicates: int
+) -> list[float]:
+    """The sum of the weights of each predicate's facts."""
+    return [
+        sum(weight(fact, when, decay, floor) for fact in facts if fact.predicate == r)
+        for r in range(predicates)
+    ]
+
+
+def recency_scores(
+    facts: list[PlainFact],
+    query: tuple[int, int, int | None, int],
+    weights: Weights,
+    predicates: int,
+) -> list[float]:
+    """The scores of all predicates for (subject, object, time, hidden)."""
+    subject, object_, when, hidden = query
+    seen = seen_facts(facts, hidden)
+    total = len(seen)
+    prior = [
+        (sum(f.predicate == r for f in seen) + 0.5) / (total + 0.5 * predicates)
+        for r in range(predicates)
+    ]
+    alike = [fact for fact in seen if is_dated(fact) == (when is not None)]
+    share = len(alike) / total if total else 0.0
+
+    def dated(r: int) -> float:
+        if not share:
+            return 1.0
+        own = sum(fact.predicate == r for fact in seen)
+        return (sum(fact.predicate == r for fact in alike) + share) / (own + 1) / share
+
+    def near(chosen: list[PlainFact]) -> list[float]:
+        found = counts(chosen, when, weights.entity_decay, weights.floor, predicates)
+        return [
+            (found[r] + weights.smoothing * prior[r]) / (sum(found) + weights.smoothing)
+            for r in range(predicates)
+        ]
+
+    one = near([fact for fact in seen if fact.subject == subject])
+    other = near([fact for fact in seen if fact.object == object_])
+    entities = [one[r] * other[r] / prior[r] * dated(r) for r in range(predicates)]
+
+    def of_pair(first: int, second: int) -> list[float]:
+        chosen = [fact for fact in seen if (fact.subject, fact.object) == (first, second)]
+        return counts(chosen, when, weights.pair_decay, weights.floor, predicates)
+
+    pair, mirror = of_pair(subject, object_), of_pair(object_, subject)
+    return [
+        math.log(
+            weights.pair * pair[r]
+            + weights.reversed * mirror[r]
+            + weights.backoff * entities[r] / sum(entities)
+        )
+        for r in range(predicates)
+    ]
+
+
+def frequency_scores(facts: list[PlainFact], hidden: int, predicates: int) -> list[float]:
+    seen = seen_facts(facts, hidden)
+    return [math.log(sum(f.predicate == r for f in seen) + 0.5) for r in range(predicates)]

@@ -1,0 +1,133 @@
+import numpy as np
+import pytest
+from counting_oracles import frequency_scores, recency_scores
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import PlainFact
+from worlds import ENTITIES, PREDICATES, graph_of, plain_facts
+
+from apptek.agent.environment import Queries, held_out_queries, training_queries
+from apptek.baselines.baseline import Baseline
+from apptek.baselines.counting import (
+    Counting,
+    CountingConfig,
+    Frequency,
+    Rung,
+    Weights,
+    choose_weights,
+)
+from apptek.baselines.counts import Counts
+from apptek.data.facts import Dataset
+from apptek.data.synthetic import make_world
+from apptek.data.times import UNKNOWN
+from apptek.errors import ConfigError
+
+Plain = list[PlainFact]
+facts = st.lists(plain_facts(), min_size=1, max_size=14)
+entities = st.integers(-1, ENTITIES - 1)
+moments = st.one_of(st.none(), st.integers(-5, 15))
+rates = st.sampled_from([0.3, 1.0, 4.0])
+weights = st.builds(
+    Weights,
+    pair=st.sampled_from([0.0, 1.0]),
+    reversed=st.sampled_from([0.0, 0.3]),
+    backoff=rates,
+    smoothing=rates,
+    pair_decay=rates,
+    entity_decay=rates,
+    floor=st.sampled_from([0.0, 0.1, 1.0]),
+)
+
+
+def asked(*queries: tuple[int, int, int | None, int]) -> Queries:
+    """Queries from (subject, object, time, hidden)."""
+    plain = [(s, o, UNKNOWN if t is None else t, h) for s, o, t, h in queries]
+    return Queries(*(np.asarray(column, np.int32) for column in zip(*plain, strict=True)))
+
+
+@given(facts, st.lists(st.tuples(entities, entities, moments), min_size=1, max_size=3), weights)
+def test_the_kernel_agrees_with_the_definition(
+    plain: Plain, questions: list[tuple[int, int, int | None]], chosen: Weights
+) -> None:
+    queries = [(*question, -1) for question in questions]
+    found = Counting(Counts(graph_of(plain)), chosen).scores(asked(*queries))
+    expected = [recency_scores(plain, query, chosen, PREDICATES) for query in queries]
+    assert found == pytest.approx(np.asarray(expected), abs=1e-4)
+
+
+@given(facts, weights)
+def test_a_training_query_does_not_see_its_own_fact_or_its_twins(
+    plain: Plain, chosen: Weights
+) -> None:
+    graph = graph_of(plain)
+    queries = training_queries(graph.facts)
+    found = Counting(Counts(graph), chosen).scores(queries)
+    plain_queries = [
+        (f.subject, f.object, f.until if f.since is None else f.since, place)
+        for place, f in enumerate(plain)
+    ]
+    expected = [recency_scores(plain, query, chosen, PREDICATES) for query in plain_queries]
+    assert found == pytest.approx(np.asarray(expected), abs=1e-4)
+
+
+@given(facts)
+def test_frequency_agrees_with_the_definition(plain: Plain) -> None:
+    graph = graph_of(plain)
+    found = Frequency(graph).scores(training_queries(graph.facts))
+    expected = [frequency_scores(plain, place, PREDICATES) for place in range(len(plain))]
+    assert found == pytest.approx(np.asarray(expected), abs=1e-5)
+    nothing_hidden = Frequency(graph).scores(held_out_queries(graph.facts))
+    assert nothing_hidden[0] == pytest.approx(frequency_scores(plain, -1, PREDICATES), abs=1e-5)
+
+
+@settings(max_examples=20)
+@given(facts, weights)
+def test_many_queries_in_threads_score_as_one_by_one(plain: Plain, chosen: Weights) -> None:
+    scorer = Counting(Counts(graph_of(plain)), chosen)
+    one = asked((0, 1, 3, -1), (1, 0, None, -1), (-1, 2, 5, 0))
+    many = one.take(np.resize(np.arange(3), 3000))
+    assert np.array_equal(scorer.scores(many), np.resize(scorer.scores(one), (3000, PREDICATES)))
+
+
+def test_a_fact_of_yesterday_weighs_more_than_one_of_last_year() -> None:
+    plain = [PlainFact(0, 0, 1, 0, 0), PlainFact(0, 0, 1, 1, 1), PlainFact(0, 1, 1, 364, 364)]
+    chosen = Weights(pair=1.0, pair_decay=3.0, entity_decay=3.0, floor=0.01)
+    scorer = Counting(Counts(graph_of(plain)), chosen)
+    late, early = scorer.scores(asked((0, 1, 365, -1), (0, 1, 0, -1)))
+    assert late.argmax() == 1
+    assert early.argmax() == 0
+
+
+def test_weights_are_chosen_one_at_a_time_until_none_helps() -> None:
+    def quality(chosen: Weights) -> float:
+        return -abs(chosen.backoff - 3.0) - abs(chosen.smoothing - 10 * chosen.backoff) / 100
+
+    rung = Rung(Weights(pair=1.0), ("backoff", "smoothing"))
+    best, mrr, tried = choose_weights(rung, CountingConfig(), quality)
+    assert (best.backoff, best.smoothing, mrr) == (3.0, 30.0, 0.0)
+    assert tried <= 25  # all there are
+
+
+@pytest.fixture(scope="module")
+def world() -> Dataset:
+    return make_world(3000, 0).dataset
+
+
+def test_each_rung_of_the_ladder_is_better_on_a_planted_world(world: Dataset) -> None:
+    names = ("frequency", "profile", "recency")
+    mrr = [Baseline.fit(name, world).evaluate("test").metrics.mrr for name in names]
+    assert mrr[0] + 0.05 < mrr[1] < mrr[2]
+
+
+def test_pair_repeats_what_a_pair_does(world: Dataset) -> None:
+    pair, profile = (Baseline.fit(name, world).evaluate("valid") for name in ("pair", "profile"))
+    assert pair.metrics.mrr >= profile.metrics.mrr
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"smoothing": ()}, {"backoff": (0.0,)}, {"floor": (2.0,)}, {"most_queries": 0}],
+)
+def test_senseless_settings_are_refused(changed: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match="counting"):
+        CountingConfig(**changed)  # type: ignore[arg-type]

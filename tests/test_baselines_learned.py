@@ -1,0 +1,316 @@
+import datetime
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import PlainFact
+from test_predictor import files_of
+from worlds import facts_of, graph_of
+
+from apptek.agent.environment import Queries, held_out_queries, training_queries
+from apptek.baselines import learned
+from apptek.baselines.baseline import Baseline
+from apptek.baselines.diachronic import Clock
+from apptek.baselines.embedding import Embedding
+from apptek.baselines.learned import Learned
+from apptek.baselines.re_gcn import ReGcn, ReGcnConfig, both_ways
+from apptek.baselines.registry import preset_of
+from apptek.baselines.tnt_complex import nearest_places
+from apptek.baselines.training import masked, score_queries, with_unseen
+from apptek.data.facts import Dataset, Facts, Names
+from apptek.data.synthetic import make_world
+from apptek.data.times import UNKNOWN, TimeAxis
+from apptek.errors import CheckpointError, ConfigError, DataError
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.prediction.known import known_predicates
+from apptek.settings import with_settings
+
+SMALL = {
+    "tnt_complex": ["model.rank=16", "model.n3=0.0", "training.learning_rate=0.2"],
+    "de_transe": ["model.size=24", "model.dropout=0.0", "training.learning_rate=0.03"],
+    "de_distmult": ["model.size=24", "model.dropout=0.0", "training.learning_rate=0.03"],
+    "de_simple": ["model.size=24", "model.dropout=0.0", "training.learning_rate=0.03"],
+    "re_gcn": [
+        "model.size=16", "model.channels=8", "model.history=2", "model.dropout=0.0",
+        "training.learning_rate=0.01",
+    ],
+}  # fmt: skip
+LEARNED = tuple(SMALL)
+
+
+def settings_of(name: str, *changes: str, preset: str = "default") -> Any:
+    return with_settings(preset_of(name, preset), [*SMALL[name], *changes])
+
+
+def names_of(count: int) -> Names:
+    return Names(pa.array([f"{number:03d}" for number in range(count)]))
+
+
+def dataset_of(facts: Facts, entities: int, predicates: int) -> Dataset:
+    """Facts that are all of train, valid and test, on an axis of integers."""
+    names = [
+        Names(pa.array([f"{n:03d}" for n in range(count)])) for count in (entities, predicates)
+    ]
+    return Dataset(
+        name="small", entities=names[0], predicates=names[1], axis=TimeAxis("integer"),
+        train=facts, valid=facts, test=facts,
+    )  # fmt: skip
+
+
+def fifty_facts() -> Dataset:
+    """No pair stands twice, either way, or is of one entity: everyone can learn it by heart."""
+    rng = np.random.default_rng(0)
+    pairs = [(int(p) // 20, int(p) % 20) for p in rng.permutation(20 * 20)]
+    plain = [
+        PlainFact(subject, int(rng.integers(5)), object_, when, when)
+        for (subject, object_), when in zip(
+            [pair for pair in pairs if pair[0] < pair[1]][:50],
+            rng.integers(0, 6, 50).tolist(),
+            strict=True,
+        )
+    ]
+    return dataset_of(facts_of(plain), 21, 5)
+
+
+@pytest.fixture(scope="module")
+def world() -> Dataset:
+    return make_world(1500, 0).dataset
+
+
+def model_of(name: str, data: Dataset, *changes: str, preset: str = "default") -> Embedding:
+    """A model after one epoch."""
+    config = settings_of(name, "training.epochs=1", *changes, preset=preset)
+    scorer = Baseline.fit(name, data, config=config).model.scorer
+    assert isinstance(scorer, Learned)
+    return scorer.model
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_fifty_facts_are_learned_by_heart(name: str) -> None:
+    changes = ["training.epochs=80", "training.batch_size=25", "training.patience=80"]
+    config = settings_of(name, *changes, "training.unseen_share=0.0")
+    assert Baseline.fit(name, fifty_facts(), config=config).evaluate("test").metrics.mrr == 1.0
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_they_beat_frequency_on_a_planted_world(name: str, world: Dataset) -> None:
+    config = settings_of(name, "training.epochs=5", "training.batch_size=128")
+    learned = Baseline.fit(name, world, config=config).evaluate("test")
+    assert (
+        learned.metrics.mrr > Baseline.fit("frequency", world).evaluate("test").metrics.mrr + 0.03
+    )
+
+
+@pytest.mark.parametrize("preset", ["default", "paper"])
+@pytest.mark.parametrize("name", LEARNED)
+def test_all_predicates_at_once_score_as_one_by_one(name: str, preset: str) -> None:
+    data = fifty_facts()
+    model, queries = model_of(name, data, preset=preset), held_out_queries(data.test)
+    asked, at_once = model.encode(queries), score_queries(model, queries)
+    assert at_once.shape == (50, 5)
+    for predicate in range(5):
+        alone = model.score(asked, torch.full((50,), predicate)).detach().numpy()
+        assert alone == pytest.approx(at_once[:, predicate], abs=1e-4)
+    one_by_one = [score_queries(model, queries.take(np.asarray([row]))) for row in range(50)]
+    assert np.concatenate(one_by_one) == pytest.approx(at_once, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_an_unseen_entity_is_answered_like_every_other_unseen_one(name: str) -> None:
+    data = fifty_facts()  # of 21 entities, the last has no fact
+    model = model_of(name, data)
+    columns = ([20, -1, 20], [0, 0, -1], [3, 3, UNKNOWN], [-1, -1, -1])
+    scores = score_queries(model, Queries(*(np.asarray(part, np.int32) for part in columns)))
+    assert np.isfinite(scores).all()
+    assert np.array_equal(scores[0], scores[1])
+    assert np.ptp(scores[0]) > 0
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_a_killed_run_resumes_to_the_same_bytes(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learned, "CHECKPOINT_SECONDS", 0.0)
+    data, config = fifty_facts(), settings_of(name, "training.epochs=4", "training.patience=4")
+    Baseline.fit(name, data, config=config, folder=tmp_path / "one")
+    Baseline.fit(name, data, config=config, folder=tmp_path / "two")
+    assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
+
+    def kill(_: str, done: int, __: int) -> None:
+        if done == 2:
+            raise Killed
+
+    with pytest.raises(Killed):
+        Baseline.fit(name, data, config=config, folder=tmp_path / "three", progress=kill)
+    with pytest.raises(CheckpointError, match="go on with --resume"):
+        Baseline.fit(name, data, config=config, folder=tmp_path / "three")
+    Baseline.fit(name, data, config=config, folder=tmp_path / "three", resume=True)
+    assert files_of(tmp_path / "one") == files_of(tmp_path / "three")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "three", "two"]
+    loaded = Baseline.load(tmp_path / "one")
+    assert loaded.evaluate("valid").metrics.mrr == loaded.model.report["valid_mrr"]
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learned, "CHECKPOINT_SECONDS", 0.0)
+    data, config = fifty_facts(), settings_of("de_distmult", "training.epochs=3")
+
+    def kill(*_: object) -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        Baseline.fit("de_distmult", data, config=config, folder=tmp_path / "m", progress=kill)
+    (checkpoint,) = tmp_path.glob(".m-fit/*.safetensors")
+    checkpoint.write_bytes(checkpoint.read_bytes()[:100])
+    with pytest.raises(CheckpointError, match="is damaged"):
+        Baseline.fit("de_distmult", data, config=config, folder=tmp_path / "m", resume=True)
+
+
+def re_gcn_scores(plain: list[PlainFact], queries: Queries) -> Any:
+    """The scores of an untrained RE-GCN over these facts."""
+    model = ReGcn(graph_of(plain), ReGcnConfig(size=8), rng=np.random.default_rng(0))
+    return score_queries(model, queries)
+
+
+def test_re_gcn_sees_nothing_of_the_querys_own_time_or_later() -> None:
+    early = [PlainFact(n % 4, n % 3, (n + 1) % 4, n % 3, n % 3) for n in range(12)]
+    late = [PlainFact(n % 4, n % 3, (n + 2) % 4, 3 + n % 2, 3 + n % 2) for n in range(8)]
+    other = [replace(f, predicate=(f.predicate + 1) % 3, object=f.subject) for f in late]
+    columns = ([0, 1, 2, 3], [1, 2, 3, 0], [3, 3, 2, UNKNOWN], [-1] * 4)
+    queries = Queries(*(np.asarray(part, np.int32) for part in columns))
+    scores = re_gcn_scores(early + late, queries)
+    assert np.array_equal(scores, re_gcn_scores(early + other, queries))
+    past = [replace(fact, predicate=(fact.predicate + 1) % 3) for fact in early]
+    changed = re_gcn_scores(past + late, queries)
+    assert not np.allclose(changed[0], scores[0])
+    assert np.array_equal(changed[3], scores[3])  # undated: no snapshot at all
+
+
+def test_re_gcn_can_be_held_to_its_own_protocol() -> None:
+    data, changes = fifty_facts(), ("training.epochs=40", "training.patience=40")
+    config = settings_of("re_gcn", *changes, preset="paper")
+    report = Baseline.fit("re_gcn", data, config=config).model.report
+    assert report["valid_mrr"] >= report["valid_mrr_of_both_ways"] > 0.8
+    facts = both_ways(data.train, 5)
+    assert len(facts) == 100
+    assert (facts.subjects[50:] == data.train.objects).all()
+    assert (facts.predicates[50:] == data.train.predicates + 5).all()
+
+
+def test_entities_outside_the_snapshots_change_no_others() -> None:
+    plain = [PlainFact(n % 3, n % 3, (n + 1) % 3, n % 4, n % 4) for n in range(12)]
+    model = ReGcn(graph_of(plain), ReGcnConfig(size=8), rng=np.random.default_rng(0))
+    all_rows = torch.arange(6)
+    _, whole, predicates = model.evolve(4, all_rows)
+    rows, part, same = model.evolve(4, torch.tensor([1]))
+    assert torch.allclose(whole[rows], part, atol=1e-6)
+    assert torch.allclose(predicates, same, atol=1e-6)
+
+
+def test_re_gcn_learns_from_whole_snapshots() -> None:
+    plain = [PlainFact(n % 4, 0, (n + 1) % 4, n % 5, n % 5) for n in range(40)]
+    plain += [PlainFact(0, 1, 1, None, None)] * 50
+    graph = graph_of(plain)
+    model = ReGcn(graph, ReGcnConfig(size=8), rng=np.random.default_rng(0))
+    asked = model.encode(training_queries(graph.facts))
+    batches = list(model.batches(asked, 3, rng=np.random.default_rng(0)))
+    assert sorted(torch.cat(batches).tolist()) == list(range(90))
+    times = [{plain[row].since for row in batch.tolist()} for batch in batches]
+    assert all(len(found) == 1 for found in times if None not in found)
+    assert max(map(len, batches)) <= 30 + 8  # the undated ones, with those of time 0
+
+
+def test_re_gcn_needs_times() -> None:
+    undated = facts_of([PlainFact(0, 0, 1, None, None), PlainFact(1, 0, 2, None, None)])
+    with pytest.raises(DataError, match="no training fact has a time"):
+        Baseline.fit("re_gcn", dataset_of(undated, 3, 1))
+
+
+@pytest.mark.parametrize("name", ["tnt_complex", "de_simple"])
+def test_undated_facts_are_learned_too(name: str) -> None:
+    plain = [PlainFact(n, n % 3, n + 10, None, None) for n in range(10)]
+    data = dataset_of(facts_of(plain), 20, 3)
+    config = settings_of(name, "training.epochs=60", "training.patience=60")
+    assert Baseline.fit(name, data, config=config).evaluate("valid").metrics.mrr == 1.0
+
+
+@given(
+    st.lists(st.integers(-50, 50), unique=True, max_size=6).map(sorted),
+    st.lists(st.one_of(st.none(), st.integers(-60, 60)), min_size=1, max_size=5),
+)
+def test_a_time_is_the_nearest_known_one(known: list[int], asked: list[int | None]) -> None:
+    positions = np.asarray([UNKNOWN if when is None else when for when in asked], np.int32)
+    found = nearest_places(np.asarray(known, np.int64), positions)
+    for when, place in zip(asked, found.tolist(), strict=True):
+        if when is None or not known:
+            assert place == len(known)
+        else:
+            assert abs(known[place] - when) == min(abs(other - when) for other in known)
+
+
+@given(st.lists(st.dates(datetime.date(1900, 1, 1), datetime.date(2100, 1, 1)), min_size=1))
+def test_a_day_has_a_year_a_month_and_a_day(days: list[datetime.date]) -> None:
+    codes = np.asarray([(day - datetime.date(1970, 1, 1)).days for day in days], np.int32)
+    zeros = np.zeros(len(days), np.int32)
+    graph = TemporalGraph.build(Facts(zeros, zeros, zeros, codes, codes), TimeAxis("day"), 1, 1)
+    years = [day.year for day in days]
+    span = max(max(years) - min(years), 1)
+    expected = [(1 + (day.year - min(years)) / span, day.month / 12, day.day / 31) for day in days]
+    assert Clock(graph).features(codes) == pytest.approx(np.asarray(expected), abs=1e-6)
+    assert not Clock(graph).features(np.asarray([UNKNOWN], np.int32)).any()
+
+
+@pytest.mark.parametrize(("unit", "count"), [("integer", 1), ("year", 1), ("month", 2)])
+def test_coarser_axes_have_fewer_features(unit: Any, count: int) -> None:
+    codes, zeros = np.asarray([5, 29], np.int32), np.zeros(2, np.int32)
+    graph = TemporalGraph.build(Facts(zeros, zeros, zeros, codes, codes), TimeAxis(unit), 1, 1)
+    found = Clock(graph).features(codes)
+    assert found.shape == (2, count)
+    assert found[:, 0].tolist() == [1.0, 2.0]
+    if unit == "month":
+        assert found[:, 1] == pytest.approx([6 / 12, 6 / 12])
+
+
+def test_other_known_predicates_take_no_part_in_the_loss() -> None:
+    plain = [PlainFact(0, r, 1, 5, 5) for r in (0, 2)] + [PlainFact(0, 1, 1, 6, 6)]
+    facts = facts_of(plain)
+    others = known_predicates(facts, (facts,))
+    found = masked(torch.zeros(3, 3), others, torch.tensor([1, 2, 0]))
+    assert (found < -1e20).tolist() == [
+        [True, False, False], [False, False, False], [False, False, True],
+    ]  # fmt: skip
+
+
+def test_some_questions_are_asked_as_if_an_entity_were_not_known(world: Dataset) -> None:
+    model = model_of("de_distmult", world)
+    asked = model.encode(training_queries(world.train))
+    found = with_unseen(asked, model.unseen, 0.25, torch.Generator().manual_seed(0))
+    assert float((found.subjects == model.unseen).float().mean()) == pytest.approx(0.25, abs=0.05)
+    assert with_unseen(asked, model.unseen, 0.0, torch.Generator()) is asked
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("tnt_complex", "model.rank=0"),
+        ("tnt_complex", "model.n3=-1.0"),
+        ("de_simple", "model.temporal_share=1.5"),
+        ("re_gcn", "model.kernel=2"),
+        ("re_gcn", "training.objective=nothing"),
+        ("de_transe", "training.learning_rate=0.0"),
+        ("de_transe", "model.rank=3"),
+    ],
+)
+def test_senseless_settings_are_refused(name: str, change: str) -> None:
+    with pytest.raises(ConfigError, match=change.split(".")[1].split("=", maxsplit=1)[0]):
+        settings_of(name, change)

@@ -1,0 +1,274 @@
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_cli import apptek
+from test_predictor import files_of
+
+from apptek.agent.environment import held_out_queries
+from apptek.baselines.baseline import Baseline
+from apptek.baselines.opening import open_model
+from apptek.baselines.registry import NAMES
+from apptek.data.facts import Dataset
+from apptek.data.synthetic import make_world
+from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
+from apptek.experiments.compare import bootstrap_interval, compare_results
+from apptek.experiments.evaluation import write_evaluation
+from apptek.prediction.asking import Query
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return make_world(2000, 0).dataset
+
+
+@pytest.fixture(scope="module")
+def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("baselines") / "recency"
+    Baseline.fit("recency", data, folder=place)
+    return place
+
+
+def test_a_loaded_baseline_scores_as_the_fitted_one(folder: Path, data: Dataset) -> None:
+    queries = held_out_queries(data.test)
+    fitted = Baseline.fit("recency", data)
+    assert np.array_equal(Baseline.load(folder).scores(queries), fitted.scores(queries))
+    assert json.loads((folder / "model.json").read_text())["kind"] == "baseline"
+
+
+@pytest.mark.parametrize("name", ["frequency", "profile", "pair", "recency"])
+def test_the_same_data_gives_the_same_bytes(name: str, data: Dataset, tmp_path: Path) -> None:
+    for place in ("one", "two"):
+        Baseline.fit(name, data, folder=tmp_path / place)
+    assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]
+
+
+def test_unseen_names_are_answered_and_flagged(folder: Path, data: Dataset) -> None:
+    baseline = open_model(folder)
+    seen = data.entities[int(data.train.subjects[0])]
+    (answer,) = baseline.predict([Query(seen, "nobody at all", "2035-01-01")], top=10_000)
+    assert (answer.unseen_subject, answer.unseen_object, answer.unseen_time) == (False, True, True)
+    assert sum(answer.probabilities) == pytest.approx(1.0, abs=1e-4)
+
+
+def test_under_the_papers_protocol_valid_and_test_are_exchanged(data: Dataset) -> None:
+    fitted = Baseline.fit("frequency", data, protocol="paper").model
+    assert set(fitted.dataset.test.subjects.tolist()) <= set(data.valid.subjects.tolist())
+
+
+def test_a_folder_that_is_damaged_or_of_another_kind_is_refused(
+    folder: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(ModelError, match="is not a model folder"):
+        open_model(tmp_path)
+    broken = tmp_path / "broken"
+    shutil.copytree(folder, broken)
+    about = json.loads((broken / "model.json").read_text())
+    for change, said in (
+        ({"format": 99}, "format 99, expected 1"),
+        ({"kind": "wheel"}, "not the folder of a baseline"),
+        ({"settings": {}}, "is damaged"),
+    ):
+        (broken / "model.json").write_text(json.dumps(about | change))
+        with pytest.raises(ModelError, match=said):
+            Baseline.load(broken)
+    (broken / "model.json").write_text(json.dumps(about))
+    (broken / "weights.json").write_text('{"pair": 1.0, "luck": 2.0}')
+    with pytest.raises(ModelError, match="luck"):
+        Baseline.load(broken)
+
+
+def test_a_folder_that_exists_is_left_alone(folder: Path, data: Dataset) -> None:
+    before = files_of(folder)
+    with pytest.raises(CheckpointError, match="exists already"):
+        Baseline.fit("frequency", data, folder=folder)
+    assert files_of(folder) == before
+
+
+def test_data_without_valid_facts_is_refused(data: Dataset) -> None:
+    nothing = data.valid.take(np.arange(0))
+    with pytest.raises(DataError, match="no valid facts"):
+        Baseline.fit("pair", replace(data, valid=nothing))
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A world, two baselines of it and their results, made by commands."""
+    place = tmp_path_factory.mktemp("commands")
+    made = apptek("data", "make-world", str(place / "world"), "--facts", "1000")
+    assert made.returncode == 0, made.stderr
+    for name in ("frequency", "recency"):
+        words = ("baseline", name, str(place / "world"), "--out", str(place / name))
+        fitted = apptek(*words)
+        assert fitted.returncode == 0, fitted.stderr
+        assert fitted.stdout == ""
+        result = str(place / f"{name}.json")
+        done = apptek("evaluate", str(place / name), "--json", "--result", result)
+        assert done.returncode == 0, done.stderr
+        assert (
+            json.loads(done.stdout)["mrr"] == json.loads(Path(result).read_text())["metrics"]["mrr"]
+        )
+    return place
+
+
+def test_a_result_says_what_was_run(place: Path) -> None:
+    result = json.loads((place / "recency.json").read_text())
+    assert result["model"] == "recency"
+    assert result["seconds"]["fit"] > 0
+    assert " baseline recency " in result["command"]
+    assert " && " in result["command"]
+    assert result["tuning"]["chosen"]["pair"] == 1.0
+    assert {"settings", "machine", "commit", "format", "seed", "groups", "ranks"} <= set(result)
+
+
+def test_predict_answers_from_a_baseline(place: Path) -> None:
+    done = apptek("predict", str(place / "recency"), "a", "b", "2019-05-05", "--top", "2", "--json")
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["predicates"]) == 2
+    (place / "asked.csv").write_text("subject,object,time\na,b,2019-05-05\n")
+    words = ("--queries", str(place / "asked.csv"), "--out", str(place / "out.csv"), "--top", "1")
+    assert apptek("predict", str(place / "recency"), *words).returncode == 0
+    assert len((place / "out.csv").read_text().splitlines()) == 2
+
+
+def test_compare_tells_the_difference(place: Path) -> None:
+    files = [str(place / f"{name}.json") for name in ("frequency", "recency")]
+    done = apptek("compare", *files, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    (difference,) = found["differences"]
+    assert difference["low"] < difference["mean"] < difference["high"]
+    models = {model["name"]: model["mrr"] for model in found["models"]}
+    assert difference["mean"] == pytest.approx(models["recency"] - models["frequency"])
+    gains = [(p["after"] - p["before"]) * p["queries"] for p in difference["predicates"]]
+    assert gains == sorted(gains, reverse=True)
+    assert sum(gains) / found["queries"] == pytest.approx(difference["mean"])
+    shown = apptek("compare", *files).stdout
+    assert "recency against frequency" in shown
+    assert "gains most on" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("baseline", "fortune", "WORLD", "--out", "new"), 1, "known: frequency, profile, pair"),
+        (
+            ("baseline", "pair", "WORLD", "--out", "new", "--preset", "paper"),
+            1,
+            "no preset 'paper'",
+        ),
+        (("baseline", "pair", "WORLD", "--out", "new", "--set", "counting.flor=[1]"), 1, "floor"),
+        (("baseline", "pair", "WORLD", "--out", "RECENCY"), 1, "exists already"),
+        (("explain", "RECENCY", "a", "b", "2019-05-05"), 1, "it has no topologies"),
+        (("predict", "RECENCY", "a", "b", "yesterday"), 1, "time 'yesterday'"),
+        (("compare", "RESULT"), 2, "two result files at least"),
+        (("compare", "RESULT", "RESULT"), 1, "of the same run"),
+        (("compare", "RESULT", "nowhere.json"), 1, "is not a result file"),
+    ],
+)
+def test_wrong_words_get_a_clear_answer(
+    place: Path, words: tuple[str, ...], code: int, said: str
+) -> None:
+    names = {"WORLD": "world", "RECENCY": "recency", "RESULT": "recency.json"}
+    named = [str(place / names[word]) if word in names else word for word in words]
+    done = apptek(*named)
+    assert done.returncode == code, done.stderr
+    assert said in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def without_torch(*words: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command where torch is not installed."""
+    code = (
+        "import sys, importlib.util as util; find = util.find_spec\n"
+        "util.find_spec = lambda name, *rest: None if name == 'torch' else find(name, *rest)\n"
+        "sys.modules['torch'] = None\n"
+        "from apptek.cli import main; main()"
+    )
+    words = (sys.executable, "-c", code, *words)
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+def test_counting_works_without_torch(place: Path) -> None:
+    done = without_torch("evaluate", str(place / "recency"), "--json")
+    assert done.returncode == 0, done.stderr
+    world, new = str(place / "world"), str(place / "new")
+    refused = without_torch("baseline", "de_simple", world, "--out", new)
+    assert refused.returncode == 1
+    assert "de_simple needs PyTorch" in refused.stderr
+
+
+def write_result(folder: Path, path: Path, **changes: object) -> None:
+    """The result of a baseline on test, with some entries changed."""
+    baseline = Baseline.load(folder)
+    write_evaluation(path, baseline, folder, "test", baseline.evaluate("test"))
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_results_of_other_queries_or_without_ranks_cannot_be_compared(
+    folder: Path, data: Dataset, tmp_path: Path
+) -> None:
+    Baseline.fit("frequency", data, folder=tmp_path / "f")
+    one, other = tmp_path / "one.json", tmp_path / "other.json"
+    write_result(folder, one)
+    write_result(tmp_path / "f", other)
+    assert compare_results([one, other]).differences[0].name == "frequency"
+    write_result(tmp_path / "f", other, split="valid")
+    with pytest.raises(ApptekError, match="cannot be compared"):
+        compare_results([one, other])
+    write_result(tmp_path / "f", other)
+    about = json.loads(other.read_text())
+    other.write_text(json.dumps(about | {"ranks": about["ranks"] | {"queries": "others"}}))
+    with pytest.raises(ApptekError, match="different queries"):
+        compare_results([one, other])
+    write_result(tmp_path / "f", other, ranks=None)
+    with pytest.raises(ApptekError, match="names no ranks"):
+        compare_results([one, other])
+    write_result(tmp_path / "f", other)
+    ranks = tmp_path / "other.ranks.npy"
+    np.save(ranks, np.load(ranks) + 1)
+    with pytest.raises(ApptekError, match="does not hold the ranks"):
+        compare_results([one, other])
+    ranks.write_bytes(b"nothing")
+    with pytest.raises(ApptekError, match="missing or damaged"):
+        compare_results([one, other])
+    ranks.unlink()
+    with pytest.raises(ApptekError, match="missing or damaged"):
+        compare_results([one, other])
+
+
+def test_seeds_of_one_model_are_taken_together(folder: Path, data: Dataset, tmp_path: Path) -> None:
+    Baseline.fit("frequency", data, folder=tmp_path / "f")
+    paths = [tmp_path / f"{number}.json" for number in range(3)]
+    write_result(tmp_path / "f", paths[0])
+    for seed, path in enumerate(paths[1:]):
+        write_result(folder, path, seed=seed)
+    found = compare_results(paths)
+    assert [model.seeds for model in found.models] == [(0,), (0, 1)]
+    assert found.models[1].deviation == 0.0
+    assert len(found.differences) == 1
+    with pytest.raises(ApptekError, match="two models at least"):
+        compare_results(paths[1:])
+
+
+def test_the_interval_holds_the_mean_and_narrows_with_more_queries() -> None:
+    rng = np.random.default_rng(0)
+    few, many = rng.normal(0.1, 1, 100), rng.normal(0.1, 1, 10_000)
+    intervals = [bootstrap_interval(gains, rng=np.random.default_rng(1)) for gains in (few, many)]
+    for gains, (low, high) in zip((few, many), intervals, strict=True):
+        assert low < gains.mean() < high
+        error = gains.std() / np.sqrt(len(gains))
+        assert high - low == pytest.approx(2 * 1.96 * error, rel=0.1)
+
+
+def test_every_name_of_a_result_file_is_known() -> None:
+    assert NAMES == (
+        "frequency", "profile", "pair", "recency", "tnt_complex", "de_transe", "de_distmult",
+        "de_simple", "re_gcn",
+    )  # fmt: skip

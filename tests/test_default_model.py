@@ -1,0 +1,529 @@
+"""The default preset from end to end: it fits, saves, resumes, answers and says why."""
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fact_files import write
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import PlainFact
+from test_drawing import assert_contained, read_page
+from test_environment import Query as PlainQuery
+from test_environment import queries_of, questions
+from test_predictor import Killed, files_of
+from worlds import dataset_of, football_careers, plain_facts
+
+from apptek.agent.environment import held_out_queries
+from apptek.data.facts import SPLITS, Dataset, Facts
+from apptek.data.readers import read_dataset
+from apptek.data.synthetic import make_world
+from apptek.data.times import UNKNOWN
+from apptek.errors import CheckpointError
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.prediction.explanation import CitedFact, explain
+from apptek.prediction.explanation_text import because, explanation_text
+from apptek.prediction.features import FeaturesConfig, FeatureSpace
+from apptek.prediction.html_report import explanation_html
+from apptek.prediction.model import feature_space
+from apptek.prediction.predictor import Predictor, Query
+from apptek.prediction.presets import PRESETS, Config, preset
+from apptek.prediction.strongest import strongest
+from apptek.prediction.wording import signed
+from apptek.settings import with_settings
+from apptek.topologies.clock import Clock
+from apptek.topologies.topology import topology_set
+from apptek.topologies.traits import Kind, types_from_table
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return make_world(4000, 1).dataset
+
+
+@pytest.fixture(scope="module")
+def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("default") / "model"
+    Predictor.fit(data, folder=place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def predictor(folder: Path) -> Predictor:
+    return Predictor.load(folder)
+
+
+def in_words(data: Dataset, facts: Facts, row: int) -> Query:
+    return Query(
+        data.entities[int(facts.subjects[row])],
+        data.entities[int(facts.objects[row])],
+        data.axis.format(int(facts.times[row])),
+    )
+
+
+# Fitting
+
+
+def test_it_beats_the_papers_preset_with_a_random_policy(
+    data: Dataset, predictor: Predictor
+) -> None:
+    config = with_settings(preset("paper"), ["mining.policy=random"])
+    paper = Predictor.fit(data, preset="paper", config=config).evaluate("test").metrics
+    found = predictor.evaluate("test").metrics
+    assert found.mrr > paper.mrr + 0.02
+    assert found.hits_at_1 > paper.hits_at_1
+    assert predictor.model.report["features"].keys() == {"history", "traits"}
+
+
+def test_it_is_what_fit_does_when_no_preset_is_named(predictor: Predictor) -> None:
+    assert predictor.model.preset == "default"
+    assert predictor.model.config == PRESETS["default"]
+
+
+def test_saved_and_loaded_it_gives_the_same_bytes_of_scores(
+    data: Dataset, folder: Path, predictor: Predictor, tmp_path: Path
+) -> None:
+    fitted = Predictor.fit(data)
+    queries = held_out_queries(data.test)
+    assert fitted.scores(queries).tobytes() == predictor.scores(queries).tobytes()
+    fitted.save(tmp_path / "saved")
+    assert files_of(tmp_path / "saved") == files_of(folder)
+
+
+def test_the_same_seed_gives_the_same_bytes(data: Dataset, folder: Path, tmp_path: Path) -> None:
+    Predictor.fit(data, folder=tmp_path / "again")
+    assert files_of(tmp_path / "again") == files_of(folder)
+    Predictor.fit(data, folder=tmp_path / "other", seed=1)
+    assert files_of(tmp_path / "other") != files_of(folder)
+
+
+@pytest.mark.parametrize("stage", ["index", "features", "fit the classifier"])
+def test_a_fit_that_was_stopped_at_any_stage_resumes(
+    data: Dataset, folder: Path, tmp_path: Path, stage: str
+) -> None:
+    def stop(name: str) -> None:
+        if name == stage:
+            raise Killed
+
+    place = tmp_path / "model"
+    with pytest.raises(Killed):
+        Predictor.fit(data, folder=place, on_stage=stop)
+    assert not place.exists()
+    with pytest.raises(CheckpointError, match="go on with --resume"):
+        Predictor.fit(data, folder=place)
+    with pytest.raises(CheckpointError, match="of another fit"):
+        Predictor.fit(data, folder=place, types={"a": {"b": "c"}}, resume=True)
+    Predictor.fit(data, folder=place, resume=True)
+    assert files_of(place) == files_of(folder)
+
+
+def test_neither_fitting_nor_loading_nor_explaining_needs_torch(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from apptek import Predictor, Query\n"
+        "from apptek.data.synthetic import make_world\n"
+        f"place = {str(tmp_path / 'model')!r}\n"
+        "Predictor.fit(make_world(500, 0).dataset, folder=place)\n"
+        "predictor = Predictor.load(place)\n"
+        "predictor.evaluate('test')\n"
+        "predictor.explain(Query('a', 'b', '2019-05-05'))\n"
+        "unwanted = {'torch', 'safetensors'} & set(sys.modules)\n"
+        "sys.exit(f'{unwanted} imported' if unwanted else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_types_of_a_table_replace_those_of_names_and_are_kept(
+    data: Dataset, tmp_path: Path
+) -> None:
+    sectors = {name: name[0] for name in data.entities}
+    place = tmp_path / "model"
+    Predictor.fit(data, folder=place, types={"sector": sectors, "letter": {"nobody": "N"}})
+    kinds = Predictor.load(place).model.kinds
+    assert [kind.name for kind in kinds] == ["sector", "letter", "country"]
+    assert kinds[0].values == tuple(sorted(set(sectors.values())))
+    assert (kinds[1].of_entity == -1).all()
+
+
+def test_what_speaks_most_for_a_predicate_is_the_largest_weight(predictor: Predictor) -> None:
+    names, weights = predictor.model.dataset.predicates, predictor.model.classifier.weights
+    assert predictor.space.history is not None
+    history = len(predictor.space.history)
+    for place in range(len(names)):
+        found = strongest(predictor.model, place, 3)
+        assert [one.part for one in found] == ["history"] * len(found)
+        assert [one.weight for one in found] == sorted(weights[:history, place].tolist())[:-4:-1][
+            : len(found)
+        ]
+    (first,) = strongest(predictor.model, names.find("Is located in") or 0, 1)
+    assert first.words.startswith("'Is located in' ")
+    assert "undated question" in first.words
+
+
+# Explanations
+
+
+def asked_about(data: Dataset) -> Iterator[tuple[Query, int]]:
+    """Test facts, and training facts with themselves hidden."""
+    for row in range(0, len(data.test), 9):
+        yield in_words(data, data.test, row), -1
+    for row in range(0, len(data.train), 97):
+        yield in_words(data, data.train, row), row
+
+
+def test_contributions_add_up_to_the_score_and_to_the_log_odds(
+    data: Dataset, predictor: Predictor
+) -> None:
+    names, calibration = data.predicates, predictor.model.classifier.calibration
+    for number, (query, hidden) in enumerate(asked_about(data)):
+        queries = replace(predictor.queries_of([query]), hidden=np.asarray([hidden], np.int32))
+        scores = predictor.scores(queries)
+        chances = calibration.probabilities(scores.astype(np.float64))[0]
+        for predicate in (None, names[number % len(names)]):
+            found = explain(predictor, query, predicate, hidden=hidden)
+            parts = found.contributions()
+            chosen, rival = (names.find(name) for name in (found.predicate, found.runner_up))
+            assert chosen is not None
+            assert rival is not None
+            total = found.score_bias + sum(part.score for part in parts)
+            assert total == pytest.approx(float(scores[0, chosen]), abs=1e-5)
+            assert found.score == pytest.approx(total, abs=1e-9)
+            odds = math.log(chances[chosen] / chances[rival])
+            total = found.bias + sum(part.log_odds for part in parts)
+            assert total == pytest.approx(odds, abs=1e-5)
+            assert found.log_odds == pytest.approx(total, abs=1e-9)
+            shown = math.log(found.probability / found.runner_up_probability)
+            assert shown == pytest.approx(odds, abs=1e-4)
+
+
+def assert_cited(data: Dataset, fact: CitedFact) -> None:
+    """The fact stands at its place among the training facts, in these words."""
+    facts, place = data.train, fact.fact
+    assert (fact.subject, fact.predicate, fact.object) == (
+        data.entities[int(facts.subjects[place])],
+        data.predicates[int(facts.predicates[place])],
+        data.entities[int(facts.objects[place])],
+    )
+    assert fact.since == data.axis.format(int(facts.since[place]))
+    assert fact.until == data.axis.format(int(facts.until[place]))
+
+
+def test_cited_facts_exist_belong_to_their_family_and_are_never_the_hidden_one(
+    data: Dataset, predictor: Predictor
+) -> None:
+    cited = 0
+    for query, hidden in asked_about(data):
+        found = explain(predictor, query, hidden=hidden, most=100)
+        assert found.further == ()
+        ends = (found.subject, found.object)
+        for reason in found.reasons:
+            family = reason.contribution.family
+            assert bool(reason.facts) == (reason.contribution.kind == "history")
+            for fact in reason.facts:
+                cited += 1
+                assert fact.fact != hidden
+                assert_cited(data, fact)
+                assert reason.contribution.topology == (fact.predicate,)
+                between = (fact.subject, fact.object)
+                if family in ("pair", "reversed"):
+                    assert between == (ends if family == "pair" else ends[::-1])
+                    continue
+                whose, direction = family.split("_")
+                own = found.subject if whose == "subject" else found.object
+                assert between[direction == "in"] == own
+                assert between not in (ends, ends[::-1]) or ends[0] == ends[1]
+    assert cited > 1000
+
+
+def test_a_fact_that_is_hidden_would_have_been_cited(data: Dataset, predictor: Predictor) -> None:
+    query = in_words(data, data.train, 17)
+    cited = [
+        {f.fact for r in explain(predictor, query, hidden=hidden, most=99).reasons for f in r.facts}
+        for hidden in (-1, 17)
+    ]
+    assert 17 in cited[0]
+    assert 17 not in cited[1]
+
+
+EVENTS = """\
+India\tAccuse\tPakistan\t2014-05-11
+India\tAccuse\tPakistan\t2014-06-11
+Pakistan\tConsult\tIndia\t2014-05-13
+Pakistan\tHost\tChina\t2014-05-20
+Nepal\tVisit\tPakistan\t2014-04-13
+India\tPraise\tNepal\t2014-05-12
+China\tVisit\tIndia\t2014-05-14
+China\tVisit\tIndia\t2014-05-16
+Peru\tVisit\tChile\t2014-05-13
+"""
+
+
+def small_predictor(folder: Path, train: str, held_out: str) -> Predictor:
+    for split in ("train", "valid", "test"):
+        write(folder / f"{split}.tsv", train if split == "train" else held_out)
+    return Predictor.fit(read_dataset(folder))
+
+
+def test_sentences_say_who_did_what_and_how_long_ago(tmp_path: Path) -> None:
+    predictor = small_predictor(tmp_path, EVENTS, "India\tAccuse\tPakistan\t2014-05-13\n")
+    found = explain(predictor, Query("India", "Pakistan", "2014-05-13"), most=99)
+    assert {part.sentence for part in found.contributions()} == {
+        "'Accuse' India -> Pakistan 2 days before and 1 more time",
+        "'Consult' in the other direction, Pakistan -> India the same day",
+        "'Host' by Pakistan to others 7 days after",
+        "'Visit' by others to Pakistan 30 days before",
+        "'Praise' by India to others 1 day before",
+        "'Visit' by others to India 1 day after and 1 more time",
+        "India as the subject",
+        "Pakistan as the object",
+    }
+    texts = {(fact.apart, fact.date) for reason in found.reasons for fact in reason.facts}
+    assert {("2 days before", "2014-05-11"), ("the same day", "2014-05-13")} <= texts
+
+
+CAREERS = """\
+Ann (A)\tplayed for\tRovers (A)\t1999-##-##\t2003-##-##
+Ann (A)\tcoached\tRovers (A)\t2005-##-##\t
+Ann (A)\tis fan of\tRovers (A)\t\t
+Bob (A)\tplayed for\tUnited (B)\t1999-##-##\t2003-##-##
+Cem (A)\tplayed for\tUnited (B)\t1998-##-##\t2004-##-##
+Dan (B)\tplayed for\tUnited (B)\t1998-##-##\t2004-##-##
+Ann (B)\tplayed for\tUnited (B)\t1998-##-##\t2004-##-##
+Ann (C)\tplayed for\tUnited (B)\t1998-##-##\t2004-##-##
+Eve (A)\tplayed for\tUnited (B)\t\t
+"""
+
+
+def test_sentences_about_intervals_undated_facts_and_types(tmp_path: Path) -> None:
+    predictor = small_predictor(tmp_path, CAREERS, "Ann (A)\tcoached\tUnited (B)\t2001\t2001\n")
+
+    def sentences(*words: str) -> set[str]:
+        found = explain(predictor, Query(*words), most=99)
+        return {part.sentence for part in found.contributions()}
+
+    assert sentences("Ann (A)", "Rovers (A)", "2001") == {
+        "'played for' Ann (A) -> Rovers (A) at that time",
+        "'coached' Ann (A) -> Rovers (A) 4 years after",
+        "'is fan of' Ann (A) -> Rovers (A)",
+        "the question is dated",
+        "Ann (A) as the subject (sector Ann; country A)",
+        "Rovers (A) as the object (country A)",
+        "the two together (country A, A; country the same)",
+    }
+    undated = sentences("Ann (A)", "United (B)", "?")
+    assert {
+        "'is fan of' by Ann (A) to others",
+        "'played for' by others to United (B) and 5 more times",
+        "the question is undated",
+        "the two together (country A, B; country not the same)",
+    } <= undated
+
+
+def test_one_sentence_sums_up_what_speaks_for_and_against(
+    data: Dataset, predictor: Predictor
+) -> None:
+    for query, hidden in list(asked_about(data))[::5]:
+        found = explain(predictor, query, hidden=hidden)
+        parts, words = found.contributions(), because(found)
+        for_it = [part for part in parts if part.log_odds > 0][:3]
+        named = [*for_it, *(part for part in parts[-1:] if part.log_odds < 0)]
+        assert words.startswith("because " if for_it else "in spite of ")
+        assert ("; in spite of " in words) == (bool(for_it) and named[-1].log_odds < 0)
+        for part in named:
+            assert f"{part.sentence} ({signed(part.log_odds)})" in words
+        text = " ".join(explanation_text(found).split())
+        assert words in text
+        assert f"= {signed(found.log_odds)} log-odds against" in text
+
+
+def test_json_survives_a_round_trip(data: Dataset, predictor: Predictor) -> None:
+    for query, hidden in list(asked_about(data))[::9]:
+        found = explain(predictor, query, hidden=hidden)
+        plain = found.as_json()
+        assert json.loads(json.dumps(plain)) == plain
+        assert plain["model"]["preset"] == "default"
+        for reason, one in zip(plain["reasons"], found.reasons, strict=True):
+            assert (reason["kind"], reason["family"]) == (
+                one.contribution.kind,
+                one.contribution.family,
+            )
+            assert len(reason["facts"]) == len(one.facts)
+
+
+def test_a_page_holds_every_sentence_and_no_script(data: Dataset, predictor: Predictor) -> None:
+    for query, hidden in list(asked_about(data))[::9]:
+        found = explain(predictor, query, hidden=hidden, most=100)
+        text = explanation_html(found)
+        page = read_page(text)
+        assert_contained(text, page)
+        for part in found.contributions():
+            assert part.sentence in page.words
+        for fact in (fact for reason in found.reasons for fact in reason.facts):
+            assert fact.date in page.words
+
+
+def test_unknown_names_are_answered_from_the_base_rates(predictor: Predictor) -> None:
+    found = explain(predictor, Query("nobody", "no one", "2019-05-05"))
+    assert [part.sentence for part in found.contributions()] == ["the question is dated"]
+    assert found.unseen_subject
+    assert found.unseen_object
+    assert "nobody is not in the training facts" in explanation_text(found)
+
+
+# Other worlds
+
+
+def assert_sound(predictor: Predictor, least: float) -> None:
+    """It ranks well, and its explanations add up."""
+    data = predictor.model.dataset
+    assert predictor.evaluate("test").metrics.mrr > least
+    for row in range(0, len(data.test), 7):
+        found = explain(predictor, in_words(data, data.test, row), most=99)
+        parts = found.contributions()
+        scores = predictor.scores(held_out_queries(data.test.take(np.asarray([row]))))[0]
+        places = [data.predicates.find(name) for name in (found.predicate, found.runner_up)]
+        odds = float(scores[places[0]] - scores[places[1]]) / found.temperature
+        total = found.bias + sum(part.log_odds for part in parts)
+        assert total == pytest.approx(odds, abs=1e-5 / found.temperature)
+        for fact in (fact for reason in found.reasons for fact in reason.facts):
+            assert_cited(data, fact)
+        assert explanation_text(found)
+        assert_contained(text := explanation_html(found), read_page(text))
+
+
+def test_a_world_of_intervals_works_from_end_to_end(tmp_path: Path) -> None:
+    Predictor.fit(football_careers(), folder=tmp_path / "model")
+    predictor = Predictor.load(tmp_path / "model")
+    assert "undated ever" in (predictor.space.history.kernels if predictor.space.history else ())
+    assert_sound(predictor, 0.95)
+    (undated,) = predictor.predict([Query("player 003", "town 003", "?")], top=1)
+    assert undated.predicates == ("was born in",)
+
+
+def test_a_world_without_times_works_from_end_to_end(tmp_path: Path) -> None:
+    world = make_world(2000, 2).dataset
+
+    def undated(facts: Facts) -> Facts:
+        unknown = np.full(len(facts), UNKNOWN, np.int32)
+        return Facts(facts.subjects, facts.predicates, facts.objects, unknown, unknown)
+
+    train, valid, test = (undated(world.split(name)) for name in SPLITS)
+    timeless = replace(world, train=train, valid=valid, test=test)
+    Predictor.fit(timeless, folder=tmp_path / "model")
+    predictor = Predictor.load(tmp_path / "model")
+    assert_sound(predictor, 0.5)
+    words = explain(predictor, in_words(timeless, test, 0), most=99)
+    assert not [fact for reason in words.reasons for fact in reason.facts if fact.apart]
+
+
+# Forecasts
+
+
+@pytest.fixture(scope="module")
+def forecasters(data: Dataset, folder: Path) -> list[Predictor]:
+    """Fitted to forecast; and fitted as usual, but answering as of then."""
+    config = with_settings(preset("default"), ["features.past_only=true"])
+    fitted = Predictor.fit(data, config=config)
+    return [fitted, Predictor.load(folder, as_of=True)]
+
+
+def test_no_forecast_cites_what_had_not_ended(
+    data: Dataset, predictor: Predictor, forecasters: list[Predictor]
+) -> None:
+    def cited(asked: Predictor) -> list[bool]:
+        """For each cited fact, whether it had ended (until, else since) before."""
+        found = []
+        for query, hidden in asked_about(data):
+            moment = data.axis.parse(query.time)
+            reasons = explain(asked, query, hidden=hidden, most=99).reasons
+            for fact in (fact for reason in reasons for fact in reason.facts):
+                last = data.axis.parse(fact.since if fact.until == "?" else fact.until)
+                found.append(moment != UNKNOWN and last != UNKNOWN and last < moment)
+        return found
+
+    for forecaster in forecasters:
+        seen = cited(forecaster)
+        assert len(seen) > 300
+        assert all(seen)
+    assert not all(cited(predictor))
+
+
+def test_an_undated_question_about_the_future_knows_traits_alone(
+    data: Dataset, forecasters: list[Predictor]
+) -> None:
+    for forecaster in forecasters:
+        undated = np.flatnonzero(data.test.times == UNKNOWN)
+        for row in undated[:20].tolist():
+            found = explain(forecaster, in_words(data, data.test, row))
+            assert {part.kind for part in found.contributions()} == {"trait"}
+
+
+def test_a_forecast_is_worse_than_a_look_back_and_better_than_frequency(
+    data: Dataset, predictor: Predictor, forecasters: list[Predictor]
+) -> None:
+    whole = predictor.evaluate("test").metrics.mrr
+    fitted, only_asked = (one.evaluate("test").metrics.mrr for one in forecasters)
+    assert whole > fitted > only_asked > 0.3
+
+
+FORECAST = Config(
+    features=FeaturesConfig(parts=("history", "traits", "topologies"), past_only=True)
+)
+TYPES = {"party": {"e0": "x", "e1": "x", "e2": "y"}}
+
+
+def forecast_space(plain: list[PlainFact], about: Dataset) -> FeatureSpace:
+    """The features of questions on a graph; what is known of the entities comes from elsewhere."""
+    kinds: tuple[Kind, ...] = tuple(types_from_table(TYPES, about.entities, about.train))
+    graph = TemporalGraph.of(dataset_of(plain))
+    topologies = topology_set([(0,), (1,), (2,), (0, 1), (2, 1, 0)])
+    clock = Clock(2.0, 7.0, 30.0, 120.0)
+    return feature_space(FORECAST, about, graph, clock, kinds, topologies)
+
+
+def by_name(space: FeatureSpace, query: PlainQuery) -> dict[tuple[object, ...], float]:
+    """The features of a question; where no fact is undated, history has fewer columns."""
+    assert space.history is not None
+    columns, values = space.rows(queries_of([query])).row(0)
+    size = len(space.history)
+    named: list[tuple[object, ...]] = [
+        tuple(space.history.feature(column)) if column < size else ("other", column - size)
+        for column in columns.tolist()
+    ]
+    return dict(zip(named, values.tolist(), strict=True))
+
+
+def has_ended(fact: PlainFact, when: int | None) -> bool:
+    end = fact.since if fact.until is None else fact.until
+    return when is not None and end is not None and end < when
+
+
+@given(st.lists(plain_facts(), min_size=1, max_size=25), st.data())
+def test_what_ends_at_that_time_or_later_changes_no_feature_of_a_forecast(
+    plain: list[PlainFact], data: st.DataObject
+) -> None:
+    query = data.draw(questions(plain))
+    later = plain_facts().filter(lambda fact: not has_ended(fact, query[2]))
+    changed = [
+        fact if has_ended(fact, query[2]) or place == query[3] else data.draw(later)
+        for place, fact in enumerate(plain)
+    ]
+    changed += data.draw(st.lists(later, max_size=5))
+    about = dataset_of(plain)
+    before = by_name(forecast_space(plain, about), query)
+    assert by_name(forecast_space(changed, about), query) == before
+    if query[3] is None:
+        ended = [fact for fact in plain if has_ended(fact, query[2])]
+        kept = ended or [PlainFact(0, 0, 1, None, None)]  # a data set has at least one fact
+        assert by_name(forecast_space(kept, about), query) == before
+    if query[2] is None and query[0] != query[1]:
+        count = len(forecast_space(plain, about).traits or ())
+        assert {name[0] for name in before} <= {"other"}
+        assert all(int(str(name[1])) < count for name in before)

@@ -1,0 +1,308 @@
+"""Features side by side, copy weights, and probabilities that mean what they say."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from oracles import PlainFact
+from ranking_oracles import PlainExample, adagrad, folded
+from test_classifier import CLASSES, FEATURES, examples_of, random_examples, rows_of
+from test_environment import queries_of
+from worlds import dataset_of
+
+from apptek.errors import ConfigError
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.prediction.calibration import (
+    Calibration,
+    expected_calibration_error,
+    fit_calibration,
+    softmax,
+    top_predictions,
+)
+from apptek.prediction.features import PARTS, FeaturesConfig
+from apptek.prediction.fitting import ClassifierConfig, Copies, Descent, fit_linear_softmax
+from apptek.prediction.model import feature_space
+from apptek.prediction.presets import Config
+from apptek.seeding import generator
+from apptek.topologies.clock import Clock
+from apptek.topologies.sparse import SparseRows, side_by_side
+from apptek.topologies.topology import topology_set
+
+Doubles = npt.NDArray[np.float64]
+
+# Side by side
+
+
+def dense(rows: SparseRows) -> Doubles:
+    found = np.zeros((len(rows), rows.feature_count))
+    for index in range(len(rows)):
+        columns, values = rows.row(index)
+        found[index, columns] = values
+    return found
+
+
+@st.composite
+def parts_of(draw: st.DrawFn) -> list[SparseRows]:
+    """Parts of equally many rows, of which some are a stretch of longer ones or hold ones alone."""
+    count, parts = draw(st.integers(0, 4)), []
+    for _ in range(draw(st.integers(1, 4))):
+        features = draw(st.integers(0, 5))
+        before, after = draw(st.integers(0, 2)), draw(st.integers(0, 2))
+        of_row = st.dictionaries(
+            st.integers(0, max(features - 1, 0)),
+            st.floats(-2, 2, width=32).filter(bool),
+            max_size=features,
+        )
+        size = before + count + after
+        rows = draw(st.lists(of_row if features else st.just({}), min_size=size, max_size=size))
+        whole = rows_of(rows, features, draw(st.booleans()))
+        parts.append(whole.part(before, before + count))
+    return parts
+
+
+@given(parts_of())
+def test_side_by_side_is_what_dense_matrices_would_be(parts: list[SparseRows]) -> None:
+    found = side_by_side(parts)
+    assert np.array_equal(dense(found), np.concatenate([dense(part) for part in parts], axis=1))
+    assert found.feature_count == sum(part.feature_count for part in parts)
+
+
+def test_parts_of_different_lengths_do_not_stand_side_by_side() -> None:
+    with pytest.raises(ValueError, match="equally many rows"):
+        side_by_side([rows_of([{}], 2, True), rows_of([{}, {}], 2, True)])
+
+
+def space_of(parts: tuple[str, ...]) -> Any:
+    plain = [PlainFact(0, 0, 1, 3, 3), PlainFact(1, 1, 2, 4, 4), PlainFact(0, 2, 2, None, None)]
+    dataset = dataset_of(plain)
+    graph = TemporalGraph.of(dataset)
+    config = Config(features=FeaturesConfig(parts=parts))
+    topologies = topology_set([(0,), (1, 2)])
+    return feature_space(config, dataset, graph, Clock.of(graph), (), topologies)
+
+
+@pytest.mark.parametrize(
+    "parts", [PARTS, ("history",), ("traits",), ("topologies",), ("history", "topologies")]
+)
+def test_a_space_is_its_parts_one_after_the_other(parts: tuple[str, ...]) -> None:
+    space, whole = space_of(parts), space_of(PARTS)
+    queries = queries_of([(0, 1, 3, None), (2, None, None, None), (0, 1, 3, 0)])
+    rows, every = dense(space.rows(queries)), dense(whole.rows(queries))
+    assert [name for name, _ in space.sizes()] == list(parts)
+    assert rows.shape == (3, len(space))
+    for name, size in space.sizes():
+        first, place = space.first(name), whole.first(name)
+        assert np.array_equal(rows[:, first : first + size], every[:, place : place + size])
+    speaking = space.copies().predicates >= 0
+    history = dict(space.sizes()).get("history", 0)
+    assert speaking[:history].all()
+    assert not speaking[history:].any()
+
+
+def test_topologies_that_were_applied_before_are_not_applied_again() -> None:
+    space = space_of(PARTS)
+    queries = queries_of([(0, 1, 3, None), (0, 2, None, None)])
+    again = space.rows(queries, space.fired(queries))
+    assert np.array_equal(dense(again), dense(space.rows(queries)))
+
+
+@pytest.mark.parametrize(
+    "parts", [(), ("traits", "history"), ("history", "history"), ("topologies", "traits")]
+)
+def test_senseless_parts_are_refused(parts: tuple[str, ...]) -> None:
+    with pytest.raises(ConfigError, match=r"features\.parts must be some of history, traits"):
+        FeaturesConfig(parts=parts)
+
+
+# Copy weights
+
+COPIES = {0: (2, 0), 1: (4, 0), 3: (1, 1)}  # feature: predicate, group; feature 2 speaks of none
+
+
+def copies_of(copies: dict[int, tuple[int, int]], feature_count: int = FEATURES) -> Copies:
+    columns = [[copies.get(f, (-1, -1))[part] for f in range(feature_count)] for part in range(2)]
+    return Copies(*(np.asarray(column, np.int32) for column in columns))
+
+
+@pytest.mark.parametrize("binary", [True, False])
+@pytest.mark.parametrize("l2", [0.0, 30.0])
+def test_every_step_agrees_with_adagrad_by_its_definition(binary: bool, l2: float) -> None:
+    rng = np.random.default_rng(1)
+    plain = random_examples(60, rng, binary=binary)
+    orders = [rng.permutation(60).astype(np.int32) for _ in range(3)]
+    config = ClassifierConfig(epochs=3, learning_rate=0.5, accumulator=0.25)
+    descent = Descent(examples_of(plain, binary=binary), CLASSES, config, l2, copies_of(COPIES))
+    for order in orders:
+        descent.run_epoch(order)
+    weights, bias, shared = adagrad(
+        plain,
+        (FEATURES, CLASSES),
+        [order.tolist() for order in orders],
+        rate=0.5,
+        accumulator=0.25,
+        l2=l2,
+        copies=COPIES,
+    )
+    assert np.abs(shared).min() > 0.01
+    np.testing.assert_allclose(descent.weights, weights, atol=3e-5)
+    np.testing.assert_allclose(descent.bias, bias, atol=3e-5)
+    np.testing.assert_allclose(descent.shared, shared, atol=3e-5)
+    np.testing.assert_allclose(descent.model().weights, folded(weights, shared, COPIES), atol=5e-5)
+
+
+@given(
+    weights=arrays.arrays(np.float32, (FEATURES, CLASSES), elements=st.floats(-3, 3, width=32)),
+    shared=arrays.arrays(np.float32, 2, elements=st.floats(-3, 3, width=32)),
+    row=st.dictionaries(st.integers(0, FEATURES - 1), st.floats(-2, 2, width=32)),
+)
+def test_copy_weights_are_part_of_the_weights_when_the_fit_is_done(
+    weights: npt.NDArray[np.float32], shared: npt.NDArray[np.float32], row: dict[int, float]
+) -> None:
+    examples = examples_of([PlainExample(row, 0)])
+    descent = Descent(examples, CLASSES, ClassifierConfig(), 0.0, copies_of(COPIES))
+    descent.weights[:], descent.shared[:] = weights, shared
+    expected = np.zeros(CLASSES)
+    for feature, value in row.items():
+        expected += value * weights[feature].astype(np.float64)
+        if feature in COPIES:
+            predicate, group = COPIES[feature]
+            expected[predicate] += value * float(shared[group])
+    np.testing.assert_allclose(descent.model().scores(examples.rows)[0], expected, atol=1e-5)
+    assert np.array_equal(descent.weights, weights)
+
+
+def test_without_copies_nothing_is_shared() -> None:
+    plain = random_examples(40, np.random.default_rng(2))
+    order = np.arange(40, dtype=np.int32)
+    one = Descent(examples_of(plain), CLASSES, ClassifierConfig(), 3.0)
+    other = Descent(examples_of(plain), CLASSES, ClassifierConfig(), 3.0, Copies.nothing(FEATURES))
+    for descent in (one, other):
+        descent.run_epoch(order)
+        assert descent.shared.size == 0
+    assert one.model().weights.tobytes() == other.model().weights.tobytes()
+
+
+def test_what_happened_happens_again_even_for_a_predicate_never_seen_so() -> None:
+    """Each feature speaks of one predicate, which is the label; the last never occurs."""
+    count = 10
+    plain = [PlainExample({label: 1.0}, label) for label in range(count - 1)] * 30
+    examples = examples_of(plain, count)
+    copies = copies_of({label: (label, 0) for label in range(count)}, count)
+    asked = rows_of([{count - 1: 1.0}], count, False)
+    for given_copies, is_known in ((copies, True), (None, False)):
+        model, _ = fit_linear_softmax(
+            examples,
+            examples,
+            class_count=count,
+            config=ClassifierConfig(l2=(0.0,)),
+            rng=generator(0, "classifier"),
+            copies=given_copies,
+        )
+        assert (model.scores(asked)[0].argmax() == count - 1) == is_known
+
+
+def test_joined_copies_have_groups_of_their_own() -> None:
+    joined = copies_of({0: (2, 0), 1: (3, 1)}, 3).joined(copies_of({1: (4, 0)}, 2))
+    assert joined.predicates.tolist() == [2, 3, -1, -1, 4]
+    assert joined.groups.tolist() == [0, 1, -1, -1, 2]
+    silent = Copies.nothing(1).joined(copies_of({0: (2, 0)}, 1))
+    assert silent.groups.tolist() == [-1, 0]
+
+
+def test_copies_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match="has a group, and the reverse"):
+        Copies(np.asarray([1], np.int32), np.asarray([-1], np.int32))
+    with pytest.raises(ValueError, match="int32 and equally long"):
+        Copies(np.asarray([1], np.int32), np.asarray([0, 1], np.int32))
+    some = examples_of([PlainExample({0: 1.0}, 3)])
+    for copies, text in (
+        (copies_of({}, FEATURES + 1), "another number of features"),
+        (copies_of({0: (CLASSES, 0)}), "not among the 5 classes"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            fit_linear_softmax(
+                some,
+                some,
+                class_count=CLASSES,
+                config=ClassifierConfig(),
+                rng=generator(0, "classifier"),
+                copies=copies,
+            )
+
+
+# Calibration
+
+score_rows = arrays.arrays(
+    np.float32, st.tuples(st.integers(1, 4), st.integers(1, 6)), elements=st.floats(-8, 8, width=32)
+)
+
+
+calibrations = st.builds(Calibration, st.floats(0.2, 5), st.floats(-1, 1), st.floats(-1, 1))
+
+
+@given(score_rows, calibrations)
+def test_the_order_stays_and_probabilities_sum_up_to_one(
+    scores: npt.NDArray[np.float32], calibration: Calibration
+) -> None:
+    chances = calibration.probabilities(scores)
+    assert chances.sum(axis=1).tolist() == pytest.approx([1.0] * len(scores), abs=1e-5)
+    order = np.argsort(-scores, axis=1, kind="stable")
+    assert (np.diff(np.take_along_axis(chances, order, axis=1), axis=1) <= 0).all()
+
+
+@given(score_rows, st.floats(0.2, 5))
+def test_without_tilt_and_bend_there_is_one_temperature(
+    scores: npt.NDArray[np.float32], temperature: float
+) -> None:
+    found = Calibration(temperature)
+    assert np.array_equal(found.probabilities(scores), softmax(scores, temperature))
+    assert found.temperatures(scores).tolist() == [temperature] * len(scores)
+
+
+@given(score_rows, calibrations)
+def test_the_temperature_of_a_row_follows_what_its_best_leaves_to_the_others(
+    scores: npt.NDArray[np.float32], calibration: Calibration
+) -> None:
+    for row, of_row in zip(scores, calibration.temperatures(scores).tolist(), strict=True):
+        powers = np.exp(row.astype(np.float64) - row.max())
+        v = 1 - 2 * float(powers.max() / powers.sum())
+        power = calibration.tilt * v + calibration.bend * (3 * v**2 - 1) / 2
+        assert of_row == pytest.approx(calibration.temperature * np.exp(power), rel=1e-5)
+        alone = softmax(row[None].astype(np.float64), of_row)
+        np.testing.assert_allclose(calibration.probabilities(row[None]), alone, atol=1e-5)
+
+
+def answered(planted: Calibration) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+    """Scores of decided and undecided questions, and whether the top answers are right."""
+    rng = np.random.default_rng(1)
+    spread = rng.choice([1.0, 3.0, 6.0], (20_000, 1))
+    scores = rng.normal(0, spread, (20_000, 8)).astype(np.float32)
+    bounds = planted.probabilities(scores.astype(np.float64)).cumsum(axis=1)
+    truths = (rng.random((len(scores), 1)) > bounds).sum(axis=1)
+    return scores, scores.argmax(axis=1) == truths
+
+
+@pytest.mark.parametrize("tilt", [-0.8, -0.5, 0.5, 0.8])
+def test_a_planted_tilt_is_found(tilt: float) -> None:
+    scores, correct = answered(Calibration(1.0, tilt))
+    found = fit_calibration(scores, correct)
+    assert found.tilt / tilt > 0.4
+
+    def error(calibration: Calibration) -> float:
+        _, confidences = top_predictions(calibration.probabilities(scores))
+        return expected_calibration_error(confidences, correct)
+
+    single = min(error(Calibration(t)) for t in np.geomspace(0.5, 2.5, 20).tolist())
+    assert error(found) < 0.7 * single
+
+
+@pytest.mark.parametrize(
+    ("temperature", "tilt"), [(0.0, 0.0), (-1.0, 0.0), (np.nan, 0.0), (np.inf, 0.0), (1.0, np.inf)]
+)
+def test_a_senseless_calibration_is_refused(temperature: float, tilt: float) -> None:
+    with pytest.raises(ValueError, match="its temperature above 0"):
+        Calibration(temperature, tilt)

@@ -1,0 +1,348 @@
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import PlainFact, PlainHistory, family_facts, plain_history
+from test_environment import Query, queries_of, questions
+from worlds import ENTITIES, PREDICATES, graph_of, plain_facts, random_intervals
+
+from apptek.data.facts import read_only
+from apptek.data.times import TimeAxis
+from apptek.errors import ConfigError
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.topologies import history as module
+from apptek.topologies.clock import KERNELS, Clock
+from apptek.topologies.history import FAMILIES, SEARCHED, History, HistoryConfig, HistoryFeature
+from apptek.topologies.sparse import SparseRows
+
+PLAIN = PlainHistory(FAMILIES, KERNELS, 40, 60, 1.0, 0.4, (2.0, 7.0, 30.0, 120.0))
+
+
+@st.composite
+def plain_settings(draw: st.DrawFn) -> PlainHistory:
+    """Some families and kernels in any order, K small enough to leave facts out."""
+    return PlainHistory(
+        families=tuple(draw(st.lists(st.sampled_from(FAMILIES), min_size=1, unique=True))),
+        kernels=tuple(draw(st.lists(st.sampled_from(KERNELS), min_size=1, unique=True))),
+        pair_facts=draw(st.integers(1, 5)),
+        profile_facts=draw(st.integers(1, 6)),
+        pair_weight=draw(st.sampled_from([0.5, 1.0])),
+        profile_weight=draw(st.sampled_from([0.4, 2.0])),
+        scales=draw(st.sampled_from([(1.0, 1.0, 2.0, 3.0), (2.0, 7.0, 30.0, 120.0)])),
+        past_only=draw(st.booleans()),
+    )
+
+
+everything = st.builds(
+    lambda pair, profile, past: replace(
+        PLAIN, pair_facts=pair, profile_facts=profile, past_only=past
+    ),
+    st.integers(1, 5),
+    st.integers(1, 6),
+    st.booleans(),
+)
+
+
+def history_of(graph: TemporalGraph, plain: PlainHistory = PLAIN) -> History:
+    """The features that the plain settings describe."""
+    config = HistoryConfig(
+        families=plain.families,
+        kernels=plain.kernels,
+        pair_facts=plain.pair_facts,
+        profile_facts=plain.profile_facts,
+        pair_weight=plain.pair_weight,
+        profile_weight=plain.profile_weight,
+    )
+    return History(graph.as_of() if plain.past_only else graph, Clock(*plain.scales), config)
+
+
+def named(history: History, rows: SparseRows, row: int) -> dict[HistoryFeature, float]:
+    """The features of one row by what they stand for; each stands there once."""
+    columns, values = rows.row(row)
+    found = {
+        history.feature(int(column)): float(value)
+        for column, value in zip(columns, values, strict=True)
+    }
+    assert len(found) == len(columns)
+    return found
+
+
+def assert_agrees(plain: list[PlainFact], asked: list[Query], config: PlainHistory) -> None:
+    history = history_of(graph_of(plain), config)
+    rows, cuts = history.rows(queries_of(asked))
+    assert cuts == 0
+    assert rows.feature_count == len(history)
+    for row, query in enumerate(asked):
+        expected = plain_history(plain, query, config)
+        assert named(history, rows, row) == pytest.approx(expected, abs=1e-5)
+
+
+@settings(max_examples=250)
+@given(st.lists(plain_facts(), max_size=40), plain_settings() | everything, st.data())
+def test_agrees_with_the_definition(
+    plain: list[PlainFact], config: PlainHistory, data: st.DataObject
+) -> None:
+    assert_agrees(plain, [data.draw(questions(plain)) for _ in range(3)], config)
+
+
+@settings(max_examples=100)
+@given(st.lists(plain_facts().filter(lambda fact: fact.since is not None), max_size=30), st.data())
+def test_agrees_where_every_fact_is_dated(plain: list[PlainFact], data: st.DataObject) -> None:
+    history = history_of(graph_of(plain))
+    assert not [name for name in history.kernels if "undated" in name]
+    assert_agrees(plain, [data.draw(questions(plain)) for _ in range(3)], PLAIN)
+
+
+@pytest.mark.parametrize("past_only", [False, True])
+def test_agrees_where_there_are_many_intervals(past_only: bool) -> None:
+    rng = np.random.default_rng(3)
+    plain = random_intervals(2000, rng)
+    asked: list[Query] = [
+        (int(rng.integers(0, 3)), int(rng.integers(0, 3)), int(rng.integers(-5, 710)), None)
+        for _ in range(15)
+    ]
+    assert_agrees(plain, asked, replace(PLAIN, past_only=past_only))
+
+
+@settings(max_examples=100)
+@given(st.lists(plain_facts(), max_size=40), plain_settings(), st.data())
+def test_its_facts_are_those_that_the_features_were_made_of(
+    plain: list[PlainFact], config: PlainHistory, data: st.DataObject
+) -> None:
+    asked = [data.draw(questions(plain)) for _ in range(2)]
+    history = history_of(graph_of(plain), config)
+    found = history.facts(queries_of(asked), 1)
+    assert {family: facts.tolist() for family, facts in found.items()} == {
+        family: family_facts(plain, asked[1], family, config) for family in config.families
+    }
+
+
+def point(predicate: int, time: int, subject: int = 0, object_: int = 1) -> PlainFact:
+    return PlainFact(subject, predicate, object_, time, time)
+
+
+def values_of(plain: list[PlainFact], query: Query, **settings: Any) -> dict[HistoryFeature, float]:
+    config = replace(PLAIN, **settings)
+    history = history_of(graph_of(plain), config)
+    return named(history, history.rows(queries_of([query]))[0], 0)
+
+
+def test_one_fact_two_days_before_in_numbers() -> None:
+    found = values_of([point(2, 3)], (0, 1, 5, None))
+    shares = {"before": np.exp(-1 / 2), "short": np.exp(-2 / 7), "ever": 1.0}
+    for kernel, z in shares.items():
+        assert found[HistoryFeature("pair", 2, kernel)] == pytest.approx(
+            np.log(1 + 6 * z / (1 + z)), abs=1e-6
+        )
+    assert {feature.kernel for feature in found} == {
+        "before", "close", "short", "middle", "long", "ever",
+    }  # fmt: skip
+    assert {feature.family for feature in found} == {"pair"}
+
+
+def test_the_facts_between_the_two_are_not_in_the_profiles() -> None:
+    plain = [point(0, 5), point(1, 5, 1, 0), point(2, 5, 0, 2), point(2, 5, 3, 1)]
+    families = {(f.family, f.predicate) for f in values_of(plain, (0, 1, 5, None))}
+    assert families == {("pair", 0), ("reversed", 1), ("subject_out", 2), ("object_in", 2)}
+
+
+def test_a_question_about_itself_has_its_loops_as_both_pairs() -> None:
+    plain = [point(0, 5, 0, 0), point(1, 5, 0, 2), point(2, 5, 3, 0)]
+    families = {(f.family, f.predicate) for f in values_of(plain, (0, 0, 5, None))}
+    assert families == {
+        ("pair", 0), ("reversed", 0), ("subject_out", 1), ("object_out", 1), ("subject_in", 2),
+        ("object_in", 2),
+    }  # fmt: skip
+
+
+def test_an_unknown_partner_leaves_the_profile_of_the_other() -> None:
+    plain = [point(0, 5), point(1, 5, 1, 0)]
+    assert {f.family for f in values_of(plain, (0, None, 5, None))} == {"subject_out", "subject_in"}
+    assert {f.family for f in values_of(plain, (None, 0, 5, None))} == {"object_out", "object_in"}
+    assert values_of(plain, (None, None, 5, None)) == {}
+
+
+def test_the_own_fact_and_its_twins_say_nothing() -> None:
+    twins = [PlainFact(0, 0, 1, 3, None), PlainFact(0, 0, 1, None, 7), PlainFact(0, 1, 1, 3, 3)]
+    assert {f.predicate for f in values_of(twins, (0, 1, 3, 0))} == {1}
+
+
+def test_inside_an_interval_it_is_that_time_and_with_one_open_end_the_known_one_counts() -> None:
+    def kernels(*ends: int | None) -> set[str]:
+        found = values_of([PlainFact(0, 0, 1, *ends)], (0, 1, 5, None), kernels=KERNELS[:4])
+        return {feature.kernel for feature in found}
+
+    assert kernels(1, 9) == kernels(5, None) == kernels(None, 5) == {"same"}
+    assert kernels(1, 4) == kernels(1, None) == kernels(None, 4) == {"before", "close"}
+    assert kernels(6, 9) == kernels(6, None) == kernels(None, 9) == {"after", "close"}
+
+
+def test_undated_facts_and_undated_questions_have_kernels_of_their_own() -> None:
+    plain = [PlainFact(0, 0, 1, None, None), point(1, 5)]
+    dated = {(f.predicate, f.kernel) for f in values_of(plain, (0, 1, 5, None))}
+    assert {kernel for predicate, kernel in dated if predicate == 0} == {"ever", "undated"}
+    undated = {(f.predicate, f.kernel) for f in values_of(plain, (0, 1, None, None))}
+    assert undated == {(0, "undated ever"), (0, "both undated"), (1, "undated ever")}
+    only_dated = {f.kernel for f in values_of([point(1, 5)], (0, 1, None, None))}
+    assert only_dated == {"ever"}
+
+
+def test_as_of_a_day_there_is_nothing_of_that_day_or_later() -> None:
+    plain = [point(0, 4), point(1, 5), point(2, 6), PlainFact(0, 2, 1, 1, 5)]
+    found = values_of(plain, (0, 1, 5, None), past_only=True)
+    assert {(f.predicate, f.kernel) for f in found} == {
+        (0, kernel) for kernel in ("before", "close", "short", "middle", "long", "ever")
+    }
+    assert values_of(plain, (0, 1, None, None), past_only=True) == {}
+
+
+def test_days_are_counted_on_the_axis_not_by_the_codes() -> None:
+    axis = TimeAxis("day", mixed=True)
+    year, day, later = (axis.parse(text) for text in ("1999", "1999-01-01", "1999-01-03"))
+    plain = [point(0, year), point(1, day), point(2, later)]
+    codes = graph_of(plain).facts
+    graph = TemporalGraph.build(codes, axis, ENTITIES, PREDICATES)
+    history = history_of(graph)
+    rows, _ = history.rows(queries_of([(0, 1, day, None)]))
+    found = named(history, rows, 0)
+    assert {f.predicate for f in found if f.kernel == "same"} == {0, 1}
+    after = found[HistoryFeature("pair", 2, "after")]
+    z = np.exp(-1 / 2)
+    assert after == pytest.approx(np.log(1 + 6 * z / (1 + z)), abs=1e-6)
+
+
+# A dominant partner
+
+
+def dominated(before: int, after: int) -> list[PlainFact]:
+    """0 -> 1 daily, but for one fact 0 -> 2 after so many of them, and again at the very end."""
+    found = [point(0, time) for time in range(before)]
+    found.append(point(1, before, 0, 2))
+    found += [point(0, before + 1 + time) for time in range(after)]
+    return [*found, point(2, before + after + 1, 0, 2)]
+
+
+def test_behind_a_dominant_partner_the_search_ends_and_is_counted() -> None:
+    """The question stands at 0, so that the days are the order of nearness."""
+    for place, is_found in ((SEARCHED - 1, True), (SEARCHED, False)):
+        plain = dominated(place, SEARCHED)
+        history = history_of(graph_of(plain), replace(PLAIN, families=("pair", "subject_out")))
+        queries = queries_of([(0, 1, 0, None), (0, 2, 0, None), (2, 0, 0, None)])
+        rows, cuts = history.rows(queries)
+        assert cuts == 1
+        found = {f.predicate for f in named(history, rows, 0) if f.family == "subject_out"}
+        assert found == ({1} if is_found else set())
+        assert history.facts(queries, 0)["subject_out"].tolist() == ([place] if is_found else [])
+
+
+def test_nothing_is_cut_where_enough_others_are_near() -> None:
+    plain = [point(0, time) for time in range(2000)]
+    plain += [point(1, time, 0, 2) for time in range(0, 2000, 16)]
+    history = history_of(graph_of(plain), replace(PLAIN, families=("subject_out",)))
+    queries = queries_of([(0, 1, 1000, None)])
+    rows, cuts = history.rows(queries)
+    assert cuts == 0
+    assert len(history.facts(queries, 0)["subject_out"]) == 60
+    assert {f.predicate for f in named(history, rows, 0)} == {1}
+
+
+# Columns
+
+
+@given(plain_settings(), st.booleans())
+def test_a_column_stands_for_one_family_predicate_and_kernel(
+    config: PlainHistory, dated: bool
+) -> None:
+    plain = [point(0, 1)] if dated else [PlainFact(0, 0, 1, None, None)]
+    history = history_of(graph_of(plain), config)
+    features = [history.feature(column) for column in range(len(history))]
+    idle = {"undated", "undated ever", "both undated"} if dated else set()
+    wanted = [
+        HistoryFeature(family, predicate, kernel)
+        for family in FAMILIES
+        for predicate in range(PREDICATES)
+        for kernel in KERNELS
+        if family in config.families and kernel in set(config.kernels) - idle
+    ]
+    assert features == wanted
+
+
+@given(plain_settings())
+def test_features_of_one_family_and_kernel_share_a_copy_weight(config: PlainHistory) -> None:
+    history = history_of(graph_of([PlainFact(0, 0, 1, None, None)]), config)
+    predicates, groups = history.copied()
+    assert predicates.dtype == groups.dtype == np.int32
+    shared: dict[tuple[str, str], set[int]] = {}
+    for column in range(len(history)):
+        feature = history.feature(column)
+        assert predicates[column] == feature.predicate
+        shared.setdefault((feature.family, feature.kernel), set()).add(int(groups[column]))
+    assert all(len(found) == 1 for found in shared.values())
+    assert sorted(found.pop() for found in shared.values()) == list(range(len(shared)))
+
+
+# Arrays and chunks
+
+
+def many_questions(rng: np.random.Generator) -> list[Query]:
+    return [
+        (int(rng.integers(0, 4)), int(rng.integers(0, 4)), int(rng.integers(-5, 500)), None)
+        for _ in range(100)
+    ]
+
+
+def test_any_chunk_size_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    history = history_of(graph_of(random_intervals(500, rng)))
+    queries = queries_of(many_questions(rng))
+    whole, _ = history.rows(queries)
+    for chunk in (1, 7, 100):
+        monkeypatch.setattr(module, "CHUNK", chunk)
+        found, _ = history.rows(queries)
+        for one, other in (
+            (found.offsets, whole.offsets),
+            (found.columns, whole.columns),
+            (found.flat_values, whole.flat_values),
+        ):
+            assert one.tobytes() == other.tobytes()
+
+
+def test_read_only_and_writable_questions_are_answered_alike_and_stay_so() -> None:
+    rng = np.random.default_rng(6)
+    history = history_of(graph_of(random_intervals(200, rng)))
+    open_, closed = (queries_of(many_questions(np.random.default_rng(7))) for _ in range(2))
+    for column in closed.columns():
+        read_only(column)
+    one, other = history.rows(open_)[0], history.rows(closed)[0]
+    assert np.array_equal(one.columns, other.columns)
+    assert np.array_equal(one.flat_values, other.flat_values)
+    assert all(column.flags.writeable for column in open_.columns())
+    every_second = history.rows(open_.take(np.arange(0, 100, 2)))[0]
+    strided = replace(open_, **{n: getattr(open_, n)[::2] for n in ("subjects", "objects")})
+    strided = replace(strided, times=open_.times[::2], hidden=open_.hidden[::2])
+    assert np.array_equal(history.rows(strided)[0].columns, every_second.columns)
+
+
+def test_no_question_has_no_rows() -> None:
+    rows, cuts = history_of(graph_of([point(0, 1)])).rows(queries_of([]))
+    assert (len(rows), cuts) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"families": ("pair", "pair")}, "history.families must be different ones of pair"),
+        ({"families": ("friends",)}, "history.families must be different ones of pair"),
+        ({"kernels": ("soon",)}, "history.kernels must be different ones of same"),
+        ({"pair_facts": 0}, "history.pair_facts must be from 1 to 1024, not 0"),
+        ({"profile_facts": 1025}, "history.profile_facts must be from 1 to 1024, not 1025"),
+        ({"pair_weight": 0.0}, "history.pair_weight must be above 0"),
+        ({"profile_weight": float("nan")}, "history.profile_weight must be above 0"),
+    ],
+)
+def test_a_senseless_setting_is_refused(settings: dict[str, Any], text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        HistoryConfig(**settings)

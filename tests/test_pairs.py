@@ -1,0 +1,100 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import PlainFact, nearest
+from worlds import ENTITIES, graph_of, moments, plain_facts, random_intervals
+
+from apptek.data.times import UNKNOWN
+from apptek.graph.pairs import PairIndex, find_pair
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.graph.tknn import FIELDS, STREAMS, UNDATED, nearest_in_slot
+
+
+def facts_between(index: PairIndex, subject: int, object_: int) -> list[int]:
+    """The facts of a pair in the order of their stretch."""
+    pair = find_pair(index.firsts, index.objects, subject, object_)
+    if pair < 0:
+        return []
+    lo, hi = index.incidence.offsets[3 * pair], index.incidence.offsets[3 * pair + 3]
+    return [int(fact) for fact in index.incidence.facts[lo:hi]]
+
+
+def between(plain: list[PlainFact], subject: int, object_: int) -> list[int]:
+    return [i for i, f in enumerate(plain) if (f.subject, f.object) == (subject, object_)]
+
+
+@given(st.lists(plain_facts(), max_size=40))
+def test_a_pair_owns_exactly_its_facts(plain: list[PlainFact]) -> None:
+    index = PairIndex.of(graph_of(plain))
+    for subject in range(ENTITIES):
+        for object_ in range(ENTITIES):
+            found = facts_between(index, subject, object_)
+            assert sorted(found) == between(plain, subject, object_)
+    assert len(index.objects) == len({(fact.subject, fact.object) for fact in plain})
+
+
+def nearest_of_pair(
+    graph: TemporalGraph, subject: int, object_: int, when: int | None, k: int, hidden: int | None
+) -> list[int]:
+    index = PairIndex.of(graph)
+    pair = find_pair(index.firsts, index.objects, subject, object_)
+    if pair < 0:
+        return []
+    at = index.incidence
+    found, streams = np.empty((k, 3), np.int64), np.empty((STREAMS, FIELDS), np.int64)
+    count = nearest_in_slot(
+        at.offsets, at.facts, at.starts, at.by_end, at.interval_offsets, at.tops,
+        at.level_offsets, graph.since, graph.until, graph.twins, pair,
+        UNKNOWN if when is None else when, k, -1 if hidden is None else hidden, 0, UNDATED,
+        streams, found,
+    )  # fmt: skip
+    return [int(fact) for fact in found[:count, 2]]
+
+
+@given(
+    st.lists(plain_facts(), min_size=1, max_size=40),
+    st.integers(0, ENTITIES - 2),
+    st.integers(0, ENTITIES - 2),
+    st.none() | moments,
+    st.integers(1, 6),
+    st.data(),
+)
+def test_the_nearest_of_a_pair_are_those_of_the_definition(
+    plain: list[PlainFact],
+    subject: int,
+    object_: int,
+    when: int | None,
+    k: int,
+    data: st.DataObject,
+) -> None:
+    hidden = data.draw(st.none() | st.integers(0, len(plain) - 1))
+    found = nearest_of_pair(graph_of(plain), subject, object_, when, k, hidden)
+    assert found == nearest(plain, between(plain, subject, object_), when, k, hidden)
+
+
+def test_agrees_where_the_tree_of_interval_ends_has_several_levels() -> None:
+    rng = np.random.default_rng(2)
+    plain = random_intervals(3000, rng)
+    graph = graph_of(plain)
+    for when in rng.integers(-5, 710, 20).tolist():
+        found = nearest_of_pair(graph, 1, 2, when, 30, None)
+        assert found == nearest(plain, between(plain, 1, 2), when, 30)
+
+
+def test_unknown_entities_and_pairs_without_facts_are_no_pair() -> None:
+    index = PairIndex.of(graph_of([PlainFact(1, 0, 3, 0, 0), PlainFact(1, 0, 1, 0, 0)]))
+    asked = [(-1, 1), (1, -1), (-1, -1), (0, 0), (4, 4), (1, 0), (1, 2), (1, 4), (3, 1)]
+    assert [find_pair(index.firsts, index.objects, *pair) for pair in asked] == [-1] * len(asked)
+    assert [find_pair(index.firsts, index.objects, 1, other) for other in (1, 3)] == [0, 1]
+
+
+def test_a_graph_without_facts_has_no_pairs() -> None:
+    index = PairIndex.of(graph_of([]))
+    assert len(index.objects) == 0
+    assert find_pair(index.firsts, index.objects, 0, 1) == -1
+
+
+def test_the_columns_are_closed_for_writing() -> None:
+    index = PairIndex.of(graph_of([PlainFact(0, 0, 1, 0, 0)]))
+    assert not index.firsts.flags.writeable
+    assert not index.objects.flags.writeable
