@@ -56,7 +56,7 @@ function start() {
 function about({ dataset, preset, protocol, counts, span, samples }) {
   const facts = [counted(counts.train, "fact"), counted(counts.entities, "entity"), counted(counts.predicates, "predicate")];
   byId("about").replaceChildren(el("b", {}, dataset), ` ${facts.join(" · ")} · `, el("span", { class: "when" }, `${span.first} to ${span.last}`));
-  byId("footer").textContent = `Model: preset ${preset}, protocol ${protocol}, ${counted(counts.topologies, "topology")}. The graph holds training facts only.`;
+  byId("footer").textContent = `Model: preset ${preset}, protocol ${protocol}${counts.topologies ? `, ${counted(counts.topologies, "topology")}` : ""}. The graph holds training facts only.`;
   byId("that-time").textContent = { day: "that day", month: "that month", year: "that year", integer: "at that time" }[span.unit];
   byId("samples").replaceChildren(...samples.map((sample) =>
     el("button", { type: "button", class: "sample card", onclick: () => ask(sample) },
