@@ -171,3 +171,4 @@ def test_the_demo_fits_compares_and_explains(tmp_path: Path) -> None:
     for name in ("default", "paper"):
         page = tmp_path / "demo" / f"report-{name}.html"
         assert "<svg" in page.read_text(encoding="utf-8")
+    assert "apptek serve demo/model" in " ".join(done.stdout.split())

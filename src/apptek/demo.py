@@ -54,6 +54,11 @@ def show_demo(*, seed: int = 0, folder: Path = FOLDER) -> None:
         f"'{query.subject}' '{query.object}' {query.time}[/bold]",
         soft_wrap=True,
     )
+    console.print(
+        f"Explore it in the browser: [bold].venv/bin/apptek serve {folder / 'model'}[/bold], "
+        "then open http://127.0.0.1:8000",
+        soft_wrap=True,
+    )
 
 
 def _words(query: Query) -> str:

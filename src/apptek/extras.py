@@ -9,3 +9,11 @@ def require_torch(who: str = "the agent") -> None:
     """Says what to install where the libraries that learn are missing."""
     if find_spec("torch") is None or find_spec("safetensors") is None:
         raise ApptekError(f"{who} needs PyTorch: pip install 'apptek[agent]'")
+
+
+def require_service() -> None:
+    """Says what to install where the service's libraries are missing."""
+    missing = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
+    if missing:
+        names = " and ".join(missing)
+        raise ApptekError(f"the service needs {names}: pip install 'apptek[serve]'")
