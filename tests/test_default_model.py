@@ -327,8 +327,8 @@ def test_sentences_about_intervals_undated_facts_and_types(tmp_path: Path) -> No
     }
     undated = sentences("Ann (A)", "United (B)", "?")
     assert {
-        "'is fan of' by Ann (A) to others",
-        "'played for' by others to United (B) and 5 more times",
+        "'is fan of' by Ann (A) to others (undated)",
+        "'played for' by others to United (B) (undated) and 5 more times",
         "the question is undated",
         "the two together (country A, B; country not the same)",
     } <= undated
