@@ -165,12 +165,13 @@ def test_what_speaks_most_for_a_predicate_is_the_largest_weight(predictor: Predi
     assert predictor.space.history is not None
     history = len(predictor.space.history)
     for place in range(len(names)):
-        found = strongest(predictor.model, place, 3)
+        found = strongest(predictor.model, predictor.space, place, 3)
         assert [one.part for one in found] == ["history"] * len(found)
         assert [one.weight for one in found] == sorted(weights[:history, place].tolist())[:-4:-1][
             : len(found)
         ]
-    (first,) = strongest(predictor.model, names.find("Is located in") or 0, 1)
+    located = names.find("Is located in") or 0
+    (first,) = strongest(predictor.model, predictor.space, located, 1)
     assert first.words.startswith("'Is located in' ")
     assert "undated question" in first.words
 

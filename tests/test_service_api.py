@@ -163,6 +163,9 @@ def test_topologies_of_all_predicates_or_of_one(client: TestClient) -> None:
     few = client.get("/api/topologies", params={"predicate": first, "limit": 3}).json()
     assert {entry["predicate"] for entry in few["topologies"]} == {first}
     assert 0 < few["topologies"][0]["share"] <= 1
+    weights = [entry["weight"] for entry in few["strongest"]]
+    assert len(weights) == 3
+    assert weights == sorted(weights, reverse=True)
     problem(client.get("/api/topologies", params={"predicate": "Sing"}), 404)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from apptek import __version__
 from apptek.prediction.model import Model
+from apptek.prediction.strongest import strongest
 from apptek.service.histories import Window, facts_between, facts_of, timeline
 from apptek.service.schemas import (
     Counted,
@@ -20,6 +21,7 @@ from apptek.service.schemas import (
     Question,
     Span,
     Topologies,
+    WeighedOut,
 )
 from apptek.service.served import Served
 from apptek.topologies.topology import describe, to_names
@@ -123,7 +125,7 @@ def pair_history(
 
 
 def topologies(served: Served, predicate: str | None, limit: int) -> Topologies:
-    """Mined topologies, the first `limit` of each predicate, or of one."""
+    """The first `limit` mined topologies and largest weights of each predicate, or of one."""
     model = served.predictor.model
     names = model.dataset.predicates
     wanted = None if predicate is None else served.predicate(predicate, "predicate", 404)
@@ -144,4 +146,10 @@ def topologies(served: Served, predicate: str | None, limit: int) -> Topologies:
                     ],
                 )
             )
-    return Topologies(topologies=found)
+    space = served.predictor.space
+    weighed = [
+        WeighedOut(predicate=names[row], **asdict(one))
+        for row in (range(len(names)) if wanted is None else [wanted])
+        for one in strongest(model, space, row, limit)
+    ]
+    return Topologies(topologies=found, strongest=weighed)

@@ -213,10 +213,20 @@ class MinedOut(BaseModel):
     examples: list[str]
 
 
+class WeighedOut(BaseModel):
+    """A feature in words, and its weight for a predicate; part: history or topology."""
+
+    predicate: str
+    part: str
+    words: str
+    weight: float
+
+
 class Topologies(BaseModel):
-    """Mined topologies, by predicate, commonest first."""
+    """By predicate: mined topologies, commonest first, and the features of the largest weights."""
 
     topologies: list[MinedOut]
+    strongest: list[WeighedOut]
 
 
 class _Open(BaseModel):
