@@ -11,6 +11,7 @@ from apptek.commands.baselines import baseline
 from apptek.commands.data import data_app
 from apptek.commands.models import evaluate, explain, fit, predict, topologies
 from apptek.commands.options import JsonOption, SeedOption, print_json
+from apptek.commands.reproduce import reproduce
 from apptek.commands.results import compare
 from apptek.errors import ApptekError
 from apptek.extras import require_torch
@@ -32,6 +33,7 @@ app.command()(topologies)
 app.command("train-agent")(train_agent)
 app.command()(baseline)
 app.command()(compare)
+app.command()(reproduce)
 
 
 @app.callback()

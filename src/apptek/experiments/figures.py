@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from apptek.experiments.cells import Cell, results_of
 from apptek.experiments.paper_tables import TITLES, Results, serving
+from apptek.experiments.topology_figure import topologies_figure
 from apptek.extras import require_matplotlib
 
 if TYPE_CHECKING:
@@ -87,8 +88,14 @@ def _figure(count: int, height: float = PANEL) -> "tuple[Figure, list[Axes]]":
     """A column of panels."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(WIDTH, height * count + 0.25), layout="constrained")
+    figure = Figure(figsize=(WIDTH, height * count + 0.3), layout="constrained")
     return figure, list(figure.subplots(count, squeeze=False)[:, 0])
+
+
+def _legend(figure: "Figure", panel: "Axes") -> None:
+    """What the colours mean, above all panels."""
+    handles, labels = panel.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
 
 
 def actions_figure(cells: Sequence[Cell], results: Results) -> "Figure | None":
@@ -105,7 +112,7 @@ def actions_figure(cells: Sequence[Cell], results: Results) -> "Figure | None":
             panel.plot(steps, counts, color=colour, marker=marker, label=label)
         panel.set(title=TITLES.get(name, name), ylabel="legal actions", ylim=(0, None))
         panel.set_xticks(range(1, max(len(result["legal_actions"]) for result in found) + 1))
-    axes[0].legend(loc="upper left")
+    _legend(figure, axes[0])
     axes[-1].set_xlabel("step of the episode")
     return figure
 
@@ -129,7 +136,7 @@ def rewards_figure(cells: Sequence[Cell], results: Results) -> "Figure | None":
         panel.set(title=TITLES.get(name, name), ylabel="mean reward")
         panel.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         panel.locator_params(axis="x", nbins=5)
-    axes[0].legend(loc="best", ncols=3)
+    _legend(figure, axes[0])
     axes[-1].set_xlabel("episodes (thin: mean of 500; thick: of 10,000)")
     return figure
 
@@ -151,8 +158,8 @@ def success_figure(cells: Sequence[Cell], results: Results) -> "Figure | None":
         labels = [f"{p} ({n:,})" for p, n in zip(chosen, counts, strict=True)]
         panel.set_yticks(range(len(chosen)), labels)
         panel.set(title=TITLES.get(name, name), xlim=(-0.03, 1.03), ylim=(len(chosen) - 0.5, -0.5))
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-    axes[-1].set_xlabel("share of queries that are connected")
+    _legend(figure, axes[0])
+    axes[-1].set_xlabel("share connected")
     return figure
 
 
@@ -170,4 +177,5 @@ FIGURES: "dict[str, Callable[[Sequence[Cell], Results], Figure | None]]" = {
     "figure-actions": actions_figure,
     "figure-rewards": rewards_figure,
     "figure-success": success_figure,
+    "figure-topologies": topologies_figure,
 }
