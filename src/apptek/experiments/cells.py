@@ -124,8 +124,7 @@ def read_cell(path: Path) -> Cell:
 
 
 def _cell(name: str, written: dict[str, Any]) -> Cell:
-    what = written.get("what")
-    _one_of("what", what, get_args(What))
+    what: Any = _one_of("what", written.get("what"), get_args(What))
     known = {"what", "serves", "dataset", *_KEYS[what]}
     needed = {"what", "serves", "dataset", *_NEEDED.get(what, set())}
     for wrong, why in ((set(written) - known, "has no"), (needed - set(written), "needs")):

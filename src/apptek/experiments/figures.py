@@ -26,7 +26,7 @@ SUCCESS = (
     "Make statement", "Consult", "Criticize or denounce", "Demand military aid",
     "Protest violently, riot",
 )  # fmt: skip
-LOOK = {
+LOOK: Any = {
     "font.size": 8,
     "axes.titlesize": 8,
     "axes.labelsize": 8,
@@ -74,10 +74,8 @@ def write_figure(name: str, cells: Sequence[Cell], results: Results, folder: Pat
 def _panels(cells: Sequence[Cell], results: Results) -> dict[str, list[dict[str, Any]]]:
     """Results by data set in the paper's order, in each by rising tknn."""
     found = [result for cell in cells for result in results_of(cell, results)]
-    names = sorted({r["dataset"] for r in found}, key=lambda name: ([*TITLES, name].index(name)))
-    return {
-        name: sorted((r for r in found if r["dataset"] == name), key=_tknn) for name in names
-    }
+    names = sorted({r["dataset"] for r in found}, key=lambda name: [*TITLES, name].index(name))
+    return {name: sorted((r for r in found if r["dataset"] == name), key=_tknn) for name in names}
 
 
 def _tknn(result: dict[str, Any]) -> int:

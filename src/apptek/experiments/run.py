@@ -157,6 +157,8 @@ def _claimed(run: Run) -> Iterator[bool]:
             yield False
             return
         yield True
+        if run.result.exists():  # else the name of the lock stays for whoever tries again
+            Path(lock.name).unlink(missing_ok=True)
 
 
 def run_cell(run: Run, tell: Tell) -> None:

@@ -54,7 +54,9 @@ def _example(
     model: Model, world: World, queries: Queries, one: MinedTopology
 ) -> dict[str, Any] | None:
     """The example with the fewest facts on its way; None where replaying connects none."""
-    found = ((row, connect(Surroundings(world, queries, row), one.sequence)) for row in one.examples)
+    found = (
+        (row, connect(Surroundings(world, queries, row), one.sequence)) for row in one.examples
+    )
     met = [(row, connection) for row, connection in found if connection is not None]
     if not met:
         return None

@@ -19,9 +19,7 @@ SUBJECT, OBJECT = (0.25, 0.5), (0.75, 0.5)
 Place = tuple[float, float]
 
 
-def topologies_figure(
-    cells: Sequence[Cell], results: Sequence[dict[str, Any]]
-) -> "Figure | None":
+def topologies_figure(cells: Sequence[Cell], results: Sequence[dict[str, Any]]) -> "Figure | None":
     """For each predicate the mined topologies with the largest weights, each on an example."""
     found = [result for cell in cells for result in results_of(cell, results)][:1]
     if not found:
@@ -57,7 +55,7 @@ def _draw_topology(panel: "Axes", one: dict[str, Any]) -> None:
     """One topology: the facts that connect the example, and bystanders on the outer sides."""
     steps = ", then ".join(one["topology"])
     share = f"{one['share']:.1%} of its episodes, weight {one['weight']:+.2f}"
-    panel.text(0.5, 0.0, f"{_wrapped(steps, 44)}\n{share}", ha="center", va="bottom", size=6)
+    panel.text(0.5, 0.0, f"{_wrapped(steps, 44)}\n{share}", ha="center", va="bottom", size=6.5)
     example = one["example"]
     if example is None:
         return
@@ -77,7 +75,7 @@ def _draw_topology(panel: "Axes", one: dict[str, Any]) -> None:
         x = {"left": 0.02, "right": 0.98}.get(side, at[0])
         panel.text(
             x, at[1] - below, _wrapped(name, 20), ha=side, va="top" if below > 0 else "bottom",
-            size=5.5,
+            size=6,
         )  # fmt: skip
 
 
