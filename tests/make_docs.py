@@ -6,10 +6,12 @@ import typer
 from typer.cli import get_docs_for_click
 
 from apptek.cli import app
+from apptek.experiments.cells import read_cells
+from apptek.experiments.paper_tables import all_tables
 from apptek.experiments.tables import read_results, with_tables
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/deviations.md")
+PAGES = ("README.md", "docs/deviations.md", "docs/results.md")
 
 
 def cli_docs() -> str:
@@ -22,7 +24,8 @@ def cli_docs() -> str:
 def page_with_tables(name: str) -> str:
     """A page whose tables come from the recorded results."""
     text = (ROOT / name).read_text(encoding="utf-8")
-    return with_tables(text, read_results(ROOT / "paper" / "results"))
+    tables = all_tables(read_cells(ROOT / "paper" / "cells"))
+    return with_tables(text, read_results(ROOT / "paper" / "results"), tables)
 
 
 if __name__ == "__main__":

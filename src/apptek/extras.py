@@ -17,3 +17,9 @@ def require_service() -> None:
     if missing:
         names = " and ".join(missing)
         raise ApptekError(f"the service needs {names}: pip install 'apptek[serve]'")
+
+
+def require_matplotlib() -> None:
+    """Says what to install where figures cannot be drawn."""
+    if find_spec("matplotlib") is None:
+        raise ApptekError("figures need Matplotlib: pip install 'apptek[figures]'")

@@ -17,9 +17,19 @@ if TYPE_CHECKING:  # a baseline without torch must be recorded without it
 
 
 def write_evaluation(
-    path: Path, fitted: Answering, folder: Path, split: Split, evaluation: Evaluation
+    path: Path,
+    fitted: Answering,
+    folder: Path,
+    split: Split,
+    evaluation: Evaluation,
+    *,
+    asked_by: str | None = None,
 ) -> None:
-    """Writes what a model reached on a split, with how it was fitted and how long that took."""
+    """Writes what a model reached on a split, with how it was fitted and how long that took.
+
+    asked_by  the command that evaluates; that of this process if it is not given
+    """
+    asked_by = asked_by or command()
     run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     made_by, model = run.get("command"), fitted.model
     write_result(
@@ -33,13 +43,13 @@ def write_evaluation(
             "groups": {name: part and asdict(part) for name, part in evaluation.groups.items()},
             "ranks": write_ranks(path, evaluation.ranks, model.dataset, split),
             "seconds": run.get("seconds"),
-            "command": f"{made_by} && {command()}" if made_by else command(),
-            **_about(fitted),
+            "command": f"{made_by} && {asked_by}" if made_by else asked_by,
+            **about_model(fitted),
         },
     )
 
 
-def _about(fitted: Answering) -> dict[str, Any]:
+def about_model(fitted: Answering) -> dict[str, Any]:
     """The name of a model, its settings, and what was chosen on valid."""
     if isinstance(fitted, Baseline):
         baseline = fitted.model

@@ -2,7 +2,7 @@
 
 import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ PRINTED = {
     "icews05-15": (0.4844, 0.8246, 0.3222),
     "yago15k": (0.6041, 0.9547, 0.3537),
 }
+Maker = Callable[[Sequence[dict[str, Any]]], str]
+NOTHING = "nothing is recorded yet"
 KEYS = ("mrr", "hits_at_10", "hits_at_1")
 
 
@@ -25,7 +27,9 @@ def read_results(folder: Path) -> list[dict[str, Any]]:
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table."""
+    """A Markdown table; a line that says so where there are no rows."""
+    if not rows:
+        return NOTHING
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -34,7 +38,7 @@ def prediction_table(results: Sequence[dict[str, Any]]) -> str:
     """Our numbers of the paper's method beside the printed ones, each with its command."""
     rows = []
     for result in results:
-        if result["model"] != "apptek_paper":
+        if result["model"] != "apptek_paper" or _varied(result):
             continue
         printed = PRINTED[result["dataset"]] if result["protocol"] == "paper" else None
         metrics = result["metrics"]
@@ -51,6 +55,13 @@ def prediction_table(results: Sequence[dict[str, Any]]) -> str:
         )
     header = ("data", "protocol", "topologies", "MRR", "Hits@10", "Hits@1", "ECE")
     return markdown((*header, "the paper's", "command"), rows)
+
+
+def _varied(result: dict[str, Any]) -> bool:
+    """Whether a result belongs to the tables of tknn and of m."""
+    own, settings = preset("paper"), result["settings"]
+    tknn, top = settings["agent"]["tknn"], settings["mining"]["top"]
+    return bool(tknn != own.agent.tknn or top != own.mining.top)
 
 
 def fit_command(result: dict[str, Any]) -> str:
@@ -129,7 +140,7 @@ def ablation_table(results: Sequence[dict[str, Any]]) -> str:
     ]
     whole = next((r for r in found if not changes(r)), None)
     if whole is None:
-        return "Nothing is recorded yet."
+        return NOTHING
     rows = []
     for result in sorted(found, key=lambda r: (bool(changes(r)), -r["metrics"]["mrr"])):
         mrr, groups = result["metrics"]["mrr"], result["groups"]
@@ -200,7 +211,7 @@ PAST = {"features.past_only=true"}
 GROUPS = (
     "mirrored", "not_mirrored", "seen_pair", "unseen_pair", "unseen_entity", "dated", "undated",
 )  # fmt: skip
-TABLES = {
+TABLES: dict[str, Maker] = {
     "prediction": prediction_table,
     "agent": agent_table,
     "models": models_table,
@@ -209,9 +220,11 @@ TABLES = {
 }
 
 
-def with_tables(text: str, results: Sequence[dict[str, Any]]) -> str:
+def with_tables(
+    text: str, results: Sequence[dict[str, Any]], tables: Mapping[str, Maker] = TABLES
+) -> str:
     """A page with the tables between its marks made anew."""
-    for name, make in TABLES.items():
+    for name, make in tables.items():
         begin, end = f"<!-- table: {name} -->", "<!-- end -->"
         if begin in text:
             before, _, rest = text.partition(begin)

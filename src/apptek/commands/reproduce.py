@@ -1,0 +1,93 @@
+"""The command that makes the paper's tables and figures anew."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Literal
+
+import typer
+
+from apptek.errors import ApptekError
+
+What = Literal[
+    "table1", "table2", "table3", "table-m",
+    "figure-actions", "figure-rewards", "figure-success", "figure-topologies",
+    "all",
+]  # fmt: skip
+CELLS = Path("paper") / "cells"
+
+
+def reproduce(
+    what: Annotated[What, typer.Argument(help="A table or figure of the paper, or all of them.")],
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="On a small invented world, within three minutes."),
+    ] = False,
+    only_recorded: Annotated[
+        bool, typer.Option("--only-recorded", help="Run nothing: show what is recorded.")
+    ] = False,
+    only: Annotated[
+        str, typer.Option("--only", help="Run only cells whose name matches: `re_gcn-*`.")
+    ] = "*",
+    cells: Annotated[
+        Path | None,
+        typer.Option("--cells", help="The folder of the cells.  [paper/cells]"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Where results, figures and work stand.  [paper; a temporary one if --quick]",
+        ),
+    ] = None,
+) -> None:
+    """Make a table or figure of the paper anew: run what is missing, then read the results.
+
+    Every cell leaves a result file, and is not run again where that is there. A run that was
+    stopped goes on where it was.
+
+    Example: `apptek reproduce table2 --only-recorded`
+    """
+    from apptek.experiments.cells import read_cells
+    from apptek.experiments.quick import quick_cells
+    from apptek.experiments.reproduce import reproduce as make
+    from apptek.experiments.run import Folders
+    from apptek.terminal import messages
+
+    console = messages()
+    found = read_cells(cells or _own_folder() / "cells")
+    with _place(out, quick) as root:
+        if quick:
+            found = quick_cells(found, root)
+        made = make(
+            what,
+            found,
+            Folders(root),
+            lambda text: console.print(text, soft_wrap=True, markup=False),
+            only=only,
+            run=not only_recorded,
+        )
+        for name, table in made.tables.items():
+            typer.echo(f"{name}\n\n{table}\n")
+        for name, paths in made.figures.items():
+            files = ", ".join(map(str, paths)) or "nothing is recorded yet"
+            typer.echo(f"{name}: {files}")
+    if made.failures:
+        more = f"; and {len(made.failures) - 1} more" if len(made.failures) > 1 else ""
+        raise ApptekError(f"{made.failures[0]}{more}; what was run is kept, try again")
+
+
+def _own_folder() -> Path:
+    """The folder `paper` here, else that of the checkout that runs."""
+    here, checkout = CELLS.parent, Path(__file__).parents[3] / CELLS.parent
+    return here if CELLS.is_dir() else checkout
+
+
+@contextmanager
+def _place(out: Path | None, quick: bool) -> Iterator[Path]:
+    if out is not None or not quick:
+        yield out or _own_folder()
+        return
+    with TemporaryDirectory(prefix="apptek-quick-") as folder:
+        yield Path(folder)

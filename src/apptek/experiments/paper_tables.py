@@ -1,0 +1,226 @@
+"""The paper's tables made anew from result files, ours beside what it prints."""
+
+import statistics
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from apptek.experiments.cells import Cell, results_of
+from apptek.experiments.tables import KEYS, NOTHING, PRINTED, TABLES, Maker, markdown
+
+Results = Sequence[dict[str, Any]]
+Numbers = dict[str, tuple[float, ...]]  # MRR, Hits@10, Hits@1 by data set
+TITLES = {"icews14": "ICEWS14", "icews05-15": "ICEWS05-15", "yago15k": "YAGO15K"}
+
+# Table 2 as printed: MRR, Hits@10, Hits@1.
+PRINTED_RIVALS: dict[str, Numbers] = {
+    "TNTComplEx": {
+        "icews14": (0.2691, 0.5266, 0.1701),
+        "icews05-15": (0.2398, 0.4775, 0.1327),
+        "yago15k": (0.5852, 0.9699, 0.3168),
+    },
+    "DE-SimplE": {
+        "icews14": (0.5074, 0.7573, 0.3882),
+        "icews05-15": (0.4289, 0.6551, 0.3162),
+        "yago15k": (0.2749, 0.4228, 0.1852),
+    },
+    "DE-TransE": {
+        "icews14": (0.2068, 0.3119, 0.1364),
+        "icews05-15": (0.1928, 0.3486, 0.1074),
+        "yago15k": (0.3906, 0.4827, 0.3120),
+    },
+    "DE-DistMult": {
+        "icews14": (0.4613, 0.7370, 0.3261),
+        "icews05-15": (0.3197, 0.5243, 0.2129),
+        "yago15k": (0.2459, 0.4298, 0.1457),
+    },
+    "RE-GCN": {"icews14": (0.4756, 0.7524, 0.3535), "icews05-15": (0.4750, 0.7483, 0.3524)},
+    "APPTeK": {**PRINTED},
+}
+# Table 3 as printed: MRR, Hits@10, Hits@1, milliseconds an episode.
+PRINTED_TKNN = {
+    5: (0.4297, 0.7563, 0.2849, 23),
+    15: (0.4593, 0.7549, 0.3183, 33),
+    25: (0.4716, 0.7591, 0.3269, 41),
+    50: (0.4469, 0.7425, 0.3079, 66),
+}
+ROWS = (
+    "frequency", "profile", "pair", "recency",
+    "tnt_complex", "de_transe", "de_distmult", "de_simple", "re_gcn",
+    "apptek_paper", "apptek_default", "apptek_max",
+)  # fmt: skip
+COUNTS = {
+    "entities": "entities",
+    "predicates": "predicates",
+    "times": "distinct times",
+    "train": "train",
+    "valid": "valid",
+    "test": "test",
+}
+SOURCES = {"official": "official", "paper": "its protocol", "printed_in_paper": "printed"}
+
+
+def all_tables(cells: Sequence[Cell]) -> dict[str, Maker]:
+    """Every table that a page may show, by name."""
+    made = {"table1": table1, "table2": table2, "table3": table3, "table-m": table_m}
+    return TABLES | {name: partial(make, serving(cells, name)) for name, make in made.items()}
+
+
+def serving(cells: Sequence[Cell], shown: str) -> list[Cell]:
+    """The cells that a table or figure shows."""
+    return [cell for cell in cells if shown in cell.serves]
+
+
+def table1(cells: Sequence[Cell], results: Results) -> str:
+    """Statistics of the data sets: the public splits, the paper's protocol, and as printed."""
+    cells = [cell for cell in cells if cell.what == "statistics"]
+    found = [result for cell in _by_data(cells) for result in results_of(cell, results)]
+    sources = [
+        (_title(result), words, result[source])
+        for result in found
+        for source, words in SOURCES.items()
+        if result[source]
+    ]
+    if not sources:
+        return NOTHING
+    rows = [
+        [words, *(f"{counts[key]:,}" for _, _, counts in sources)] for key, words in COUNTS.items()
+    ]
+    table = markdown(("", *(f"{title}, {source}" for title, source, _ in sources)), rows)
+    reasons = [
+        f"- {_title(result)}, {COUNTS[key]}: {why}"
+        for result in found
+        for key, why in result["differences"].items()
+    ]
+    return "\n".join([table, "", *reasons]) if reasons else table
+
+
+def table2(cells: Sequence[Cell], results: Results) -> str:
+    """Every model, under the official protocol and under the paper's, whose numbers are its own.
+
+    Means over the seeds. In every column the best is bold, the second italic.
+    """
+    parts = []
+    for protocol, title in (("official", "Official protocol"), ("paper", "The paper's protocol")):
+        of_protocol = [cell for cell in _by_data(cells) if cell.protocol == protocol]
+        ours = _our_rows(of_protocol, results)
+        if any(ours.values()):
+            parts.append(f"**{title}**\n\n{_ranked_table(of_protocol, ours)}")
+    return "\n\n".join(parts) or NOTHING
+
+
+def _our_rows(cells: Sequence[Cell], results: Results) -> dict[str, Numbers]:
+    """By the row's name and the data set: means over the seeds, nothing where none is recorded."""
+    rows: dict[str, Numbers] = {}
+    order = {name: place for place, name in enumerate(ROWS)}
+    for cell in sorted(cells, key=lambda cell: (order.get(cell.model, 99), cell.preset)):
+        theirs = cell.what == "baseline" and cell.preset == "paper"
+        row = rows.setdefault(cell.model + (", preset paper" if theirs else ""), {})
+        if found := results_of(cell, results):
+            row[cell.dataset] = _means(found)
+    return rows
+
+
+def _ranked_table(cells: Sequence[Cell], ours: dict[str, Numbers]) -> str:
+    datasets = list(dict.fromkeys(cell.dataset for cell in cells))
+    printed = PRINTED_RIVALS if any(data in TITLES for data in datasets) else {}
+    rows = {f"{name}, as printed": numbers for name, numbers in printed.items()} | ours
+    cells_of: dict[str, list[str]] = {name: [] for name in rows}
+    for data in datasets:
+        for place in range(len(KEYS)):
+            column = {name: rows[name][data][place] for name in rows if data in rows[name]}
+            marked = mark_best(column)
+            for name in rows:
+                cells_of[name].append(marked.get(name, ""))
+    titles = [TITLES.get(data, _short(data)) for data in datasets]
+    header = [f"{title} {key}" for title in titles for key in ("MRR", "Hits@10", "Hits@1")]
+    return markdown(("model", *header), [[name, *found] for name, found in cells_of.items()])
+
+
+def mark_best(column: dict[str, float]) -> dict[str, str]:
+    """Numbers of a column as texts, the best bold and the second italic, as far as four digits."""
+    texts = {name: f"{value:.4f}" for name, value in column.items()}
+    best = sorted(set(texts.values()), key=float, reverse=True)
+    marks = dict(zip(best, ("**", "*"), strict=False))
+    return {
+        name: f"{marks.get(text, '')}{text}{marks.get(text, '')}" for name, text in texts.items()
+    }
+
+
+def table3(cells: Sequence[Cell], results: Results) -> str:
+    """How tknn changes accuracy, and the time to train the agent, beside the paper's."""
+    counted = [cell for cell in cells if cell.what == "statistics"]
+    facts = {r["dataset"]: r["official"]["train"] for c in counted for r in results_of(c, results)}
+    rows = []
+    for tknn, cell in _by_setting(cells, "agent", "tknn"):
+        found = results_of(cell, results)
+        printed = PRINTED_TKNN.get(tknn) if cell.dataset in TITLES else None
+        times = [_milliseconds(result, facts.get(result["dataset"])) for result in found]
+        known = [time for time in times if time is not None]
+        rows.append(
+            [
+                str(tknn),
+                *_beside(found, printed),
+                f"{statistics.mean(known):.2f}" if known else "",
+                f"{printed[3]}" if printed else "",
+            ]
+        )
+    header = ["tknn", *_beside_header(), "ms an episode", "the paper's ms"]
+    return markdown(header, rows if any(row[1] for row in rows) else [])
+
+
+def _milliseconds(result: dict[str, Any], facts: int | None) -> float | None:
+    seconds = result["seconds"].get("train the agent")
+    if not facts or seconds is None:
+        return None
+    return float(1000 * seconds / (facts * result["settings"]["agent"]["epochs"]))
+
+
+def table_m(cells: Sequence[Cell], results: Results) -> str:
+    """How many topologies are kept for each predicate, and what that is worth."""
+    rows = []
+    for data in dict.fromkeys(cell.dataset for cell in _by_data(cells)):
+        of_data = [cell for cell in cells if cell.dataset == data]
+        for most, cell in _by_setting(of_data, "mining", "top"):
+            if found := results_of(cell, results):
+                number = statistics.mean(result["topologies"]["number"] for result in found)
+                metrics = [f"{value:.4f}" for value in _means(found)]
+                rows.append([_title(found[0]), str(most), f"{number:,.0f}", *metrics])
+    return markdown(("data", "m", "topologies", "MRR", "Hits@10", "Hits@1"), rows)
+
+
+def _by_setting(cells: Sequence[Cell], section: str, key: str) -> list[tuple[int, Cell]]:
+    fits = [cell for cell in cells if cell.what == "fit"]
+    values = [(int(getattr(getattr(cell.config(), section), key)), cell) for cell in fits]
+    return sorted(values, key=lambda pair: pair[0])
+
+
+def _beside_header() -> list[str]:
+    return [
+        name + whose for name in ("MRR", "Hits@10", "Hits@1") for whose in ("", ", the paper's")
+    ]
+
+
+def _beside(found: Results, printed: Sequence[float] | None) -> list[str]:
+    """Ours and the printed number, metric by metric."""
+    ours = [f"{value:.4f}" for value in _means(found)] if found else [""] * len(KEYS)
+    theirs = [f"{value:.4f}" for value in printed[:3]] if printed else [""] * len(KEYS)
+    return [text for pair in zip(ours, theirs, strict=True) for text in pair]
+
+
+def _means(found: Results) -> tuple[float, ...]:
+    return tuple(statistics.mean(result["metrics"][key] for result in found) for key in KEYS)
+
+
+def _by_data(cells: Sequence[Cell]) -> list[Cell]:
+    """Cells with the data sets in the paper's order."""
+    order = {name: place for place, name in enumerate(TITLES)}
+    return sorted(cells, key=lambda cell: (order.get(cell.dataset, 9), cell.dataset, cell.name))
+
+
+def _title(result: dict[str, Any]) -> str:
+    return TITLES.get(result["dataset"], str(result["dataset"]))
+
+
+def _short(dataset: str) -> str:
+    return dataset.rsplit("/", 1)[-1]

@@ -1,0 +1,274 @@
+"""Running cells: each leaves one result file a seed, and goes on where it was stopped.
+
+What is on its way stands in a work folder of the cell's name, which goes when its result is there.
+"""
+
+import json
+import shlex
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from apptek.baselines.baseline import Baseline
+from apptek.baselines.opening import open_model
+from apptek.data.benchmarks import BENCHMARKS
+from apptek.data.facts import Dataset
+from apptek.data.protocols import compare_statistics
+from apptek.data.readers import read_dataset
+from apptek.errors import ApptekError
+from apptek.experiments.cells import Cell, differences, results_of
+from apptek.experiments.evaluation import about_model, write_evaluation
+from apptek.experiments.record import commit, machine, read_result, write_result
+from apptek.experiments.topologies import mined_topologies
+from apptek.extras import require_torch
+from apptek.prediction.asking import Answering
+from apptek.prediction.predictor import Predictor
+from apptek.terminal import step_progress
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Where results, figures and what is on its way stand."""
+
+    root: Path
+
+    @property
+    def results(self) -> Path:
+        """Result files."""
+        return self.root / "results"
+
+    @property
+    def figures(self) -> Path:
+        """Figures, as SVG and PNG."""
+        return self.root / "figures"
+
+    @property
+    def work(self) -> Path:
+        """Cells that are on their way."""
+        return self.root / "work"
+
+    def recorded(self) -> list[dict[str, Any]]:
+        """Every result; ApptekError names the file that is damaged or of another format."""
+        return [read_result(path) for path in sorted(self.results.glob("*.json"))]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A cell with one of its seeds."""
+
+    cell: Cell
+    seed: int
+    folders: Folders
+
+    @property
+    def name(self) -> str:
+        """Of its result."""
+        return self.cell.result_name(self.seed)
+
+    @property
+    def result(self) -> Path:
+        """The file that it makes."""
+        return self.folders.results / f"{self.name}.json"
+
+    @property
+    def folder(self) -> Path:
+        """Where its model or agent stands until the result is there."""
+        return self.folders.work / self.name
+
+    @property
+    def unfinished(self) -> Path:
+        """Where a fit keeps its stages."""
+        return self.folders.work / f".{self.name}-fit"
+
+    def dataset(self) -> Dataset:
+        """What it runs on."""
+        return _dataset(self.cell.dataset)
+
+
+@lru_cache(maxsize=1)  # cells of one data set mostly follow each other
+def _dataset(name: str) -> Dataset:
+    return read_dataset(name)
+
+
+def missing_runs(cells: Sequence[Cell], folders: Folders) -> list[Run]:
+    """The runs that have no result yet; ApptekError where a file of another run has the name."""
+    results = folders.recorded()
+    found = []
+    for cell in cells:
+        done = {int(result.get("seed") or 0) for result in results_of(cell, results)}
+        runs = [Run(cell, seed, folders) for seed in cell.seeds if seed not in done]
+        for run in runs:
+            _refuse_another(run)
+        found += runs
+    return found
+
+
+def _refuse_another(run: Run) -> None:
+    if not run.result.exists():
+        return
+    result = read_result(run.result)
+    found = differences(run.cell.expected() | {"seed": run.seed}, result)
+    raise ApptekError(
+        f"{run.result} is of another run ({'; '.join(found[:3])}): move it away, or change the cell"
+    )
+
+
+def run_all(runs: Sequence[Run], tell: Tell) -> list[str]:
+    """Runs them one after the other; what went wrong, a line for each that failed."""
+    failures = []
+    for number, run in enumerate(runs, start=1):
+        tell(f"cell {number} of {len(runs)}: {run.name}")
+        try:
+            with _claimed(run) as is_ours:
+                if not is_ours:
+                    tell(f"{run.name} is being run by another process")
+                elif not run.result.exists():
+                    run_cell(run, tell)
+        except ApptekError as error:
+            tell(f"{run.name} failed: {error}")
+            failures.append(f"{run.name}: {error}")
+    return failures
+
+
+@contextmanager
+def _claimed(run: Run) -> Iterator[bool]:
+    """Whether the run is ours alone while the block runs; a killed process claims nothing."""
+    try:
+        import fcntl
+    except ImportError:  # where there are no such locks, people look after it themselves
+        yield True
+        return
+    try:
+        run.folders.work.mkdir(parents=True, exist_ok=True)
+        run.folders.results.mkdir(parents=True, exist_ok=True)
+        lock = (run.folders.work / f".{run.name}.lock").open("wb")
+    except OSError as error:
+        raise ApptekError(f"{run.folders.root} cannot be written: {error.strerror}") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+            return
+        yield True
+        if run.result.exists():  # else the name of the lock stays for whoever tries again
+            Path(lock.name).unlink(missing_ok=True)
+
+
+def run_cell(run: Run, tell: Tell) -> None:
+    """Runs to the end, or on from where it was stopped, and writes the result."""
+    _RUNNERS[run.cell.what](run, tell)
+    shutil.rmtree(run.folder, ignore_errors=True)
+
+
+def _run_statistics(run: Run, _tell: Tell) -> None:
+    cell = run.cell
+    found = compare_statistics(run.dataset(), BENCHMARKS.get(cell.dataset))
+    named = {"model": cell.model, "seed": run.seed, "command": cell.command(run.seed)}
+    write_result(run.result, {**found, **named})
+
+
+def _run_agent(run: Run, tell: Tell) -> None:
+    require_torch()
+    from apptek.experiments.agent import run_agent
+
+    cell = run.cell
+    tell("stage: train the agent and compare it with its controls")
+    found = run_agent(
+        run.dataset(), cell.config(), run.folder, seed=run.seed, resume=run.folder.exists()
+    )
+    write_result(run.result, {**found, "command": cell.command(run.seed)})
+
+
+def _run_model(run: Run, tell: Tell) -> None:
+    fitted = _fitted(run, tell)
+    tell("stage: evaluate")
+    asked_by = shlex.join(["apptek", "evaluate", run.name, "--result", f"{run.name}.json"])
+    evaluation = fitted.evaluate("test")
+    write_evaluation(run.result, fitted, run.folder, "test", evaluation, asked_by=asked_by)
+
+
+def _run_topologies(run: Run, tell: Tell) -> None:
+    fitted = _fitted(run, tell)
+    assert isinstance(fitted, Predictor)
+    cell, about = run.cell, json.loads((run.folder / "run.json").read_text(encoding="utf-8"))
+    shown = (["apptek", "topologies", run.name, "--predicate", name] for name in cell.predicates)
+    write_result(
+        run.result,
+        {
+            "model": cell.model,
+            "dataset": fitted.model.dataset.name,
+            "preset": cell.preset,
+            "protocol": cell.protocol,
+            "seed": run.seed,
+            "settings": about_model(fitted)["settings"],
+            "predicates": list(cell.predicates),
+            "topologies": mined_topologies(fitted.model, cell.predicates),
+            "seconds": about.get("seconds"),
+            "command": " && ".join([cell.command(run.seed), *map(shlex.join, shown)]),
+        },
+    )
+
+
+def _fitted(run: Run, tell: Tell) -> Answering:
+    """The model of a run: the one that an interrupted run has left whole, or fitted now."""
+    if run.folder.exists():
+        found = open_model(run.folder)
+        _check_model(run, found)
+        return found
+    cell = run.cell
+    config, resume = cell.config(), run.unfinished.exists()
+    about = {"command": cell.command(run.seed), "commit": commit(), "machine": machine()}
+    if cell.what == "baseline":
+        with step_progress(f"fitting {cell.baseline}") as progress:
+            return Baseline.fit(
+                cell.baseline,
+                run.dataset(),
+                preset=cell.preset,
+                config=config,
+                protocol=cell.protocol,
+                seed=run.seed,
+                folder=run.folder,
+                resume=resume,
+                progress=progress,
+                about_run=about,
+            )
+    if "topologies" in config.features.parts:
+        require_torch()
+    return Predictor.fit(
+        run.dataset(),
+        preset=cell.preset,
+        config=config,
+        protocol=cell.protocol,
+        seed=run.seed,
+        folder=run.folder,
+        resume=resume,
+        on_stage=lambda name: tell(f"stage: {name}"),
+        about_run=about,
+    )
+
+
+def _check_model(run: Run, found: Answering) -> None:
+    model = found.model
+    about = about_model(found) | {"dataset": model.dataset.name, "protocol": model.protocol}
+    about |= {"seed": model.seed, "settings": json.loads(json.dumps(about["settings"]))}
+    expected = run.cell.expected() | {"seed": run.seed}
+    wanted = {key: value for key, value in expected.items() if key in about and key != "model"}
+    if wrong := differences(wanted, about):
+        what = "; ".join(wrong[:3])
+        raise ApptekError(f"{run.folder} holds a model of another run ({what}): remove it")
+
+
+_RUNNERS: dict[str, Callable[[Run, Tell], None]] = {
+    "statistics": _run_statistics,
+    "agent": _run_agent,
+    "baseline": _run_model,
+    "fit": _run_model,
+    "topologies": _run_topologies,
+}

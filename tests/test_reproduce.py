@@ -1,0 +1,481 @@
+import fcntl
+import json
+import struct
+import time
+import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from typer.testing import CliRunner
+
+from apptek.cli import app
+from apptek.data.synthetic import make_world, write_world
+from apptek.errors import ApptekError, ConfigError
+from apptek.experiments import run as running
+from apptek.experiments.cells import SHOWN, Cell, differences, read_cell, read_cells, results_of
+from apptek.experiments.figures import FIGURES, nearest_names, write_figure
+from apptek.experiments.paper_tables import all_tables, mark_best, table2, table3, table_m
+from apptek.experiments.quick import quick_cells
+from apptek.experiments.record import read_result, write_result
+from apptek.experiments.reproduce import reproduce
+from apptek.experiments.run import Folders, Run, missing_runs, run_all
+from apptek.experiments.tables import NOTHING, TABLES, with_tables
+from apptek.prediction.presets import preset
+
+ROOT = Path(__file__).parents[1]
+CELLS = ROOT / "paper" / "cells"
+PAIR = Cell(
+    name="pair-world",
+    what="baseline",
+    serves=("table2",),
+    dataset="w",
+    baseline="pair",
+    preset="default",
+)
+
+
+def quiet(_: str) -> None:
+    """For runs that nobody watches."""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data") / "world"
+    write_world(make_world(600, 0), folder)
+    return folder
+
+
+def made_up(cell: Cell, mrr: float, seed: int = 0, **more: Any) -> dict[str, Any]:
+    """A result of a cell that nobody ran."""
+    metrics = {"mrr": mrr, "hits_at_1": mrr / 2, "hits_at_10": mrr / 2 + 0.5}
+    return {**cell.expected(), "seed": seed, "metrics": metrics, "seconds": {}, **more}
+
+
+def cell_file(folder: Path, text: str) -> Path:
+    path = folder / "cell.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+# Cells
+
+
+def test_every_cell_of_the_paper_is_sound() -> None:
+    cells = read_cells(CELLS)
+    for cell in cells:
+        cell.config()
+    assert {shown for cell in cells for shown in cell.serves} == set(SHOWN)
+    names = [cell.result_name(seed) for cell in cells for seed in cell.seeds]
+    assert len(set(names)) == len(names)
+
+
+def test_table2_has_every_model_on_every_data_set() -> None:
+    cells = [cell for cell in read_cells(CELLS) if "table2" in cell.serves]
+    asked = {(cell.model, cell.dataset) for cell in cells if cell.protocol == "official"}
+    models = {model for model, _ in asked}
+    assert len(models) == 12
+    assert asked == {(m, d) for m in models for d in ("icews14", "icews05-15", "yago15k")}
+    assert {cell.model for cell in cells if cell.protocol == "paper"} == models
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('what = "dance"', "what is 'dance'; known: statistics, baseline"),
+        ('what = "fit"\nserves = ["table2"]\ndataset = "d"', "needs preset"),
+        ('what = "statistics"\nserves = ["table1"]\ndataset = "d"\nseed = 1', "has no seed"),
+        ('what = "statistics"\nserves = ["table9"]\ndataset = "d"', "serves is 'table9'"),
+        ('what = "statistics"\nserves = []\ndataset = "d"', "serves must be a list"),
+        (
+            'what = "baseline"\nserves = ["table2"]\ndataset = "d"\nname = "oracle"',
+            "name is 'oracle'; known: frequency",
+        ),
+        (
+            'what = "agent"\nserves = ["figure-actions"]\ndataset = "d"\nseeds = [1, 1]',
+            "seeds must be distinct",
+        ),
+        (
+            'what = "agent"\nserves = ["figure-actions"]\ndataset = "d"\nsettings = 3',
+            "settings come in sections",
+        ),
+        ('what = "agent"\nserves = ["figure-actions"]\ndataset = 3', "dataset must be a name"),
+        ("what = ", "Invalid value"),
+    ],
+)
+def test_a_wrong_cell_is_refused_with_its_file(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=r"cell\.toml") as caught:
+        read_cell(cell_file(tmp_path, text))
+    assert message in str(caught.value)
+
+
+def test_an_unknown_setting_is_refused(tmp_path: Path) -> None:
+    text = 'what = "agent"\nserves = ["figure-actions"]\ndataset = "d"\n[settings.agent]\ntknnn = 5'
+    with pytest.raises(ConfigError, match="did you mean tknn"):
+        read_cell(cell_file(tmp_path, text)).config()
+
+
+def test_a_folder_without_cells_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ApptekError, match="holds no cells"):
+        read_cells(tmp_path)
+
+
+def test_the_command_of_a_cell_says_all_that_differs() -> None:
+    cell = read_cell(CELLS / "re_gcn-icews05-15-official.toml")
+    assert cell.command(0) == (
+        "apptek baseline re_gcn icews05-15 --preset default --protocol official --seed 0 "
+        "--out re_gcn-icews05-15-official --set model.size=64"
+    )
+    assert read_cell(CELLS / "agent-icews14-paper-tknn5.toml").command(0) == (
+        "apptek train-agent icews14 --seed 0 --out agent-icews14-paper-tknn5 --set agent.tknn=5"
+    )
+
+
+def test_a_setting_that_is_younger_than_a_result_is_left_aside() -> None:
+    expected = PAIR.expected()
+    old = json.loads(json.dumps(expected))
+    del old["settings"]["counting"]["floor"]
+    assert differences(expected, old) == []
+    old["settings"]["counting"]["smoothing"] = [1.0]
+    assert "counting.smoothing [1.0], not" in differences(expected, old)[0]
+
+
+def test_a_run_that_is_recorded_twice_counts_once() -> None:
+    results = [made_up(PAIR, 0.5), made_up(PAIR, 0.5), made_up(PAIR, 0.7, seed=1)]
+    assert [result["seed"] for result in results_of(PAIR, results)] == [0, 1]
+
+
+# Runs
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    return Folders(tmp_path / "paper")
+
+
+def test_a_cell_is_run_once_and_its_result_tells_how(world: Path, folders: Folders) -> None:
+    cell = replace(PAIR, dataset=str(world), seeds=(0, 1))
+    runs = missing_runs([cell], folders)
+    said: list[str] = []
+    assert run_all(runs, said.append) == []
+    assert [line for line in said if line.startswith("cell")] == [
+        "cell 1 of 2: pair-world-seed0",
+        "cell 2 of 2: pair-world-seed1",
+    ]
+    assert missing_runs([cell], folders) == []
+    result = read_result(folders.results / "pair-world-seed1.json")
+    assert (result["model"], result["seed"], result["dataset"]) == ("pair", 1, "world")
+    assert result["command"] == (
+        f"apptek baseline pair {world} --preset default --protocol official --seed 1 "
+        "--out pair-world-seed1 && "
+        "apptek evaluate pair-world-seed1 --result pair-world-seed1.json"
+    )
+    assert list(folders.work.iterdir()) == []
+
+
+def test_an_interrupted_cell_goes_on_and_counts_once(
+    world: Path, folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = ("model.rank=8", "training.epochs=3", "training.patience=3")
+    cell = replace(PAIR, name="tnt", baseline="tnt_complex", dataset=str(world), settings=settings)
+
+    def stop(*_words: object, **_more: object) -> None:
+        raise KeyboardInterrupt
+
+    for where in (
+        "apptek.baselines.baseline.save_baseline",
+        "apptek.experiments.run.write_evaluation",
+    ):
+        with (
+            monkeypatch.context() as patched
+        ):  # first while it is fitted, then before it is written
+            patched.setattr(where, stop)
+            with pytest.raises(KeyboardInterrupt):
+                run_all(missing_runs([cell], folders), quiet)
+        assert list(folders.results.iterdir()) == []
+    assert (folders.work / "tnt").is_dir()  # the second time it was fitted to the end
+    with monkeypatch.context() as patched:
+        patched.setattr("apptek.baselines.baseline.Baseline.fit", stop)  # not again
+        assert run_all(missing_runs([cell], folders), quiet) == []
+    assert [path.name for path in folders.results.glob("*.json")] == ["tnt.json"]
+    assert missing_runs([cell], folders) == []
+
+
+def test_an_agent_that_was_stopped_goes_on(
+    world: Path, folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell = Cell(name="agent-w", what="agent", serves=("figure-actions",), dataset=str(world))
+
+    def stop(*_words: object, **_more: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("apptek.experiments.agent._result", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run_all(missing_runs([cell], folders), quiet)
+    assert run_all(missing_runs([cell], folders), quiet) == []
+    assert read_result(folders.results / "agent-w.json")["episodes"] > 0
+
+
+def test_a_model_of_another_run_is_not_taken(
+    world: Path, folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell = replace(PAIR, dataset=str(world))
+
+    def stop(*_words: object, **_more: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("apptek.experiments.run.write_evaluation", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run_all(missing_runs([cell], folders), quiet)
+    other = replace(cell, settings=("counting.smoothing=[1.0]",))
+    (failure,) = run_all(missing_runs([other], folders), quiet)
+    assert "holds a model of another run (counting.smoothing" in failure
+    assert run_all(missing_runs([cell], folders), quiet) == []
+
+
+def test_a_cell_that_fails_does_not_stop_the_others(world: Path, folders: Folders) -> None:
+    bad = replace(PAIR, name="bad", dataset="no such data")
+    good = replace(PAIR, dataset=str(world))
+    (failure,) = run_all(missing_runs([bad, good], folders), quiet)
+    assert failure.startswith("bad: ")
+    assert [path.stem for path in folders.results.glob("*.json")] == ["pair-world"]
+
+
+def test_two_processes_do_not_run_one_cell(world: Path, folders: Folders) -> None:
+    cell = replace(PAIR, dataset=str(world))
+    folders.work.mkdir(parents=True)
+    said: list[str] = []
+    with (folders.work / ".pair-world.lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        run_all(missing_runs([cell], folders), said.append)
+    assert said[-1] == "pair-world is being run by another process"
+    assert missing_runs([cell], folders) == [Run(cell, 0, folders)]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"format": 1', "is not a result file"),
+        ('{"format": 99}', "of another format"),
+        ("[]", "of"),
+    ],
+)
+def test_a_damaged_result_stops_everything_before_it_starts(
+    folders: Folders, content: str, message: str
+) -> None:
+    folders.results.mkdir(parents=True)
+    damaged = folders.results / "pair-world.json"
+    damaged.write_text(content, encoding="utf-8")
+    with pytest.raises(ApptekError, match=r"pair-world\.json") as caught:
+        reproduce("table2", [PAIR], folders, quiet)
+    assert message in str(caught.value)
+    assert damaged.read_text(encoding="utf-8") == content
+
+
+def test_a_result_of_another_run_keeps_its_file(folders: Folders) -> None:
+    folders.results.mkdir(parents=True)
+    path = folders.results / "pair-world.json"
+    write_result(path, made_up(replace(PAIR, settings=("counting.smoothing=[1.0]",)), 0.5))
+    before = path.read_bytes()
+    with pytest.raises(ApptekError, match=r"another run \(counting.smoothing .*: move it away"):
+        missing_runs([PAIR], folders)
+    assert path.read_bytes() == before
+
+
+def test_a_pattern_that_fits_no_cell_lists_them(folders: Folders) -> None:
+    with pytest.raises(ApptekError, match="table2 has no cell 'x'; it has pair-world"):
+        reproduce("table2", [PAIR], folders, quiet, only="x")
+
+
+# Tables
+
+
+def test_the_best_is_bold_and_the_second_italic() -> None:
+    marked = mark_best({"a": 0.1, "b": 0.30001, "c": 0.2, "d": 0.3})
+    assert marked == {"a": "0.1000", "b": "**0.3000**", "c": "*0.2000*", "d": "**0.3000**"}
+
+
+def test_table2_shows_means_over_seeds_beside_the_printed() -> None:
+    cells = [replace(PAIR, dataset="icews14"), replace(PAIR, name="y", dataset="yago15k")]
+    results = [made_up(cells[0], 0.6), made_up(cells[0], 0.8, seed=1)]
+    text = table2(cells, results)
+    assert "| pair | **0.7000** | **0.8500** | 0.3500 |  |  |  |" in text
+    assert "| DE-SimplE, as printed | *0.5074* | 0.7573 | **0.3882** | 0.2749 |" in text
+    assert "The paper's protocol" not in text  # nothing is recorded for it
+
+
+def test_table3_has_the_time_of_an_episode() -> None:
+    fit = Cell(name="f", what="fit", serves=("table3",), dataset="icews14", preset="paper")
+    fit = replace(fit, protocol="paper", settings=("agent.tknn=5",))
+    count = Cell(name="c", what="statistics", serves=("table3",), dataset="icews14")
+    results = [
+        made_up(fit, 0.5, seconds={"train the agent": 20.0}),
+        {**count.expected(), "official": {"train": 10_000}},
+    ]
+    line = table3([fit, count], results).splitlines()[-1]
+    assert line == "| 5 | 0.5000 | 0.4297 | 0.7500 | 0.7563 | 0.2500 | 0.2849 | 2.00 | 23 |"
+
+
+def test_table_m_is_sorted_by_m() -> None:
+    fit = Cell(name="f", what="fit", serves=("table-m",), dataset="icews14", preset="paper")
+    cells = [replace(fit, name=f"f{m}", settings=(f"mining.top={m}",)) for m in (50, 15)]
+    results = [made_up(cell, 0.5, topologies={"number": 1000}) for cell in cells]
+    rows = [line.split(" | ")[:3] for line in table_m(cells, results).splitlines()[2:]]
+    assert rows == [["| ICEWS14", "15", "1,000"], ["| ICEWS14", "50", "1,000"]]
+
+
+def test_without_results_every_table_says_so() -> None:
+    for make in all_tables(read_cells(CELLS)).values():
+        assert make([]) == NOTHING
+
+
+def test_rows_of_tknn_and_m_stay_out_of_the_table_of_predictions() -> None:
+    fit = Cell(name="f", what="fit", serves=("table3",), dataset="icews14", preset="paper")
+    varied = replace(fit, settings=("agent.tknn=5",))
+    assert TABLES["prediction"]([made_up(varied, 0.5)]) == NOTHING
+    assert preset("paper").agent.tknn != 5
+
+
+def test_only_what_stands_between_marks_is_made_anew() -> None:
+    text = "a\n<!-- table: models -->\nold\n<!-- end -->\nb\n"
+    assert with_tables(text, []) == f"a\n<!-- table: models -->\n{NOTHING}\n<!-- end -->\nb\n"
+
+
+# Figures
+
+
+def agent_results(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    return [
+        {
+            **cell.expected(),
+            "seed": 0,
+            "legal_actions": [3.0, 4.0, None],
+            "rewards": {"episodes": [1, 2], "mean_500": [0.1, 0.2], "mean_10000": [0.1, 0.1]},
+            "success": {
+                name: [7, 0.5] for name in ("Consult", "Reject", "Accuse", "Visit", "Riot")
+            },
+        }
+        for cell in cells
+    ]
+
+
+def topology_result(cell: Cell) -> dict[str, Any]:
+    fact = {
+        "subject": "A",
+        "predicate": "p",
+        "object": "B",
+        "date": "2014",
+        "side": "both",
+        "step": 1,
+    }
+    example = {
+        "subject": "A",
+        "object": "C",
+        "time": "2014",
+        "meeting": ["B"],
+        "facts": [fact, {**fact, "subject": "C"}],
+        "bystanders": {"subject": 9, "object": 0},
+    }
+    one = {"topology": ["p", "q"], "connected": 3, "share": 0.5, "weight": 0.1, "example": example}
+    found = {name: [one, {**one, "example": None}] for name in cell.predicates}
+    return {**cell.expected(), "seed": 0, "topologies": found}
+
+
+def made_up_results() -> tuple[list[Cell], list[dict[str, Any]]]:
+    cells = read_cells(CELLS)
+    agents = [cell for cell in cells if cell.what == "agent"]
+    (topologies,) = (cell for cell in cells if cell.what == "topologies")
+    return cells, [*agent_results(agents), topology_result(topologies)]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_written_as_svg_and_png_the_same_each_time(name: str, tmp_path: Path) -> None:
+    cells, results = made_up_results()
+    svg, png = write_figure(name, cells, results, tmp_path / "one")
+    again, _ = write_figure(name, cells, results, tmp_path / "two")
+    assert ET.parse(svg).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+    assert svg.read_bytes() == again.read_bytes()
+    head = png.read_bytes()[:24]
+    assert head[:8] == b"\x89PNG\r\n\x1a\n"
+    assert struct.unpack(">II", head[16:])[0] >= 1000  # 300 dots an inch, one column
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_of_nothing_is_not_written(name: str, tmp_path: Path) -> None:
+    assert write_figure(name, read_cells(CELLS), [], tmp_path / "figures") == []
+    assert not (tmp_path / "figures").exists()
+
+
+def test_a_predicate_that_does_not_exist_is_replaced_by_the_nearest() -> None:
+    known = ["Appeal for military aid", "Consult", "Make a visit"]
+    assert nearest_names(["Consult", "Demand military aid"], known) == [
+        "Consult",
+        "Appeal for military aid",
+    ]
+
+
+def test_without_matplotlib_figures_say_what_to_install(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apptek.extras.find_spec", lambda _: None)
+    with pytest.raises(ApptekError, match=r"pip install 'apptek\[figures\]'"):
+        reproduce("figure-actions", read_cells(CELLS), folders, quiet)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_figures_of_the_docs_are_there(name: str) -> None:
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    assert f"../paper/figures/{name}.svg" in page
+    assert f"`apptek reproduce {name}`" in page
+    assert (ROOT / "paper" / "figures" / f"{name}.svg").is_file()
+
+
+# The command
+
+
+def test_quick_cells_are_of_every_kind(tmp_path: Path) -> None:
+    real, quick = read_cells(CELLS), quick_cells(read_cells(CELLS), tmp_path)
+    assert {(c.what, c.model, c.preset) for c in quick} == {
+        (c.what, c.model, c.preset) for c in real
+    }
+    assert {shown for cell in quick for shown in cell.serves} == set(SHOWN)
+    for cell in quick:
+        cell.config()
+
+
+def test_what_is_recorded_is_shown_and_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "run_cell", lambda *_: pytest.fail("something was run"))
+    done = CliRunner().invoke(app, ["reproduce", "table1", "--only-recorded"])
+    assert done.exit_code == 0, done.output
+    assert "72,826" in done.stdout
+
+
+def test_an_unknown_table_is_wrong_usage() -> None:
+    assert CliRunner().invoke(app, ["reproduce", "table9"]).exit_code == 2
+
+
+@pytest.mark.slow
+def test_all_of_it_runs_on_a_small_world(tmp_path: Path) -> None:
+    started = time.monotonic()
+    done = CliRunner().invoke(app, ["reproduce", "all", "--quick", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert time.monotonic() - started < 180
+    for name in SHOWN:
+        assert name in done.stdout
+    assert NOTHING not in done.stdout
+    models = {read_result(path)["model"] for path in (tmp_path / "results").glob("*.json")}
+    assert {"apptek_paper", "apptek_default", "apptek_max", "re_gcn", "recency"} <= models
+    assert len(list((tmp_path / "figures").iterdir())) == 2 * len(FIGURES)
+    again = CliRunner().invoke(app, ["reproduce", "all", "--quick", "--out", str(tmp_path)])
+    assert again.stdout == done.stdout
+    assert "cell 1" not in again.output
+
+
+def test_the_package_brings_the_extra_for_figures() -> None:
+    about = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "figures" in about["project"]["optional-dependencies"]
