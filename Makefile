@@ -4,14 +4,14 @@ BIN := .venv/bin
 READY := .venv/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check check-fast lint bench docs clean
+.PHONY: demo test check check-fast lint browser load bench docs clean
 
 demo: $(READY)  ## a first look: an explained answer on a small invented world
 	@$(BIN)/apptek demo
 
 test: check  ## everything that must hold
 
-check: lint  ## the one gate: format, lint, types, import contracts, tests
+check: lint browser  ## the one gate: format, lint, types, import contracts, tests
 	$(BIN)/python -m pytest -q -n 2
 
 check-fast: lint  ## the same without slow tests, for the loop while writing
@@ -22,6 +22,14 @@ lint: $(READY)
 	$(BIN)/ruff check src tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+browser:  ## what the tests of the page need: installed where it is missing and the machine allows it
+	@command -v chromium > /dev/null || { test "$$(id -u)" = 0 && command -v apt-get > /dev/null \
+	  && { apt-get -qq update; timeout 300 apt-get -qq -y --no-install-recommends install chromium; } > /dev/null 2>&1; } \
+	  || echo "There is no chromium, and it could not be installed: the tests of the page will be skipped."
+
+load: $(READY)  ## 200 clients for 30 s: no error, no growth
+	APPTEK_LOAD=full $(BIN)/python -m pytest -q tests/test_service_load.py
 
 bench: $(READY)  ## speed and memory, as ratios within one run
 	$(BIN)/apptek bench graph

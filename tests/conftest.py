@@ -1,8 +1,13 @@
 import hashlib
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from apptek.service.served import Served
 
 ROOT = Path(__file__).parents[1]
 
@@ -18,3 +23,27 @@ os.environ.setdefault("COLUMNS", "120")
 
 settings.register_profile("apptek", deadline=None, derandomize=True)
 settings.load_profile("apptek")
+
+
+@pytest.fixture(scope="session")
+def served_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a quickly fitted model of a planted world: what the service tests serve."""
+    from apptek.data.synthetic import make_world  # not before numba's folder is set
+    from apptek.prediction.predictor import Predictor
+    from apptek.prediction.presets import preset
+    from apptek.settings import with_settings
+
+    config = with_settings(
+        preset("paper"), ["mining.policy=random", "classifier.epochs=3", "classifier.l2=[3.0]"]
+    )
+    folder = tmp_path_factory.mktemp("served") / "model"
+    Predictor.fit(make_world(6000, 0).dataset, folder=folder, config=config)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def served(served_model: Path) -> "Served":
+    """The model as the service holds it."""
+    from apptek.service.served import Served
+
+    return Served.open(served_model)

@@ -163,7 +163,12 @@ def test_the_demo_fits_compares_and_explains(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "topologies of the agent" in done.stdout
+    assert "default: topologies with a clock" in done.stdout
+    assert "paper: topologies of the agent" in done.stdout
     assert "predicate frequency" in done.stdout
     assert "expand both sides by" in " ".join(done.stdout.split())
-    assert "<svg" in (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
+    assert "because 'Provide military aid'" in " ".join(done.stdout.split())
+    for name in ("default", "paper"):
+        page = tmp_path / "demo" / f"report-{name}.html"
+        assert "<svg" in page.read_text(encoding="utf-8")
+    assert "apptek serve demo/model" in " ".join(done.stdout.split())

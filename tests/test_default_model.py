@@ -165,12 +165,13 @@ def test_what_speaks_most_for_a_predicate_is_the_largest_weight(predictor: Predi
     assert predictor.space.history is not None
     history = len(predictor.space.history)
     for place in range(len(names)):
-        found = strongest(predictor.model, place, 3)
+        found = strongest(predictor.model, predictor.space, place, 3)
         assert [one.part for one in found] == ["history"] * len(found)
         assert [one.weight for one in found] == sorted(weights[:history, place].tolist())[:-4:-1][
             : len(found)
         ]
-    (first,) = strongest(predictor.model, names.find("Is located in") or 0, 1)
+    located = names.find("Is located in") or 0
+    (first,) = strongest(predictor.model, predictor.space, located, 1)
     assert first.words.startswith("'Is located in' ")
     assert "undated question" in first.words
 
@@ -319,7 +320,7 @@ def test_sentences_about_intervals_undated_facts_and_types(tmp_path: Path) -> No
     assert sentences("Ann (A)", "Rovers (A)", "2001") == {
         "'played for' Ann (A) -> Rovers (A) at that time",
         "'coached' Ann (A) -> Rovers (A) 4 years after",
-        "'is fan of' Ann (A) -> Rovers (A)",
+        "'is fan of' Ann (A) -> Rovers (A) (undated)",
         "the question is dated",
         "Ann (A) as the subject (sector Ann; country A)",
         "Rovers (A) as the object (country A)",
@@ -327,8 +328,8 @@ def test_sentences_about_intervals_undated_facts_and_types(tmp_path: Path) -> No
     }
     undated = sentences("Ann (A)", "United (B)", "?")
     assert {
-        "'is fan of' by Ann (A) to others",
-        "'played for' by others to United (B) and 5 more times",
+        "'is fan of' by Ann (A) to others (undated)",
+        "'played for' by others to United (B) (undated) and 5 more times",
         "the question is undated",
         "the two together (country A, B; country not the same)",
     } <= undated

@@ -250,3 +250,13 @@ def test_the_quick_bench_of_the_agent_prints_its_ratios() -> None:
     found = json.loads(done.stdout)
     assert {"rollout_vs_oracle", "episode_10m_vs_100k"} <= set(found["ratios"])
     assert set(found["figures"]["train_ms_per_episode"]) == {"5", "15", "25", "50"}
+
+
+@pytest.mark.slow
+def test_the_quick_bench_of_the_predictor_prints_its_ratios() -> None:
+    done = apptek("bench", "predict", "--quick", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert set(found["ratios"]) == {"predict_vs_counting", "query_10m_vs_100k"}
+    assert all(ratio > 0 for ratio in found["ratios"].values())
+    assert found["figures"]["queries_per_second"] > 0

@@ -40,6 +40,10 @@ def test_the_built_wheel_works_on_its_own(tmp_path: Path) -> None:
     )
     assert (tmp_path / "world" / "train.tsv").exists()
     assert not list(place.rglob("*.nbi"))
+    explorer = Path("apptek", "service", "explorer")
+    for file in (ROOT / "src" / explorer).rglob("*.*"):
+        assert (place / file.relative_to(ROOT / "src")).read_bytes() == file.read_bytes()
+    assert (place / explorer / "vendor" / "d3-LICENSE.txt").exists()
 
 
 def test_no_file_of_the_project_is_data_or_names_a_machine() -> None:

@@ -51,7 +51,7 @@ def test_a_setting_that_is_unknown_or_senseless_is_refused(text: str, message: s
 
 def test_presets_are_known_by_name() -> None:
     assert preset("paper").agent.discount == 0.99
-    with pytest.raises(ConfigError, match="known: paper"):
+    with pytest.raises(ConfigError, match="known: default, max, paper"):
         preset("papr")
     with pytest.raises(ConfigError, match="from 0 to 1"):
         MiningConfig(epsilon=2.0)

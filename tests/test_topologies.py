@@ -7,12 +7,13 @@ from oracles import PlainEpisode, PlainFact
 from test_environment import Query, queries_of, questions, settings_of
 from worlds import PREDICATES, graph_of, plain_facts
 
-from apptek.agent.environment import Episodes, World, play, training_queries
+from apptek.agent.environment import Episodes, Queries, World, play, training_queries
 from apptek.config import AgentConfig
 from apptek.data.facts import Names
 from apptek.data.synthetic import make_world
 from apptek.errors import ApptekError
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.prediction import discovery
 from apptek.topologies import application
 from apptek.topologies.application import BinaryRows, apply_topologies
 from apptek.topologies.mining import mine
@@ -117,3 +118,36 @@ def test_a_topology_reads_as_a_sentence_and_survives_json() -> None:
         from_names(["Sing"], names)
     with pytest.raises(ApptekError, match="at least one action"):
         topology_set([()])
+
+
+def test_mining_may_keep_what_informs() -> None:
+    """Topology 0 connects queries of both predicates alike, 1 and 2 tell them apart."""
+    trail = np.asarray([[0]] * 20 + [[1]] * 6 + [[0]] * 20 + [[2]] * 6 + [[3]], np.int32)
+    predicates = np.asarray([5] * 26 + [6] * 27, np.int32)
+    episodes = Episodes(np.ones(len(trail), np.bool_), trail, np.ones_like(trail))
+    frequent = mine([episodes], predicates, 1)
+    assert [(m.predicate, m.sequence) for m in frequent.topologies] == [(5, (0,)), (6, (0,))]
+    informative = mine([episodes], predicates, 9, "informative")
+    assert [(m.predicate, m.sequence, m.queries) for m in informative.topologies] == [
+        (5, (1,), 6),
+        (5, (0,), 20),  # hardly: 5 has a little less than half of all
+        (6, (2,), 6),  # (3,) connected once, which proves nothing
+    ]
+
+
+def test_two_steps_are_enumerated_exhaustively() -> None:
+    """s -a-> m <-b- o, and s -c-> o: every order that connects in at most two steps."""
+    plain = [PlainFact(0, 0, 2, 1, 1), PlainFact(1, 1, 2, 1, 1), PlainFact(0, 2, 3, 1, 1)]
+    world = World(graph_of(plain), AgentConfig(tknn=5))
+    queries = Queries(
+        np.asarray([0, 0], np.int32),
+        np.asarray([1, 3], np.int32),
+        np.asarray([1, 1], np.int32),
+        np.asarray([-1, -1], np.int32),
+    )
+    episodes, owners = discovery._two_steps(world, queries, 0)
+    found = {
+        (owner, tuple(action for action in way if action >= 0))
+        for owner, way in zip(owners.tolist(), episodes.trail.tolist(), strict=True)
+    }
+    assert found == {(0, (0, 1)), (0, (1, 0)), (1, (2,)), (1, (0, 2))}

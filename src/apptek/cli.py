@@ -1,6 +1,8 @@
 """The command line."""
 
 import sys
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -13,8 +15,9 @@ from apptek.commands.models import evaluate, explain, fit, predict, topologies
 from apptek.commands.options import JsonOption, SeedOption, print_json
 from apptek.commands.reproduce import reproduce
 from apptek.commands.results import compare
+from apptek.commands.service import serve
 from apptek.errors import ApptekError
-from apptek.extras import require_torch
+from apptek.extras import require_service, require_torch
 
 app = typer.Typer(
     name="apptek",
@@ -33,6 +36,7 @@ app.command()(topologies)
 app.command("train-agent")(train_agent)
 app.command()(baseline)
 app.command()(compare)
+app.command()(serve)
 app.command()(reproduce)
 
 
@@ -51,9 +55,12 @@ def root(
 @app.command()
 def bench(
     what: Annotated[
-        Literal["graph", "agent", "predict"], typer.Argument(help="Which part.")
+        Literal["graph", "agent", "predict", "serve"], typer.Argument(help="Which part.")
     ] = "graph",
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes, below a minute.")] = False,
+    model: Annotated[
+        Path | None, typer.Option("--model", help="serve: this model instead of fitting one.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure speed and memory, as ratios within one run.
@@ -68,9 +75,14 @@ def bench(
         from apptek.benches.agent import bench_agent as measure
     elif what == "predict":
         from apptek.benches.predict import bench_predict as measure
+    elif what == "serve":
+        require_service()
+        from apptek.benches.serve import bench_serve
+
+        measure = partial(bench_serve, model=model)
     else:
         from apptek.benches.graph import bench_graph as measure
-    with working(f"measuring the {what}"):
+    with working(f"measuring: {what}"):
         report = measure(quick=quick)
     if as_json:
         print_json({"ratios": report.ratios, "figures": report.figures})

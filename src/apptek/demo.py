@@ -2,12 +2,12 @@
 
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 
+from apptek.baselines.baseline import Baseline
 from apptek.data.facts import Dataset
 from apptek.data.protocols import statistics
 from apptek.data.synthetic import World, make_world
@@ -15,8 +15,8 @@ from apptek.files import write_whole
 from apptek.prediction.explanation import explain
 from apptek.prediction.explanation_text import explanation_text
 from apptek.prediction.html_report import explanation_html
-from apptek.prediction.predictor import Predictor, Query
-from apptek.prediction.presets import Policy, preset
+from apptek.prediction.predictor import Answer, Predictor, Query
+from apptek.prediction.presets import DEFAULT
 from apptek.prediction.ranking import Metrics, Questions, evaluate_scores
 from apptek.seeding import generator
 from apptek.terminal import messages, output, table
@@ -28,24 +28,35 @@ RULE = "ally-retaliates"  # the planted rule through a third party
 
 
 def show_demo(*, seed: int = 0, folder: Path = FOLDER) -> None:
-    """Makes a world, fits the paper's method on it, and explains one answer."""
+    """Makes a world, fits the default model and the paper's, and explains one answer by each."""
     console = output()
     world = make_world(FACTS, seed)
     _show_world(console, world)
     shutil.rmtree(folder, ignore_errors=True)
-    predictor = _fit(world.dataset, folder / "model", "agent", seed)
-    control = _fit(world.dataset, folder / "random-policy", "random", seed)
-    _show_metrics(console, world.dataset, predictor, control)
-    query = _question(world, predictor)
-    explanation = explain(predictor, query, most=3)
-    console.print(f"\n[bold]Who does what to whom?[/bold] {_words(query)}\n")
-    console.print(explanation_text(explanation, console.width), markup=False, soft_wrap=True)
-    report = folder / "report.html"
-    write_whole(report, explanation_html(explanation).encode())
-    console.print(f"\nThe same with drawings: [bold]{report}[/bold] (open it in a browser).")
+    default = _fit(world.dataset, folder / "model", DEFAULT, seed)
+    paper = _fit(world.dataset, folder / "paper", "paper", seed)
+    _show_metrics(console, world.dataset, default, paper)
+    query = _question(world, default, paper)
+    console.print(f"\n[bold]Who does what to whom?[/bold] {_words(query)}")
+    for name, predictor in (("default", default), ("paper", paper)):
+        explanation = explain(predictor, query, most=2)
+        console.print(f"\n[bold]The preset {name} answers:[/bold]\n")
+        console.print(explanation_text(explanation, console.width), markup=False, soft_wrap=True)
+        report = folder / f"report-{name}.html"
+        write_whole(report, explanation_html(explain(predictor, query)).encode())
+    console.print(
+        f"The same with drawings: [bold]{folder}/report-default.html[/bold] and "
+        f"[bold]{folder}/report-paper.html[/bold] (open them in a browser).",
+        soft_wrap=True,
+    )
     console.print(
         f"Ask more: [bold].venv/bin/apptek predict {folder / 'model'} "
         f"'{query.subject}' '{query.object}' {query.time}[/bold]",
+        soft_wrap=True,
+    )
+    console.print(
+        f"Explore it in the browser: [bold].venv/bin/apptek serve {folder / 'model'}[/bold], "
+        "then open http://127.0.0.1:8000",
         soft_wrap=True,
     )
 
@@ -61,19 +72,15 @@ def _show_world(console: Console, world: World) -> None:
     console.print(table("An invented world, whose events follow planted rules", keys, [row]))
 
 
-def _fit(dataset: Dataset, folder: Path, policy: Policy, seed: int) -> Predictor:
-    start = preset("paper")
-    config = replace(start, mining=replace(start.mining, policy=policy))
-    tell: Callable[[str], None] = lambda name: messages().print(f"{policy}: {name}")  # noqa: E731
+def _fit(dataset: Dataset, folder: Path, preset: str, seed: int) -> Predictor:
+    tell: Callable[[str], None] = lambda name: messages().print(f"{preset}: {name}")  # noqa: E731
     with training_progress() as observers:
         return Predictor.fit(
-            dataset, folder=folder, config=config, seed=seed, on_stage=tell, observers=observers
+            dataset, folder=folder, preset=preset, seed=seed, on_stage=tell, observers=observers
         )
 
 
-def _show_metrics(
-    console: Console, dataset: Dataset, predictor: Predictor, control: Predictor
-) -> None:
+def _show_metrics(console: Console, dataset: Dataset, default: Predictor, paper: Predictor) -> None:
     questions = Questions.of(dataset, "test")
     frequency = np.bincount(dataset.train.predicates, minlength=len(dataset.predicates))
     rng = generator(0, "guessing")
@@ -85,8 +92,9 @@ def _show_metrics(
         return rng.random((stop - start, len(frequency)), np.float32)
 
     found = {
-        "topologies of the agent": predictor.evaluate().metrics,
-        "topologies of a random policy": control.evaluate().metrics,
+        "default: topologies with a clock": default.evaluate().metrics,
+        "paper: topologies of the agent": paper.evaluate().metrics,
+        "counting what lies near in time": Baseline.fit("recency", dataset).evaluate().metrics,
         "predicate frequency": evaluate_scores(by_frequency, questions).metrics,
         "guessing": evaluate_scores(by_chance, questions).metrics,
     }
@@ -99,8 +107,8 @@ def _numbers(metrics: Metrics) -> tuple[str, str, str]:
     return f"{metrics.mrr:.3f}", f"{metrics.hits_at_1:.3f}", f"{metrics.hits_at_10:.3f}"
 
 
-def _question(world: World, predictor: Predictor) -> Query:
-    """Of the test facts made by the planted two-hop rule, the one answered rightly and surest."""
+def _question(world: World, default: Predictor, paper: Predictor) -> Query:
+    """Of the test facts made by the planted two-hop rule, one that both answer, and most surely."""
     data, test = world.dataset, world.dataset.test
     made_by = [rule.name for rule in world.rules].index(RULE)
     rows = np.flatnonzero(world.origins["test"] == made_by)
@@ -112,7 +120,12 @@ def _question(world: World, predictor: Predictor) -> Query:
         )
         for row in rows
     ]
-    answers = predictor.predict(queries, top=1)
     truths = [data.predicates[int(test.predicates[row])] for row in rows]
-    right = [a for a, truth in zip(answers, truths, strict=True) if a.predicates[0] == truth]
-    return max(right or answers, key=lambda answer: answer.probabilities[0]).query
+    both = zip(*(predictor.predict(queries, top=1) for predictor in (default, paper)), strict=True)
+
+    def sureness(place_and_answers: tuple[int, tuple[Answer, ...]]) -> tuple[int, float]:
+        place, answers = place_and_answers
+        right = sum(answer.predicates[0] == truths[place] for answer in answers)
+        return right, sum(answer.probabilities[0] for answer in answers)
+
+    return queries[max(enumerate(both), key=sureness)[0]]

@@ -271,7 +271,8 @@ def topologies(
     if predicate is not None and wanted is None:
         raise ApptekError(f"the model knows no predicate {predicate!r}")
     asked = range(len(names)) if wanted is None else [wanted]
-    weighed = {row: strongest(fitted, row, top) for row in asked}
+    space = fitted.features()
+    weighed = {row: strongest(fitted, space, row, top) for row in asked}
     mined: dict[int, list[Any]] = {row: [] for row in asked}
     for one in fitted.mined.topologies:
         if one.predicate in mined and len(mined[one.predicate]) < top:

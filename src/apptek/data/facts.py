@@ -15,6 +15,7 @@ from apptek.errors import DataError
 Scalar = TypeVar("Scalar", bound=np.generic)
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
+FEW_NAMES = 100_000  # so many are also kept in a dictionary, once one is looked up
 
 
 def read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
@@ -79,10 +80,11 @@ class Facts:
 class Names:
     """Distinct names in byte order; a name's id is its place. Kept as one flat Arrow array."""
 
-    __slots__ = ("_array",)
+    __slots__ = ("_array", "_places")
 
     def __init__(self, array: pa.Array) -> None:
         self._array = array
+        self._places: dict[str, int] | None = None
 
     @property
     def array(self) -> pa.Array:
@@ -99,7 +101,11 @@ class Names:
         return iter(self._array.to_pylist())
 
     def find(self, name: str) -> int | None:
-        """The id of a name, None where there is no such name. O(log n)."""
+        """The id of a name, None where there is no such name. O(log n); of few names, O(1)."""
+        if len(self) <= FEW_NAMES:
+            if self._places is None:
+                self._places = {text: place for place, text in enumerate(self)}
+            return self._places.get(name)
         wanted = name.encode("utf-8", "surrogatepass")
         lo, hi = 0, len(self)
         while lo < hi:

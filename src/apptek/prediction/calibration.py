@@ -15,7 +15,8 @@ Matrix = npt.NDArray[np.floating[Any]]  # (queries, predicates)
 Mask = npt.NDArray[np.bool_]
 
 BINS = 15
-COLDEST, HOTTEST = 0.05, 20.0  # temperatures that a fit starts from
+COLDEST, HOTTEST = 0.05, 20.0  # temperatures that may be fitted
+_LOGS = (math.log(COLDEST), math.log(HOTTEST))
 _SCANNED = 13
 _DIFFERENCE, _STEPS, _ENOUGH, _MOST_DAMPED = 1e-2, 25, 1e-3, 1e3  # of Newton's method
 _JUDGED = 20_000  # rows that a calibration is fitted on, evenly spread
@@ -75,7 +76,8 @@ class Calibration:
         if not (self.tilt or self.bend):
             return np.full(len(scores), self.temperature)
         line, curve = _shapes(scores)
-        return np.asarray(self.temperature * np.exp(self.tilt * line + self.bend * curve))
+        logs = math.log(self.temperature) + self.tilt * line + self.bend * curve
+        return np.exp(np.clip(logs, *_LOGS))
 
     def probabilities(self, scores: Matrix) -> Matrix:
         """Calibrated probabilities: (B, R) -> (B, R)."""
@@ -107,12 +109,12 @@ def fit_calibration(scores: Matrix, correct: Mask) -> Calibration:
     targets = np.where(correct, (right + 1) / (right + 2), 1 / (wrong + 2))
 
     def loss(parameters: Doubles) -> float:
-        of_row = np.exp(parameters @ shapes).astype(gaps.dtype)
+        of_row = np.exp(np.clip(parameters @ shapes, *_LOGS)).astype(gaps.dtype)
         odds = np.exp(gaps / of_row[:, None]).sum(axis=1, dtype=np.float64)
         odds = np.maximum(odds, np.finfo(np.float64).tiny)
         return float(np.mean(np.log1p(odds) - (1.0 - targets) * np.log(odds)))
 
-    scan = np.log(np.geomspace(COLDEST, HOTTEST, _SCANNED))
+    scan = np.linspace(*_LOGS, _SCANNED)
     start = min(scan, key=lambda log: loss(np.asarray([log, 0.0, 0.0])))
     log, tilt, bend = newton(loss, np.asarray([start, 0.0, 0.0])).tolist()
     return Calibration(math.exp(log), tilt, bend)

@@ -50,6 +50,7 @@ class Node:
 class DrawnEdge:
     """A fact from node to node, or the question itself.
 
+    fact   its place among the training facts; -1: the question
     more   facts between the same two entities that are not drawn
     curve  from the rim of the source to the rim of the target
     label  where the middle of its text is; bystanders carry theirs beside the node
@@ -57,6 +58,7 @@ class DrawnEdge:
 
     source: int
     target: int
+    fact: int
     kind: Kind
     predicate: str
     date: str
@@ -256,7 +258,8 @@ class _Sketch:
         found = self.explanation
         lane = self.top - 34 if self.top else -52.0
         return DrawnEdge(
-            source=self._id(self.subject), target=self._id(self.object), kind="question",
+            source=self._id(self.subject), target=self._id(self.object), fact=-1,
+            kind="question",
             predicate=f"{found.predicate}?", date=f"{found.time} · {percent(found.probability)}",
             side="both", reason=self.reason.number, on_path=False, more=0,
             curve=self._curve(self.subject, self.object, lane),
@@ -274,7 +277,7 @@ class _Sketch:
         elif not fact.on_path:
             lane = (self.places[hub][1] + self.places[leaf][1]) / 2
         return DrawnEdge(
-            source=self._id(fact.subject), target=self._id(fact.object),
+            source=self._id(fact.subject), target=self._id(fact.object), fact=fact.fact,
             kind="path" if fact.on_path else "bystander", predicate=fact.predicate,
             date=fact.date + (f" · {fact.apart}" if fact.apart else ""), side=fact.side,
             reason=self.reason.number, on_path=fact.on_path, more=max(more, 0),

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from apptek.agent.environment import Queries
-from apptek.data.times import Ints
+from apptek.data.times import UNKNOWN, Ints
 from apptek.prediction.features import FeatureSpace
 from apptek.prediction.model import Model
 from apptek.prediction.reranking import log_softmax
@@ -138,6 +138,8 @@ class Evidence:
         )
         apart = time_distance(graph, facts[0], self.moment)
         when = apart_text(graph.axis, apart, lasting=is_lasting(graph, facts[0]))
+        if graph.facts.times[facts[0]] == UNKNOWN:
+            when = "(undated)"
         more = f"and {counted(len(facts) - 1, 'more time')}" if len(facts) > 1 else ""
         return " ".join(part for part in (words, when, more) if part)
 

@@ -1,7 +1,7 @@
 """Why a predicate: what speaks for it and against it, how much, and the facts behind it."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -166,7 +166,7 @@ class Explanation:
 
         `ranked` holds {predicate, probability}; a reason's contribution stands in the reason.
         """
-        found: dict[str, Any] = _plain(asdict(self))
+        found: dict[str, Any] = _plain(self)
         for reason in found["reasons"]:
             reason.update(reason.pop("contribution"))
         found["ranked"] = [{"predicate": p, "probability": value} for p, value in self.ranked]
@@ -174,10 +174,10 @@ class Explanation:
 
 
 def _plain(value: Any) -> Any:
-    """The same with lists for tuples."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else value
+    """The same in dictionaries and lists; faster than asdict, which copies every text."""
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return [_plain(part) for part in value] if isinstance(value, tuple) else value
 
 
 def explain(

@@ -117,7 +117,8 @@ def _header(explanation: Explanation) -> str:
     else:
         answer = f"Asked about {ours}; the answer is {rival}"
     flags = "".join(f'<p class="note">{_text(note)}</p>' for note in notes(explanation))
-    why = f"<p>{_text(because(explanation))}.</p>" if explanation.reasons else ""
+    words = because(explanation)
+    why = f"<p>{_text(words[:1].upper() + words[1:])}.</p>" if words else ""
     return f'<h1>{question}</h1><p class="answer">{answer}.</p>{why}{flags}'
 
 
@@ -185,13 +186,16 @@ def _reason(explanation: Explanation, reason: Reason) -> str:
     drawing = draw_reason(explanation, reason)
     spoken, others = reason.cited
     open_rows, folded = spoken[:SHOWN], (*spoken[SHOWN:], *others)
-    rest = f"<details><summary>{_rest_words(reason)}</summary>{_table(folded, met)}</details>"
+    steps = found.kind == "topology"
+    rest = (
+        f"<details><summary>{_rest_words(reason)}</summary>{_table(folded, met, steps)}</details>"
+    )
     return (
         f"<section><h2>{reason.number}. {signed(found.log_odds)} &ensp;{_text(found.sentence)}</h2>"
         f'<p class="soft">{_text(words[:1].upper() + words[1:])}.{_text(same)}</p>'
         f'<div class="drawing" tabindex="0" style="--least:{READABLE * drawing.width:.0f}px">'
         f"{draw_svg(drawing)}</div>"
-        f"{_table(open_rows, met)}{rest if folded else ''}</section>"
+        f"{_table(open_rows, met, steps)}{rest if folded else ''}</section>"
     )
 
 
@@ -215,15 +219,15 @@ def _rest_words(reason: Reason) -> str:
     return ", ".join(words)
 
 
-def _table(facts: Sequence[CitedFact], met: set[str]) -> str:
-    head = "".join(
-        f"<th>{name}</th>" for name in ("fact", "date", "distance", "side", "step: expanded by")
-    )
-    rows = "".join(f"<tr>{''.join(_cells(fact, met))}</tr>" for fact in facts)
+def _table(facts: Sequence[CitedFact], met: set[str], steps: bool) -> str:
+    """The facts, and with `steps` whose step brought each in."""
+    names = ("fact", "date", "distance", *(("side", "step: expanded by") if steps else ()))
+    head = "".join(f"<th>{name}</th>" for name in names)
+    rows = "".join(f"<tr>{''.join(_cells(fact, met, steps))}</tr>" for fact in facts)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def _cells(fact: CitedFact, met: set[str]) -> Iterable[str]:
+def _cells(fact: CitedFact, met: set[str], steps: bool) -> Iterable[str]:
     subject, object_ = (
         f"<mark>{_text(name)}</mark>" if name in met else _text(name)
         for name in (fact.subject, fact.object)
@@ -231,8 +235,9 @@ def _cells(fact: CitedFact, met: set[str]) -> Iterable[str]:
     yield f"<td>{subject} <b>{_text(fact.predicate)}</b> {object_}</td>"
     yield f'<td class="when">{_text(fact.date)}</td>'
     yield f'<td class="when">{_text(fact.apart)}</td>'
-    yield f"<td>{fact.side}</td>"
-    yield f"<td>{fact.step}: {_text(fact.expanded_by)}</td>"
+    if steps:
+        yield f"<td>{fact.side}</td>"
+        yield f"<td>{fact.step}: {_text(fact.expanded_by)}</td>"
 
 
 def _footer(explanation: Explanation) -> str:

@@ -40,9 +40,8 @@ class Weighed:
     weight: float
 
 
-def strongest(model: Model, predicate: int, top: int) -> list[Weighed]:
-    """The features with the largest weights for a predicate, entities and types left out."""
-    space = model.features()
+def strongest(model: Model, space: FeatureSpace, predicate: int, top: int) -> list[Weighed]:
+    """The features of a model with the largest weights for a predicate, traits left out."""
     weights = model.classifier.weights[:, predicate]
     named = np.ones(len(weights), np.bool_)
     if space.traits is not None:

@@ -1,0 +1,54 @@
+// The HTTP interface. What goes wrong is a Problem: title, detail, advice, perhaps suggestions.
+
+const TOKEN = "apptek-token";
+
+export class Problem extends Error {
+  constructor(body) {
+    super(body.detail);
+    Object.assign(this, { suggestions: [], where: "" }, body);
+  }
+}
+
+export function keepToken(token) {
+  sessionStorage.setItem(TOKEN, token);
+}
+
+async function request(path, options = {}) {
+  const token = sessionStorage.getItem(TOKEN);
+  const headers = { ...options.headers, ...(token && { Authorization: `Bearer ${token}` }) };
+  let response;
+  try {
+    response = await fetch(path, { ...options, headers });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem({
+      status: 0,
+      title: "The service does not answer",
+      detail: "Nothing came back.",
+      advice: "See whether “apptek serve” is still running, then try again.",
+    });
+  }
+  const body = await response.json().catch(() => null);
+  if (response.ok && body !== null) return body;
+  throw new Problem(body ?? {
+    status: response.status,
+    title: "An answer that cannot be read",
+    detail: `Status ${response.status}.`,
+    advice: "Try again; if it stays, look at what the terminal of the service says.",
+  });
+}
+
+const parameters = (values) =>
+  new URLSearchParams(Object.entries(values).filter(([, value]) => value != null)).toString();
+
+export const get = (path, values = {}, signal) => request(`${path}?${parameters(values)}`, { signal });
+
+export const post = (path, body, signal) =>
+  request(path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+    signal,
+  });
+
+export const timelinePath = (name) => `/api/entity/${encodeURIComponent(name)}/timeline`;

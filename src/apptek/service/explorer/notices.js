@@ -1,0 +1,34 @@
+// What the page has to say: notes about a query, and problems with what to do.
+
+import { keepToken } from "./api.js";
+import { byId, el } from "./dom.js";
+import { shown } from "./wording.js";
+
+export function showNotes(notes) {
+  byId("notice").replaceChildren(...(notes.length ? [el("div", { class: "note card" }, ...notes.map((note) => el("p", {}, shown(note))))] : []));
+}
+
+const NAMES = new Set(["subject", "object"]);
+
+// onSuggestion(where, name) fills a field and asks again; onRetry asks again.
+export function showProblem(problem, { onSuggestion, onRetry }) {
+  if (problem.name === "AbortError") return;
+  const { title = "Something went wrong in the page", detail = problem.message, advice = "Reload the page.", suggestions = [] } = problem;
+  const hint = NAMES.has(problem.where) ? "Type a few letters into the field and choose from the list." : advice;
+  const buttons = suggestions.map((name) => el("button", { type: "button", class: "quiet", onclick: () => onSuggestion(problem.where, name) }, shown(name)));
+  const retry = problem.status === 0 || problem.status >= 500 ? [el("button", { type: "button", class: "quiet", onclick: onRetry }, "Try again")] : [];
+  byId("notice").replaceChildren(
+    el("div", { class: "problem card", role: "alert" },
+      el("h2", {}, title), el("p", {}, shown(detail)), problem.status === 401 ? tokenForm(onRetry) : el("p", { class: "soft" }, hint),
+      buttons.length || retry.length ? el("div", { class: "tools" }, ...buttons, ...retry) : null));
+}
+
+function tokenForm(onRetry) {
+  const field = el("input", { type: "password", id: "token", required: true, autocomplete: "off" });
+  const submit = (event) => {
+    event.preventDefault();
+    keepToken(field.value);
+    onRetry();
+  };
+  return el("form", { class: "token", onsubmit: submit }, el("label", { for: "token" }, "The token that the service was started with"), field, el("button", { class: "primary" }, "Go on"));
+}

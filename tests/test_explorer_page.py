@@ -1,0 +1,371 @@
+"""The page as a person uses it, in a real browser."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+from xml.etree import ElementTree
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from service_parts import question
+
+from apptek.benches.clients import running_service
+from apptek.prediction.drawing import draw_reason
+from apptek.prediction.predictor import Query
+from apptek.prediction.svg import draw_svg
+from apptek.service.served import Served
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        CHROMIUM is None,
+        reason="the page was NOT tested: no chromium here (Debian: apt-get install chromium)",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def address(served: Served) -> Iterator[str]:
+    with running_service(served.folder) as service:
+        yield service.address
+
+
+@pytest.fixture
+def page(browser: Browser, address: str) -> Iterator[Page]:
+    """A page whose errors are ours."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on(
+        "console",
+        lambda line: errors.append(line.text) if "Content Security" in line.text else None,
+    )
+    yield page
+    context.close()
+    assert errors == []
+
+
+@pytest.fixture(scope="module")
+def asked(served: Served) -> dict[str, str]:
+    """A query whose first reason connects by several entities."""
+    for row in range(200):
+        query = question(served, row)
+        found = served.predictor.explain(Query(**query))
+        if found.reasons and len({f.subject for f in found.reasons[0].facts}) > 3:
+            return query
+    raise AssertionError("no such query")
+
+
+def link(address: str, **values: str) -> str:
+    return f"{address}/?" + "&".join(f"{key}={quote(value)}" for key, value in values.items())
+
+
+def state(page: Page) -> dict[str, str]:
+    return {key: value[0] for key, value in parse_qs(urlsplit(page.url).query).items()}
+
+
+def test_from_the_first_letter_to_the_shared_view(
+    page: Page, browser: Browser, address: str, asked: dict[str, str]
+) -> None:
+    page.goto(address)
+    expect(page.get_by_role("heading", name="What holds between two entities")).to_be_visible()
+    subject = page.get_by_role("combobox", name="Subject")
+    subject.press_sequentially(asked["subject"][:5])
+    expect(page.get_by_role("listbox", name="Subject")).to_be_visible()
+    subject.fill(asked["subject"])
+    option = page.get_by_role("option").filter(has_text=asked["subject"]).first
+    expect(option).to_be_visible()
+    subject.press("ArrowDown")
+    expect(option).to_have_attribute("aria-selected", "true")
+    subject.press("Enter")
+    expect(subject).to_have_value(asked["subject"])
+    expect(page.get_by_role("listbox", name="Subject")).to_be_hidden()
+    page.get_by_role("combobox", name="Object").fill(asked["object"])
+    page.get_by_label("Time", exact=True).fill(asked["time"])
+    page.get_by_role("button", name="Ask").click()
+
+    bars = page.locator("#bars .bar")
+    expect(bars).to_have_count(10)
+    expect(bars.nth(0)).to_have_attribute("aria-pressed", "true")
+    second = bars.nth(1).locator(".name").inner_text().split("\n")[0]
+    bars.nth(1).click()
+    expect(page.locator("#answer")).to_contain_text(second)
+    expect(page.locator("#rather")).to_contain_text("less probable than")
+    assert state(page)["predicate"] == second
+    expect(page.locator("#graph svg .node")).not_to_have_count(0)
+    page.locator("#reasons .reason").nth(1).click()
+    assert state(page)["reason"] == "2"
+
+    page.locator("#within").fill("0")
+    assert "within" in state(page)
+    dimmed = page.locator("#graph svg .far").count()
+
+    again = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+    again.goto(page.url)
+    expect(again.locator("#answer")).to_contain_text(second)
+    expect(again.locator("#within-label")).to_have_text(page.locator("#within-label").inner_text())
+    expect(again.locator("#graph svg .far")).to_have_count(dimmed)
+    assert again.locator("#graph").inner_html() == page.locator("#graph").inner_html()
+    assert again.locator("#lanes").inner_html() == page.locator("#lanes").inner_html()
+    again.context.close()
+
+    page.go_back()
+    expect(bars.nth(0)).to_have_attribute("aria-pressed", "true")
+
+
+def test_the_slider_dims_what_is_further_away(
+    page: Page, address: str, asked: dict[str, str]
+) -> None:
+    page.goto(link(address, **asked))
+    slider = page.locator("#within")
+    expect(page.locator("#graph svg .edge").first).to_be_attached()
+    expect(page.locator("#graph svg .far")).to_have_count(0)
+    most = int(slider.get_attribute("max") or 0)
+    assert most > 0
+    counts = []
+    for place in range(most, -1, -1):
+        slider.fill(str(place))
+        counts.append(page.locator("#graph svg .edge.far").count())
+    assert counts == sorted(counts)
+    assert counts[0] == 0
+    expect(page.locator("#within-label")).to_contain_text(asked["time"])
+
+
+def test_page_and_file_show_the_same_drawing(
+    page: Page, address: str, served: Served, asked: dict[str, str]
+) -> None:
+    found = served.predictor.explain(Query(**asked))
+    file = ElementTree.fromstring(draw_svg(draw_reason(found, found.reasons[0])))
+    page.goto(link(address, **asked))
+    expect(page.locator("#graph svg")).to_be_visible()
+    shown = ElementTree.fromstring(
+        page.locator("#graph svg").evaluate("svg => new XMLSerializer().serializeToString(svg)")
+    )
+    assert drawn(shown) == drawn(file)
+
+
+def drawn(svg: ElementTree.Element) -> dict[str, list[Any]]:
+    """Where the circles are, what the curves are, and what is written, whatever the order."""
+    space = "{http://www.w3.org/2000/svg}"
+    curves = [path.get("d", "") for path in svg.iter(f"{space}path") if path.get("class") != "head"]
+    circles = [
+        tuple(float(circle.get(key, 0)) for key in ("cx", "cy", "r"))
+        for circle in svg.iter(f"{space}circle")
+    ]
+    numbers = [[float(number) for number in re.findall(r"-?[\d.]+", curve)] for curve in curves]
+    texts = ["".join(text.itertext()) for text in svg.iter(f"{space}text")]
+    return {"circles": sorted(circles), "curves": sorted(numbers), "texts": sorted(texts)}
+
+
+def test_a_node_becomes_the_subject_by_keyboard(
+    page: Page, address: str, asked: dict[str, str]
+) -> None:
+    page.goto(link(address, **asked))
+    node = page.locator("#graph svg .node:not(.subject):not(.object)").first
+    name = node.locator("title").text_content() or ""
+    node.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("menu")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("menu")).to_be_hidden()
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("combobox", name="Subject")).to_have_value(name)
+    assert state(page)["subject"] == name
+    assert state(page)["object"] == asked["object"]
+
+
+def test_known_predicates_can_be_hidden(page: Page, address: str, served: Served) -> None:
+    data, facts = served.predictor.model.dataset, served.predictor.model.dataset.train
+    names = [data.entities[int(ends[40])] for ends in (facts.subjects, facts.objects)]
+    time = data.axis.format(int(facts.times[40]))
+    page.goto(link(address, subject=names[0], object=names[1], time=time))
+    expect(page.locator("#bars .tag").first).to_be_visible()
+    before = page.locator("#bars .name").all_inner_texts()
+    page.get_by_label("Hide what is already known").check()
+    expect(page.locator("#bars .tag")).to_have_count(0)
+    assert page.locator("#bars .name").all_inner_texts() != before
+    assert state(page)["hide"] == "1"
+    expect(page.locator("#ranking-title")).to_contain_text("hidden")
+
+
+def test_the_view_is_exported(page: Page, address: str, asked: dict[str, str]) -> None:
+    page.goto(link(address, periphery="1", **asked))
+    expect(page.locator("#graph svg .periphery").first).to_be_attached()
+    content: dict[str, bytes] = {}
+    for kind in ("SVG", "PNG", "JSON"):
+        with page.expect_download() as waited:
+            page.get_by_role("button", name=kind, exact=True).click()
+        content[kind] = waited.value.path().read_bytes()
+        assert waited.value.suggested_filename.endswith(f".{kind.lower()}")
+    svg = content["SVG"].decode()
+    assert svg.startswith("<svg")
+    assert "--query: #f2a33a" in svg
+    assert "<script" not in svg
+    assert content["PNG"].startswith(b"\x89PNG")
+    assert len(content["PNG"]) > 10_000
+    found = json.loads(content["JSON"])
+    assert found["explanation"]["subject"] == asked["subject"]
+    assert found["answer"]["predicates"]
+
+
+def test_the_timelines_are_zoomed_by_key_and_button(
+    page: Page, address: str, asked: dict[str, str]
+) -> None:
+    page.goto(link(address, **asked))
+    lanes = page.locator("#lanes svg")
+    expect(lanes.locator(".lane")).to_have_count(4)
+    expect(lanes.locator(".query text")).to_have_text(asked["time"])
+    before = lanes.locator(".axis").inner_html()
+    page.get_by_role("button", name="Show less time").click()
+    expect(lanes.locator(".query text")).to_have_text(asked["time"])
+    expect(page).to_have_url(re.compile("zoom="))
+    assert lanes.locator(".axis").inner_html() != before
+    lanes.focus()
+    page.keyboard.press("0")
+    expect(page).not_to_have_url(re.compile("zoom="))
+
+
+def test_a_misspelt_name_leads_to_the_right_one(
+    page: Page, address: str, asked: dict[str, str]
+) -> None:
+    page.goto(link(address, **(asked | {"subject": asked["subject"] + "q"})))
+    expect(page.get_by_role("alert")).to_contain_text("Unknown entity")
+    page.get_by_role("alert").get_by_role("button", name=asked["subject"], exact=True).click()
+    expect(page.locator("#bars .bar").first).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_a_time_outside_is_answered_and_said(
+    page: Page, address: str, asked: dict[str, str]
+) -> None:
+    page.goto(link(address, **(asked | {"time": "2031-01-01"})))
+    expect(page.locator("#notice")).to_contain_text("outside the time of the data")
+    expect(page.locator("#time-hint")).to_contain_text("outside")
+    expect(page.locator("#bars .bar").first).to_be_visible()
+
+
+@pytest.mark.parametrize("name", ["<img src=x onerror=alert(1)>", "'\"><script>alert(1)</script>"])
+def test_a_name_is_text_and_never_runs(page: Page, address: str, name: str) -> None:
+    opened: list[str] = []
+    page.on("dialog", lambda dialog: opened.append(dialog.message))
+    page.goto(link(address, subject=name, object=name, time="2019-01-01"))
+    expect(page.get_by_role("alert")).to_contain_text("Unknown entity")
+    assert page.locator("#notice img, #notice script").count() == 0
+    assert opened == []
+
+
+def test_reasons_of_every_kind_are_shown(page: Page, address: str, asked: dict[str, str]) -> None:
+    def with_kinds(route: Any) -> None:
+        response = route.fetch()
+        found = response.json()
+        trait = {
+            "number": 1, "kind": "trait", "sentence": "<b>both</b> are states", "log_odds": 0.9,
+            "score": 0.8, "facts": [], "meeting": [], "same_as": 0,
+        }  # fmt: skip
+        kept = [reason | {"number": reason["number"] + 1} for reason in found["reasons"]]
+        del kept[0]["kind"]
+        kept[1]["kind"] = "history"
+        for drawing in found["drawings"]:
+            drawing["number"] += 1
+        route.fulfill(response=response, json=found | {"reasons": [trait, *kept]})
+
+    page.route("**/api/explain", with_kinds)
+    page.goto(link(address, **asked))
+    expect(page.locator("#graph")).to_contain_text("no facts to draw")
+    expect(page.locator("#facts")).to_contain_text("cites no facts")
+    reasons = page.locator("#reasons .reason")
+    expect(reasons.nth(0)).to_contain_text("<b>both</b> are states")
+    expect(reasons.nth(0)).to_contain_text("trait · no facts")
+    expect(reasons.nth(1)).to_contain_text("topology")
+    expect(reasons.nth(2)).to_contain_text("history")
+    reasons.nth(1).click()
+    expect(page.locator("#graph svg .node").first).to_be_attached()
+    page.unroute("**/api/explain")
+
+
+def test_waiting_and_a_service_that_has_gone_are_shown(
+    page: Page, address: str, asked: dict[str, str]
+) -> None:
+    page.goto(link(address, **asked))
+    expect(page.locator("#bars .bar").first).to_be_visible()
+
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
+    page.route("**/api/explain", hold)
+    page.locator("#bars .bar").nth(1).click()
+    expect(page.locator("#graph-card")).to_have_attribute("data-waiting", "")
+    held[0].continue_()
+    expect(page.locator("#graph-card")).not_to_have_attribute("data-waiting", "")
+    page.unroute("**/api/explain")
+    page.route("**/api/predict", lambda route: route.abort())
+    page.get_by_role("button", name="Ask").click()
+    expect(page.get_by_role("alert")).to_contain_text("still running")
+    page.unroute("**/api/predict")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator("#bars .bar").first).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1000, 1600])
+def test_every_width_and_both_colours_fit(
+    browser: Browser, address: str, asked: dict[str, str], width: int, scheme: Any
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    for view in (address, link(address, **asked), f"{address}/docs"):
+        page.goto(view)
+        page.wait_for_load_state("networkidle")
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0, view
+        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        light = sum(map(int, re.findall(r"\d+", colour)[:3])) > 380
+        assert light == (scheme == "light")
+    context.close()
+
+
+def test_the_token_is_asked_for(browser: Browser, served: Served) -> None:
+    with running_service(served.folder, "--token", "secret") as service:
+        page = browser.new_page()
+        page.goto(service.address)
+        page.get_by_label("The token").fill("wrong")
+        page.get_by_role("button", name="Go on").click()
+        expect(page.get_by_role("alert")).to_contain_text("missing or wrong")
+        page.get_by_label("The token").fill("secret")
+        page.get_by_role("button", name="Go on").click()
+        expect(page.locator(".sample").first).to_be_visible()
+        page.locator(".sample").first.click()
+        expect(page.locator("#bars .bar").first).to_be_visible()
+        page.close()
+
+
+def test_the_description_of_the_interface_can_be_tried(page: Page, address: str) -> None:
+    page.goto(f"{address}/docs")
+    expect(page.locator(".operation")).to_have_count(9)
+    operation = page.locator(".operation").filter(has_text="/api/predict").filter(has_text="POST")
+    expect(operation.locator("pre").first).to_contain_text("curl 'http://127.0.0.1")
+    operation.get_by_role("button", name="Try it").click()
+    expect(operation.locator("pre").last).to_contain_text('"probability"')

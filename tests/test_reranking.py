@@ -1,0 +1,176 @@
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from apptek.agent.environment import held_out_queries
+from apptek.data.facts import Dataset, Facts
+from apptek.data.synthetic import make_world
+from apptek.errors import ConfigError, ModelError
+from apptek.prediction.candidates import Mirrors, describe_candidates, names_of
+from apptek.prediction.explanation import explain
+from apptek.prediction.explanation_text import explanation_text
+from apptek.prediction.html_report import explanation_html
+from apptek.prediction.predictor import Predictor, Query
+from apptek.prediction.presets import Config, preset
+from apptek.prediction.reranking import RerankerConfig, log_softmax
+from apptek.settings import with_settings
+
+SETTINGS = ["reranker.rounds=20", "reranker.least_rows=20", "reranker.candidates=6"]
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return make_world(4000, 1).dataset
+
+
+def small() -> Config:
+    return with_settings(preset("max"), SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("reranked") / "model"
+    Predictor.fit(data, folder=place, preset="max", config=small())
+    return place
+
+
+@pytest.fixture(scope="module")
+def predictor(folder: Path) -> Predictor:
+    return Predictor.load(folder)
+
+
+def test_mirrors_are_what_most_often_goes_the_other_way() -> None:
+    rows = [
+        (0, 0, 1, 5), (1, 1, 0, 5),  # host and visit, the same day
+        (2, 0, 3, 6), (3, 1, 2, 6),
+        (4, 0, 5, 7), (5, 2, 4, 7),
+        (6, 0, 7, 8), (7, 1, 6, 9),  # another day
+        (1, 2, 4, 5),
+    ]  # fmt: skip
+    columns = [np.asarray(column, np.int32) for column in zip(*rows, strict=True)]
+    found = Mirrors.learned(Facts(columns[0], columns[1], columns[2], columns[3], columns[3]), 3)
+    assert found.of.tolist()[:2] == [1, 0]
+    assert found.share.tolist() == pytest.approx([2 / 4, 2 / 3, 1 / 2])
+
+
+def test_candidates_are_described_as_defined(predictor: Predictor, data: Dataset) -> None:
+    space, classifier = predictor.space, predictor.model.classifier
+    history = space.history
+    assert history is not None
+    rows = space.rows(held_out_queries(data.test.take(np.arange(40))))
+    scores = classifier.scores(rows)
+    mirrors = Mirrors.learned(data.train, len(data.predicates))
+    found = describe_candidates(space, rows, classifier.weights, scores, mirrors, 5)
+    names = names_of(space)
+    for row in range(40):
+        columns, values = rows.row(row)
+        order = np.argsort(-scores[row], kind="stable")[:5]
+        assert found.candidates[row].tolist() == order.tolist()
+        for place, r in enumerate(order.tolist()):
+            expected: dict[str, float] = defaultdict(float)
+            expected["rank"] = place
+            expected["gap"] = scores[row, r] - scores[row].max()
+            expected["log_probability"] = log_softmax(scores[row : row + 1])[0, r]
+            expected["mirror share"] = mirrors.share[r]
+            expected["predicate"] = r
+            for column, value in zip(columns.tolist(), values.tolist(), strict=True):
+                added = value * float(classifier.weights[column, r])
+                if column >= len(history):
+                    expected["part traits"] += added
+                    continue
+                family, predicate, kernel = history.feature(column)
+                expected[f"part {family}"] += added
+                if predicate == r:
+                    expected[f"own {family} {kernel}"] = value
+                if kernel == "same":
+                    expected[f"now {family}"] += value
+                    if family == "reversed" and predicate == mirrors.of[r]:
+                        expected["mirror now"] = value
+                if kernel == history.kernels[-1]:
+                    expected[f"seen {family}"] += 1
+            wanted = [expected[name] for name in names]
+            np.testing.assert_allclose(found.features[row, place], wanted, atol=1e-4)
+
+
+def test_the_re_ranker_is_better_than_the_linear_model_on_valid(predictor: Predictor) -> None:
+    tried = [epoch["valid_mrr"] for epoch in predictor.model.report["tried"]]
+    assert predictor.model.report["valid_mrr"] > max(tried)
+    assert predictor.evaluate("valid").metrics.mrr == pytest.approx(
+        predictor.model.report["valid_mrr"]
+    )
+
+
+def test_the_same_seed_gives_the_same_trees(data: Dataset, folder: Path, tmp_path: Path) -> None:
+    Predictor.fit(data, folder=tmp_path / "again", preset="max", config=small())
+    for name in ("reranker.txt", "model.json", "weights.npy"):
+        assert (folder / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+
+
+def test_only_candidates_move(predictor: Predictor, data: Dataset) -> None:
+    queries = held_out_queries(data.test.take(np.arange(30)))
+    rows = predictor.features(queries)
+    linear = predictor.model.classifier.scores(rows)
+    logs, scores = log_softmax(linear), predictor.scores(queries)
+    moved = np.abs(scores - logs) > 1e-6
+    assert 0 < moved.sum(axis=1).max() <= 6
+    order = np.argsort(-linear, axis=1, kind="stable")
+    assert not np.take_along_axis(moved, order[:, 6:], axis=1).any()
+
+
+def test_contributions_of_trees_and_features_add_up(predictor: Predictor, data: Dataset) -> None:
+    for row in range(0, 60, 6):
+        query = Query(
+            data.entities[int(data.test.subjects[row])],
+            data.entities[int(data.test.objects[row])],
+            data.axis.format(int(data.test.times[row])),
+        )
+        found = explain(predictor, query)
+        scores = predictor.scores(predictor.queries_of([query]))[0]
+        names = data.predicates
+        parts = found.contributions()
+        assert "reranker" in {part.kind for part in parts}
+        score = float(scores[names.find(found.predicate)])
+        assert found.score_bias + sum(p.score for p in parts) == pytest.approx(score, abs=2e-5)
+        rival = float(scores[names.find(found.runner_up)])
+        odds = (score - rival) / found.temperature
+        assert found.bias + sum(p.log_odds for p in parts) == pytest.approx(odds, abs=1e-4)
+        assert explanation_text(found)
+        assert "<script" not in explanation_html(found)
+
+
+def test_settings_are_checked() -> None:
+    with pytest.raises(ConfigError, match=r"reranker\.candidates must be at least 2"):
+        RerankerConfig(candidates=1)
+    with pytest.raises(ConfigError, match="learning_rate"):
+        RerankerConfig(learning_rate=0.0)
+    with pytest.raises(ConfigError, match="needs the features of history"):
+        with_settings(preset("max"), ['features.parts=["traits"]'])
+
+
+def test_damaged_trees_are_refused(folder: Path, tmp_path: Path, data: Dataset) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(folder, broken)
+    (broken / "reranker.txt").write_text("tree\nno tree\n", encoding="utf-8")
+    asked = [Query(data.entities[0], data.entities[1], "2019-05-05")]
+    with pytest.raises(ModelError, match="trees of the re-ranker are damaged"):
+        Predictor.load(broken).predict(asked)
+
+
+def test_without_lightgbm_it_is_said_what_to_install(folder: Path) -> None:
+    code = (
+        "import sys; sys.modules['lightgbm'] = None\n"
+        "import importlib.util as u; find = u.find_spec\n"
+        "u.find_spec = lambda name, *a: None if name == 'lightgbm' else find(name, *a)\n"
+        "from apptek.cli import main; main()"
+    )
+    words = [sys.executable, "-c", code, "predict", str(folder), "a", "b", "2019-05-05", "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "pip install 'apptek[max]'" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stdout == ""

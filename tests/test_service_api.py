@@ -1,0 +1,265 @@
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from service_parts import client_of, problem, question
+
+from apptek.prediction.drawing import draw_reason
+from apptek.prediction.predictor import Query
+from apptek.service.served import Served
+
+
+@pytest.fixture(scope="module")
+def client(served: Served) -> TestClient:
+    return client_of(served)
+
+
+def test_the_model_describes_itself(client: TestClient, served: Served) -> None:
+    assert client.get("/api/health").json()["status"] == "ok"
+    found = client.get("/api/model").json()
+    data = served.predictor.model.dataset
+    assert found["dataset"] == data.name
+    assert found["counts"]["train"] == len(data.train)
+    assert found["span"]["unit"] == "day"
+    assert found["span"]["first"] < found["span"]["last"]
+    assert found["metrics"]
+    assert found["counts"]["topologies"] > 0
+    assert found["settings"]["agent"]["tknn"] > 0
+    assert 1 <= len(found["samples"]) <= 4
+    for sample in found["samples"]:
+        assert client.post("/api/predict", json=sample).status_code == 200
+
+
+def test_predicates_and_their_uses(client: TestClient, served: Served) -> None:
+    found = client.get("/api/predicates").json()["predicates"]
+    assert [entry["name"] for entry in found] == list(served.predictor.model.dataset.predicates)
+    assert sum(entry["facts"] for entry in found) == len(served.predictor.model.dataset.train)
+
+
+def test_entities_are_found_by_their_beginnings(client: TestClient, served: Served) -> None:
+    name = question(served)["subject"]
+    found = client.get("/api/entities", params={"q": name[:4].upper()}).json()
+    assert name[:4].lower() in found["entities"][0]["name"].lower()
+    exact = client.get("/api/entities", params={"q": name, "limit": 1}).json()
+    assert [entry["name"] for entry in exact["entities"]] == [name]
+    missing = client.get("/api/entities", params={"q": name + "x"}).json()
+    assert missing["entities"] == []
+    assert name in missing["near"]
+
+
+def test_a_prediction_is_that_of_the_library(client: TestClient, served: Served) -> None:
+    asked = question(served)
+    (answer,) = client.post("/api/predict", json=asked | {"top": 5}).json()["answers"]
+    (expected,) = served.predictor.predict([Query(**asked)], top=5)
+    assert [entry["predicate"] for entry in answer["predicates"]] == list(expected.predicates)
+    shares = [entry["probability"] for entry in answer["predicates"]]
+    assert shares == pytest.approx(expected.probabilities)
+    assert not answer["unseen_subject"]
+    assert not answer["outside_span"]
+
+
+def test_a_batch_is_answered_as_its_queries_are(client: TestClient, served: Served) -> None:
+    queries = [question(served, row) for row in range(300)]
+    batch = client.post("/api/predict", json={"queries": queries, "top": 3}).json()["answers"]
+    assert len(batch) == 300
+    for row in (0, 1, 249, 250, 299):
+        alone = client.post("/api/predict", json=queries[row] | {"top": 3}).json()["answers"][0]
+        assert [p["predicate"] for p in batch[row]["predicates"]] == [
+            p["predicate"] for p in alone["predicates"]
+        ]
+
+
+def test_known_predicates_are_those_of_the_training_facts(
+    client: TestClient, served: Served
+) -> None:
+    model = served.predictor.model
+    data, facts = model.dataset, model.dataset.train
+    for row in range(0, 2000, 97):
+        ends = int(facts.subjects[row]), int(facts.objects[row])
+        time = data.axis.format(int(facts.times[row]))
+        asked = {"subject": data.entities[ends[0]], "object": data.entities[ends[1]], "time": time}
+        top = len(data.predicates)
+        (answer,) = client.post("/api/predict", json=asked | {"top": top}).json()["answers"]
+        known = {entry["predicate"] for entry in answer["predicates"] if entry["known"]}
+        moment = served.position(data.axis.parse(time))
+        expected = set()
+        for other in range(len(facts)):
+            if (int(facts.subjects[other]), int(facts.objects[other])) == ends:
+                since, until = int(model.graph.since[other]), int(model.graph.until[other])
+                ends_known = [end for end in (since, until) if end > -(2**31)] or [-(2**31)]
+                if min(ends_known) <= moment <= max(ends_known):
+                    expected.add(data.predicates[int(facts.predicates[other])])
+        assert known == expected
+
+
+def test_an_explanation_comes_with_its_drawings(client: TestClient, served: Served) -> None:
+    asked = question(served, 3)
+    found = client.post("/api/explain", json=asked).json()
+    expected = served.predictor.explain(Query(**asked))
+    plain = json.loads(json.dumps(expected.as_json()))
+    assert {key: found[key] for key in plain if key != "reasons"} == {
+        key: value for key, value in plain.items() if key != "reasons"
+    }
+    for reason, other in zip(found["reasons"], plain["reasons"], strict=True):
+        assert {"kind": "topology"} | other == reason
+    drawn = [draw_reason(expected, r) for r in expected.reasons if r.facts and not r.same_as]
+    assert found["drawings"] == [json.loads(json.dumps(one.as_json())) for one in drawn]
+    cited = {fact["fact"] for reason in found["reasons"] for fact in reason["facts"]}
+    assert not cited & {fact["fact"] for fact in found["periphery"]}
+    edges = [edge for drawing in found["drawings"] for edge in drawing["edges"]]
+    assert {edge["fact"] for edge in edges} <= cited | {-1}
+
+
+def test_the_explained_predicate_can_be_chosen(client: TestClient, served: Served) -> None:
+    asked = question(served)
+    second = client.post("/api/predict", json=asked).json()["answers"][0]["predicates"][1]
+    found = client.post("/api/explain", json=asked | {"predicate": second["predicate"]}).json()
+    assert found["predicate"] == second["predicate"]
+    assert found["probability"] == pytest.approx(second["probability"])
+    said = problem(client.post("/api/explain", json=asked | {"predicate": "Sing"}), 422)
+    assert said["where"] == "predicate"
+
+
+def test_the_timeline_of_an_entity_is_complete_and_in_order(
+    client: TestClient, served: Served
+) -> None:
+    model = served.predictor.model
+    name = question(served)["subject"]
+    entity = model.dataset.entities.find(name)
+    facts = model.dataset.train
+    mine = (facts.subjects == entity) | (facts.objects == entity)
+    found = client.get(f"/api/entity/{name}/timeline", params={"limit": 5000}).json()
+    assert found["total"] + found["undated"] == mine.sum() > 3
+    assert sum(found["counts"]) == found["total"] == len(found["facts"])
+    starts = [fact["start"] for fact in found["facts"]]
+    assert starts == sorted(starts)
+    middle = found["facts"][len(starts) // 2]["since"]
+    part = client.get(f"/api/entity/{name}/timeline", params={"from": middle, "limit": 2}).json()
+    assert part["total"] < found["total"]
+    assert len(part["facts"]) == min(2, part["total"])
+
+
+def test_a_pair_has_a_history_in_both_directions(client: TestClient, served: Served) -> None:
+    data, facts = served.predictor.model.dataset, served.predictor.model.dataset.train
+    row = 11
+    one, other = int(facts.subjects[row]), int(facts.objects[row])
+    found = client.get(
+        "/api/pair", params={"subject": data.entities[one], "object": data.entities[other]}
+    ).json()
+    for direction, ends in (("forward", (one, other)), ("backward", (other, one))):
+        count = int(((facts.subjects == ends[0]) & (facts.objects == ends[1])).sum())
+        assert found[direction]["total"] + found[direction]["undated"] == count
+    assert found["forward"]["total"] + found["forward"]["undated"] > 0
+
+
+def test_topologies_of_all_predicates_or_of_one(client: TestClient) -> None:
+    found = client.get("/api/topologies", params={"limit": 1}).json()["topologies"]
+    assert len({entry["predicate"] for entry in found}) == len(found) > 1
+    first = found[0]["predicate"]
+    few = client.get("/api/topologies", params={"predicate": first, "limit": 3}).json()
+    assert {entry["predicate"] for entry in few["topologies"]} == {first}
+    assert 0 < few["topologies"][0]["share"] <= 1
+    weights = [entry["weight"] for entry in few["strongest"]]
+    assert len(weights) == 3
+    assert weights == sorted(weights, reverse=True)
+    problem(client.get("/api/topologies", params={"predicate": "Sing"}), 404)
+
+
+def test_a_name_with_slashes_is_a_name(client: TestClient) -> None:
+    said = problem(client.get("/api/entity/a%2F..%2Fb/timeline"), 404)
+    assert "a/../b" in said["detail"]
+
+
+def test_an_unknown_entity_gets_near_names(client: TestClient, served: Served) -> None:
+    asked = question(served)
+    name = asked["subject"] + "q"
+    said = problem(client.post("/api/predict", json=asked | {"subject": name}), 422)
+    assert said["where"] == "subject"
+    assert asked["subject"] in said["suggestions"]
+    in_batch = {"queries": [asked, asked | {"object": "Nobody at all"}]}
+    assert problem(client.post("/api/predict", json=in_batch), 422)["where"] == "queries.1.object"
+    body = asked | {"subject": name, "allow_unknown": True}
+    (answer,) = client.post("/api/predict", json=body).json()["answers"]
+    assert answer["unseen_subject"]
+    assert client.post("/api/explain", json=body).json()["unseen_subject"]
+
+
+def test_times_that_are_none_and_times_outside(client: TestClient, served: Served) -> None:
+    asked = question(served)
+    said = problem(client.post("/api/predict", json=asked | {"time": "yesterday"}), 422)
+    assert said["where"] == "time"
+    assert "such as" in said["advice"]
+    (answer,) = client.post("/api/predict", json=asked | {"time": "2099-01-01"}).json()["answers"]
+    assert answer["outside_span"]
+    assert answer["unseen_time"]
+    (undated,) = client.post("/api/predict", json=asked | {"time": "?"}).json()["answers"]
+    assert not undated["outside_span"]
+    path = f"/api/entity/{asked['subject']}/timeline"
+    assert problem(client.get(path, params={"from": "soon"}), 422)["where"] == "from"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "", "{", "[]", "null", "7", '"text"', "{}", '{"queries": []}', '{"queries": 3}',
+        '{"subject": 1, "object": 2}', '{"subject": "a", "object": "b", "time": [1]}',
+        '{"subject": "a", "object": "b", "top": 0}', '{"subject": "a", "object": "b", "top": 1e9}',
+        '{"subject": "a", "object": "b", "colour": "red"}', '{"subject": "\\ud800", "object": "b"}',
+        "[" * 100_000,
+    ],
+)  # fmt: skip
+def test_a_body_that_makes_no_sense_is_a_problem(client: TestClient, body: str) -> None:
+    for path in ("/api/predict", "/api/explain"):
+        response = client.post(path, content=body, headers={"Content-Type": "application/json"})
+        assert response.status_code in (400, 422)
+        problem(response, response.status_code)
+
+
+def test_addresses_and_methods_that_do_not_exist(client: TestClient) -> None:
+    problem(client.get("/api/nothing"), 404)
+    problem(client.get("/api/predict"), 405)
+    problem(client.get("/nothing"), 404)
+
+
+names = st.one_of(
+    st.text(min_size=1),
+    st.sampled_from(
+        [
+            "../../etc/passwd", "<script>alert(1)</script>", "\x00\x01\x1b[31m", "é" * 5000,
+            "\u202eabc", "'; DROP TABLE facts; --", "a" * 10_000, "%2e%2e%2f", "\ud800", "{{7*7}}",
+        ]
+    ),
+)  # fmt: skip
+
+
+@settings(max_examples=60)
+@given(name=names)
+def test_any_text_is_a_name_and_nothing_else(client: TestClient, served: Served, name: str) -> None:
+    asked = question(served)
+    body = json.dumps(asked | {"subject": name})
+    for path in ("/api/predict", "/api/explain"):
+        response = client.post(path, content=body, headers={"Content-Type": "application/json"})
+        assert response.status_code == 422
+        problem(response, 422)
+    clean = name.encode("utf-8", "replace").decode()
+    assert client.get("/api/entities", params={"q": clean}).status_code == 200
+    assert client.get("/api/pair", params={"subject": clean, "object": clean}).status_code == 404
+
+
+def test_a_model_folder_deleted_while_serving_does_no_harm(
+    served_model: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(served_model, folder)
+    gone = Served.open(folder)
+    client = client_of(gone)
+    before = client.post("/api/predict", json=question(gone)).json()
+    assert client.get("/api/health").json()["model_on_disk"]
+    shutil.rmtree(folder)
+    assert not client.get("/api/health").json()["model_on_disk"]
+    assert client.post("/api/predict", json=question(gone)).json() == before
+    assert client.post("/api/explain", json=question(gone, 5)).status_code == 200

@@ -1,0 +1,78 @@
+import json
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+from test_cli import apptek
+
+from apptek.benches.clients import running_service
+
+
+def test_serve_answers_until_it_is_ended(served_model: Path) -> None:
+    with running_service(served_model, "--token", "secret") as service:
+        assert service.address.startswith("http://127.0.0.1:")
+        wanted = urllib.request.Request(f"{service.address}/api/health")
+        wanted.add_header("Authorization", "Bearer secret")
+        with urllib.request.urlopen(wanted) as response:
+            assert json.load(response)["status"] == "ok"
+        with urllib.request.urlopen(service.address) as response:
+            assert b"APPTeK Explorer" in response.read()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("MODEL", "--host", "0.0.0.0"), "give --token, or --insecure"),
+        (("MODEL", "--token", ""), "the token is empty"),
+        (("nowhere",), "is not a model folder"),
+        (("MODEL", "--host", "203.0.113.9", "--insecure"), "cannot listen on 203.0.113.9:8000"),
+    ],
+)
+def test_what_cannot_be_served_is_said_in_one_line(
+    served_model: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = apptek("serve", *(str(served_model) if word == "MODEL" else word for word in words))
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_taken_port_is_named(served_model: Path) -> None:
+    with running_service(served_model) as service:
+        port = service.address.rpartition(":")[2]
+        done = apptek("serve", str(served_model), "--port", port)
+    assert done.returncode == 1
+    assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
+
+
+def test_answers_and_explanations_need_no_torch(served_model: Path) -> None:
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from apptek.service.served import Served\n"
+        "from apptek.service.app import create_app\n"
+        f"create_app(Served.open(Path({str(served_model)!r})))\n"
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_missing_extra_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    from apptek import extras
+    from apptek.errors import ApptekError
+
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "uvicorn" else name)
+    with pytest.raises(ApptekError, match=r"needs uvicorn: pip install 'apptek\[serve\]'"):
+        extras.require_service()
+
+
+@pytest.mark.slow
+def test_the_bench_of_the_service_prints_its_figures(served_model: Path) -> None:
+    done = apptek("bench", "serve", "--quick", "--model", str(served_model), "--json")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)["figures"]
+    for name in ("predict_p95_ms", "explain_p95_ms", "batch_queries_per_s", "start_seconds"):
+        assert figures[name] > 0
+    assert set(figures["predict_ms"]) == {"1", "16"}

@@ -1,0 +1,99 @@
+"""The OpenAPI description against the service: what it promises holds, and nothing breaks."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from service_parts import client_of, question
+
+from apptek.service.app import create_app
+from apptek.service.limits import Limits
+from apptek.service.served import Served
+
+PAGE = Path(__file__).parents[1] / "docs" / "http.md"
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+
+
+@pytest.mark.slow
+def test_the_description_holds(served: Served) -> None:
+    described = schemathesis.openapi.from_asgi("/api/openapi.json", create_app(served))
+    found = list(described.get_all_operations())
+    operations = [one.ok() for one in found if isinstance(one, Ok)]
+    assert len(operations) == len(found) == 9
+    for operation in operations:
+
+        @settings(max_examples=25, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+        @given(case=operation.as_strategy())
+        def holds(case: Any) -> None:
+            case.call_and_validate(checks=CHECKS)
+
+        holds()
+
+
+def test_every_route_is_described_with_its_problems(served: Served) -> None:
+    description = client_of(served).get("/api/openapi.json").json()
+    expected = {
+        "/api/health", "/api/model", "/api/entities", "/api/predicates", "/api/predict",
+        "/api/explain", "/api/entity/{name}/timeline", "/api/pair", "/api/topologies",
+    }  # fmt: skip
+    assert set(description["paths"]) == expected
+    for methods in description["paths"].values():
+        for about in methods.values():
+            assert about["description"]
+            assert {"200", "401", "413", "422", "503"} <= set(about["responses"])
+            assert "application/json" in about["responses"]["200"]["content"]
+            for status, response in about["responses"].items():
+                if status != "200":
+                    assert list(response["content"]) == ["application/problem+json"]
+
+
+def test_the_examples_of_the_description_have_the_form_of_a_query(served: Served) -> None:
+    schemas = client_of(served).get("/api/openapi.json").json()["components"]["schemas"]
+    for name in ("OneQuestion", "ManyQuestions", "ExplainBody"):
+        (example,) = schemas[name]["examples"]
+        asked = question(served)
+        body = {"queries": [asked]} if "queries" in example else example | asked
+        path = "/api/explain" if name == "ExplainBody" else "/api/predict"
+        assert client_of(served).post(path, json=body).status_code == 200
+
+
+def test_the_page_about_the_interface_names_what_there_is(served: Served) -> None:
+    client = client_of(served)
+    paths = client.get("/api/openapi.json").json()["paths"]
+    page = PAGE.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(GET|POST) (/api/[^?`]+)", page, re.MULTILINE)
+    assert {path for _, path in rows} == set(paths)
+    assert all(method.lower() in paths[path] for method, path in rows)
+    lines = [line for line in page.replace("\\\n", " ").splitlines() if line.startswith("curl ")]
+    assert len(lines) == 8
+    for words in map(shlex.split, lines):
+        path = words[1].removeprefix("http://127.0.0.1:8000")
+        body = json.loads(words[words.index("-d") + 1]) if "-d" in words else None
+        response = client.get(path) if body is None else client.post(path, json=body)
+        told = response.json()
+        assert response.status_code == 200 or told["title"].startswith("Unknown"), (words, told)
+
+
+def test_the_limits_on_the_page_are_those_of_the_service() -> None:
+    page, limits = PAGE.read_text(encoding="utf-8"), Limits()
+    assert f"more than {limits.body_bytes >> 20} MiB" in page
+    assert f"more than {limits.batch:,} queries" in page
+    assert f"within {limits.seconds:g} s" in page

@@ -1,0 +1,40 @@
+"""Many clients at once. The whole of it, 200 clients for 30 s: `make load`."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from service_parts import question
+
+from apptek.benches.clients import load, request, running_service
+from apptek.service.served import Served
+
+CLIENTS, SECONDS = (200, 30.0) if os.environ.get("APPTEK_LOAD") == "full" else (50, 4.0)
+GROWTH = 24 << 20  # bytes that the process may have more than after its first answers
+
+
+def resident_bytes(process: int) -> int:
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) * 1024
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_many_clients_meet_no_error_and_the_service_does_not_grow(served: Served) -> None:
+    with running_service(served.folder) as service:
+        asked = []
+        for row in range(200):
+            query = question(served, row)
+            path = "/api/explain" if row % 4 == 0 else "/api/predict"
+            asked.append(request(service.address, path, query))
+            asked.append(
+                request(service.address, f"/api/entities?q={query['subject'][:3].strip()}")
+            )
+        load(service.address, asked, CLIENTS)
+        before = resident_bytes(service.process)
+        found = load(service.address, asked, CLIENTS, seconds=SECONDS)
+        after = resident_bytes(service.process)
+    assert set(found.statuses) == {200}
+    assert found.statuses[200] > 2 * CLIENTS
+    assert after - before < GROWTH

@@ -1,0 +1,191 @@
+import hmac
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from service_parts import client_of, problem, question
+
+from apptek.errors import ApptekError
+from apptek.service import app as app_module
+from apptek.service.pages import read_pages
+from apptek.service.running import check_reach
+from apptek.service.served import Served
+
+SOURCES = Path(__file__).parents[1] / "src" / "apptek" / "service"
+
+
+@pytest.mark.parametrize("path", ["/", "/docs", "/api/health", "/api/nothing", "/explorer/main.js"])
+def test_every_answer_has_strict_headers(served: Served, path: str) -> None:
+    headers = client_of(served).get(path, headers={"Origin": "https://elsewhere.example"}).headers
+    policy = headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self';")
+    assert "unsafe" not in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert not [name for name in headers if name.startswith("access-control-")]
+
+
+def test_other_sites_may_not_ask_first(served: Served) -> None:
+    asked = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST"}
+    response = client_of(served).options("/api/predict", headers=asked)
+    assert response.status_code == 405
+    assert "access-control-allow-origin" not in response.headers
+
+
+def test_the_pages_load_nothing_from_elsewhere() -> None:
+    for name, page in read_pages().items():
+        text = page.content.decode()
+        if name.startswith("vendor/"):
+            continue
+        for address in re.findall(r"https?://[^\s\"'<>)]+", text):
+            assert address.startswith("http://www.w3.org/"), (name, address)
+        assert " style=" not in text, name
+        assert not re.search(r"\son[a-z]+=\"", text), name
+        assert "innerHTML" not in text, name
+
+
+def test_the_licence_of_what_is_vendored_lies_beside_it() -> None:
+    pages = read_pages()
+    assert b"Copyright 2010-2026 Mike Bostock" in pages["vendor/d3.min.js"].content[:100]
+    assert b"ISC" in pages["vendor/d3-LICENSE.txt"].content or b"Permission to use" in (
+        pages["vendor/d3-LICENSE.txt"].content
+    )
+
+
+@pytest.mark.parametrize("given", [None, "", "Bearer", "Bearer wrong", "Basic secret", "secret"])
+def test_without_the_token_nothing_is_told(served: Served, given: str | None) -> None:
+    client = client_of(served, token="secret")
+    headers = {} if given is None else {"Authorization": given}
+    for path in ("/api/model", "/api/health", "/api/openapi.json", "/api"):
+        said = problem(client.get(path, headers=headers), 401)
+        assert "secret" not in str(said)
+    assert client.get("/").status_code == 200  # the page, which asks for it
+
+
+def test_the_token_opens_and_is_compared_in_constant_time(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[tuple[bytes, bytes]] = []
+    compare = hmac.compare_digest
+
+    def spy(one: bytes, other: bytes) -> bool:
+        compared.append((one, other))
+        return compare(one, other)
+
+    monkeypatch.setattr(hmac, "compare_digest", spy)
+    client = client_of(served, token="sécret")
+    right = [(b"Authorization", "Bearer sécret".encode())]
+    assert client.get("/api/health", headers=right).status_code == 200
+    assert client.get("/api/health", headers={"Authorization": "x"}).status_code == 401
+    assert len(compared) == 2
+
+
+@pytest.mark.parametrize(
+    ("host", "allowed"),
+    [
+        ("127.0.0.1", True), ("127.0.0.1:8000", True), ("localhost:1", True), ("[::1]:80", True),
+        ("evil.example", False), ("127.0.0.1.evil.example:8000", False), ("", False),
+    ],
+)  # fmt: skip
+def test_a_foreign_host_name_is_refused(served: Served, host: str, allowed: bool) -> None:
+    response = client_of(served).get("/api/health", headers={"Host": host})
+    assert response.status_code == (200 if allowed else 400)
+    if not allowed:
+        problem(response, 400)
+
+
+def test_a_large_request_is_refused_however_it_comes(served: Served) -> None:
+    client = client_of(served, body_bytes=1000)
+    said = problem(client.post("/api/predict", content=b"x" * 1001), 413)
+    assert "1,000" in said["detail"]
+
+    def pieces() -> Iterator[bytes]:
+        for _ in range(20):
+            yield b"y" * 100
+
+    problem(client.post("/api/predict", content=pieces()), 413)
+    assert client.post("/api/predict", json=question(served)).status_code == 200
+
+
+def test_a_large_batch_is_refused(served: Served) -> None:
+    client = client_of(served, batch=3)
+    queries = [question(served)] * 4
+    said = problem(client.post("/api/predict", json={"queries": queries}), 422)
+    assert "at most 3" in said["detail"]
+    assert client.post("/api/predict", json={"queries": queries[:3]}).status_code == 200
+
+
+def test_what_takes_too_long_is_given_up(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = Event()
+
+    def slow(*_: Any) -> Any:
+        answered.wait(60)
+        raise RuntimeError("nobody waits for this")
+
+    monkeypatch.setattr(app_module, "predict", slow)
+    with client_of(served, seconds=0.2, workers=1) as client:
+        said = problem(client.post("/api/predict", json=question(served)), 503)
+        assert "0.2 seconds" in said["detail"]
+        busy = problem(client.post("/api/explain", json=question(served)), 503)
+        assert busy["advice"]
+        assert client.get("/api/predicates").status_code == 200
+        answered.set()
+
+
+def test_an_error_of_ours_shows_no_traceback(
+    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise RuntimeError("a secret of the code")
+
+    client = client_of(served)
+    monkeypatch.setattr(app_module, "predict", broken)
+    said = problem(client.post("/api/predict", json=question(served)), 500)
+    assert "secret" not in str(said)
+    assert "a secret of the code" in caplog.text
+    monkeypatch.undo()
+    assert client.get("/api/health").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/explorer/../app.py", "/explorer/%2e%2e/app.py", "/explorer/..%2f..%2fapp.py",
+        "/explorer//etc/passwd", "/explorer/%00", "/explorer/", "/explorer/vendor",
+        "/explorer/main.js/", "/etc/passwd", "/..%5c..%5capp.py",
+    ],
+)  # fmt: skip
+def test_no_path_reaches_the_file_system(served: Served, path: str) -> None:
+    problem(client_of(served).get(path), 404)
+
+
+def test_no_pickle_and_no_open_file_after_the_start() -> None:
+    for source in SOURCES.glob("*.py"):
+        text = source.read_text(encoding="utf-8")
+        assert "pickle" not in text
+        assert not re.search(r"\bopen\(", text.replace("Served.open(", "").replace("def open(", ""))
+
+
+@pytest.mark.parametrize(
+    ("host", "token", "insecure", "refused"),
+    [
+        ("127.0.0.1", None, False, False), ("localhost", None, False, False),
+        ("::1", None, False, False), ("127.8.8.8", None, False, False),
+        ("0.0.0.0", None, False, True), ("::", None, False, True),
+        ("192.168.1.4", None, False, True), ("example.org", None, False, True),
+        ("0.0.0.0", "t", False, False), ("0.0.0.0", None, True, False),
+        ("127.0.0.1", "", False, True),
+    ],
+)  # fmt: skip
+def test_others_are_let_in_by_token_or_on_purpose_only(
+    host: str, token: str | None, insecure: bool, refused: bool
+) -> None:
+    if refused:
+        with pytest.raises(ApptekError, match=r"--token|empty"):
+            check_reach(host, token, insecure)
+    else:
+        check_reach(host, token, insecure)
