@@ -103,7 +103,9 @@ def test_the_same_seed_gives_the_same_bytes(data: Dataset, folder: Path, tmp_pat
     assert files_of(tmp_path / "other") != files_of(folder)
 
 
-@pytest.mark.parametrize("stage", ["index", "features", "fit the classifier"])
+@pytest.mark.parametrize(
+    "stage", ["index", "features of train", "features of valid", "fit the classifier"]
+)
 def test_a_fit_that_was_stopped_at_any_stage_resumes(
     data: Dataset, folder: Path, tmp_path: Path, stage: str
 ) -> None:

@@ -16,6 +16,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
 ByteReport = Callable[[str, int, int | None], None]  # what, bytes done, bytes in all
 StepReport = Callable[[str, int, int], None]  # what was reached, steps done, steps in all
@@ -88,10 +89,11 @@ def working(what: str) -> Iterator[None]:
 
 
 def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
-    """A table with its numbers to the right."""
-    made = Table(title=title, title_justify="left", title_style="bold")
-    for name, cell in zip(header, rows[0], strict=True):
+    """A table with its numbers to the right. Texts are shown as they are, brackets too."""
+    made = Table(title=Text(title, style="bold"), title_justify="left")
+    first = rows[0] if rows else [""] * len(header)
+    for name, cell in zip(header, first, strict=True):
         made.add_column(name, justify="right" if isinstance(cell, int) else "left", overflow="fold")
     for row in rows:
-        made.add_row(*(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row))
+        made.add_row(*(Text(f"{c:,}" if isinstance(c, int) else str(c)) for c in row))
     return made

@@ -22,7 +22,9 @@ from apptek.extras import require_torch
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")]
 AsOfOption = Annotated[
     bool,
-    typer.Option("--as-of", help="Answer only from facts that ended before the question's time."),
+    typer.Option(
+        "--as-of", help="Answer only from facts that ended before; fit --past-only does it better."
+    ),
 ]
 TopOption = Annotated[int, typer.Option("--top", min=1, help="How many to show.")]
 
@@ -97,6 +99,9 @@ def fit(
             about_run=about_run(),
         )
     found = predictor.model.report
+    if found["profiles_cut_short"]:
+        cut = f"{found['profiles_cut_short']:,} profiles were cut short by a dominant partner"
+        messages().print(cut, soft_wrap=True)
     features = ", ".join(f"{count:,} of {part}" for part, count in found["features"].items())
     messages().print(
         f"features: {features}; MRR {found['valid_mrr']:.4f} on the tuning split; "

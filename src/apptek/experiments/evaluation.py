@@ -56,8 +56,10 @@ def about_model(fitted: Answering) -> dict[str, Any]:
         settings, tuning = asdict(baseline.config), baseline.report
         named = {"model": baseline.name, "preset": baseline.preset}
         return {**named, "settings": settings, "tuning": tuning}
-    model = cast("Predictor", fitted).model
+    predictor = cast("Predictor", fitted)
+    model = predictor.model
     return {
+        "as_of": predictor.as_of,
         "model": f"apptek_{model.preset}",
         "topologies": {"from": model.config.mining.policy, "number": len(model.topologies)},
         "settings": asdict(model.config),

@@ -133,7 +133,11 @@ def groups_table(results: Sequence[dict[str, Any]]) -> str:
 
 def ablation_table(results: Sequence[dict[str, Any]]) -> str:
     """What each part of the default preset is worth, on valid."""
-    found = [r for r in results if r["model"] == "apptek_default" and r["split"] == "valid"]
+    found = [
+        r
+        for r in results
+        if (r["model"], r["dataset"], r.get("split")) == ("apptek_default", "icews14", "valid")
+    ]
     whole = next((r for r in found if not changes(r)), None)
     if whole is None:
         return NOTHING
@@ -173,11 +177,20 @@ def _by_model(results: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[st
         ours = str(result["model"]).startswith("apptek_")
         if ours and result["protocol"] == "official" and result["split"] == "test":
             past = result["settings"].get("features", {}).get("past_only", False)
+            if result.get("as_of", past) != past or (
+                set(changes(result)) - PAST and not _old(result)
+            ):
+                continue
             name = result["model"].removeprefix("apptek_") + (", past only" if past else "")
             groups.setdefault((result["dataset"], name, result["protocol"]), []).append(result)
     order = {name: place for place, name in enumerate(("paper", "default", "max"))}
     keys = sorted(groups, key=lambda key: (key[0], order.get(key[1].split(",")[0], 9), key[1]))
     return [(key[1], groups[key]) for key in keys]
+
+
+def _old(result: dict[str, Any]) -> bool:
+    """Whether a result was recorded before there were features: its settings lack sections."""
+    return "features" not in result["settings"]
 
 
 def _mean(found: Sequence[dict[str, Any]], part: str, key: str) -> str:
@@ -194,6 +207,7 @@ def _mean_of_group(found: Sequence[dict[str, Any]], group: str) -> str:
     return f"{statistics.mean(part['mrr'] for part in parts):.4f} ({share:.1%})"
 
 
+PAST = {"features.past_only=true"}
 GROUPS = (
     "mirrored", "not_mirrored", "seen_pair", "unseen_pair", "unseen_entity", "dated", "undated",
 )  # fmt: skip

@@ -32,7 +32,10 @@ PLACE = ("rank", "gap", "log_probability")
 
 @dataclass(frozen=True, slots=True)
 class Mirrors:
-    """For each predicate the one that most often goes the other way, and in what share of facts."""
+    """For each predicate the one that most often goes the other way, -1 where none does.
+
+    share  of its facts, dated ones between two entities, that have it the same time
+    """
 
     of: Ints  # (R,)
     share: Floats  # (R,)
@@ -40,6 +43,7 @@ class Mirrors:
     @classmethod
     def learned(cls, train: Facts, predicate_count: int) -> "Mirrors":
         """From training facts alone."""
+        train = train.take(train.dated & (train.subjects != train.objects))
         nothing = np.zeros(len(train), np.int32)
         forth = Facts(train.subjects, nothing, train.objects, train.since, train.until)
         back = Facts(train.objects, nothing, train.subjects, train.since, train.until)
@@ -55,6 +59,7 @@ class Mirrors:
         facts = np.bincount(train.predicates, minlength=predicate_count)
         of = pairs.argmax(axis=1).astype(np.int32)
         share = pairs[np.arange(predicate_count), of] / np.maximum(facts, 1)
+        of[share == 0] = -1
         return cls(read_only(of), read_only(share.astype(np.float32)))
 
 
@@ -94,8 +99,8 @@ def describe_candidates(
     found[:, :, 0] = np.arange(count)
     found[:, :, 1] = best - best[:, :1]
     found[:, :, 2] = np.log(np.take_along_axis(softmax(scores), order, axis=1) + 1e-12)
-    same = history.kernels.index("same") if "same" in history.kernels else -1
-    back = history.families.index("reversed") if "reversed" in history.families else -1
+    same, ever, undated = (_place(history.kernels, k) for k in ("same", "ever", "undated ever"))
+    back = _place(history.families, "reversed")
     traits = 0 if space.traits is None else len(space.traits)
     shape = (len(history.families), history.graph.predicate_count, len(history.kernels), traits)
 
@@ -104,18 +109,23 @@ def describe_candidates(
         offsets = rows.offsets[start : part.stop + 1]
         _describe(
             offsets, rows.columns, rows.flat_values, weights, read_only(order[part].copy()),
-            mirrors.of, mirrors.share, shape, same, back, found[part],
+            mirrors.of, mirrors.share, shape, same, ever, undated, back, found[part],
         )  # fmt: skip
 
     in_threads(fill, range(0, len(rows), CHUNK))
     return Described(order, found)
 
 
+def _place(names: tuple[str, ...], name: str) -> int:
+    """Where a name stands, -1 where it does not."""
+    return names.index(name) if name in names else -1
+
+
 @kernel
 def _describe(
     offsets: Longs, columns: Ints, values: Floats, weights: Floats, candidates: Table,
-    mirror_of: Ints, mirror_share: Floats, shape: tuple[int, int, int, int], same: int, back: int,
-    found: Floats,
+    mirror_of: Ints, mirror_share: Floats, shape: tuple[int, int, int, int], same: int, ever: int,
+    undated: int, back: int, found: Floats,
 ) -> None:  # fmt: skip
     """Fills in the features from `part` on."""
     families, predicates, width, traits = shape
@@ -139,7 +149,7 @@ def _describe(
                 if place_of[r] >= 0:
                     found[row, place_of[r], own + part * width + k] = value
                 _set_scene(
-                    candidates[row], found[row], r, value, k == same, k == width - 1,
+                    candidates[row], found[row], r, value, k == same, k in (ever, undated),
                     part == back, seen + part, seen + families + part, mirror + 1, mirror_of,
                 )  # fmt: skip
             for c in range(candidates.shape[1]):
@@ -150,7 +160,7 @@ def _describe(
 
 @leaf
 def _set_scene(
-    candidates: Ints, found: Floats, r: int, value: np.float32, is_same: bool, is_last: bool,
+    candidates: Ints, found: Floats, r: int, value: np.float32, is_same: bool, is_ever: bool,
     is_back: bool, seen: int, now: int, mirror: int, mirror_of: Ints,
 ) -> None:  # fmt: skip
     """What a feature of history tells every candidate of its question."""
@@ -159,5 +169,5 @@ def _set_scene(
             found[c, now] += value
             if is_back and mirror_of[candidates[c]] == r:
                 found[c, mirror] = value
-        if is_last:
+        if is_ever:
             found[c, seen] += 1

@@ -67,14 +67,21 @@ class FeatureSpace:
 
     def rows(self, queries: Queries, fired: SparseRows | None = None) -> SparseRows:
         """The features of many questions. `fired`: their topologies, where these are known."""
-        parts = []
+        return self.counted_rows(queries, fired)[0]
+
+    def counted_rows(
+        self, queries: Queries, fired: SparseRows | None = None
+    ) -> tuple[SparseRows, int]:
+        """The same, and how many profiles a dominant partner cut short."""
+        parts, cuts = [], 0
         if self.history is not None:
-            parts.append(self.history.rows(queries)[0])
+            history, cuts = self.history.rows(queries)
+            parts.append(history)
         if self.traits is not None:
             parts.append(self.traits.rows(queries))
         if self.topologies is not None:
             parts.append(self.fired(queries) if fired is None else fired)
-        return side_by_side(parts)
+        return side_by_side(parts), cuts
 
     def fired(self, queries: Queries) -> SparseRows:
         """Which topologies connect each question."""

@@ -19,7 +19,7 @@ from apptek.agent.environment import (
     held_out_queries,
     training_queries,
 )
-from apptek.data.facts import Dataset, Facts
+from apptek.data.facts import SPLITS, Dataset, Facts
 from apptek.data.protocols import Protocol, apply_protocol
 from apptek.errors import ConfigError, DataError
 from apptek.files import write_whole
@@ -61,6 +61,7 @@ class Fit:
     types: TypeTable
     on_stage: Stage
     seconds: dict[str, float] = field(default_factory=dict)
+    cuts: int = 0  # profiles that a dominant partner cut short
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -91,9 +92,11 @@ def fit_model(
     """
     if config.reranker.rounds:
         require_lightgbm()
+        if len(data.predicates) < 2:
+            raise DataError("there is nothing to re-rank: the data has a single predicate")
     dataset = apply_protocol(data, protocol)
     identity = {
-        "data": dataset.train.digest(),
+        "data": {split: dataset.split(split).digest() for split in SPLITS},
         "preset": preset,
         "protocol": protocol,
         "seed": seed,
@@ -112,6 +115,8 @@ def _fit(fit: Fit, preset: str, protocol: Protocol, observers: Sequence[Any]) ->
         clock, kinds = Clock.of(graph), _kinds(fit)
     queries = training_queries(train)
     mined, topologies = Mined((), {}, {}), topology_set([])
+    if not np.any(queries.subjects != queries.objects):
+        raise DataError("there is no query to fit on: every subject is its own object")
     if "topologies" in config.features.parts:
         from apptek.prediction.discovery import discover  # the only part that needs torch
 
@@ -158,7 +163,7 @@ def _fit(fit: Fit, preset: str, protocol: Protocol, observers: Sequence[Any]) ->
         topologies=topologies,
         mined=mined,
         classifier=classifier,
-        report=_report(report, space, mined),
+        report=_report(report, space, mined, fit.cuts),
         agent=agent.read_bytes() if (agent := fit.work / "agent" / AGENT).exists() else None,
         reranker=reranker,
     )
@@ -222,8 +227,10 @@ def _features(fit: Fit, space: FeatureSpace, queries: Queries, name: str) -> Spa
     if space.topologies is not None:
         with fit.stage("apply topologies"):
             fired = _fired(fit.work, space, queries, name)
-    with fit.stage("features"):
-        return space.rows(queries, fired)
+    with fit.stage(f"features of {name}"):
+        rows, cuts = space.counted_rows(queries, fired)
+    fit.cuts += cuts
+    return rows
 
 
 def _fired(work: Path, space: FeatureSpace, queries: Queries, name: str) -> SparseRows:
@@ -241,7 +248,7 @@ def _examples(rows: SparseRows, facts: Facts, known: tuple[Facts, ...]) -> Examp
     return Examples(rows, facts.predicates, known_predicates(facts, known))
 
 
-def _report(report: FitReport, space: FeatureSpace, mined: Mined) -> dict[str, Any]:
+def _report(report: FitReport, space: FeatureSpace, mined: Mined, cuts: int) -> dict[str, Any]:
     found = asdict(report)
     found["tried"] = [asdict(epoch) for epoch in report.tried]
     tried = sum(mined.tried.values())
@@ -249,4 +256,5 @@ def _report(report: FitReport, space: FeatureSpace, mined: Mined) -> dict[str, A
     return found | {
         "features": dict(space.sizes()),
         "mining_success": connected / tried if tried else None,
+        "profiles_cut_short": cuts,
     }

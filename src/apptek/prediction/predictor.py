@@ -41,6 +41,7 @@ class Predictor:
     ) -> None:
         self.model = model
         self.run = run or {}  # how it was fitted: seconds of each stage, and what fit was told
+        self.as_of = as_of or model.config.features.past_only
         self.space = model.features(as_of=as_of)
         self._seen = SeenNames(model.graph)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from apptek.errors import CheckpointError
+from apptek.errors import CheckpointError, ConfigError, DataError
 from apptek.files import write_whole
 
 
@@ -23,7 +23,11 @@ def work_folder(folder: str | Path | None) -> Iterator[Path]:
     if target.exists() and any(target.iterdir()):
         raise CheckpointError(f"{target} exists already; choose another folder or remove it")
     work = target.with_name(f".{target.name}-fit")
-    yield work
+    try:
+        yield work
+    except (ConfigError, DataError):  # resuming would fail again
+        shutil.rmtree(work, ignore_errors=True)
+        raise
     shutil.rmtree(work)
 
 
@@ -35,7 +39,9 @@ def open_work(work: Path, identity: dict[str, Any], resume: bool) -> None:
         if not resume:
             raise CheckpointError(f"{work} holds a fit that was stopped: go on with --resume")
         if json.loads(about.read_text(encoding="utf-8")) != json.loads(text):
-            raise CheckpointError(f"{work} is of another fit: other data, settings or seed")
+            raise CheckpointError(
+                f"{work} is of another fit: other data, settings or seed; remove it to begin anew"
+            )
         return
     try:
         work.mkdir(parents=True, exist_ok=True)

@@ -5,12 +5,12 @@ With dt = the fact's time - the question's, in the axis' unit, and a = |dt| (0 i
 | kernel        | value                     |                                               |
 |---------------|---------------------------|-----------------------------------------------|
 | same          | 1 where a = 0             | at that time                                  |
-| before        | e^-(a - 1) / brief        | where dt < 0: just before                     |
-| after         | e^-(a - 1) / brief        | where dt > 0: just after                      |
-| close         | e^-(a - 1) / brief        | where a > 0: either; not used by default      |
-| short         | e^-a / short              |                                               |
-| middle        | e^-a / middle             |                                               |
-| long          | e^-a / long               |                                               |
+| before        | e^(-(a-1)/brief)          | where dt < 0: just before                     |
+| after         | e^(-(a-1)/brief)          | where dt > 0: just after                      |
+| close         | e^(-(a-1)/brief)          | where a > 0: either; not used by default      |
+| short         | e^(-a/short)              |                                               |
+| middle        | e^(-a/middle)             |                                               |
+| long          | e^(-a/long)               |                                               |
 | ever          | 1                         | whenever it was, undated facts too            |
 | undated       | 1                         | for an undated fact                           |
 | undated ever  | 1                         | for an undated question: every fact ...       |
@@ -70,7 +70,7 @@ class Clock:
         return cls(*WITHOUT_GAPS)
 
     def fading(self) -> Fading:
-        """e^-a / scale for a from 0 on, a row for each scale; the last column: the scale itself.
+        """e^(-a/scale) for a from 0 on, a row for each scale; the last column: the scale itself.
 
         Kernels look distances up here: beyond the table they compute.
         """

@@ -66,7 +66,7 @@ class HistoryConfig:
     def __post_init__(self) -> None:
         for name, known in (("families", FAMILIES), ("kernels", KERNELS)):
             chosen = getattr(self, name)
-            if len(set(chosen)) < len(chosen) or not set(chosen) <= set(known):
+            if not chosen or len(set(chosen)) < len(chosen) or not set(chosen) <= set(known):
                 raise ConfigError(
                     f"history.{name} must be different ones of {', '.join(known)}, not {chosen}"
                 )
