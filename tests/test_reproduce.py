@@ -143,6 +143,12 @@ def test_a_setting_that_is_younger_than_a_result_is_left_aside() -> None:
     assert "counting.smoothing [1.0], not" in differences(expected, old)[0]
 
 
+def test_answers_as_of_each_time_are_another_run() -> None:
+    cell = read_cell(CELLS / "apptek_default-icews14-official.toml")
+    assert results_of(cell, [made_up(cell, 0.5, as_of=False)])
+    assert not results_of(cell, [made_up(cell, 0.5, as_of=True)])
+
+
 def test_a_run_that_is_recorded_twice_counts_once() -> None:
     results = [made_up(PAIR, 0.5), made_up(PAIR, 0.5), made_up(PAIR, 0.7, seed=1)]
     assert [result["seed"] for result in results_of(PAIR, results)] == [0, 1]

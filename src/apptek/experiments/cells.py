@@ -191,6 +191,9 @@ def differences(expected: dict[str, Any], result: dict[str, Any]) -> list[str]:
         for key, value in expected.items()
         if key != "settings" and result.get(key) != value
     ]
+    past = expected.get("settings", {}).get("features", {}).get("past_only", False)
+    if result.get("as_of", past) != past:
+        found.append(f"as_of {result['as_of']}, not {past}")
     for section, values in expected.get("settings", {}).items():
         recorded = result.get("settings", {}).get(section, {})
         found += [
