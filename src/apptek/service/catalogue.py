@@ -61,9 +61,8 @@ def model_info(served: Served) -> ModelInfo:
 def _span(served: Served, model: Model) -> Span:
     dated = model.dataset.train.times[model.dataset.train.dated]
     places = model.dataset.axis.positions(dated)
-    first, last = (
-        (int(dated[places.argmin()]), int(dated[places.argmax()])) if len(dated) else (0, 0)
-    )
+    first = int(dated[places.argmin()]) if len(dated) else UNKNOWN
+    last = int(dated[places.argmax()]) if len(dated) else UNKNOWN
     return Span(
         unit=model.dataset.axis.unit,
         mixed=model.dataset.axis.mixed,

@@ -86,7 +86,10 @@ class Health(BaseModel):
 
 
 class Span(BaseModel):
-    """The time axis of the data; positions count in its unit (days from 1970-01-01)."""
+    """The time axis of the data; positions count in its unit (days from 1970-01-01).
+
+    Where all facts are undated, first and last are ? and the positions 0.
+    """
 
     unit: Literal["integer", "year", "month", "day"]
     mixed: bool

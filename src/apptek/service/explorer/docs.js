@@ -15,7 +15,7 @@ async function start() {
     const operations = Object.entries(api.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, about]) => operation(api, path, method, about, sample)));
     byId("operations").replaceChildren(...operations);
   } catch (problem) {
-    showProblem(problem, { onRetry: start });
+    showProblem(problem, "docs", { onRetry: start });
   }
 }
 
