@@ -1,7 +1,6 @@
 import fcntl
 import json
 import struct
-import time
 import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
@@ -467,10 +466,8 @@ def test_an_unknown_table_is_wrong_usage() -> None:
 
 @pytest.mark.slow
 def test_all_of_it_runs_on_a_small_world(tmp_path: Path) -> None:
-    started = time.monotonic()
     done = CliRunner().invoke(app, ["reproduce", "all", "--quick", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
-    assert time.monotonic() - started < 180
     for name in SHOWN:
         assert name in done.stdout
     assert NOTHING not in done.stdout
