@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 from xml.etree import ElementTree
@@ -79,6 +79,15 @@ def link(address: str, **values: str) -> str:
 
 def state(page: Page) -> dict[str, str]:
     return {key: value[0] for key, value in parse_qs(urlsplit(page.url).query).items()}
+
+
+def hold_in(held: list[Any]) -> Callable[[Any], None]:
+    """A handler of requests that keeps them waiting."""
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
+    return hold
 
 
 def test_from_the_first_letter_to_the_shared_view(
@@ -242,7 +251,7 @@ def test_the_timelines_are_zoomed_by_key_and_button(
     assert lanes.locator(".axis").inner_html() != before
     lanes.focus()
     page.keyboard.press("0")
-    expect(page).not_to_have_url(re.compile("zoom="))
+    expect(page).to_have_url(re.compile("zoom=all"))
 
 
 def test_a_misspelt_name_leads_to_the_right_one(
@@ -270,7 +279,7 @@ def test_a_name_is_text_and_never_runs(page: Page, address: str, name: str) -> N
     page.on("dialog", lambda dialog: opened.append(dialog.message))
     page.goto(link(address, subject=name, object=name, time="2019-01-01"))
     expect(page.get_by_role("alert")).to_contain_text("Unknown entity")
-    assert page.locator("#notice img, #notice script").count() == 0
+    assert page.locator("#problems img, #problems script").count() == 0
     assert opened == []
 
 
@@ -291,9 +300,13 @@ def test_reasons_of_every_kind_are_shown(page: Page, address: str, asked: dict[s
 
     page.route("**/api/explain", with_kinds)
     page.goto(link(address, **asked))
+    reasons = page.locator("#reasons .reason")
+    expect(reasons.nth(1)).to_have_attribute("aria-pressed", "true")  # the first with a drawing
+    reasons.nth(0).focus()
+    page.keyboard.press("Enter")
+    expect(reasons.nth(0)).to_be_focused()
     expect(page.locator("#graph")).to_contain_text("no facts to draw")
     expect(page.locator("#facts")).to_contain_text("cites no facts")
-    reasons = page.locator("#reasons .reason")
     expect(reasons.nth(0)).to_contain_text("<b>both</b> are states")
     expect(reasons.nth(0)).to_contain_text("trait · no facts")
     expect(reasons.nth(1)).to_contain_text("topology")
@@ -369,3 +382,133 @@ def test_the_description_of_the_interface_can_be_tried(page: Page, address: str)
     expect(operation.locator("pre").first).to_contain_text("curl 'http://127.0.0.1")
     operation.get_by_role("button", name="Try it").click()
     expect(operation.locator("pre").last).to_contain_text('"probability"')
+
+
+def test_a_late_answer_does_not_replace_a_newer_one(
+    page: Page, address: str, asked: dict[str, str]
+) -> None:
+    held: list[Any] = []
+    page.goto(address)
+    expect(page.locator(".sample").first).to_be_visible()
+    page.route("**/api/predict", hold_in(held))
+    swapped = {"subject": asked["object"], "object": asked["subject"]}
+    for names in (asked, asked | swapped):
+        page.get_by_role("combobox", name="Subject").fill(names["subject"])
+        page.get_by_role("combobox", name="Object").fill(names["object"])
+        page.get_by_label("Time", exact=True).fill(names["time"])
+        page.get_by_role("button", name="Ask").click()
+        page.wait_for_timeout(100)
+    late, newer = held
+    newer.continue_()
+    expect(page.locator("#bars .bar").first).to_be_visible()
+    before = page.locator("#bars").inner_text()
+    late.fulfill(json={"answers": [{"predicates": [], "outside_span": False}]})
+    page.wait_for_timeout(200)
+    assert page.locator("#bars").inner_text() == before
+    assert page.title().startswith(asked["object"])
+    page.unroute("**/api/predict")
+    page.goto(address)
+    expect(page).to_have_title("APPTeK Explorer")
+
+
+def test_problems_of_a_part_stay_and_leave_nothing_old_beside_them(
+    page: Page, address: str, asked: dict[str, str]
+) -> None:
+    page.route("**/api/pair*", lambda route: route.abort())
+    page.goto(link(address, **asked))
+    expect(page.locator("#reasons .reason").first).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(1)
+    expect(page.locator("#lanes svg")).to_have_count(0)
+    page.unroute("**/api/pair*")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator("#lanes svg")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+    page.route("**/api/pair*", lambda route: route.abort())
+    page.get_by_role("button", name="Show less time").click()
+    expect(page.get_by_role("alert")).to_contain_text("does not answer")
+    page.unroute("**/api/pair*")
+    page.get_by_role("button", name="Show less time").click()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+    page.route("**/api/explain", lambda route: route.abort())
+    second = page.locator("#bars .bar").nth(1)
+    second.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("does not answer")
+    expect(second).to_be_focused()
+    expect(page.locator("#answer")).to_be_empty()
+    expect(page.locator("#reasons .reason")).to_have_count(0)
+    expect(page.locator("#graph svg")).to_have_count(0)
+    for kind in ("SVG", "PNG", "JSON"):
+        expect(page.get_by_role("button", name=kind, exact=True)).to_be_disabled()
+    page.unroute("**/api/explain")
+
+
+def test_show_more_moves_the_focus_to_what_is_new(
+    page: Page, address: str, asked: dict[str, str]
+) -> None:
+    page.goto(link(address, **asked))
+    page.get_by_role("button", name=re.compile("Show .* more")).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#bars .bar").nth(10)).to_be_focused()
+
+
+def test_a_suggested_predicate_is_asked_for(
+    page: Page, address: str, asked: dict[str, str], served: Served
+) -> None:
+    name = served.predictor.model.dataset.predicates[0]
+    page.goto(link(address, predicate=f"{name}q", **asked))
+    page.get_by_role("alert").get_by_role("button", name=name, exact=True).click()
+    expect(page.locator("#answer")).to_contain_text(name)
+    assert state(page)["predicate"] == name
+
+
+def test_names_that_cannot_be_looked_up_are_said_so(page: Page, address: str) -> None:
+    held: list[Any] = []
+    page.goto(address)
+    page.route("**/api/entities*", hold_in(held))
+    subject = page.get_by_role("combobox", name="Subject")
+    subject.press_sequentially("S")
+    expect(subject).to_have_attribute("aria-busy", "true")
+    expect(page.locator("#subject-list")).to_contain_text("Looking")
+    held[0].abort()
+    expect(page.locator("#subject-list")).to_contain_text("No names can be offered")
+    expect(subject).not_to_have_attribute("aria-busy", "true")
+    page.unroute("**/api/entities*")
+
+
+@pytest.mark.parametrize("zoom", ["all", "5", "9..2", "..", "1e9..2e9", "1..2..3", "-9..99999999"])
+def test_any_zoom_in_the_address_gives_timelines(
+    page: Page, address: str, asked: dict[str, str], zoom: str
+) -> None:
+    page.goto(link(address, zoom=zoom, **asked))
+    expect(page.locator("#lanes svg .lane").first).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_the_periphery_is_named(page: Page, address: str, asked: dict[str, str]) -> None:
+    page.goto(link(address, periphery="1", **asked))
+    outer = page.locator("#graph svg .periphery")
+    expect(outer.first).to_be_attached()
+    expect(outer.locator("text.name")).to_have_count(outer.count())
+    expect(outer.locator("text.when")).to_have_count(outer.count())
+
+
+def test_wholly_undated_data_is_said_to_be_so(
+    page: Page, address: str, asked: dict[str, str]
+) -> None:
+    def undated(route: Any) -> None:
+        response = route.fetch()
+        found = response.json()
+        span = {"first": "?", "last": "?", "first_position": 0, "last_position": 0}
+        found["span"] |= span | {"undated": found["counts"]["train"]}
+        route.fulfill(response=response, json=found)
+
+    page.route("**/api/model*", undated)
+    page.goto(link(address, **(asked | {"time": "?"})))
+    expect(page.locator("#about")).to_contain_text("all undated")
+    expect(page.locator("#time-hint")).to_have_text("all facts are undated")
+    expect(page.get_by_label("undated")).to_be_disabled()
+    expect(page.locator("#lanes")).to_contain_text("undated")
+    page.unroute("**/api/model*")

@@ -1,8 +1,11 @@
+import asyncio
 import hmac
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -10,6 +13,9 @@ from service_parts import client_of, problem, question
 
 from apptek.errors import ApptekError
 from apptek.service import app as app_module
+from apptek.service.app import create_app
+from apptek.service.guard import Guard
+from apptek.service.limits import Limits
 from apptek.service.pages import read_pages
 from apptek.service.running import check_reach
 from apptek.service.served import Served
@@ -117,6 +123,46 @@ def test_a_large_batch_is_refused(served: Served) -> None:
     said = problem(client.post("/api/predict", json={"queries": queries}), 422)
     assert "at most 3" in said["detail"]
     assert client.post("/api/predict", json={"queries": queries[:3]}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"queries": [1] * 1_900_000},
+        {"queries": [1] * 5_000},
+        {"queries": 1} | {str(place): 1 for place in range(300_000)},
+        {"queries": [{str(place): 1 for place in range(300_000)}]},
+    ],
+)
+def test_a_senseless_body_costs_little(served: Served, body: Any) -> None:
+    content = json.dumps(body, separators=(",", ":")).encode()
+    start = perf_counter()
+    problem(client_of(served).post("/api/predict", content=content), 422)
+    assert perf_counter() - start < 2
+
+
+def test_queries_times_top_is_limited(served: Served) -> None:
+    client = client_of(served, pairs=10)
+    queries = [question(served)] * 4
+    said = problem(client.post("/api/predict", json={"queries": queries, "top": 3}), 422)
+    assert "at most 10 " in said["detail"]
+    assert client.post("/api/predict", json={"queries": queries, "top": 2}).status_code == 200
+
+
+def test_a_body_that_never_arrives_is_given_up(served: Served) -> None:
+    allowed = Limits(seconds=0.1)
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "path": "/api/predict", "method": "POST", "headers": []}
+    asyncio.run(Guard(create_app(served, allowed), allowed)(scope, receive, send))
+    assert sent[0]["status"] == 408
+    assert b"0.1 seconds" in sent[1]["body"]
 
 
 def test_what_takes_too_long_is_given_up(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import FastAPI, Path, Query, Request, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator
 from starlette.exceptions import HTTPException
 
 from apptek import __version__
@@ -77,7 +77,7 @@ def create_app(served: Served, limits: Limits | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
-        responses=problems.responses(400, 401, 413, 422, 503),
+        responses=problems.responses(400, 401, 408, 413, 422, 503),
     )
     problems.install(app)
     _add_catalogue(app, served, _Desk(limits))  # a desk of its own: names wait behind no batch
@@ -152,16 +152,20 @@ def _add_catalogue(app: FastAPI, served: Served, desk: _Desk) -> None:
 
 
 def _add_answers(app: FastAPI, served: Served, desk: _Desk, limits: Limits) -> None:
+    def few(body: Any) -> Any:
+        """The body as it is; counted before its queries are looked at, as their errors cost."""
+        queries = body.get("queries") if isinstance(body, dict) else None
+        if isinstance(queries, list) and len(queries) > limits.batch:
+            raise _too_large(f"at most {limits.batch:,} queries, not {len(queries):,}")
+        return body
+
     @app.post("/api/predict", response_model=Answers, tags=["answers"])
-    async def predictions(body: PredictBody) -> Response:
+    async def predictions(body: Annotated[PredictBody, BeforeValidator(few)]) -> Response:
         """The most probable predicates of one query, or of a batch."""
-        if isinstance(body, ManyQuestions) and len(body.queries) > limits.batch:
-            raise ServiceError(
-                422,
-                "The batch is too large",
-                f"A batch has at most {limits.batch:,} queries, not {len(body.queries):,}.",
-                advice="Send it in several requests.",
-                where="queries",
+        if isinstance(body, ManyQuestions) and len(body.queries) * body.top > limits.pairs:
+            raise _too_large(
+                f"at most {limits.pairs:,} predicates to return, "
+                f"not {len(body.queries):,} queries x top {body.top:,}"
             )
         return await desk.answer(partial(predict, served, body))
 
@@ -169,6 +173,16 @@ def _add_answers(app: FastAPI, served: Served, desk: _Desk, limits: Limits) -> N
     async def explanation(body: ExplainBody) -> Response:
         """Why a predicate: contributions, the facts behind them, and the drawn graphs."""
         return await desk.answer(partial(explained, served, body))
+
+
+def _too_large(limit: str) -> ServiceError:
+    return ServiceError(
+        422,
+        "The batch is too large",
+        f"A batch has {limit}.",
+        advice="Send it in several requests.",
+        where="queries",
+    )
 
 
 def _add_pages(app: FastAPI) -> None:

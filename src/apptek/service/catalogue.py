@@ -5,9 +5,11 @@ from dataclasses import asdict
 import numpy as np
 
 from apptek import __version__
+from apptek.data.times import UNKNOWN
 from apptek.prediction.model import Model
 from apptek.prediction.strongest import strongest
 from apptek.service.histories import Window, facts_between, facts_of, timeline
+from apptek.service.problems import TITLES, ServiceError, quoted
 from apptek.service.schemas import (
     Counted,
     Counts,
@@ -59,9 +61,8 @@ def model_info(served: Served) -> ModelInfo:
 def _span(served: Served, model: Model) -> Span:
     dated = model.dataset.train.times[model.dataset.train.dated]
     places = model.dataset.axis.positions(dated)
-    first, last = (
-        (int(dated[places.argmin()]), int(dated[places.argmax()])) if len(dated) else (0, 0)
-    )
+    first = int(dated[places.argmin()]) if len(dated) else UNKNOWN
+    last = int(dated[places.argmax()]) if len(dated) else UNKNOWN
     return Span(
         unit=model.dataset.axis.unit,
         mixed=model.dataset.axis.mixed,
@@ -92,15 +93,41 @@ def predicates(served: Served) -> Predicates:
 
 
 def window(served: Served, since: str | None, until: str | None) -> Window:
-    """From one written time to another; the whole span where they are not given."""
+    """From one written time to another; the whole span where they are not given.
+
+    A ServiceError where a time is unknown, or the last is before the first.
+    """
     axis = served.predictor.model.dataset.axis
     first, last = served.span.first, served.span.last
     if since is not None:
-        first = served.position(served.time(since, "from"))
+        first = served.position(_known_time(served, since, "from"))
     if until is not None:
-        code = np.asarray([served.time(until, "to")], np.int32)
+        code = np.asarray([_known_time(served, until, "to")], np.int32)
         last = served.position(int(axis.last_moments(code)[0]))
-    return Window(first, max(first, last))
+    if since is None or until is None:  # beyond the span nothing is found
+        return Window(min(first, last), last) if since is None else Window(first, max(first, last))
+    if first > last:
+        raise ServiceError(
+            422,
+            TITLES[422],
+            f"The window ends at {quoted(until)}, before it begins at {quoted(since)}.",
+            advice="Exchange the two times.",
+            where="to",
+        )
+    return Window(first, last)
+
+
+def _known_time(served: Served, text: str, where: str) -> int:
+    code = served.time(text, where)
+    if code == UNKNOWN:
+        raise ServiceError(
+            422,
+            "Not a time of this data",
+            "A window begins and ends at known times.",
+            advice=f"Write a time, or leave out {where!r} for the whole span.",
+            where=where,
+        )
+    return code
 
 
 def entity_timeline(served: Served, name: str, within: Window, limit: int) -> EntityTimeline:

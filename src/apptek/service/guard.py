@@ -1,5 +1,6 @@
 """What stands between the network and the app: hosts, the token, sizes, and strict headers."""
 
+import asyncio
 import hmac
 from collections.abc import MutableMapping
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ class Guard:
 
         try:
             self._check(Headers(scope=scope), scope["path"])
-            body = await self._body(Headers(scope=scope), receive)
+            body = await self._body_in_time(Headers(scope=scope), receive)
         except ServiceError as problem:
             await problem.response()(scope, receive, send_strictly)
             return
@@ -75,6 +76,17 @@ class Guard:
                     401, TITLES[401], "The token is missing or wrong.",
                     advice="Send the header 'Authorization: Bearer TOKEN'.", where="Authorization",
                 )  # fmt: skip
+
+    async def _body_in_time(self, headers: Headers, receive: Receive) -> bytes:
+        """The whole body; a ServiceError where it is not there in time."""
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                return await self._body(headers, receive)
+        except TimeoutError:
+            raise ServiceError(
+                408, TITLES[408], f"No whole body within {self.limits.seconds:g} seconds.",
+                advice="Send the whole body that was announced, or a smaller one.", where="body",
+            ) from None  # fmt: skip
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
         """The whole body; never more than allowed is kept."""

@@ -15,6 +15,7 @@ from apptek.prediction.wording import printable, shortened
 
 MEDIA_TYPE = "application/problem+json"
 SHOWN = 80  # characters of a name that are repeated
+_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 408: {"Connection": "close"}}
 _TAGS = {"one", "many"}  # of the two forms of a prediction's body
 
 
@@ -56,7 +57,7 @@ class ServiceError(ApptekError):
     def response(self) -> Response:
         """The answer."""
         text = self.body.model_dump_json(exclude_defaults=False)
-        headers = {"WWW-Authenticate": "Bearer"} if self.body.status == 401 else None
+        headers = _HEADERS.get(self.body.status)
         return Response(text, self.body.status, headers, MEDIA_TYPE)
 
 
@@ -88,6 +89,7 @@ TITLES = {
     401: "A token is needed",
     404: "Not found",
     405: "Method not allowed",
+    408: "The request did not arrive",
     413: "The request is too large",
     415: "Not JSON",
     422: "The request makes no sense as it is",

@@ -2,8 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 from pydantic.config import JsonDict
+from pydantic_core import PydanticCustomError
 
 EXAMPLE: JsonDict = {"subject": "South Korea", "object": "North Korea", "time": "2014-05-13"}
 Name = Annotated[str, Field(min_length=1, max_length=10_000)]
@@ -11,7 +12,23 @@ Time = Annotated[str, Field(max_length=100, description="As the data writes time
 Top = Annotated[int, Field(ge=1, le=1000, description="How many predicates to return.")]
 
 
-class Question(BaseModel):
+class _Asked(BaseModel):
+    """A request that has no other fields. Of too many the first is named, as errors cost memory."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_many_fields(cls, given: Any) -> Any:
+        if isinstance(given, dict) and len(given) > len(cls.model_fields):
+            extra = next(name for name in given if name not in cls.model_fields)
+            raise PydanticCustomError(
+                "extra_forbidden", "There is no field {name}", {"name": repr(extra)[:80]}
+            )
+        return given
+
+
+class Question(_Asked):
     """What holds between the two at that time?"""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [EXAMPLE]})
@@ -31,14 +48,14 @@ class OneQuestion(Question):
     allow_unknown: bool = False
 
 
-class ManyQuestions(BaseModel):
+class ManyQuestions(_Asked):
     """A batch of queries, answered in their order."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"queries": [EXAMPLE], "top": 3}]}
     )
 
-    queries: Annotated[list[Question], Field(min_length=1)]
+    queries: Annotated[list[Question], Field(min_length=1, fail_fast=True)]
     top: Top = 10
     allow_unknown: bool = False
 
@@ -69,7 +86,10 @@ class Health(BaseModel):
 
 
 class Span(BaseModel):
-    """The time axis of the data; positions count in its unit (days from 1970-01-01)."""
+    """The time axis of the data; positions count in its unit (days from 1970-01-01).
+
+    Where all facts are undated, first and last are ? and the positions 0.
+    """
 
     unit: Literal["integer", "year", "month", "day"]
     mixed: bool

@@ -28,7 +28,10 @@ async function request(path, options = {}) {
       advice: "See whether “apptek serve” is still running, then try again.",
     });
   }
-  const body = await response.json().catch(() => null);
+  const body = await response.json().catch((error) => {
+    if (error.name === "AbortError") throw error;
+    return null;
+  });
   if (response.ok && body !== null) return body;
   throw new Problem(body ?? {
     status: response.status,

@@ -8,7 +8,7 @@ const INPUTS = { day: "date", month: "month", year: "number", integer: "number" 
 
 export class Axis {
   constructor(span) {
-    Object.assign(this, span);
+    Object.assign(this, span); // and timeless: whether all facts are undated
     this.word = WORDS[span.unit];
   }
 
@@ -49,7 +49,7 @@ export class TimeField {
     this.hint = el("span", { class: "hint", id: "time-hint" });
     this.input = el("input", { id: "time", type: kind, required: true, "aria-describedby": "time-hint", ...limits, oninput: () => this.check() });
     const open = axis.undated > 0;
-    this.unknown = el("input", { type: "checkbox", id: "undated", onchange: () => this.check() });
+    this.unknown = el("input", { type: "checkbox", id: "undated", checked: axis.timeless, disabled: axis.timeless, onchange: () => this.check() });
     const undated = el("label", { class: "undated" }, this.unknown, " undated");
     place.replaceChildren(
       el("div", { class: "label-row" }, el("label", { for: "time" }, "Time"), open ? undated : null),
@@ -62,9 +62,8 @@ export class TimeField {
   check() {
     this.input.disabled = this.unknown.checked;
     const outside = !this.unknown.checked && this.axis.isOutside(this.input.value);
-    this.hint.textContent = outside
-      ? `outside ${this.axis.first} to ${this.axis.last}`
-      : `${this.axis.first} to ${this.axis.last}`;
+    const span = this.axis.timeless ? "all facts are undated" : `${this.axis.first} to ${this.axis.last}`;
+    this.hint.textContent = outside ? `outside ${span}` : span;
     this.hint.classList.toggle("warning", outside);
   }
 
@@ -73,8 +72,8 @@ export class TimeField {
   }
 
   set value(text) {
-    this.unknown.checked = text === "?";
-    this.input.value = text === "?" ? "" : text;
+    this.unknown.checked = this.axis.timeless || text === "?";
+    this.input.value = this.unknown.checked ? "" : text;
     this.check();
   }
 }

@@ -5,6 +5,7 @@ import { el } from "./dom.js";
 import { counted, shown } from "./wording.js";
 
 const PAUSE = 80; // milliseconds without a key before the service is asked
+const SLOW = 150; // milliseconds without an answer before that is said
 
 export class Combobox {
   constructor(place, { id, label, placeholder }) {
@@ -36,14 +37,28 @@ export class Combobox {
 
   async ask() {
     this.asking?.abort();
-    this.asking = new AbortController();
+    const asking = (this.asking = new AbortController());
     const typed = this.input.value;
+    this.input.setAttribute("aria-busy", "true");
+    const timer = setTimeout(() => this.say("Looking for names …"), SLOW);
     try {
-      const found = await get("/api/entities", { q: typed, limit: 8 }, this.asking.signal);
-      if (document.activeElement === this.input) this.offer(found, typed);
-    } catch {
-      this.close();
+      const found = await get("/api/entities", { q: typed, limit: 8 }, asking.signal);
+      if (!asking.signal.aborted && document.activeElement === this.input) this.offer(found, typed);
+    } catch (problem) {
+      if (!asking.signal.aborted) this.say(`No names can be offered. ${problem.message}`, "lead warning");
+    } finally {
+      clearTimeout(timer);
+      if (this.asking === asking) this.input.removeAttribute("aria-busy");
     }
+  }
+
+  // A line in the place of the names.
+  say(words, kind = "lead") {
+    this.options = [];
+    this.list.replaceChildren(el("li", { class: kind, role: "presentation" }, words));
+    this.list.hidden = false;
+    this.input.setAttribute("aria-expanded", "true");
+    this.mark(-1);
   }
 
   offer({ entities, near }, typed) {

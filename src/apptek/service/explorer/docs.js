@@ -11,11 +11,11 @@ async function start() {
     const [api, model] = await Promise.all([get("/api/openapi.json"), get("/api/model")]);
     const sample = model.samples[0];
     byId("about").textContent = api.info.description;
-    byId("notice").replaceChildren();
+    byId("problems").replaceChildren();
     const operations = Object.entries(api.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, about]) => operation(api, path, method, about, sample)));
     byId("operations").replaceChildren(...operations);
   } catch (problem) {
-    showProblem(problem, { onRetry: start });
+    showProblem(problem, "docs", { onRetry: start });
   }
 }
 

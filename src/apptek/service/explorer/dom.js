@@ -14,6 +14,13 @@ export function el(name, attributes = {}, ...children) {
 
 export const byId = (id) => document.getElementById(id);
 
+// New children; where the focus was inside, the chosen one gets it.
+export function replaceChoices(place, choices) {
+  const focused = place.contains(document.activeElement);
+  place.replaceChildren(...choices);
+  if (focused) place.querySelector("[aria-pressed=true]")?.focus({ preventScroll: true });
+}
+
 // Something slower than 150 ms shows that it is being waited for.
 export async function waiting(places, work) {
   const mark = (busy) => places.forEach((place) => place.toggleAttribute("data-waiting", busy));

@@ -7,10 +7,10 @@ import { shortened, shown } from "./wording.js";
 const d3 = globalThis.d3;
 const LETTER = 6.6;
 const [NAME_LINE, NAME_LINES, SIDE_NAME] = [16, 3, 36];
-const READABLE = 0.7; // a drawing is not made smaller than this, but scrolls
+const READABLE = 1; // a drawing is not made smaller than this, but scrolls
 const RADII = { bystander: 7, periphery: 5 };
-const ARC = { subject: [75, 165], object: [105, 15] }; // degrees between which a periphery fans out
-const REACH = [118, 158]; // from a query entity to its periphery, in turns
+const OUTWARD = { subject: -1, object: 1 }; // where a periphery is listed, seen from its query entity
+const [ASIDE, BELOW, ROW, TEXT] = [64, 76, 30, 250]; // of that list: its place, its rows and their width
 
 export class Graph {
   constructor(place, { onAsk }) {
@@ -149,28 +149,27 @@ export class Graph {
 
 export const isFar = (fact, limit) => limit !== null && (fact?.distance == null || Math.abs(fact.distance) > limit);
 
-// Facts around the query entities that no reason cites, on an arc below each.
+// Facts around the query entities that no reason cites, named in a list below each, on its outer side.
 function addPeriphery(nodes, edges, periphery, sheet) {
   for (const side of ["subject", "object"]) {
     const centre = nodes.find((node) => node.role === side) ?? nodes[0];
     const facts = periphery.filter((fact) => fact.side === side);
-    const [from, to] = ARC[side];
+    const x = centre.x + OUTWARD[side] * ASIDE;
+    const above = nodes.filter((node) => (node.x - centre.x) * OUTWARD[side] >= 0 && node.role !== "periphery");
+    const top = Math.max(...above.map(({ y, role }) => y + (role === "bystander" ? ROW + 10 : BELOW)));
     facts.forEach((fact, place) => {
-      const angle = ((from + ((to - from) * (place + 0.5)) / facts.length) * Math.PI) / 180;
-      const reach = REACH[place % 2];
       const inward = fact.object === centre.name;
       const name = inward ? fact.subject : fact.object;
       const node = {
-        id: nodes.length, role: "periphery", radius: RADII.periphery, named: false, dx: 0, dy: 0, name,
-        x: centre.x + reach * Math.cos(angle), y: centre.y + reach * Math.sin(angle),
+        id: nodes.length, role: "periphery", radius: RADII.periphery, named: true, dx: 0, dy: 0, name, x, y: top + place * ROW,
         about: `${fact.subject} | ${fact.predicate} | ${fact.object} | ${fact.date}`,
       };
       nodes.push(node);
       const [source, target] = inward ? [node, centre] : [centre, node];
       const date = fact.apart ? `${fact.date} · ${fact.apart}` : fact.date;
       edges.push({ source: source.id, target: target.id, kind: "bystander", predicate: fact.predicate, date, more: 0, cited: fact, curve: straight(source, target) });
-      sheet.left = Math.min(sheet.left, node.x - 20);
-      sheet.right = Math.max(sheet.right, node.x + 20);
+      sheet.left = Math.min(sheet.left, side === "subject" ? x - TEXT : x);
+      sheet.right = Math.max(sheet.right, side === "object" ? x + TEXT : x);
       sheet.bottom = Math.max(sheet.bottom, node.y + 20);
     });
   }
@@ -200,8 +199,8 @@ function drawLabel(group, edge) {
 function drawNode(group, node, nodes, edges) {
   group.append("title").text(shown(node.about ?? node.name));
   group.append("circle").attr("cx", node.x).attr("cy", node.y).attr("r", node.radius);
-  if (node.role === "bystander") nameBystander(group, node, nodes, edges);
-  else if (node.role !== "periphery") {
+  if (node.role === "bystander" || node.role === "periphery") nameBystander(group, node, nodes, edges);
+  else {
     const x = node.x + ({ subject: node.radius, object: -node.radius }[node.role] ?? 0);
     const text = group.append("text").attr("class", "name").attr("y", node.y + node.radius + 14);
     wrapped(node.name).forEach((line, place) => text.append("tspan").attr("x", x).attr("dy", place ? 13 : 0).text(line));

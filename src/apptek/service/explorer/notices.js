@@ -10,15 +10,21 @@ export function showNotes(notes) {
 
 const NAMES = new Set(["subject", "object"]);
 
+// Problems stay until what they came from (source) is tried again; none: all go.
+export function clearProblems(source) {
+  byId("problems").querySelectorAll(source ? `[data-source=${source}]` : "[data-source]").forEach((shownOne) => shownOne.remove());
+}
+
 // onSuggestion(where, name) fills a field and asks again; onRetry asks again.
-export function showProblem(problem, { onSuggestion, onRetry }) {
+export function showProblem(problem, source, { onSuggestion, onRetry }) {
   if (problem.name === "AbortError") return;
+  clearProblems(source);
   const { title = "Something went wrong in the page", detail = problem.message, advice = "Reload the page.", suggestions = [] } = problem;
   const hint = NAMES.has(problem.where) ? "Type a few letters into the field and choose from the list." : advice;
   const buttons = suggestions.map((name) => el("button", { type: "button", class: "quiet", onclick: () => onSuggestion(problem.where, name) }, shown(name)));
   const retry = problem.status === 0 || problem.status >= 500 ? [el("button", { type: "button", class: "quiet", onclick: onRetry }, "Try again")] : [];
-  byId("notice").replaceChildren(
-    el("div", { class: "problem card", role: "alert" },
+  byId("problems").append(
+    el("div", { class: "problem card", role: "alert", "data-source": source },
       el("h2", {}, title), el("p", {}, shown(detail)), problem.status === 401 ? tokenForm(onRetry) : el("p", { class: "soft" }, hint),
       buttons.length || retry.length ? el("div", { class: "tools" }, ...buttons, ...retry) : null));
 }

@@ -1,6 +1,6 @@
 // The ranked predicates as bars; one of them is selected.
 
-import { byId, el } from "./dom.js";
+import { byId, el, replaceChoices } from "./dom.js";
 import { counted, percent, shown } from "./wording.js";
 
 const FIRST = 10;
@@ -8,7 +8,7 @@ const FIRST = 10;
 export class Ranking {
   constructor({ onSelect }) {
     this.onSelect = onSelect;
-    byId("more").addEventListener("click", () => this.draw({ all: true }));
+    byId("more").addEventListener("click", () => this.drawAll());
   }
 
   show(predicates, { hide, selected }) {
@@ -25,13 +25,19 @@ export class Ranking {
     const visible = this.visible();
     const most = Math.max(...visible.map(({ probability }) => probability), 1e-9);
     const some = all ? visible : visible.filter((one, place) => place < FIRST || one.predicate === this.selected);
-    byId("bars").replaceChildren(...some.map((one) => this.row(one, most)));
+    replaceChoices(byId("bars"), some.map((one) => this.row(one, most)));
     const hidden = this.predicates.length - visible.length;
     const rest = visible.length - some.length;
     byId("more").hidden = rest === 0;
     byId("more").textContent = `Show ${rest} more`;
     byId("bars").toggleAttribute("data-empty", visible.length === 0);
     byId("ranking-title").textContent = hidden ? `Most probable predicates (${counted(hidden, "known one")} hidden)` : "Most probable predicates";
+  }
+
+  // The button goes away, so the first new row gets its focus.
+  drawAll() {
+    this.draw({ all: true });
+    byId("bars").children[FIRST]?.querySelector("button").focus();
   }
 
   row({ predicate, probability, known }, most) {

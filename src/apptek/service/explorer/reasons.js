@@ -1,10 +1,14 @@
 // The reasons of an explanation: what each adds to the log-odds, and the facts that it cites.
 
-import { byId, el } from "./dom.js";
+import { byId, el, replaceChoices } from "./dom.js";
 import { counted, shown, signed } from "./wording.js";
 
 const OPEN = 12; // facts in the open; the others unfold
-const KINDS = { topology: "topology", history: "history", trait: "trait" };
+const KINDS = { topology: "topology", history: "history", trait: "trait", reranker: "the trees" };
+const WITHOUT_FACTS = { trait: "This reason is about who the two are", reranker: "This is what the trees add to the other reasons" };
+
+// What a reason is about that cites no facts.
+export const aboutOf = ({ kind }) => WITHOUT_FACTS[kind] ?? "This reason is about what is usual";
 
 export const drawingOf = (explanation, reason) =>
   explanation.drawings.find(({ number }) => number === (reason?.same_as || reason?.number));
@@ -23,12 +27,18 @@ export class Reasons {
     byId("reasons-note").textContent = count
       ? `${counted(count, "reason")}, the strongest first. Together with the base rates they add up to the log-odds.`
       : "Nothing connects the two: the answer comes from the base rates alone.";
-    byId("reasons").replaceChildren(...reasons.map((reason) => this.item(reason, selected, scale)));
+    replaceChoices(byId("reasons"), reasons.map((reason) => this.item(reason, selected, scale)));
     byId("sums").replaceChildren(
       ...(further.length ? [line(counted(further.length, "further reason"), rest, scale)] : []),
       line("base rates", bias, scale),
       line(`log-odds against ${shown(explanation.runner_up)}`, total, scale, "total"),
     );
+  }
+
+  clear() {
+    byId("reasons-note").textContent = "";
+    byId("reasons").replaceChildren();
+    byId("sums").replaceChildren();
   }
 
   item(reason, selected, scale) {
@@ -62,7 +72,7 @@ export function showFacts(reason, isFar) {
   const rest = [...path.slice(OPEN), ...others];
   byId("facts-title").textContent = reason ? `Facts of reason ${reason.number}` : "Facts";
   byId("facts").replaceChildren(
-    path.length ? table(path.slice(0, OPEN), isFar) : el("p", { class: "soft" }, reason ? "This reason is about who the two are; it cites no facts." : "There is no reason to show facts of."),
+    path.length ? table(path.slice(0, OPEN), isFar) : el("p", { class: "soft" }, reason ? `${aboutOf(reason)}; it cites no facts.` : "There is no reason to show facts of."),
     ...(rest.length ? [el("details", {}, el("summary", {}, rest.length === others.length ? `${counted(others.length, "bystander")} that lead elsewhere` : counted(rest.length, "more fact")), table(rest, isFar))] : []),
   );
 }

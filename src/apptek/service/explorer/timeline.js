@@ -15,8 +15,8 @@ const LISTED = 5; // facts in the box at the pointer
 const PAUSE = 250; // milliseconds after zooming before finer counts are asked for
 
 export class Timelines {
-  constructor(place, axis, { onZoom }) {
-    Object.assign(this, { place, axis, onZoom });
+  constructor(place, axis, { onZoom, guarded }) {
+    Object.assign(this, { place, axis, onZoom, guarded });
     this.tip = el("div", { class: "tip", hidden: true });
     this.zoom = d3.zoom().filter((event) => (event.type === "wheel" ? event.ctrlKey || event.metaKey : event.touches ? event.touches.length > 1 : !event.button))
       .on("zoom", ({ transform, sourceEvent }) => this.zoomed(transform, sourceEvent));
@@ -26,12 +26,34 @@ export class Timelines {
     byId("time-reset").addEventListener("click", () => this.show(null));
   }
 
-  // Loads the lanes of a query; `zoom` is a stretch of positions to show, or null for all.
+  // Loads the lanes of a query; `zoom`: a stretch of positions, "all", or null for where facts are.
   async load({ subject, object, time }, zoom) {
-    Object.assign(this, { subject, object, time, domain: zoom ?? this.whole() });
+    this.clear();
+    if (this.axis.timeless) {
+      this.place.replaceChildren(el("p", { class: "empty" }, "All facts of the data are undated: there is no time to show them over."));
+      return;
+    }
+    const stretch = Array.isArray(zoom) ? this.inside(zoom) : null;
+    Object.assign(this, { subject, object, time, domain: stretch ?? this.whole() });
     await this.fetch();
-    if (!zoom) this.domain = this.busy();
+    if (!stretch && zoom !== "all") this.domain = this.busy();
     this.draw();
+  }
+
+  // Nothing is shown, nothing waited for.
+  clear() {
+    clearTimeout(this.timer);
+    this.asking?.abort();
+    this.lanes = null;
+    this.place.replaceChildren();
+    byId("history").hidden = true;
+  }
+
+  // What of a stretch is inside the data; null where that is nothing.
+  inside([first, last]) {
+    const [low, high] = this.whole();
+    const [from, to] = [Math.max(first, low), Math.min(last, high)];
+    return from < to ? [from, to] : null;
   }
 
   // The stretch where something happens, with the query in it.
@@ -127,14 +149,12 @@ export class Timelines {
 
   changed() {
     clearTimeout(this.timer);
-    this.timer = setTimeout(async () => {
-      this.onZoom(this.isWhole() ? null : this.domain);
-      try {
+    this.timer = setTimeout(() => {
+      this.onZoom(this.isWhole() ? "all" : this.domain.map((place) => place.toFixed(1)).join(".."));
+      this.guarded(async () => {
         await this.fetch();
         this.draw();
-      } catch (problem) {
-        if (problem.name !== "AbortError") throw problem;
-      }
+      });
     }, PAUSE);
   }
 
@@ -144,12 +164,14 @@ export class Timelines {
   }
 
   show(domain) {
+    if (!this.lanes) return;
     this.domain = domain ?? this.whole();
     this.apply();
     this.changed();
   }
 
   by(factor, shift = 0) {
+    if (!this.lanes) return;
     const [first, last] = this.domain;
     const [low, high] = this.whole();
     const at = this.axis.position(this.time);
