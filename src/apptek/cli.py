@@ -9,7 +9,7 @@ import typer
 
 from apptek import __version__
 from apptek.commands.agent import train_agent
-from apptek.commands.baselines import baseline
+from apptek.commands.baselines import baseline, search
 from apptek.commands.data import data_app
 from apptek.commands.models import evaluate, explain, fit, predict, topologies
 from apptek.commands.options import JsonOption, SeedOption, print_json
@@ -35,6 +35,7 @@ app.command()(explain)
 app.command()(topologies)
 app.command("train-agent")(train_agent)
 app.command()(baseline)
+app.command()(search)
 app.command()(compare)
 app.command()(serve)
 app.command()(reproduce)

@@ -1,7 +1,7 @@
 """Settings from the command line: `--set section.key=value`, checked as they are declared."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from typing import Any, TypeVar
@@ -21,6 +21,14 @@ def with_settings(config: Sections, settings: Sequence[str]) -> Sections:
         changes.setdefault(section, {})[key] = _read(text, value, default)
     parts = {name: replace(getattr(config, name), **changed) for name, changed in changes.items()}
     return replace(config, **parts)  # type: ignore[type-var]
+
+
+def setting_texts(settings: Mapping[str, Any]) -> list[str]:
+    """Values by section.key as the texts that `with_settings` takes."""
+    return [
+        f"{key}={value if isinstance(value, str) else json.dumps(value)}"
+        for key, value in settings.items()
+    ]
 
 
 def _parts(text: str) -> tuple[str, str, str]:

@@ -243,8 +243,16 @@ def _build(
 DEFAULT = Settings()
 PAPER = replace(DEFAULT, training=replace(DEFAULT.training, objective="entities"))
 PRESETS: dict[str, Any] = {"default": DEFAULT, "paper": PAPER}
+SPACE = {
+    "model.size": (50, 100, 200),
+    "model.temporal_share": (0.2, 0.36, 0.64, 0.8),
+    "model.dropout": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6),
+    "model.frequency": (1.0, 3.0, 10.0, 30.0),
+    "training.learning_rate": (1e-3, 3e-3, 1e-2),
+    "training.batch_size": (256, 512, 1024),
+}
 RIVALS = {
-    "de_transe": learned_rival(partial(_build, DeTransE), PRESETS),
-    "de_distmult": learned_rival(partial(_build, DeDistMult), PRESETS),
-    "de_simple": learned_rival(partial(_build, DeSimplE), PRESETS),
+    "de_transe": learned_rival(partial(_build, DeTransE), PRESETS, SPACE),
+    "de_distmult": learned_rival(partial(_build, DeDistMult), PRESETS, SPACE),
+    "de_simple": learned_rival(partial(_build, DeSimplE), PRESETS, SPACE),
 }

@@ -14,7 +14,7 @@ from safetensors.torch import load, save
 
 from apptek.agent.environment import Queries
 from apptek.baselines.embedding import Embedding
-from apptek.baselines.scorer import Rival, Scorer, Task
+from apptek.baselines.scorer import Rival, Scorer, Space, Task
 from apptek.baselines.training import Course, Trainer, score_queries
 from apptek.data.facts import Dataset
 from apptek.errors import CheckpointError, ModelError
@@ -45,9 +45,9 @@ class Learned:
         (folder / WEIGHTS).write_bytes(save(_plain(self.model.state_dict())))
 
 
-def learned_rival(build: Build, presets: Mapping[str, Any]) -> Rival:
+def learned_rival(build: Build, presets: Mapping[str, Any], space: Space) -> Rival:
     """The rival whose embedding `build` makes; its settings have a section `training`."""
-    return Rival(presets=presets, fit=partial(_fit, build), open=partial(_open, build))
+    return Rival(presets=presets, fit=partial(_fit, build), open=partial(_open, build), space=space)
 
 
 def _fit(build: Build, task: Task) -> tuple[Scorer, dict[str, Any]]:

@@ -295,4 +295,13 @@ PAPER = Settings(
     training=replace(DEFAULT.training, mask_known=False),
 )
 PRESETS = {"default": DEFAULT, "paper": PAPER}
-RIVALS = {"re_gcn": learned_rival(_build, PRESETS)}
+SPACE = {
+    "model.size": (64, 100, 150),
+    "model.history": (1, 2, 3, 5, 8),
+    "model.layers": (1, 2),
+    "model.channels": (25, 50),
+    "model.dropout": (0.1, 0.2, 0.3, 0.4),
+    "training.learning_rate": (5e-4, 1e-3, 2e-3, 4e-3),
+    "training.batch_size": (100, 200, 500),
+}
+RIVALS = {"re_gcn": learned_rival(_build, PRESETS, SPACE)}

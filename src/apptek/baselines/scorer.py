@@ -1,7 +1,7 @@
 """One interface for all rivals: queries -> (B, predicates) scores, however they were fitted."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -10,6 +10,7 @@ from apptek.data.facts import Dataset
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.topologies.sparse import Floats
 
+Space = Mapping[str, Sequence[Any]]  # the values that a search may try, by section.key
 Progress = Callable[[str, int, int], None]  # what was reached, steps done, steps in all
 
 
@@ -45,8 +46,10 @@ class Rival:
     presets  its settings, in sections, by the name of the preset
     fit      the scorer, and a report of what was chosen on valid
     open     from a model folder, with the data that stands there and the settings
+    space    what a search may try
     """
 
     presets: Mapping[str, Any]
     fit: Callable[[Task], tuple[Scorer, dict[str, Any]]]
     open: Callable[[Path, Dataset, TemporalGraph, Any], Scorer]
+    space: Space = field(default_factory=dict)

@@ -141,4 +141,11 @@ PRESETS = {
     "default": Settings(),
     "paper": Settings(training=TrainingConfig(mask_known=False)),
 }
-RIVALS = {"tnt_complex": learned_rival(_build, PRESETS)}
+SPACE = {
+    "model.rank": (50, 100, 200, 400),
+    "model.n3": (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2),
+    "model.smoothness": (0.0, 0.001, 0.01, 0.1, 1.0),
+    "training.learning_rate": (0.03, 0.1, 0.3),
+    "training.batch_size": (300, 1000, 3000),
+}
+RIVALS = {"tnt_complex": learned_rival(_build, PRESETS, SPACE)}

@@ -1,5 +1,6 @@
-"""The command that fits a rival."""
+"""The commands that fit a rival, and search for its settings."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,6 +15,17 @@ from apptek.commands.options import (
     SkipBadOption,
 )
 
+PresetOption = Annotated[
+    Literal["default", "paper"],
+    typer.Option(
+        "--preset", help="default: what serves best; paper: the objective of its authors."
+    ),
+]
+ProtocolOption = Annotated[
+    Literal["official", "paper"],
+    typer.Option("--protocol", help="official: the files as they are; paper: as it split them."),
+]
+
 
 def baseline(
     name: Annotated[
@@ -26,18 +38,8 @@ def baseline(
     ],
     data: DataArgument,
     out: Annotated[Path, typer.Option("--out", help="A new folder for the model.")],
-    preset_name: Annotated[
-        Literal["default", "paper"],
-        typer.Option(
-            "--preset", help="default: what serves best; paper: the objective of its authors."
-        ),
-    ] = "default",
-    protocol: Annotated[
-        Literal["official", "paper"],
-        typer.Option(
-            "--protocol", help="official: the files as they are; paper: as it split them."
-        ),
-    ] = "official",
+    preset_name: PresetOption = "default",
+    protocol: ProtocolOption = "official",
     settings: SettingsOption = None,
     seed: SeedOption = 0,
     resume: ResumeOption = False,
@@ -76,3 +78,70 @@ def baseline(
         f"the model is in {out}",
         soft_wrap=True,
     )
+
+
+def search(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="tnt_complex, de_transe, de_distmult, de_simple or re_gcn."
+        ),
+    ],
+    data: DataArgument,
+    minutes: Annotated[
+        float, typer.Option("--minutes", help="Of one core; a trial that has begun is finished.")
+    ] = 15.0,
+    preset_name: PresetOption = "default",
+    protocol: ProtocolOption = "official",
+    settings: SettingsOption = None,
+    seed: SeedOption = 0,
+    result: Annotated[
+        Path | None, typer.Option("--result", help="Write every trial to this JSON file.")
+    ] = None,
+    columns: ColumnsOption = None,
+    skip_bad: SkipBadOption = False,
+) -> None:
+    """Search for the settings with which a rival does best on valid; test is not asked.
+
+    The first trial is the preset, every other one changes two settings of the best so far.
+
+    Example: `apptek search de_simple icews14 --minutes 5`
+    """
+    from apptek.baselines.registry import preset_of
+    from apptek.baselines.search import Trial, search_settings, space_of
+    from apptek.data.readers import read_dataset
+    from apptek.experiments.record import write_result
+    from apptek.experiments.search import describe, search_result
+    from apptek.settings import setting_texts, with_settings
+    from apptek.terminal import byte_progress, messages, step_progress
+
+    console = messages()
+    config = with_settings(preset_of(name, preset_name), settings or [])
+    space_of(name)
+    with byte_progress("reading") as report:
+        dataset = read_dataset(data, columns=columns, skip_bad=skip_bad, progress=report)
+
+    def on_trial(trials: list[Trial]) -> None:
+        line = f"trial {len(trials)}: {describe(trials[-1])}"
+        console.print(line, soft_wrap=True, markup=False)
+
+    with step_progress(f"searching {name}") as progress:
+        trials = search_settings(
+            name,
+            dataset,
+            config,
+            minutes=minutes,
+            protocol=protocol,
+            seed=seed,
+            on_trial=on_trial,
+            progress=progress,
+        )
+    found = search_result(name, config, trials, minutes)
+    about = {"dataset": dataset.name, "preset": preset_name, "protocol": protocol, "seed": seed}
+    if result is not None:
+        write_result(result, {**found, **about})
+    changes = [*(settings or []), *setting_texts(found["best"])]
+    words = ["apptek", "baseline", name, data, "--preset", preset_name, "--protocol", protocol]
+    words += [word for text in changes for word in ("--set", text)]
+    console.print(f"best: MRR {found['metrics']['mrr']:.4f} on valid, with", markup=False)
+    typer.echo(shlex.join([*words, "--out", "model"]))

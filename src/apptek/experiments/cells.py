@@ -1,18 +1,20 @@
 """A cell: one line of an experiment, written as TOML, and the results that are its own.
 
-what = "baseline"            statistics, baseline, fit, agent or topologies
+what = "baseline"            statistics, baseline, search, fit, agent or topologies
 serves = ["table2"]          the tables and figures that show it
 dataset = "icews14"          as a command takes it
-name = "de_simple"           of a baseline
-preset = "default"           of a baseline, a fit, or the fit whose topologies are shown
+name = "de_simple"           of a baseline, or of a search for its settings
+preset = "default"           of a baseline, a search, a fit, or the fit whose topologies are shown
 protocol = "official"
 seeds = [0, 1, 2]
 predicates = ["Reject"]      of topologies: those to show
+minutes = 15                 of a search: of one core
 [settings.training]          what differs from the preset
 batch_size = 1024
 """
 
 import json
+import math
 import shlex
 import tomllib
 from collections.abc import Sequence
@@ -24,22 +26,29 @@ from apptek.baselines.registry import NAMES, preset_of
 from apptek.data.protocols import PROTOCOLS, Protocol
 from apptek.errors import ApptekError, ConfigError
 from apptek.prediction.presets import PRESETS, preset
-from apptek.settings import with_settings
+from apptek.settings import setting_texts, with_settings
 
-What = Literal["statistics", "baseline", "fit", "agent", "topologies"]
+What = Literal["statistics", "baseline", "search", "fit", "agent", "topologies"]
 SHOWN = (
-    "table1", "table2", "table3", "table-m",
+    "table1", "table2", "table3", "table-m", "table-search",
     "figure-actions", "figure-rewards", "figure-success", "figure-topologies",
 )  # fmt: skip
 _FITTED = {"preset", "protocol", "seeds", "settings"}
 _KEYS: dict[str, set[str]] = {  # beside what, serves and dataset
     "statistics": set(),
     "baseline": {"name", *_FITTED},
+    "search": {"name", "minutes", *_FITTED},
     "fit": _FITTED,
     "agent": {"seeds", "settings"},
     "topologies": {"predicates", *_FITTED},
 }
-_NEEDED = {"baseline": {"name"}, "fit": {"preset"}, "topologies": {"preset", "predicates"}}
+_RIVALS = ("baseline", "search")
+_NEEDED = {
+    "baseline": {"name"},
+    "search": {"name", "minutes"},
+    "fit": {"preset"},
+    "topologies": {"preset", "predicates"},
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +65,7 @@ class Cell:
     seeds: tuple[int, ...] = (0,)
     settings: tuple[str, ...] = ()
     predicates: tuple[str, ...] = ()
+    minutes: float = 0.0
 
     @property
     def model(self) -> str:
@@ -70,7 +80,7 @@ class Cell:
 
     def config(self) -> Any:
         """Its settings, those of the preset included; ConfigError where they make no sense."""
-        if self.what == "baseline":
+        if self.what in _RIVALS:
             return with_settings(preset_of(self.baseline, self.preset), self.settings)
         whole = with_settings(preset(self.preset or "paper"), self.settings)
         return whole.agent if self.what == "agent" else whole
@@ -80,11 +90,21 @@ class Cell:
         out = self.result_name(seed)
         if self.what == "statistics":
             return f"apptek data stats {shlex.quote(self.dataset)} --json"
-        verb = {"baseline": f"baseline {self.baseline}", "agent": "train-agent"}
+        verb = {what: f"{what} {self.baseline}" for what in _RIVALS} | {"agent": "train-agent"}
         words = ["apptek", *verb.get(self.what, "fit").split(), self.dataset]
         if self.what != "agent":
             words += ["--preset", self.preset, "--protocol", self.protocol]
-        words += ["--seed", str(seed), "--out", out]
+        if self.what == "search":
+            words += [
+                "--minutes",
+                f"{self.minutes:g}",
+                "--seed",
+                str(seed),
+                "--result",
+                f"{out}.json",
+            ]
+        else:
+            words += ["--seed", str(seed), "--out", out]
         return shlex.join([*words, *(word for text in self.settings for word in ("--set", text))])
 
     def expected(self) -> dict[str, Any]:
@@ -94,12 +114,14 @@ class Cell:
             return found
         config = asdict(self.config())
         found["settings"] = {"agent": config} if self.what == "agent" else config
-        if self.what in ("baseline", "topologies"):
+        if self.what in (*_RIVALS, "topologies"):
             found["preset"] = self.preset
         if self.what != "agent":
             found["protocol"] = self.protocol
         if self.what in ("baseline", "fit"):
             found["split"] = "test"
+        if self.what == "search":
+            found |= {"baseline": self.baseline, "minutes": self.minutes}
         if self.what == "topologies":
             found["predicates"] = list(self.predicates)
         plain: dict[str, Any] = json.loads(json.dumps(found))
@@ -138,22 +160,26 @@ def _cell(name: str, written: dict[str, Any]) -> Cell:
     seeds = written.get("seeds", [0])
     if any(type(seed) is not int or seed < 0 for seed in seeds) or len(set(seeds)) < len(seeds):
         raise ConfigError(f"seeds must be distinct numbers from 0, not {seeds}")
+    minutes = written.get("minutes", 0.0)
+    if what == "search" and (type(minutes) not in (int, float) or not 0 < minutes < math.inf):
+        raise ConfigError(f"minutes must be a number above 0, not {minutes!r}")
     return Cell(
         name=name,
         what=what,
         serves=tuple(written["serves"]),
         dataset=_text("dataset", written["dataset"]),
-        baseline=_one_of("name", written["name"], NAMES) if what == "baseline" else "",
+        baseline=_one_of("name", written["name"], NAMES) if what in _RIVALS else "",
         preset=_preset(what, written.get("preset")),
         protocol=_one_of("protocol", written.get("protocol", "official"), PROTOCOLS),  # type: ignore[arg-type]
         seeds=tuple(seeds),
         settings=_settings(written.get("settings", {})),
         predicates=tuple(written.get("predicates", ())),
+        minutes=float(minutes),
     )
 
 
 def _preset(what: str, name: str | None) -> str:
-    if what == "baseline":
+    if what in _RIVALS:
         return _one_of("preset", name or "default", ("default", "paper"))
     return _one_of("preset", name, tuple(PRESETS)) if what in ("fit", "topologies") else ""
 
@@ -162,11 +188,8 @@ def _settings(sections: Any) -> tuple[str, ...]:
     """Settings as --set takes them."""
     if not isinstance(sections, dict) or not all(isinstance(s, dict) for s in sections.values()):
         raise ConfigError("settings come in sections: [settings.training]")
-    return tuple(
-        f"{section}.{key}={value if isinstance(value, str) else json.dumps(value)}"
-        for section, values in sections.items()
-        for key, value in values.items()
-    )
+    named = {f"{section}.{key}": v for section, part in sections.items() for key, v in part.items()}
+    return tuple(setting_texts(named))
 
 
 def _text(key: str, value: Any) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from apptek.experiments.cells import Cell, results_of
 from apptek.experiments.tables import KEYS, NOTHING, PRINTED, TABLES, Maker, markdown
+from apptek.settings import setting_texts
 
 Results = Sequence[dict[str, Any]]
 Numbers = dict[str, tuple[float, ...]]  # MRR, Hits@10, Hits@1 by data set
@@ -62,7 +63,13 @@ SOURCES = {"official": "official", "paper": "its protocol", "printed_in_paper": 
 
 def all_tables(cells: Sequence[Cell]) -> dict[str, Maker]:
     """Every table that a page may show, by name."""
-    made = {"table1": table1, "table2": table2, "table3": table3, "table-m": table_m}
+    made = {
+        "table1": table1,
+        "table2": table2,
+        "table3": table3,
+        "table-m": table_m,
+        "table-search": table_search,
+    }
     return TABLES | {name: partial(make, serving(cells, name)) for name, make in made.items()}
 
 
@@ -187,6 +194,28 @@ def table_m(cells: Sequence[Cell], results: Results) -> str:
                 metrics = [f"{value:.4f}" for value in _means(found)]
                 rows.append([_title(found[0]), str(most), f"{number:,.0f}", *metrics])
     return markdown(("data", "m", "topologies", "MRR", "Hits@10", "Hits@1"), rows)
+
+
+def table_search(cells: Sequence[Cell], results: Results) -> str:
+    """What the search on valid tried for each rival, within the same time, and what it chose."""
+    order = {name: place for place, name in enumerate(ROWS)}
+    rows = []
+    for cell in sorted(_by_data(cells), key=lambda cell: order[cell.baseline]):
+        for result in results_of(cell, results):
+            first, tried = result["trials"][0], result["trials"]
+            rows.append(
+                [
+                    result["baseline"],
+                    _title(result),
+                    f"{result['minutes']:g}",
+                    str(len(tried)),
+                    "failed" if first["valid_mrr"] is None else f"{first['valid_mrr']:.4f}",
+                    f"{result['metrics']['mrr']:.4f}",
+                    ", ".join(f"`{text}`" for text in setting_texts(result["best"])) or "none",
+                ]
+            )
+    header = ("rival", "data", "minutes", "trials", "preset, valid MRR", "best, valid MRR")
+    return markdown((*header, "settings changed"), rows)
 
 
 def _by_setting(cells: Sequence[Cell], section: str, key: str) -> list[tuple[int, Cell]]:

@@ -11,6 +11,7 @@ from apptek.data.synthetic import make_world, write_world
 from apptek.experiments.cells import Cell
 
 FACTS = 2_000
+MINUTES = 0.01  # of a search
 TOPOLOGIES = 3  # predicates whose topologies are shown
 
 _TRAINED = {"training.epochs": "2", "training.batch_size": "500"}
@@ -45,6 +46,7 @@ def quick_cells(cells: Sequence[Cell], root: Path) -> list[Cell]:
             seeds=cell.seeds[:1],
             settings=_quick_settings(cell),
             predicates=predicates if cell.predicates else (),
+            minutes=min(cell.minutes, MINUTES),
         )
         found.setdefault(name, quick)
     return list(found.values())

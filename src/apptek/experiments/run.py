@@ -15,6 +15,7 @@ from typing import Any
 
 from apptek.baselines.baseline import Baseline
 from apptek.baselines.opening import open_model
+from apptek.baselines.search import Trial, search_settings
 from apptek.data.benchmarks import BENCHMARKS
 from apptek.data.facts import Dataset
 from apptek.data.protocols import compare_statistics
@@ -23,6 +24,7 @@ from apptek.errors import ApptekError
 from apptek.experiments.cells import Cell, differences, results_of
 from apptek.experiments.evaluation import about_model, write_evaluation
 from apptek.experiments.record import commit, machine, read_result, write_result
+from apptek.experiments.search import describe, keep_trials, kept_trials, search_result
 from apptek.experiments.topologies import mined_topologies
 from apptek.extras import require_torch
 from apptek.prediction.asking import Answering
@@ -194,6 +196,31 @@ def _run_model(run: Run, tell: Tell) -> None:
     write_evaluation(run.result, fitted, run.folder, "test", evaluation, asked_by=asked_by)
 
 
+def _run_search(run: Run, tell: Tell) -> None:
+    cell, config, kept = run.cell, run.cell.config(), run.folder / "trials.json"
+
+    def on_trial(trials: list[Trial]) -> None:
+        keep_trials(kept, trials)
+        tell(f"trial {len(trials)}: {describe(trials[-1])}")
+
+    with step_progress(f"searching {cell.baseline}") as progress:
+        trials = search_settings(
+            cell.baseline,
+            run.dataset(),
+            config,
+            minutes=cell.minutes,
+            protocol=cell.protocol,
+            seed=run.seed,
+            done=kept_trials(kept),
+            on_trial=on_trial,
+            progress=progress,
+        )
+    found = search_result(cell.baseline, config, trials, cell.minutes)
+    about = {"dataset": run.dataset().name, "preset": cell.preset, "protocol": cell.protocol}
+    command = {"seed": run.seed, "command": cell.command(run.seed)}
+    write_result(run.result, {**found, **about, **command})
+
+
 def _run_topologies(run: Run, tell: Tell) -> None:
     fitted = _fitted(run, tell)
     assert isinstance(fitted, Predictor)
@@ -270,5 +297,6 @@ _RUNNERS: dict[str, Callable[[Run, Tell], None]] = {
     "agent": _run_agent,
     "baseline": _run_model,
     "fit": _run_model,
+    "search": _run_search,
     "topologies": _run_topologies,
 }
