@@ -198,9 +198,10 @@ def _run_model(run: Run, tell: Tell) -> None:
 
 def _run_search(run: Run, tell: Tell) -> None:
     cell, config, kept = run.cell, run.cell.config(), run.folder / "trials.json"
+    identity = cell.expected() | {"seed": run.seed}
 
     def on_trial(trials: list[Trial]) -> None:
-        keep_trials(kept, trials)
+        keep_trials(kept, identity, trials)
         tell(f"trial {len(trials)}: {describe(trials[-1])}")
 
     with step_progress(f"searching {cell.baseline}") as progress:
@@ -211,7 +212,7 @@ def _run_search(run: Run, tell: Tell) -> None:
             minutes=cell.minutes,
             protocol=cell.protocol,
             seed=run.seed,
-            done=kept_trials(kept),
+            done=kept_trials(kept, identity),
             on_trial=on_trial,
             progress=progress,
         )

@@ -46,17 +46,25 @@ def describe(trial: Trial) -> str:
     return f"{reached}, {trial.seconds:.0f} s: {' '.join(setting_texts(trial.settings))}"
 
 
-def keep_trials(path: Path, trials: Sequence[Trial]) -> None:
-    """Writes the trials of a search that is on its way."""
+def keep_trials(path: Path, identity: dict[str, Any], trials: Sequence[Trial]) -> None:
+    """Writes the trials of a search that is on its way; `identity` says which search it is."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps([asdict(trial) for trial in trials]).encode())
+    kept = {"search": identity, "trials": [asdict(trial) for trial in trials]}
+    write_whole(path, json.dumps(kept).encode())
 
 
-def kept_trials(path: Path) -> list[Trial]:
-    """The trials of a search that was stopped; none where it had not begun."""
+def kept_trials(path: Path, identity: dict[str, Any]) -> list[Trial]:
+    """The trials of a search that was stopped; none where it had not begun.
+
+    ApptekError where the file is damaged, or of another search.
+    """
     if not path.exists():
         return []
     try:
-        return [Trial(**trial) for trial in json.loads(path.read_text(encoding="utf-8"))]
-    except (ValueError, TypeError) as error:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        trials, found = [Trial(**trial) for trial in kept["trials"]], kept["search"]
+    except (ValueError, TypeError, KeyError) as error:
         raise ApptekError(f"{path} is damaged ({error}): remove it to begin anew") from None
+    if found != identity:
+        raise ApptekError(f"{path} is of a search with other settings: remove it to begin anew")
+    return trials

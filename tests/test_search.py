@@ -1,0 +1,302 @@
+"""The search for a rival's settings on valid."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from apptek.baselines.scorer import Rival, Task
+from apptek.baselines.search import (
+    CHANGED,
+    Trial,
+    best_trial,
+    next_settings,
+    search_settings,
+    space_of,
+    values_of,
+)
+from apptek.cli import app
+from apptek.data.facts import Dataset
+from apptek.data.readers import read_dataset
+from apptek.data.synthetic import make_world, write_world
+from apptek.errors import ApptekError, ConfigError
+from apptek.experiments.cells import Cell, read_cells, results_of
+from apptek.experiments.record import read_result
+from apptek.experiments.run import Folders, missing_runs, run_all
+from apptek.experiments.search import search_result
+from apptek.experiments.tables import read_results
+
+ROOT = Path(__file__).parents[1]
+LEARNED = ("tnt_complex", "de_transe", "de_distmult", "de_simple", "re_gcn")
+SPACE = {"model.size": (1, 2, 3, 4), "model.rate": (0.1, 0.2, 0.3), "model.kind": ("a", "b")}
+
+
+@dataclass(frozen=True)
+class Model:
+    size: int = 1
+    rate: float = 0.1
+    kind: str = "a"
+
+
+@dataclass(frozen=True)
+class Settings:
+    model: Model = field(default_factory=Model)
+
+
+def mrr_of(model: Model) -> float:
+    """The best is size 4, rate 0.2, kind b."""
+    return model.size / 8 - abs(model.rate - 0.2) + (model.kind == "b") / 8
+
+
+def trial(mrr: float | None, **settings: Any) -> Trial:
+    named = {f"model.{key}": value for key, value in settings.items()}
+    return Trial(settings=named, valid_mrr=mrr, epoch=1, seconds=1.0)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data") / "world"
+    write_world(make_world(600, 0), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def data(world: Path) -> Dataset:
+    return read_dataset(str(world))
+
+
+@pytest.fixture
+def rival_of_seconds(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Puts a rival into the search that needs 20 seconds for a trial, whatever the clock says."""
+    clock = [0.0]
+
+    def put(fails: Callable[[Model], bool] = lambda _: False) -> None:
+        def fit(task: Task) -> tuple[Any, dict[str, Any]]:
+            clock[0] += 20
+            if fails(task.config.model):
+                raise ApptekError("training has diverged")
+            return None, {"valid_mrr": mrr_of(task.config.model), "epoch": task.config.model.size}
+
+        def no_folder(*_: object) -> Any:
+            pytest.fail("a search opens no model")
+
+        kind = Rival(presets={"default": Settings()}, fit=fit, open=no_folder, space=SPACE)
+        monkeypatch.setattr("apptek.baselines.search.rival", lambda _: kind)
+        monkeypatch.setattr("apptek.baselines.search.time.process_time", lambda: clock[0])
+
+    return put
+
+
+def search(data: Dataset, minutes: float, **more: Any) -> list[Trial]:
+    quiet: dict[str, Any] = {"on_trial": lambda _: None, "progress": lambda *_: None}
+    return search_settings("made up", data, Settings(), minutes=minutes, **{**quiet, **more})
+
+
+# Which settings are tried
+
+
+@given(st.integers(0, 2**32), st.integers(1, 24))
+def test_a_trial_changes_few_settings_of_the_best_and_is_new(seed: int, number: int) -> None:
+    rng = np.random.default_rng(seed)
+    trials = [trial(0.0, size=1, rate=0.1, kind="a")]
+    for _ in range(number):
+        settings = next_settings(SPACE, trials, rng)
+        if settings is None:
+            break
+        best = best_trial(trials)
+        assert best is not None
+        changed = [key for key in SPACE if settings[key] != best.settings[key]]
+        assert len(changed) == CHANGED
+        assert all(settings[key] in SPACE[key] for key in SPACE)
+        assert settings not in [trial.settings for trial in trials]
+        trials.append(Trial(settings=settings, valid_mrr=rng.random(), epoch=1, seconds=1.0))
+
+
+def test_a_space_that_is_exhausted_ends_the_search() -> None:
+    space = {"model.size": (1, 2), "model.kind": ("a", "b")}
+    trials = [trial(0.5, size=1, kind="a"), trial(0.1, size=2, kind="b")]
+    assert next_settings(space, trials, np.random.default_rng(0)) is None
+
+
+def test_the_first_of_equals_is_the_best_and_failures_are_none() -> None:
+    first, second = trial(0.5, size=1), trial(0.5, size=2)
+    assert best_trial([trial(None, size=3), first, second]) is first
+    assert best_trial([trial(None, size=3)]) is None
+
+
+@pytest.mark.parametrize("name", LEARNED)
+@pytest.mark.parametrize("preset", ["default", "paper"])
+def test_the_spaces_hold_settings_that_are_sound(name: str, preset: str) -> None:
+    from apptek.baselines.registry import preset_of
+    from apptek.settings import setting_texts, with_settings
+
+    config, space = preset_of(name, preset), space_of(name)
+    for key, own in values_of(config, space).items():
+        assert own in space[key]
+        assert len(set(space[key])) == len(space[key]) > 1
+        for value in space[key]:
+            changed = with_settings(config, setting_texts({key: value}))
+            assert values_of(changed, space)[key] == value
+
+
+# How long it goes on
+
+
+def test_trials_begin_while_there_is_time(data: Dataset, rival_of_seconds: Any) -> None:
+    rival_of_seconds()
+    trials = search(data, 1.0)
+    assert [trial.seconds for trial in trials] == [20.0, 20.0, 20.0]
+    assert trials[0].settings == {"model.size": 1, "model.rate": 0.1, "model.kind": "a"}
+    assert len(search(data, 1.01)) == 4  # begun within the time, and finished
+    assert len(search(data, 0.01)) == 1
+
+
+def test_the_search_climbs_to_the_best(data: Dataset, rival_of_seconds: Any) -> None:
+    rival_of_seconds()
+    best = best_trial(search(data, 10.0))
+    assert best is not None
+    assert best.settings == {"model.size": 4, "model.rate": 0.2, "model.kind": "b"}
+
+
+def test_a_search_that_was_stopped_goes_on_as_if_it_had_not(
+    data: Dataset, rival_of_seconds: Any
+) -> None:
+    rival_of_seconds()
+    whole = search(data, 2.0)
+    assert search(data, 2.0, done=whole[:2]) == whole
+    assert search(data, 2.0, done=whole) == whole
+    assert search(data, 2.0, seed=1)[1:] != whole[1:]
+
+
+def test_a_trial_that_fails_is_told_and_the_others_go_on(
+    data: Dataset, rival_of_seconds: Any
+) -> None:
+    rival_of_seconds(fails=lambda model: model.size == 1)
+    trials = search(data, 2.0)
+    assert (trials[0].valid_mrr, trials[0].error) == (None, "training has diverged")
+    assert best_trial(trials) is not None
+    rival_of_seconds(fails=lambda _: True)
+    with pytest.raises(ApptekError, match="every trial of made up has failed; the first: training"):
+        search_result("made up", Settings(), search(data, 1.0), 1.0)
+
+
+# As a cell
+
+
+CELL = Cell(
+    name="search-w",
+    what="search",
+    serves=("table-search",),
+    dataset="w",
+    baseline="de_distmult",
+    preset="default",
+    minutes=0.02,
+    settings=("model.size=8", "training.epochs=1"),
+)
+
+
+def test_an_interrupted_search_goes_on(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders, cell = Folders(tmp_path), replace(CELL, dataset=str(world))
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("apptek.experiments.run.search_result", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run_all(missing_runs([cell], folders), lambda _: None)
+    kept = folders.work / "search-w" / "trials.json"
+    tried = json.loads(kept.read_text(encoding="utf-8"))["trials"]
+    assert tried
+    other = replace(cell, minutes=0.03)
+    (failure,) = run_all(missing_runs([other], folders), lambda _: None)
+    assert "of a search with other settings" in failure
+    assert run_all(missing_runs([cell], folders), lambda _: None) == []
+    result = read_result(folders.results / "search-w.json")
+    assert result["trials"] == tried  # not one of them was run again
+    assert missing_runs([cell], folders) == []
+    assert not kept.exists()
+
+
+def test_damaged_trials_are_refused(world: Path, tmp_path: Path) -> None:
+    folders, cell = Folders(tmp_path), replace(CELL, dataset=str(world))
+    kept = folders.work / "search-w" / "trials.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text('{"trials": [', encoding="utf-8")
+    (failure,) = run_all(missing_runs([cell], folders), lambda _: None)
+    assert "trials.json is damaged" in failure
+
+
+def test_the_cells_of_the_rivals_have_the_settings_that_the_search_has_chosen() -> None:
+    """ICEWS05-15 takes over those of ICEWS14, but for what its cells say themselves."""
+    cells = read_cells(ROOT / "paper" / "cells")
+    results = read_results(ROOT / "paper" / "results")
+    searched = {
+        (cell.baseline, cell.dataset): found[0]["best"]
+        for cell in cells
+        if cell.what == "search" and (found := results_of(cell, results))
+    }
+    for cell in cells:
+        if cell.what != "baseline" or cell.baseline not in LEARNED or cell.preset == "paper":
+            continue
+        chosen = searched.get((cell.baseline, cell.dataset.replace("icews05-15", "icews14")))
+        if chosen is None:
+            continue
+        own = replace(cell, settings=()).config()
+        space = space_of(cell.baseline)
+        expected = values_of(own, space) | chosen
+        present = values_of(cell.config(), space)
+        free = {"model.size", "training.batch_size"} if cell.dataset == "icews05-15" else set()
+        assert {k: v for k, v in present.items() if k not in free} == {
+            k: v for k, v in expected.items() if k not in free
+        }, cell.name
+
+
+# The command
+
+
+def test_the_command_tells_its_trials_and_the_command_to_fit(world: Path, tmp_path: Path) -> None:
+    path = tmp_path / "found.json"
+    words = ["search", "de_distmult", str(world), "--minutes", "0.02", "--result", str(path)]
+    words += ["--set", "training.epochs=1", "--set", "model.size=8"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    result = read_result(path)
+    assert (result["baseline"], result["split"], result["minutes"]) == (
+        "de_distmult",
+        "valid",
+        0.02,
+    )
+    assert f"trial {len(result['trials'])}: MRR" in done.stderr
+    line = done.stdout.strip()
+    assert line.startswith(f"apptek baseline de_distmult {world} --preset default")
+    for key, value in result["best"].items():
+        assert f"--set {key}={json.dumps(value)}" in line
+    best = max(trial["valid_mrr"] for trial in result["trials"])
+    assert result["metrics"]["mrr"] == best
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["recency"], "recency has nothing to search for"),
+        (["oracle"], "there is no baseline 'oracle'; known: frequency"),
+        (["de_simple", "--minutes", "0"], "minutes of a search must be above 0, not 0"),
+        (["de_simple", "--minutes", "inf"], "minutes of a search must be above 0, not inf"),
+        (["de_simple", "--set", "model.sise=3"], "did you mean size"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused(world: Path, words: list[str], message: str) -> None:
+    done = CliRunner().invoke(app, ["search", words[0], str(world), *words[1:]])
+    assert isinstance(done.exception, ApptekError), done.output
+    assert message in str(done.exception)
+    assert isinstance(done.exception, ConfigError) or words == ["oracle"]
