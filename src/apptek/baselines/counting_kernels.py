@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from apptek.compiling import kernel, leaf
 from apptek.data.times import UNKNOWN, Ints, Longs
+from apptek.graph.pairs import find_pair
 from apptek.topologies.sparse import Floats
 
 Doubles = npt.NDArray[np.float64]
@@ -29,15 +30,16 @@ TINY = 1e-30
 @kernel
 def score_all(
     slots: Longs, facts: Ints, lows: Ints, highs: Ints, named: Ints,
-    keys: Longs, pair_offsets: Longs, pair_facts: Ints, pair_lows: Ints, pair_highs: Ints,
-    pair_named: Ints, twins: Ints, twin_counts: Ints, predicates: Ints, is_dated: Bools,
-    dating: Longs, weights: Doubles, subjects: Ints, objects: Ints, times: Ints, hidden: Ints,
-    scores: Floats,
+    firsts: Ints, partners: Ints, pair_offsets: Longs, pair_facts: Ints, pair_lows: Ints,
+    pair_highs: Ints, pair_named: Ints,
+    twins: Ints, twin_counts: Ints, predicates: Ints, is_dated: Bools, dating: Longs,
+    weights: Doubles, subjects: Ints, objects: Ints, times: Ints, hidden: Ints, scores: Floats,
 ) -> None:  # fmt: skip
     """Fills in scores (B, R).
 
     slots, facts, ...  the stretches of every subject, then of every object (see Stretches)
-    keys, pair_...     those of every pair, found by its key
+    firsts, partners   the pairs of each subject (see PairIndex)
+    pair_...           the stretches of every pair
     dating             (2, R): undated and dated facts of each predicate
     weights            pair, reversed, backoff, smoothing, pair_decay, entity_decay, floor
     """
@@ -68,17 +70,14 @@ def score_all(
             twins, when, unseen, entity_decay, floor, other,
         )  # fmt: skip
         _multiply(one, ones, other, others, prior, dated, smoothing, backoff)
-        if subject >= 0 and object_ >= 0:
-            _count_pair(
-                keys, pair_offsets, pair_facts, pair_lows, pair_highs, pair_named,
-                np.int64(subject) * entity_count + object_, twins, when, unseen, pair_decay, floor,
-                pair_weight, one,
-            )  # fmt: skip
-            _count_pair(
-                keys, pair_offsets, pair_facts, pair_lows, pair_highs, pair_named,
-                np.int64(object_) * entity_count + subject, twins, when, unseen, pair_decay, floor,
-                reversed_weight, one,
-            )  # fmt: skip
+        _count_pair(
+            find_pair(firsts, partners, subject, object_), pair_offsets, pair_facts, pair_lows,
+            pair_highs, pair_named, twins, when, unseen, pair_decay, floor, pair_weight, one,
+        )  # fmt: skip
+        _count_pair(
+            find_pair(firsts, partners, object_, subject), pair_offsets, pair_facts, pair_lows,
+            pair_highs, pair_named, twins, when, unseen, pair_decay, floor, reversed_weight, one,
+        )  # fmt: skip
         for r in range(predicate_count):
             scores[row, r] = np.log(max(one[r], TINY))
 
@@ -139,22 +138,13 @@ def _count_slot(
 
 @leaf
 def _count_pair(
-    keys: Longs, offsets: Longs, facts: Ints, lows: Ints, highs: Ints, named: Ints, key: int,
-    twins: Ints, when: int, unseen: int, decay: float, floor: float, weight: float, counts: Doubles,
+    pair: int, offsets: Longs, facts: Ints, lows: Ints, highs: Ints, named: Ints, twins: Ints,
+    when: int, unseen: int, decay: float, floor: float, weight: float, counts: Doubles,
 ) -> None:  # fmt: skip
-    """Adds the facts of the pair of this key to `counts`."""
-    if weight == 0.0:
-        return
-    place, stop = 0, keys.size
-    while place < stop:
-        middle = (place + stop) // 2
-        if keys[middle] < key:
-            place = middle + 1
-        else:
-            stop = middle
-    if place < keys.size and keys[place] == key:
+    """Adds the facts of a pair (-1: none) to `counts`."""
+    if pair >= 0 and weight > 0.0:
         _count(
-            facts, lows, highs, named, offsets[place], offsets[place + 1], twins, when, unseen,
+            facts, lows, highs, named, offsets[pair], offsets[pair + 1], twins, when, unseen,
             decay, floor, weight, counts,
         )  # fmt: skip
 

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from apptek.data.facts import read_only
 from apptek.data.times import UNKNOWN, Ints, Longs
+from apptek.graph.pairs import PairIndex
 from apptek.graph.temporal_graph import TemporalGraph
 
 
@@ -44,11 +45,9 @@ class Counts:
     def __init__(self, graph: TemporalGraph) -> None:
         self.graph, facts = graph, graph.facts
         self.entities = Stretches.of(graph, graph.incidence.offsets[::3], graph.incidence.facts)
-        keys = facts.subjects.astype(np.int64) * graph.entity_count + facts.objects
-        by_pair = np.argsort(keys, kind="stable").astype(np.int32)
-        distinct, starts = np.unique(keys[by_pair], return_index=True)
-        self.keys = read_only(distinct)  # subject * entities + object, ascending
-        self.pairs = Stretches.of(graph, np.append(starts, len(keys)), read_only(by_pair))
+        self.index = PairIndex.of(graph)
+        between = self.index.incidence
+        self.pairs = Stretches.of(graph, between.offsets[::3], between.facts)
         self.is_dated = read_only(facts.dated)
         kinds = (facts.predicates[~self.is_dated], facts.predicates[self.is_dated])
         counted = [np.bincount(kind, minlength=graph.predicate_count) for kind in kinds]
@@ -59,8 +58,8 @@ class Counts:
         """What `score_all` takes before the weights."""
         graph = self.graph
         about_facts = (graph.twins, self.twin_counts, graph.facts.predicates, self.is_dated)
-        groups = (*self.entities.kernel_arrays(), self.keys, *self.pairs.kernel_arrays())
-        return (*groups, *about_facts, self.dating)
+        pairs = (self.index.firsts, self.index.objects, *self.pairs.kernel_arrays())
+        return (*self.entities.kernel_arrays(), *pairs, *about_facts, self.dating)
 
 
 def count_twins(graph: TemporalGraph) -> Ints:
