@@ -17,7 +17,16 @@ from apptek.errors import ApptekError, ConfigError
 from apptek.experiments import run as running
 from apptek.experiments.cells import SHOWN, Cell, differences, read_cell, read_cells, results_of
 from apptek.experiments.figures import FIGURES, nearest_names, write_figure
-from apptek.experiments.paper_tables import all_tables, mark_best, table2, table3, table_m
+from apptek.experiments.paper_tables import (
+    all_tables,
+    mark_best,
+    overview,
+    reproduced,
+    table2,
+    table3,
+    table_m,
+    table_search,
+)
 from apptek.experiments.quick import quick_cells
 from apptek.experiments.record import read_result, write_result
 from apptek.experiments.reproduce import reproduce
@@ -102,6 +111,14 @@ def test_table2_has_every_model_on_every_data_set() -> None:
             "settings come in sections",
         ),
         ('what = "agent"\nserves = ["figure-actions"]\ndataset = 3', "dataset must be a name"),
+        (
+            'what = "search"\nserves = ["table-search"]\ndataset = "d"\nname = "re_gcn"',
+            "needs minutes",
+        ),
+        (
+            'what = "search"\nserves = ["table-search"]\ndataset = "d"\nname="re_gcn"\nminutes=0',
+            "minutes must be a number above 0, not 0",
+        ),
         ("what = ", "Invalid value"),
     ],
 )
@@ -312,6 +329,44 @@ def test_table2_shows_means_over_seeds_beside_the_printed() -> None:
     assert "| pair | **0.7000** | **0.8500** | 0.3500 |  |  |  |" in text
     assert "| DE-SimplE, as printed | *0.5074* | 0.7573 | **0.3882** | 0.2749 |" in text
     assert "The paper's protocol" not in text  # nothing is recorded for it
+
+
+def test_models_that_see_only_the_past_have_rows_of_their_own() -> None:
+    fit = Cell(name="f", what="fit", serves=("table2",), dataset="icews14", preset="default")
+    past = replace(fit, name="p", settings=("features.past_only=true",))
+    results = [made_up(fit, 0.7), made_up(past, 0.5)]
+    text = table2([fit, past], results)
+    assert "| apptek_default | **0.7000** |" in text
+    assert "| apptek_default, past only | 0.5000 |" in text
+    assert overview([fit, past], results).splitlines()[2:] == [
+        "| `fit --preset default` | **0.7000** |",
+        "| `fit --preset default`, past only | *0.5000* |",
+    ]
+
+
+def test_the_overview_holds_the_official_test_alone() -> None:
+    paper = replace(PAIR, name="p", dataset="icews14", protocol="paper")
+    results = [made_up(paper, 0.9)]
+    assert overview([paper, replace(PAIR, dataset="icews14")], results) == NOTHING
+
+
+def test_the_reproduction_stands_beside_the_printed_numbers() -> None:
+    fit = Cell(name="f", what="fit", serves=("table2",), dataset="icews14", preset="paper")
+    cells = [fit, replace(fit, name="p", protocol="paper")]
+    results = [made_up(cells[0], 0.9), made_up(cells[1], 0.6)]
+    assert reproduced(cells, results).splitlines()[2:] == [
+        "| ICEWS14 | 0.6000 | 0.4889 | 0.8000 | 0.7749 | 0.3000 | 0.3421 |"
+    ]
+
+
+def test_the_table_of_the_search_names_what_it_changed() -> None:
+    cell = Cell(name="s", what="search", serves=("table-search",), dataset="icews14", minutes=5.0)
+    cell = replace(cell, baseline="de_simple", preset="default")
+    trials = [{"valid_mrr": 0.5}, {"valid_mrr": 0.6}]
+    result = made_up(cell, 0.6, trials=trials, best={"model.size": 50, "training.epochs": 3})
+    assert table_search([cell], [result]).splitlines()[2:] == [
+        "| de_simple | ICEWS14 | 5 | 2 | 0.5000 | 0.6000 | `model.size=50`, `training.epochs=3` |"
+    ]
 
 
 def test_table3_has_the_time_of_an_episode() -> None:
