@@ -7,6 +7,7 @@ of Okabe and Ito, and what they tell apart differs in its marker, too.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,75 +91,64 @@ def _figure(count: int, height: float = PANEL) -> "tuple[Figure, list[Axes]]":
     return figure, list(figure.subplots(count, squeeze=False)[:, 0])
 
 
-def _legend(figure: "Figure", panel: "Axes") -> None:
-    """What the colours mean, above all panels."""
-    handles, labels = panel.get_legend_handles_labels()
+def agent_figure(
+    cells: Sequence[Cell],
+    results: Results,
+    draw: "Callable[[Axes, Results], None]",
+    xlabel: str,
+) -> "Figure | None":
+    """A panel for each data set, in which every tknn has its colour."""
+    panels = _panels(cells, results)
+    if not panels:
+        return None
+    figure, axes = _figure(len(panels))
+    for panel, (name, found) in zip(axes, panels.items(), strict=True):
+        panel.set_title(TITLES.get(name, name))
+        draw(panel, found)
+    handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    axes[-1].set_xlabel(xlabel)
+    return figure
 
 
-def actions_figure(cells: Sequence[Cell], results: Results) -> "Figure | None":
+def _styled(found: Results) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Each result with how it is drawn."""
+    for result, (colour, marker) in zip(found, STYLES, strict=False):
+        yield result, {"color": colour, "marker": marker, "label": f"tknn {_tknn(result)}"}
+
+
+def _draw_actions(panel: "Axes", found: Results) -> None:
     """The mean number of legal actions before each step."""
-    panels = _panels(cells, results)
-    if not panels:
-        return None
-    figure, axes = _figure(len(panels))
-    for panel, (name, found) in zip(axes, panels.items(), strict=True):
-        for result, (colour, marker) in zip(found, STYLES, strict=False):
-            known = [(s, n) for s, n in enumerate(result["legal_actions"], 1) if n is not None]
-            steps, counts = zip(*known, strict=True) if known else ((), ())
-            label = f"tknn {_tknn(result)}"
-            panel.plot(steps, counts, color=colour, marker=marker, label=label)
-        panel.set(title=TITLES.get(name, name), ylabel="legal actions", ylim=(0, None))
-        panel.set_xticks(range(1, max(len(result["legal_actions"]) for result in found) + 1))
-    _legend(figure, axes[0])
-    axes[-1].set_xlabel("step of the episode")
-    return figure
+    for result, style in _styled(found):
+        known = [(s, n) for s, n in enumerate(result["legal_actions"], 1) if n is not None]
+        steps, counts = zip(*known, strict=True) if known else ((), ())
+        panel.plot(steps, counts, **style)
+    panel.set(ylabel="legal actions", ylim=(0, None))
+    panel.set_xticks(range(1, max(len(result["legal_actions"]) for result in found) + 1))
 
 
-def rewards_figure(cells: Sequence[Cell], results: Results) -> "Figure | None":
+def _draw_rewards(panel: "Axes", found: Results) -> None:
     """The mean reward while the agent learns: of the last 500 episodes, and of the last 10,000."""
-    panels = _panels(cells, results)
-    if not panels:
-        return None
-    figure, axes = _figure(len(panels))
-    for panel, (name, found) in zip(axes, panels.items(), strict=True):
-        for result, (colour, marker) in zip(found, STYLES, strict=False):
-            curve = result["rewards"]
-            episodes, label = curve["episodes"], f"tknn {_tknn(result)}"
-            panel.plot(episodes, curve["mean_500"], color=colour, linewidth=0.5, alpha=0.5)
-            every = max(len(episodes) // 6, 1)
-            panel.plot(
-                episodes, curve["mean_10000"], color=colour, marker=marker, markevery=every,
-                label=label,
-            )  # fmt: skip
-        panel.set(title=TITLES.get(name, name), ylabel="mean reward")
-        panel.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-        panel.locator_params(axis="x", nbins=5)
-    _legend(figure, axes[0])
-    axes[-1].set_xlabel("episodes (thin: mean of 500; thick: of 10,000)")
-    return figure
+    for result, style in _styled(found):
+        curve = result["rewards"]
+        episodes, every = curve["episodes"], max(len(curve["episodes"]) // 6, 1)
+        panel.plot(episodes, curve["mean_500"], color=style["color"], linewidth=0.5, alpha=0.5)
+        panel.plot(episodes, curve["mean_10000"], markevery=every, **style)
+    panel.set(ylabel="mean reward")
+    panel.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    panel.locator_params(axis="x", nbins=5)
 
 
-def success_figure(cells: Sequence[Cell], results: Results) -> "Figure | None":
+def _draw_success(panel: "Axes", found: Results) -> None:
     """The share of training queries that the greedy agent connects, for five predicates."""
-    panels = _panels(cells, results)
-    if not panels:
-        return None
-    figure, axes = _figure(len(panels))
-    for panel, (name, found) in zip(axes, panels.items(), strict=True):
-        chosen = nearest_names(SUCCESS, list(found[0]["success"]))
-        for result, (colour, marker) in zip(found, STYLES, strict=False):
-            shares = [result["success"][predicate][1] for predicate in chosen]
-            places = range(len(chosen))
-            label = f"tknn {_tknn(result)}"
-            panel.plot(shares, places, color=colour, marker=marker, linestyle="", label=label)
-        counts = [found[0]["success"][predicate][0] for predicate in chosen]
-        labels = [f"{p} ({n:,})" for p, n in zip(chosen, counts, strict=True)]
-        panel.set_yticks(range(len(chosen)), labels)
-        panel.set(title=TITLES.get(name, name), xlim=(-0.03, 1.03), ylim=(len(chosen) - 0.5, -0.5))
-    _legend(figure, axes[0])
-    axes[-1].set_xlabel("share connected")
-    return figure
+    chosen = nearest_names(SUCCESS, list(found[0]["success"]))
+    for result, style in _styled(found):
+        shares = [result["success"][predicate][1] for predicate in chosen]
+        panel.plot(shares, range(len(chosen)), linestyle="", **style)
+    counts = [found[0]["success"][predicate][0] for predicate in chosen]
+    labels = [f"{p} ({n:,})" for p, n in zip(chosen, counts, strict=True)]
+    panel.set_yticks(range(len(chosen)), labels)
+    panel.set(xlim=(-0.03, 1.03), ylim=(len(chosen) - 0.5, -0.5))
 
 
 def nearest_names(wanted: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -172,8 +162,12 @@ def nearest_names(wanted: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 FIGURES: "dict[str, Callable[[Sequence[Cell], Results], Figure | None]]" = {
-    "figure-actions": actions_figure,
-    "figure-rewards": rewards_figure,
-    "figure-success": success_figure,
+    "figure-actions": partial(agent_figure, draw=_draw_actions, xlabel="step of the episode"),
+    "figure-rewards": partial(
+        agent_figure,
+        draw=_draw_rewards,
+        xlabel="episodes (thin: mean of 500; thick: of 10,000)",
+    ),
+    "figure-success": partial(agent_figure, draw=_draw_success, xlabel="share connected"),
     "figure-topologies": topologies_figure,
 }

@@ -23,7 +23,7 @@ from apptek.data.readers import read_dataset
 from apptek.errors import ApptekError
 from apptek.experiments.cells import Cell, differences, results_of
 from apptek.experiments.evaluation import about_model, write_evaluation
-from apptek.experiments.record import commit, machine, read_result, write_result
+from apptek.experiments.record import about_run, read_result, write_result
 from apptek.experiments.search import describe, keep_trials, kept_trials, search_result
 from apptek.experiments.topologies import mined_topologies
 from apptek.extras import require_torch
@@ -252,34 +252,21 @@ def _fitted(run: Run, tell: Tell) -> Answering:
         return found
     cell = run.cell
     config, resume = cell.config(), run.unfinished.exists()
-    about = {"command": cell.command(run.seed), "commit": commit(), "machine": machine()}
+    common: dict[str, Any] = {
+        "preset": cell.preset,
+        "config": config,
+        "protocol": cell.protocol,
+        "seed": run.seed,
+        "folder": run.folder,
+        "resume": resume,
+        "about_run": about_run() | {"command": cell.command(run.seed)},
+    }
     if cell.what == "baseline":
         with step_progress(f"fitting {cell.baseline}") as progress:
-            return Baseline.fit(
-                cell.baseline,
-                run.dataset(),
-                preset=cell.preset,
-                config=config,
-                protocol=cell.protocol,
-                seed=run.seed,
-                folder=run.folder,
-                resume=resume,
-                progress=progress,
-                about_run=about,
-            )
+            return Baseline.fit(cell.baseline, run.dataset(), progress=progress, **common)
     if "topologies" in config.features.parts:
         require_torch()
-    return Predictor.fit(
-        run.dataset(),
-        preset=cell.preset,
-        config=config,
-        protocol=cell.protocol,
-        seed=run.seed,
-        folder=run.folder,
-        resume=resume,
-        on_stage=lambda name: tell(f"stage: {name}"),
-        about_run=about,
-    )
+    return Predictor.fit(run.dataset(), on_stage=lambda name: tell(f"stage: {name}"), **common)
 
 
 def _check_model(run: Run, found: Answering) -> None:
