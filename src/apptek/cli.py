@@ -14,7 +14,7 @@ from apptek.commands.data import data_app
 from apptek.commands.models import evaluate, explain, fit, predict, topologies
 from apptek.commands.options import JsonOption, SeedOption, print_json
 from apptek.commands.reproduce import reproduce
-from apptek.commands.results import compare
+from apptek.commands.results import compare, contest
 from apptek.commands.service import serve
 from apptek.errors import ApptekError
 from apptek.extras import require_service, require_torch
@@ -37,6 +37,7 @@ app.command("train-agent")(train_agent)
 app.command()(baseline)
 app.command()(search)
 app.command()(compare)
+app.command()(contest)
 app.command()(serve)
 app.command()(reproduce)
 

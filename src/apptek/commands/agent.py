@@ -13,9 +13,11 @@ from apptek.commands.options import (
     SettingsOption,
     print_json,
 )
+from apptek.commands.reading import Reading, reads_data
 from apptek.extras import require_torch
 
 
+@reads_data
 def train_agent(
     data: DataArgument,
     out: Annotated[Path, typer.Option("--out", help="A new folder for the agent.")],
@@ -30,6 +32,8 @@ def train_agent(
         typer.Option("--tensorboard", help="Write scalars there (needs the extra `tensorboard`)."),
     ] = None,
     as_json: JsonOption = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Train the agent by deep Q-learning and compare it with the controls that learn nothing.
 
@@ -37,9 +41,7 @@ def train_agent(
 
     Example: `apptek train-agent icews14 --out agent --set agent.tknn=10`
     """
-    from apptek.data.readers import read_dataset
     from apptek.settings import with_settings
-    from apptek.terminal import byte_progress
 
     require_torch()
     from apptek.experiments.agent import run_agent
@@ -47,8 +49,7 @@ def train_agent(
     from apptek.watching import training_progress
 
     config = with_settings(preset("paper"), settings or []).agent
-    with byte_progress("reading") as report:
-        dataset = read_dataset(data, progress=report)
+    dataset = reading.read(data)
     with training_progress(tensorboard) as observers:
         result = run_agent(
             dataset,

@@ -7,13 +7,12 @@ from typing import Annotated, Literal
 import typer
 
 from apptek.commands.options import (
-    ColumnsOption,
     DataArgument,
     ResumeOption,
     SeedOption,
     SettingsOption,
-    SkipBadOption,
 )
+from apptek.commands.reading import Reading, reads_data
 
 PresetOption = Annotated[
     Literal["default", "paper"],
@@ -27,6 +26,7 @@ ProtocolOption = Annotated[
 ]
 
 
+@reads_data
 def baseline(
     name: Annotated[
         str,
@@ -43,8 +43,8 @@ def baseline(
     settings: SettingsOption = None,
     seed: SeedOption = 0,
     resume: ResumeOption = False,
-    columns: ColumnsOption = None,
-    skip_bad: SkipBadOption = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Fit a rival: counting or an embedding, for `evaluate`, `predict` and `compare`.
 
@@ -52,14 +52,12 @@ def baseline(
     """
     from apptek.baselines.baseline import Baseline
     from apptek.baselines.registry import preset_of
-    from apptek.data.readers import read_dataset
     from apptek.experiments.record import about_run
     from apptek.settings import with_settings
-    from apptek.terminal import byte_progress, messages, step_progress
+    from apptek.terminal import messages, step_progress
 
     config = with_settings(preset_of(name, preset_name), settings or [])
-    with byte_progress("reading") as report:
-        dataset = read_dataset(data, columns=columns, skip_bad=skip_bad, progress=report)
+    dataset = reading.read(data)
     with step_progress(f"fitting {name}") as progress:
         fitted = Baseline.fit(
             name,
@@ -80,6 +78,7 @@ def baseline(
     )
 
 
+@reads_data
 def search(
     name: Annotated[
         str,
@@ -98,8 +97,8 @@ def search(
     result: Annotated[
         Path | None, typer.Option("--result", help="Write every trial to this JSON file.")
     ] = None,
-    columns: ColumnsOption = None,
-    skip_bad: SkipBadOption = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Search for the settings with which a rival does best on valid; test is not asked.
 
@@ -109,17 +108,15 @@ def search(
     """
     from apptek.baselines.registry import preset_of
     from apptek.baselines.search import Trial, search_settings, space_of
-    from apptek.data.readers import read_dataset
     from apptek.experiments.record import write_result
     from apptek.experiments.search import describe, search_result
     from apptek.settings import setting_texts, with_settings
-    from apptek.terminal import byte_progress, messages, step_progress
+    from apptek.terminal import messages, step_progress
 
     console = messages()
     config = with_settings(preset_of(name, preset_name), settings or [])
     space_of(name)
-    with byte_progress("reading") as report:
-        dataset = read_dataset(data, columns=columns, skip_bad=skip_bad, progress=report)
+    dataset = reading.read(data)
 
     def on_trial(trials: list[Trial]) -> None:
         line = f"trial {len(trials)}: {describe(trials[-1])}"

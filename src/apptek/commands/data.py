@@ -1,22 +1,17 @@
 """Commands about data sets: list, download, look at, make."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from apptek.commands.options import (
-    ColumnsOption,
     DataArgument,
-    HeaderOption,
     JsonOption,
-    MergeOption,
     SeedOption,
-    SkipBadOption,
-    SplitByOption,
-    SplitOption,
     print_json,
 )
+from apptek.commands.reading import Reading, reads_data
 
 data_app = typer.Typer(no_args_is_help=True, help="Data sets: list, download, look at, make.")
 
@@ -63,14 +58,11 @@ def download(
 
 
 @data_app.command()
+@reads_data
 def stats(
     data: DataArgument,
-    columns: ColumnsOption = None,
-    header: HeaderOption = None,
-    skip_bad: SkipBadOption = False,
-    merge_intervals: MergeOption = False,
-    split_by: SplitByOption = "random",
-    split: SplitOption = "0.8/0.1/0.1",
+    *,
+    reading: Reading,
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -80,21 +72,8 @@ def stats(
     """
     from apptek.data.benchmarks import BENCHMARKS
     from apptek.data.protocols import compare_statistics
-    from apptek.data.readers import read_dataset
-    from apptek.terminal import byte_progress
 
-    splitting = _splitting(split_by, split, seed)
-    with byte_progress("reading") as report:
-        dataset = read_dataset(
-            data,
-            columns=columns,
-            header=header,
-            skip_bad=skip_bad,
-            merge_intervals=merge_intervals,
-            splitting=splitting,
-            progress=report,
-        )
-    _tell_defects(dataset.report.defects, dataset.report.defect_count)
+    dataset = reading.read(data, seed=seed)
     found = compare_statistics(dataset, BENCHMARKS.get(data))
     if as_json:
         found["bad_row_list"] = [str(defect) for defect in dataset.report.defects]
@@ -121,27 +100,6 @@ def make_world(
         world = make(facts, seed)
         write_world(world, folder)
     messages().print(f"A world of {facts:,} facts is in {folder}", soft_wrap=True)
-
-
-def _splitting(by: Literal["random", "time"], shares: str, seed: int) -> Any:
-    from apptek.data.splitting import Splitting
-
-    try:
-        train, valid, test = (float(share) for share in shares.split("/"))
-    except ValueError:
-        raise typer.BadParameter(f"{shares!r}: expected three shares, as 0.8/0.1/0.1") from None
-    if abs(train + valid + test - 1) > 1e-9:
-        raise typer.BadParameter(f"{shares!r}: the three shares must make 1 together")
-    return Splitting(by=by, train=train, valid=valid, seed=seed)
-
-
-def _tell_defects(defects: tuple[Any, ...], count: int, most: int = 20) -> None:
-    if not count:
-        return
-    for defect in defects[:most]:
-        typer.echo(f"left out: {defect}", err=True)
-    more = f" ({count - most:,} more not shown)" if count > most else ""
-    typer.echo(f"{count:,} bad row{'s' if count != 1 else ''} left out{more}", err=True)
 
 
 def _print_statistics(found: dict[str, Any]) -> None:

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 import typer
 
 from apptek.commands.options import (
-    ColumnsOption,
     DataArgument,
     JsonOption,
     ResumeOption,
@@ -17,6 +16,7 @@ from apptek.commands.options import (
     SkipBadOption,
     print_json,
 )
+from apptek.commands.reading import Reading, reads_data
 from apptek.extras import require_torch
 
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")]
@@ -29,6 +29,7 @@ AsOfOption = Annotated[
 TopOption = Annotated[int, typer.Option("--top", min=1, help="How many to show.")]
 
 
+@reads_data
 def fit(
     data: DataArgument,
     out: Annotated[Path, typer.Option("--out", help="A new folder for the model.")],
@@ -61,20 +62,19 @@ def fit(
             "--past-only", help="Forecast: only from facts that ended before the question's time."
         ),
     ] = False,
-    columns: ColumnsOption = None,
-    skip_bad: SkipBadOption = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Fit a model: what features speak for which predicates.
 
     Example: `apptek fit icews14 --out model`
     """
-    from apptek.data.readers import read_dataset
     from apptek.data.types import read_types
     from apptek.experiments.record import about_run
     from apptek.prediction.predictor import Predictor
     from apptek.prediction.presets import preset
     from apptek.settings import with_settings
-    from apptek.terminal import byte_progress, messages
+    from apptek.terminal import messages
 
     given = [*(settings or []), *(["features.past_only=true"] if past_only else [])]
     config = with_settings(preset(preset_name), given)
@@ -82,8 +82,7 @@ def fit(
     if with_agent:
         require_torch()
     table = None if types is None else read_types(types)
-    with byte_progress("reading") as report:
-        dataset = read_dataset(data, columns=columns, skip_bad=skip_bad, progress=report)
+    dataset = reading.read(data)
     with _watched(with_agent) as observers:
         predictor = Predictor.fit(
             dataset,

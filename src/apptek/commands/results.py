@@ -1,11 +1,13 @@
-"""Commands about result files."""
+"""Commands that hold models against each other."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from apptek.commands.options import JsonOption, print_json
+from apptek.commands.options import DataArgument, JsonOption, print_json
+from apptek.commands.reading import Reading, reads_data
 
 if TYPE_CHECKING:
     from apptek.experiments.compare import Difference
@@ -58,6 +60,66 @@ def compare(
     console.print(table(about, header, rows))
     for difference in found.differences:
         console.print(_gains_text(difference, top), markup=False, soft_wrap=True)
+
+
+@reads_data
+def contest(
+    data: DataArgument,
+    out: Annotated[Path, typer.Option("--out", help="A folder for the models and their results.")],
+    models: Annotated[
+        str | None,
+        typer.Option(
+            "--models",
+            help="Presets and baselines, as `recency,de_simple,default`.  "
+            "[recency,tnt_complex,paper,default]",
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many runs of each.")] = 1,
+    as_json: JsonOption = False,
+    *,
+    reading: Reading,
+) -> None:
+    """See which model serves your data best: counting, an embedding, the agent, or the default.
+
+    Each is fitted on train, makes its choices on valid, and answers the same queries of test. What
+    was run is kept: a contest that was stopped goes on, and more models may join later.
+
+    Example: `apptek contest events.csv --out contest`
+    """
+    from apptek.experiments.contest import entrant_cell, hold_contest, usual_models
+    from apptek.terminal import messages, output, table
+
+    console = messages()
+    names = models.split(",") if models else usual_models()
+    if len(set(names)) < len(names):
+        raise typer.BadParameter(f"{models!r} names a model twice")
+    cells = [entrant_cell(name.strip(), data, range(seeds)) for name in names]
+    found = hold_contest(
+        reading.read(data),
+        cells,
+        out,
+        lambda text: console.print(text, soft_wrap=True, markup=False),
+        reading=reading.words(),
+    )
+    if as_json:
+        print_json({"models": [asdict(entrant) for entrant in found]})
+        return
+    rows = [
+        (
+            entrant.name,
+            *(f"{value:.4f}" for value in entrant.metrics.values()),
+            "" if entrant.seconds is None else f"{entrant.seconds:.1f}",
+        )
+        for entrant in found
+    ]
+    header = ("model", "MRR", "Hits@1", "Hits@10", "ECE", "seconds")
+    shown, best = output(), found[0]
+    shown.print(table(f"{data}, test split; seconds to fit", header, rows))
+    for one in filter(None, (entrant.against_best for entrant in found)):
+        interval = f"{one.low:+.4f} .. {one.high:+.4f}"
+        line = f"{one.name}: MRR {one.mean:+.4f} against {best.name}, 95 % interval {interval}"
+        shown.print(line, soft_wrap=True)
+    console.print(f"{best.name} stands in {best.folder}: apptek predict {best.folder} ...")
 
 
 def _gains_text(difference: "Difference", top: int) -> str:

@@ -66,6 +66,8 @@ class Cell:
     settings: tuple[str, ...] = ()
     predicates: tuple[str, ...] = ()
     minutes: float = 0.0
+    reading: tuple[str, ...] = ()  # options with which its commands read the data
+    data_name: str = ""  # what results call the data; as `dataset` ends if it is not given
 
     @property
     def model(self) -> str:
@@ -105,11 +107,13 @@ class Cell:
             ]
         else:
             words += ["--seed", str(seed), "--out", out]
-        return shlex.join([*words, *(word for text in self.settings for word in ("--set", text))])
+        changed = (word for text in self.settings for word in ("--set", text))
+        return shlex.join([*words, *changed, *self.reading])
 
     def expected(self) -> dict[str, Any]:
         """What every result of it says of itself, whatever its seed, as JSON has it."""
-        found: dict[str, Any] = {"model": self.model, "dataset": Path(self.dataset).name}
+        data = self.data_name or Path(self.dataset).name
+        found: dict[str, Any] = {"model": self.model, "dataset": data}
         if self.what == "statistics":
             return found
         config = asdict(self.config())

@@ -36,9 +36,13 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """Where results, figures and what is on its way stand."""
+    """Where results, figures and what is on its way stand.
+
+    keeps_models  whether models stay when their result is there
+    """
 
     root: Path
+    keeps_models: bool = False
 
     @property
     def results(self) -> Path:
@@ -52,8 +56,8 @@ class Folders:
 
     @property
     def work(self) -> Path:
-        """Cells that are on their way."""
-        return self.root / "work"
+        """Cells that are on their way; and models, where they are kept."""
+        return self.root / ("models" if self.keeps_models else "work")
 
     def recorded(self) -> list[dict[str, Any]]:
         """Every result; ApptekError names the file that is damaged or of another format."""
@@ -67,6 +71,7 @@ class Run:
     cell: Cell
     seed: int
     folders: Folders
+    data: Dataset | None = None  # that the cell's data set stands for; read if it is not given
 
     @property
     def name(self) -> str:
@@ -90,7 +95,7 @@ class Run:
 
     def dataset(self) -> Dataset:
         """What it runs on."""
-        return _dataset(self.cell.dataset)
+        return _dataset(self.cell.dataset) if self.data is None else self.data
 
 
 @lru_cache(maxsize=1)  # cells of one data set mostly follow each other
@@ -98,13 +103,13 @@ def _dataset(name: str) -> Dataset:
     return read_dataset(name)
 
 
-def missing_runs(cells: Sequence[Cell], folders: Folders) -> list[Run]:
+def missing_runs(cells: Sequence[Cell], folders: Folders, data: Dataset | None = None) -> list[Run]:
     """The runs that have no result yet; ApptekError where a file of another run has the name."""
     results = folders.recorded()
     found = []
     for cell in cells:
         done = {int(result.get("seed") or 0) for result in results_of(cell, results)}
-        runs = [Run(cell, seed, folders) for seed in cell.seeds if seed not in done]
+        runs = [Run(cell, seed, folders, data) for seed in cell.seeds if seed not in done]
         for run in runs:
             _refuse_another(run)
         found += runs
@@ -166,7 +171,8 @@ def _claimed(run: Run) -> Iterator[bool]:
 def run_cell(run: Run, tell: Tell) -> None:
     """Runs to the end, or on from where it was stopped, and writes the result."""
     _RUNNERS[run.cell.what](run, tell)
-    shutil.rmtree(run.folder, ignore_errors=True)
+    if not run.folders.keeps_models:
+        shutil.rmtree(run.folder, ignore_errors=True)
 
 
 def _run_statistics(run: Run, _tell: Tell) -> None:

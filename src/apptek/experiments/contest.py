@@ -1,0 +1,133 @@
+"""Which model serves a data set best: several fitted on it and asked the same queries."""
+
+import json
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from apptek.baselines.registry import NAMES
+from apptek.data.facts import SPLITS, Dataset
+from apptek.errors import ApptekError
+from apptek.experiments.cells import Cell, results_of
+from apptek.experiments.compare import Difference, compare_results
+from apptek.experiments.run import Folders, Tell, missing_runs, run_all
+from apptek.extras import require_torch
+from apptek.files import write_whole
+from apptek.prediction.presets import PRESETS
+
+USUAL = ("recency", "tnt_complex", "paper", "default")  # counting, an embedding, the agent, ours
+WITHOUT_TORCH = ("recency", "pair", "default")
+KEYS = ("mrr", "hits_at_1", "hits_at_10", "ece")
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """What a model has reached: means over the seeds; against the best, where that is another."""
+
+    name: str
+    folder: str  # of the model, that of the first seed
+    metrics: dict[str, float]
+    seconds: float | None  # to fit; None where a run was stopped on the way
+    against_best: Difference | None
+
+
+def usual_models() -> tuple[str, ...]:
+    """What takes part if nobody says: what can be fitted with what is installed."""
+    try:
+        require_torch()
+    except ApptekError:
+        return WITHOUT_TORCH
+    return USUAL
+
+
+def entrant_cell(name: str, data: str, seeds: Sequence[int] = (0,)) -> Cell:
+    """A model of this name, a preset or a baseline; ApptekError lists the known ones."""
+    if name not in (*PRESETS, *NAMES):
+        known = ", ".join((*PRESETS, *NAMES))
+        raise ApptekError(f"there is no model {name!r}; known: {known}")
+    ours = name in PRESETS
+    return Cell(
+        name=name,
+        what="fit" if ours else "baseline",
+        serves=(),
+        dataset=data,
+        baseline="" if ours else name,
+        preset=name if ours else "default",
+        seeds=tuple(seeds),
+    )
+
+
+def hold_contest(
+    dataset: Dataset,
+    cells: Sequence[Cell],
+    folder: Path,
+    tell: Tell,
+    *,
+    reading: Sequence[str] = (),
+) -> list[Entrant]:
+    """Fits and evaluates what has no result in the folder yet; the entrants, best first.
+
+    reading  options of a command that read the data so
+    """
+    cells = [replace(one, data_name=dataset.name, reading=tuple(reading)) for one in cells]
+    if len(dataset.test) == 0:
+        raise ApptekError(f"{dataset.name} has no test facts: there is nothing to ask")
+    folders = Folders(folder, keeps_models=True)
+    _claim(folder, dataset)
+    failures = run_all(missing_runs(cells, folders, dataset), tell)
+    if failures:
+        raise ApptekError(f"{failures[0]}; what was run is kept, try again")
+    return standings(cells, folders)
+
+
+def _claim(folder: Path, dataset: Dataset) -> None:
+    """Notes which data the folder is about; ApptekError where it is about other data."""
+    path = folder / "contest.json"
+    about = {"dataset": dataset.name} | {split: dataset.split(split).digest() for split in SPLITS}
+    try:
+        if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            write_whole(path, json.dumps(about, indent=1).encode())
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ApptekError(f"{path} cannot be used: {error}") from None
+    if found != about:
+        raise ApptekError(f"{folder} is about other data, or data split otherwise: choose another")
+
+
+def standings(cells: Sequence[Cell], folders: Folders) -> list[Entrant]:
+    """The entrants of a folder by their MRR, best first, each against the best."""
+    results = folders.recorded()
+    found = {cell.name: results_of(cell, results) for cell in cells}
+    ranked = sorted(cells, key=lambda cell: -_mean(found[cell.name], "mrr"))
+    against: dict[str, Difference] = {}
+    if len(ranked) > 1:
+        groups = [[_file(folders, cell, seed) for seed in cell.seeds] for cell in ranked]
+        compared = compare_results([path for group in groups for path in group])
+        others = zip(ranked[1:], compared.differences, strict=True)
+        against = {cell.name: difference for cell, difference in others}
+    return [
+        Entrant(
+            cell.name,
+            str(folders.work / cell.result_name(cell.seeds[0])),
+            {key: _mean(found[cell.name], key) for key in KEYS},
+            _seconds(found[cell.name]),
+            against.get(cell.name),
+        )
+        for cell in ranked
+    ]
+
+
+def _file(folders: Folders, cell: Cell, seed: int) -> Path:
+    return folders.results / f"{cell.result_name(seed)}.json"
+
+
+def _mean(results: Sequence[dict[str, Any]], key: str) -> float:
+    return float(statistics.mean(result["metrics"][key] for result in results))
+
+
+def _seconds(results: Sequence[dict[str, Any]]) -> float | None:
+    parts = [part for result in results for part in result["seconds"].values()]
+    return None if None in parts else sum(parts) / len(results)

@@ -1,0 +1,203 @@
+"""A contest of models on one's own data, and how its data is read."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from apptek.baselines.opening import open_model
+from apptek.cli import app
+from apptek.commands.reading import Reading
+from apptek.data.readers import read_dataset
+from apptek.data.synthetic import make_world, write_world
+from apptek.errors import ApptekError
+from apptek.experiments import contest as contests
+from apptek.experiments import run as running
+from apptek.experiments.contest import entrant_cell, hold_contest
+from apptek.experiments.record import read_result
+
+QUICK = ("frequency", "pair")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data") / "world"
+    write_world(make_world(600, 0), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def events(world: Path) -> Path:
+    """The same facts in a single file."""
+    parts = [(world / f"{split}.tsv").read_text().splitlines() for split in ("train", "test")]
+    path = world.parent / "events.tsv"
+    path.write_text("\n".join([*parts[0], *parts[1][1:]]) + "\n")
+    return path
+
+
+def run(*words: object) -> tuple[int, str, str]:
+    done = CliRunner().invoke(app, ["contest", *map(str, words)])
+    if isinstance(done.exception, ApptekError):
+        return 1, done.stdout, str(done.exception)
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_the_best_comes_first_and_the_others_are_held_against_it(
+    events: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "contest"
+    code, shown, told = run(events, "--out", out, "--models", "frequency,pair", "--json")
+    assert code == 0, told
+    first, second = json.loads(shown)["models"]
+    assert first["metrics"]["mrr"] > second["metrics"]["mrr"]
+    assert first["against_best"] is None
+    against = second["against_best"]
+    assert against["mean"] == pytest.approx(second["metrics"]["mrr"] - first["metrics"]["mrr"])
+    assert against["low"] <= against["mean"] <= against["high"]
+    for entrant in (first, second):
+        fitted = open_model(Path(entrant["folder"]))
+        assert fitted.evaluate("test").metrics.mrr == entrant["metrics"]["mrr"]
+        assert read_result(out / "results" / f"{entrant['name']}.json")["split"] == "test"
+
+
+def test_a_contest_goes_on_and_more_may_join(
+    events: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "contest"
+    ran: list[str] = []
+    run_cell = running.run_cell
+
+    def noted(one: running.Run, tell: running.Tell) -> None:
+        ran.append(one.name)
+        run_cell(one, tell)
+
+    monkeypatch.setattr(running, "run_cell", noted)
+    assert run(events, "--out", out, "--models", "pair")[0] == 0
+    assert run(events, "--out", out, "--models", "pair,frequency", "--json")[0] == 0
+    assert ran == ["pair", "frequency"]
+
+
+def test_a_table_is_shown_with_the_interval_and_where_the_best_stands(
+    events: Path, tmp_path: Path
+) -> None:
+    code, shown, told = run(events, "--out", tmp_path / "c", "--models", "pair, frequency")
+    assert code == 0, told
+    assert "MRR" in shown
+    assert "frequency: MRR -" in shown
+    assert "against pair, 95 % interval -" in shown
+    assert "apptek predict" in told
+
+
+def test_several_seeds_are_one_entrant(world: Path, tmp_path: Path) -> None:
+    code, shown, told = run(
+        world, "--out", tmp_path / "c", "--models", "pair,frequency", "--seeds", 2, "--json"
+    )
+    assert code == 0, told
+    assert len(json.loads(shown)["models"]) == 2
+    names = {path.name for path in (tmp_path / "c" / "results").glob("*.json")}
+    assert names == {f"{name}-seed{seed}.json" for name in QUICK for seed in (0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--models", "oracle"], "there is no model 'oracle'; known: "),
+        (["--split", "0.9/0.1/0"], "has no test facts"),
+    ],
+)
+def test_what_cannot_be_held_is_refused(
+    events: Path, tmp_path: Path, words: list[str], message: str
+) -> None:
+    code, _, told = run(events, "--out", tmp_path / "c", "--models", "pair", *words)
+    assert code == 1
+    assert message in told
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_model_that_is_named_twice_is_wrong_usage(events: Path, tmp_path: Path) -> None:
+    assert run(events, "--out", tmp_path / "c", "--models", "pair,pair")[0] == 2
+
+
+def test_a_folder_about_other_data_is_refused(world: Path, events: Path, tmp_path: Path) -> None:
+    out = tmp_path / "c"
+    assert run(events, "--out", out, "--models", "pair")[0] == 0
+    for words in ([world], [events, "--split-by", "time"]):
+        code, _, told = run(*words, "--out", out, "--models", "pair")
+        assert code == 1
+        assert "is about other data, or data split otherwise" in told
+    (out / "contest.json").write_text("{")
+    assert "contest.json cannot be used" in run(events, "--out", out, "--models", "pair")[2]
+
+
+def test_a_failure_says_so_and_keeps_the_rest(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = read_dataset(world)
+    cells = [entrant_cell(name, str(world)) for name in QUICK]
+
+    def fail(*_: object) -> None:
+        raise ApptekError("out of luck")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(running, "run_cell", fail)
+        with pytest.raises(ApptekError, match="frequency: out of luck; what was run is kept"):
+            hold_contest(data, cells, tmp_path / "c", lambda _: None)
+    assert len(hold_contest(data, cells, tmp_path / "c", lambda _: None)) == 2
+
+
+def test_without_torch_the_others_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert contests.usual_models() == contests.USUAL
+    monkeypatch.setattr("apptek.extras.find_spec", lambda _: None)
+    assert contests.usual_models() == contests.WITHOUT_TORCH
+    for name in contests.WITHOUT_TORCH:
+        entrant_cell(name, "d").config()
+
+
+# Reading
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, []),
+        (
+            {"columns": "subject=A b", "header": False, "skip_bad": True},
+            ["--columns", "subject=A b", "--no-header", "--skip-bad"],
+        ),
+        (
+            {"header": True, "merge_intervals": True, "split_by": "time", "split": "0.5/0.2/0.3"},
+            ["--header", "--merge-intervals", "--split-by", "time", "--split", "0.5/0.2/0.3"],
+        ),
+    ],
+)
+def test_options_of_reading_can_be_written_again(given: dict[str, str], words: list[str]) -> None:
+    assert {field.name for field in fields(Reading)} >= set(given)
+    assert Reading(**given).words() == words  # type: ignore[arg-type]
+
+
+def test_a_contest_names_how_its_data_was_read(events: Path, tmp_path: Path) -> None:
+    out = tmp_path / "c"
+    assert run(events, "--out", out, "--models", "pair", "--split-by", "time")[0] == 0
+    command = read_result(out / "results" / "pair.json")["command"]
+    assert command.split(" && ")[0].endswith("--seed 0 --out pair --split-by time")
+    data = open_model(out / "models" / "pair").model.dataset
+    assert data.train.since.max() <= data.test.since.min()
+
+
+@pytest.mark.parametrize("command", [["fit"], ["baseline", "pair"]])
+def test_models_are_fitted_on_a_file_read_as_told(
+    events: Path, tmp_path: Path, command: list[str]
+) -> None:
+    bad = tmp_path / "bad.tsv"
+    bad.write_text(events.read_text() + "a\tb\tc\tsoon\tsoon\tx\n")
+    words = [*command, str(bad), "--out", str(tmp_path / "model")]
+    refused = CliRunner().invoke(app, words)
+    assert isinstance(refused.exception, ApptekError)
+    done = CliRunner().invoke(app, [*words, "--skip-bad", "--split-by", "time"])
+    assert done.exit_code == 0, done.output
+    assert "left out: bad.tsv:" in done.stderr
+    assert "1 bad row left out" in done.stderr
+    data = open_model(tmp_path / "model").model.dataset
+    assert data.train.since.max() <= data.test.since.min()
