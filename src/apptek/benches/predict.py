@@ -15,6 +15,7 @@ from apptek.prediction.classifier import LinearSoftmax
 from apptek.prediction.features import FeatureSpace
 from apptek.prediction.model import feature_space
 from apptek.prediction.presets import DEFAULT, preset
+from apptek.prediction.scoring import linear_scores
 from apptek.seeding import generator
 from apptek.topologies.clock import Clock
 from apptek.topologies.topology import topology_set
@@ -38,7 +39,7 @@ def bench_predict(*, quick: bool = False) -> BenchReport:
     ours: list[float] = []
     theirs: list[float] = []
     for _ in range(ROUNDS):
-        ours.append(seconds(lambda: classifier.scores(space.rows(asked))))
+        ours.append(seconds(lambda: linear_scores(space, classifier, asked)))
         theirs.append(seconds(lambda: counting.scores(asked)))
     default, recency = (median(runs[1:]) / len(asked) for runs in (ours, theirs))
     growth = {size: _seconds_per_query(size) for size in (small, large)}
@@ -73,5 +74,5 @@ def _seconds_per_query(size: int) -> float:
     space, classifier = _default(data)
     rows = generator(0, "bench").permutation(len(data.test))[:4096]
     asked: Queries = held_out_queries(data.test.take(rows))
-    runs = [seconds(lambda: classifier.scores(space.rows(asked))) for _ in range(ROUNDS)]
+    runs = [seconds(lambda: linear_scores(space, classifier, asked)) for _ in range(ROUNDS)]
     return median(runs[1:]) / len(asked)

@@ -76,13 +76,30 @@ class LinearSoftmax:
 def add_weights(
     offsets: Longs, columns: Ints, values: Floats, weights: Floats, bias: Floats, scores: Floats
 ) -> None:
-    """Fills in scores (B, R): the bias and the weights of each row's active features."""
-    predicate_count = bias.size
+    """Fills in scores (B, R): the bias and the weights of each row's active features.
+
+    Four features at a time, so that the scores are read and written less often.
+    """
+    predicate_count, one = bias.size, np.float32(1.0)
     for row in range(scores.shape[0]):
         for predicate in range(predicate_count):
             scores[row, predicate] = bias[predicate]
-        for place in range(offsets[row], offsets[row + 1]):
-            feature = columns[place]
-            value = values[place] if values.size else np.float32(1.0)
+        place, stop = offsets[row], offsets[row + 1]
+        while place + 4 <= stop:
+            a, b = columns[place], columns[place + 1]
+            c, d = columns[place + 2], columns[place + 3]
+            of_a = values[place] if values.size else one
+            of_b = values[place + 1] if values.size else one
+            of_c = values[place + 2] if values.size else one
+            of_d = values[place + 3] if values.size else one
+            for predicate in range(predicate_count):
+                scores[row, predicate] += (
+                    of_a * weights[a, predicate] + of_b * weights[b, predicate]
+                    + of_c * weights[c, predicate] + of_d * weights[d, predicate]
+                )  # fmt: skip
+            place += 4
+        while place < stop:
+            value, feature = values[place] if values.size else one, columns[place]
             for predicate in range(predicate_count):
                 scores[row, predicate] += value * weights[feature, predicate]
+            place += 1

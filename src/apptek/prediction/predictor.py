@@ -22,6 +22,7 @@ from apptek.prediction.pipeline import Stage, TypeTable, fit_model, print_nothin
 from apptek.prediction.presets import DEFAULT, Config
 from apptek.prediction.presets import preset as settings_of
 from apptek.prediction.ranking import Evaluation
+from apptek.prediction.scoring import linear_scores
 from apptek.prediction.work import work_folder
 from apptek.topologies.sparse import Floats, SparseRows
 
@@ -101,10 +102,11 @@ class Predictor:
 
     def scores(self, queries: Queries) -> Floats:
         """The logits of all predicates, (B, R)."""
-        model, rows = self.model, self.features(queries)
-        linear = model.classifier.scores(rows)
+        model = self.model
         if model.reranker is None:
-            return linear
+            return linear_scores(self.space, model.classifier, queries)
+        rows = self.features(queries)
+        linear = model.classifier.scores(rows)
         return model.reranker.scores(self.space, rows, model.classifier, linear)
 
     def queries_of(self, asked: Sequence[Query]) -> Queries:
