@@ -2,24 +2,28 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from test_cli import apptek
 from test_predictor import files_of
+from typer.testing import CliRunner
 
 from apptek.agent.environment import held_out_queries
 from apptek.baselines.baseline import Baseline
 from apptek.baselines.opening import open_model
-from apptek.baselines.registry import NAMES
+from apptek.baselines.registry import NAMES, preset_of
+from apptek.cli import app
 from apptek.data.facts import Dataset
 from apptek.data.synthetic import make_world
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
 from apptek.experiments.compare import bootstrap_interval, compare_results
 from apptek.experiments.evaluation import write_evaluation
 from apptek.prediction.asking import Query
+from apptek.prediction.work import open_work
+from apptek.settings import with_settings
 
 
 @pytest.fixture(scope="module")
@@ -235,8 +239,13 @@ def test_results_of_other_queries_or_without_ranks_cannot_be_compared(
     np.save(ranks, np.load(ranks) + 1)
     with pytest.raises(ApptekError, match="does not hold the ranks"):
         compare_results([one, other])
-    ranks.write_bytes(b"nothing")
-    with pytest.raises(ApptekError, match="missing or damaged"):
+    for damaged in (b"nothing", b"PK\x03\x04nothing"):
+        ranks.write_bytes(damaged)
+        with pytest.raises(ApptekError, match="missing or damaged"):
+            compare_results([one, other])
+    with ranks.open("wb") as file:
+        np.savez(file, rows=np.zeros(3))
+    with pytest.raises(ApptekError, match="does not hold the ranks"):
         compare_results([one, other])
     ranks.unlink()
     with pytest.raises(ApptekError, match="missing or damaged"):
@@ -255,6 +264,104 @@ def test_seeds_of_one_model_are_taken_together(folder: Path, data: Dataset, tmp_
     assert len(found.differences) == 1
     with pytest.raises(ApptekError, match="two models at least"):
         compare_results(paths[1:])
+
+
+def test_models_that_share_a_name_are_told_apart(folder: Path, tmp_path: Path) -> None:
+    paths = [tmp_path / place / "r.json" for place in ("a", "b", "c")]
+    changes = ({}, {"types": "x"}, {"data": {"train": "other"}})
+    for path, change in zip(paths, changes, strict=True):
+        path.parent.mkdir()
+        write_result(folder, path, **({"types": None} | change))
+    found = compare_results(paths)
+    assert [model.name for model in found.models] == [str(path) for path in paths]
+    assert [difference.against for difference in found.differences] == [str(paths[0])] * 2
+    shown = CliRunner().invoke(app, ["compare", *map(str, paths)], env={"COLUMNS": "300"})
+    assert shown.stdout.count("+0.0000 .. +0.0000") == 2  # none for the first
+
+
+def test_answers_as_of_each_time_are_of_another_model(folder: Path, tmp_path: Path) -> None:
+    one, other = tmp_path / "one.json", tmp_path / "other.json"
+    write_result(folder, one)
+    write_result(folder, other, as_of=True)
+    assert [model.name for model in compare_results([one, other]).models] == ["one", "other"]
+
+
+def test_old_results_that_say_less_of_themselves_are_seeds_of_one_model(
+    folder: Path, data: Dataset, tmp_path: Path
+) -> None:
+    Baseline.fit("frequency", data, folder=tmp_path / "f")
+    paths = [tmp_path / f"{number}.json" for number in range(3)]
+    write_result(tmp_path / "f", paths[0])
+    write_result(folder, paths[1])
+    write_result(folder, paths[2], seed=1)
+    about = json.loads(paths[2].read_text())
+    del about["data"]
+    paths[2].write_text(json.dumps(about))
+    assert [model.seeds for model in compare_results(paths).models] == [(0,), (0, 1)]
+
+
+def test_results_whose_names_have_dots_keep_their_own_ranks(folder: Path, tmp_path: Path) -> None:
+    for name in ("lr0.1", "lr0.3"):
+        write_result(folder, tmp_path / name)
+    assert {path.name for path in tmp_path.glob("*.npy")} == {
+        "lr0.1.ranks.npy",
+        "lr0.3.ranks.npy",
+    }
+
+
+def test_a_fit_that_failed_before_it_began_can_be_tried_again(
+    data: Dataset, tmp_path: Path
+) -> None:
+    small = ("model.rank=4", "training.epochs=1", "training.batch_size=500")
+    for rate, works in (("1e30", False), ("0.1", True)):
+        config = with_settings(
+            preset_of("tnt_complex", "default"), [*small, f"training.learning_rate={rate}"]
+        )
+        if works:
+            Baseline.fit("tnt_complex", data, config=config, folder=tmp_path / "model")
+        else:
+            with pytest.raises(ApptekError, match="has diverged"):
+                Baseline.fit("tnt_complex", data, config=config, folder=tmp_path / "model")
+
+
+def test_a_stopped_fit_of_other_valid_facts_is_not_resumed(data: Dataset, tmp_path: Path) -> None:
+    work = tmp_path / ".model-fit"
+    config = preset_of("pair", "default")
+    identity = {
+        "baseline": "pair",
+        "data": {split: data.split(split).digest() for split in ("train", "valid", "test")},
+        "preset": "default",
+        "protocol": "official",
+        "seed": 0,
+        "settings": asdict(config),
+    }
+    open_work(work, identity, resume=False)
+    (work / "checkpoint").write_text("half")
+    fewer = replace(data, valid=data.valid.take(np.arange(len(data.valid) - 1)))
+    with pytest.raises(CheckpointError, match="of another fit"):
+        Baseline.fit("pair", fewer, folder=tmp_path / "model", resume=True)
+    Baseline.fit("pair", data, folder=tmp_path / "model", resume=True)
+
+
+def test_places_for_models_that_are_none_are_refused(data: Dataset, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine")
+    with pytest.raises(CheckpointError, match="exists already"):
+        Baseline.fit("pair", data, folder=file)
+    assert file.read_text() == "mine"
+    work = tmp_path / ".model-fit"
+    work.mkdir()
+    (work / "fit.json").write_text("")
+    (work / "checkpoint").write_text("half")
+    with pytest.raises(CheckpointError, match=r"fit\.json is damaged"):
+        Baseline.fit("pair", data, folder=tmp_path / "model", resume=True)
+
+
+def test_brackets_in_a_folders_name_are_shown_as_they_are(place: Path, tmp_path: Path) -> None:
+    out = tmp_path / "[bold]m"
+    done = apptek("baseline", "frequency", str(place / "world"), "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    assert "[bold]m" in done.stderr
 
 
 def test_the_interval_holds_the_mean_and_narrows_with_more_queries() -> None:

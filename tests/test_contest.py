@@ -59,7 +59,7 @@ def test_the_best_comes_first_and_the_others_are_held_against_it(
     for entrant in (first, second):
         fitted = open_model(Path(entrant["folder"]))
         assert fitted.evaluate("test").metrics.mrr == entrant["metrics"]["mrr"]
-        assert read_result(out / "results" / f"{entrant['name']}.json")["split"] == "test"
+        assert read_result(out / "results" / f"{entrant['name']}-seed0.json")["split"] == "test"
 
 
 def test_a_contest_goes_on_and_more_may_join(
@@ -76,7 +76,7 @@ def test_a_contest_goes_on_and_more_may_join(
     monkeypatch.setattr(running, "run_cell", noted)
     assert run(events, "--out", out, "--models", "pair")[0] == 0
     assert run(events, "--out", out, "--models", "pair,frequency", "--json")[0] == 0
-    assert ran == ["pair", "frequency"]
+    assert ran == ["pair-seed0", "frequency-seed0"]
 
 
 def test_a_table_is_shown_with_the_interval_and_where_the_best_stands(
@@ -98,6 +98,9 @@ def test_several_seeds_are_one_entrant(world: Path, tmp_path: Path) -> None:
     assert len(json.loads(shown)["models"]) == 2
     names = {path.name for path in (tmp_path / "c" / "results").glob("*.json")}
     assert names == {f"{name}-seed{seed}.json" for name in QUICK for seed in (0, 1)}
+    for seeds in (1, 3):  # fewer and more of them later
+        words = (world, "--out", tmp_path / "c", "--models", "pair,frequency", "--seeds", seeds)
+        assert run(*words)[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -142,7 +145,7 @@ def test_a_failure_says_so_and_keeps_the_rest(
 
     with monkeypatch.context() as patched:
         patched.setattr(running, "run_cell", fail)
-        with pytest.raises(ApptekError, match="frequency: out of luck; what was run is kept"):
+        with pytest.raises(ApptekError, match="frequency-seed0: out of luck; what was run is kept"):
             hold_contest(data, cells, tmp_path / "c", lambda _: None)
     assert len(hold_contest(data, cells, tmp_path / "c", lambda _: None)) == 2
 
@@ -180,9 +183,9 @@ def test_options_of_reading_can_be_written_again(given: dict[str, str], words: l
 def test_a_contest_names_how_its_data_was_read(events: Path, tmp_path: Path) -> None:
     out = tmp_path / "c"
     assert run(events, "--out", out, "--models", "pair", "--split-by", "time")[0] == 0
-    command = read_result(out / "results" / "pair.json")["command"]
-    assert command.split(" && ")[0].endswith("--seed 0 --out pair --split-by time")
-    data = open_model(out / "models" / "pair").model.dataset
+    command = read_result(out / "results" / "pair-seed0.json")["command"]
+    assert command.split(" && ")[0].endswith("--seed 0 --out pair-seed0 --split-by time")
+    data = open_model(out / "models" / "pair-seed0").model.dataset
     assert data.train.since.max() <= data.test.since.min()
 
 

@@ -1,5 +1,5 @@
 import fcntl
-import json
+import shutil
 import struct
 import tomllib
 from collections.abc import Sequence
@@ -111,6 +111,7 @@ def test_table2_has_every_model_on_every_data_set() -> None:
             "settings come in sections",
         ),
         ('what = "agent"\nserves = ["figure-actions"]\ndataset = 3', "dataset must be a name"),
+        ('what = "agent"\nserves = ["table2"]\ndataset = "d"', "does not show cells of agent"),
         (
             'what = "search"\nserves = ["table-search"]\ndataset = "d"\nname = "re_gcn"',
             "needs minutes",
@@ -130,7 +131,7 @@ def test_a_wrong_cell_is_refused_with_its_file(tmp_path: Path, text: str, messag
 
 def test_an_unknown_setting_is_refused(tmp_path: Path) -> None:
     text = 'what = "agent"\nserves = ["figure-actions"]\ndataset = "d"\n[settings.agent]\ntknnn = 5'
-    with pytest.raises(ConfigError, match="did you mean tknn"):
+    with pytest.raises(ConfigError, match=r"the cell cell: .*did you mean tknn"):
         read_cell(cell_file(tmp_path, text)).config()
 
 
@@ -150,24 +151,44 @@ def test_the_command_of_a_cell_says_all_that_differs() -> None:
     )
 
 
-def test_a_setting_that_is_younger_than_a_result_is_left_aside() -> None:
-    expected = PAIR.expected()
-    old = json.loads(json.dumps(expected))
+def test_a_result_has_the_presets_value_of_a_setting_that_is_younger_than_it() -> None:
+    old = PAIR.expected()
     del old["settings"]["counting"]["floor"]
-    assert differences(expected, old) == []
-    old["settings"]["counting"]["smoothing"] = [1.0]
-    assert "counting.smoothing [1.0], not" in differences(expected, old)[0]
+    assert differences(PAIR, old) == []
+    younger = replace(PAIR, settings=("counting.floor=[0.5]",))
+    assert "counting.floor" in differences(younger, old)[0]  # the result had the preset's
+    del old["settings"]["counting"]
+    assert differences(PAIR, old) == []
+    assert "counting.floor" in differences(younger, old)[0]
+    old["settings"]["counting"] = {"smoothing": [1.0]}
+    assert "counting.smoothing [1.0], not" in differences(PAIR, old)[0]
 
 
 def test_answers_as_of_each_time_are_another_run() -> None:
     cell = read_cell(CELLS / "apptek_default-icews14-official.toml")
     assert results_of(cell, [made_up(cell, 0.5, as_of=False)])
     assert not results_of(cell, [made_up(cell, 0.5, as_of=True)])
+    past = read_cell(CELLS / "apptek_default-icews14-past-only.toml")
+    assert results_of(past, [made_up(past, 0.5)])
+    assert not results_of(past, [made_up(cell, 0.5, as_of=True)])
+    ordinary = made_up(cell, 0.5)
+    del ordinary["settings"]["features"]
+    assert not results_of(past, [ordinary])
 
 
 def test_a_run_that_is_recorded_twice_counts_once() -> None:
-    results = [made_up(PAIR, 0.5), made_up(PAIR, 0.5), made_up(PAIR, 0.7, seed=1)]
-    assert [result["seed"] for result in results_of(PAIR, results)] == [0, 1]
+    cell = replace(PAIR, seeds=(0, 1))
+    results = [made_up(cell, 0.5), made_up(cell, 0.5), made_up(cell, 0.7, seed=1)]
+    results.append(made_up(cell, 0.9, seed=7))  # none of the cell's seeds
+    assert [result["seed"] for result in results_of(cell, results)] == [0, 1]
+
+
+def test_data_of_one_name_in_different_places_is_refused(tmp_path: Path) -> None:
+    for place in ("a", "b"):
+        text = f'what = "statistics"\nserves = ["table1"]\ndataset = "{place}/world"\n'
+        (tmp_path / f"{place}.toml").write_text(text)
+    with pytest.raises(ConfigError, match="cells a and b have data of one name"):
+        read_cells(tmp_path)
 
 
 # Runs
@@ -284,6 +305,10 @@ def test_two_processes_do_not_run_one_cell(world: Path, folders: Folders) -> Non
     [
         ('{"format": 1', "is not a result file"),
         ('{"format": 99}', "of another format"),
+        ('{"format": 1, "seed": "x"}', "is damaged: the seed 'x'"),
+        ('{"format": 1, "settings": []}', "is damaged: its settings"),
+        ('{"format": 1, "split": "test"}', "is damaged: its metrics"),
+        ('{"format": 1, "split": "test", "metrics": {"mrr": NaN}}', "is damaged: its metrics"),
         ("[]", "of"),
     ],
 )
@@ -309,6 +334,45 @@ def test_a_result_of_another_run_keeps_its_file(folders: Folders) -> None:
     assert path.read_bytes() == before
 
 
+def test_a_cell_on_a_single_file_knows_its_result(world: Path, folders: Folders) -> None:
+    cell = replace(PAIR, dataset=str(world / "train.tsv"))
+    assert run_all(missing_runs([cell], folders), quiet) == []
+    assert missing_runs([cell], folders) == []
+    assert read_result(folders.results / "pair-world.json")["dataset"] == "train"
+
+
+def test_a_model_of_other_facts_is_not_taken(
+    world: Path, folders: Folders, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    data = tmp_path / "world"
+    shutil.copytree(world, data)
+
+    def stop(*_words: object, **_more: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("apptek.experiments.run.write_evaluation", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run_all(missing_runs([replace(PAIR, dataset=str(data))], folders), quiet)
+    write_world(make_world(500, 1), tmp_path / "elsewhere" / "world")
+    other = replace(PAIR, dataset=str(tmp_path / "elsewhere" / "world"))
+    (failure,) = run_all(missing_runs([other], folders), quiet)
+    assert "of another run (other training facts)" in failure
+
+
+def test_a_place_for_figures_that_is_none_is_refused(folders: Folders) -> None:
+    cells, results = made_up_results()
+    folders.root.mkdir()
+    folders.figures.write_text("")
+    with pytest.raises(ApptekError, match="figures cannot be written"):
+        write_figure("figure-actions", cells, results, folders.figures)
+
+
+def test_a_table_without_cells_says_so(folders: Folders) -> None:
+    with pytest.raises(ApptekError, match="there is no cell for table3"):
+        reproduce("table3", [PAIR], folders, quiet)
+
+
 def test_a_pattern_that_fits_no_cell_lists_them(folders: Folders) -> None:
     with pytest.raises(ApptekError, match="table2 has no cell 'x'; it has pair-world"):
         reproduce("table2", [PAIR], folders, quiet, only="x")
@@ -323,9 +387,11 @@ def test_the_best_is_bold_and_the_second_italic() -> None:
 
 
 def test_table2_shows_means_over_seeds_beside_the_printed() -> None:
-    cells = [replace(PAIR, dataset="icews14"), replace(PAIR, name="y", dataset="yago15k")]
+    first = replace(PAIR, dataset="icews14", seeds=(0, 1, 2))
+    cells = [first, replace(PAIR, name="y", dataset="yago15k")]
     results = [made_up(cells[0], 0.6), made_up(cells[0], 0.8, seed=1)]
     text = table2(cells, results)
+    assert text.endswith("Means of fewer seeds than asked for: pair on icews14 (2 of 3).")
     assert "| pair | **0.7000** | **0.8500** | 0.3500 |  |  |  |" in text
     assert "| DE-SimplE, as printed | *0.5074* | 0.7573 | **0.3882** | 0.2749 |" in text
     assert "The paper's protocol" not in text  # nothing is recorded for it
@@ -367,6 +433,20 @@ def test_the_table_of_the_search_names_what_it_changed() -> None:
     assert table_search([cell], [result]).splitlines()[2:] == [
         "| de_simple | ICEWS14 | 5 | 2 | 0.5000 | 0.6000 | `model.size=50`, `training.epochs=3` |"
     ]
+
+
+def test_two_cells_for_one_place_are_refused() -> None:
+    other = replace(PAIR, name="other", settings=("counting.floor=[0.5]",))
+    with pytest.raises(ConfigError, match="cells other and pair-world are for one place: pair"):
+        table2([PAIR, other], [])
+
+
+def test_our_models_count_a_run_once() -> None:
+    fit = Cell(name="f", what="fit", serves=("table2",), dataset="icews14", preset="default")
+    groups = {"mirrored": None, "not_mirrored": None}
+    run = made_up(fit, 0.5, seconds={"fit": 1.0}, groups=groups, command="c")
+    run["metrics"]["ece"] = 0.01
+    assert TABLES["models"]([run, run]) == TABLES["models"]([run])
 
 
 def test_table3_has_the_time_of_an_episode() -> None:
@@ -513,6 +593,13 @@ def test_what_is_recorded_is_shown_and_nothing_is_run(monkeypatch: pytest.Monkey
     done = CliRunner().invoke(app, ["reproduce", "table1", "--only-recorded"])
     assert done.exit_code == 0, done.output
     assert "72,826" in done.stdout
+
+
+def test_a_place_without_records_is_named(tmp_path: Path) -> None:
+    words = ["reproduce", "table2", "--only-recorded", "--out", str(tmp_path / "nowhere")]
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, ApptekError)
+    assert "there is no such folder" in str(done.exception)
 
 
 def test_an_unknown_table_is_wrong_usage() -> None:

@@ -72,6 +72,13 @@ def data(world: Path) -> Dataset:
     return read_dataset(str(world))
 
 
+def made_up_rival(fit: Callable[..., Any] = pytest.fail) -> Rival:
+    def no_folder(*_: object) -> Any:
+        pytest.fail("a search opens no model")
+
+    return Rival(presets={"default": Settings()}, fit=fit, open=no_folder, space=SPACE)
+
+
 @pytest.fixture
 def rival_of_seconds(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Puts a rival into the search that needs 20 seconds for a trial, whatever the clock says."""
@@ -84,11 +91,7 @@ def rival_of_seconds(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 raise ApptekError("training has diverged")
             return None, {"valid_mrr": mrr_of(task.config.model), "epoch": task.config.model.size}
 
-        def no_folder(*_: object) -> Any:
-            pytest.fail("a search opens no model")
-
-        kind = Rival(presets={"default": Settings()}, fit=fit, open=no_folder, space=SPACE)
-        monkeypatch.setattr("apptek.baselines.search.rival", lambda _: kind)
+        monkeypatch.setattr("apptek.baselines.search.rival", lambda _: made_up_rival(fit))
         monkeypatch.setattr("apptek.baselines.search.time.process_time", lambda: clock[0])
 
     return put
@@ -277,12 +280,49 @@ def test_the_command_tells_its_trials_and_the_command_to_fit(world: Path, tmp_pa
         0.02,
     )
     assert f"trial {len(result['trials'])}: MRR" in done.stderr
+    assert "--seed 0 --set" in done.stdout
     line = done.stdout.strip()
     assert line.startswith(f"apptek baseline de_distmult {world} --preset default")
     for key, value in result["best"].items():
         assert f"--set {key}={json.dumps(value)}" in line
     best = max(trial["valid_mrr"] for trial in result["trials"])
     assert result["metrics"]["mrr"] == best
+
+
+def test_a_search_that_is_stopped_leaves_what_it_has_found(
+    world: Path, tmp_path: Path, rival_of_seconds: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "found.json"
+    told: list[str] = []
+
+    def stop(text: str) -> None:
+        told.append(text)
+        if len(told) == 3:
+            raise KeyboardInterrupt
+
+    rival_of_seconds()
+    monkeypatch.setattr("apptek.baselines.registry.rival", lambda _: made_up_rival())
+    monkeypatch.setattr("apptek.terminal.tell", stop)
+    CliRunner().invoke(app, ["search", "x", str(world), "--minutes", "9", "--result", str(path)])
+    assert len(read_result(path)["trials"]) == 2
+
+
+def test_a_search_of_data_that_no_setting_helps_stops_at_once(tmp_path: Path) -> None:
+    folder = tmp_path / "undated"
+    folder.mkdir()
+    for split in ("train", "valid"):
+        (folder / f"{split}.txt").write_text("a\tp\tb\t?\nb\tq\ta\t?\n")
+    done = CliRunner().invoke(app, ["search", "re_gcn", str(folder)])
+    assert isinstance(done.exception, ApptekError)
+    assert "no training fact has a time" in str(done.exception)
+
+
+@pytest.mark.parametrize("place", ["", "nowhere/found.json"])
+def test_a_search_asks_first_whether_it_can_write(world: Path, tmp_path: Path, place: str) -> None:
+    path = tmp_path / place
+    done = CliRunner().invoke(app, ["search", "de_simple", str(world), "--result", str(path)])
+    assert isinstance(done.exception, ApptekError)
+    assert "trial 1" not in done.output
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,8 @@ def test_settings_are_read_in_the_type_of_their_declaration() -> None:
         ("agent.tknn=true", "expected int"),
         ("agent.double_q=1", "expected bool"),
         ("agent.q_hidden=16", r"expected a list, as \[16, 16\]"),
+        ('agent.q_hidden=["a"]', "found 'a' in the list, expected int"),
+        ("classifier.l2=[[1]]", r"found \[1\] in the list, expected float"),
         ("agent.tknn=0", "agent.tknn must be at least 1"),
         ("agent.traversal=sideways", "agent.traversal must be one of"),
         ("mining.top=0", "mining.top must be at least 1"),

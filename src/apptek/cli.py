@@ -110,6 +110,9 @@ def main() -> None:
     except ApptekError as error:
         typer.echo(f"apptek: {' '.join(str(error).split())}", err=True)
         sys.exit(1)
+    except MemoryError as error:
+        typer.echo(f"apptek: there is not enough memory: {error}", err=True)
+        sys.exit(1)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)

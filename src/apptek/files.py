@@ -37,6 +37,14 @@ def new_folder(target: Path) -> Iterator[Path]:
         shutil.rmtree(building, ignore_errors=True)
 
 
+def check_target(path: Path) -> None:
+    """ApptekError where a file cannot be written there: to be asked before long work."""
+    if path.is_dir():
+        raise ApptekError(f"{path} is a folder; a file is to be written there")
+    if not path.parent.is_dir():
+        raise ApptekError(f"{path} cannot be written: there is no folder {path.parent}")
+
+
 def write_whole(path: Path, content: bytes | npt.NDArray[Any]) -> None:
     """Writes bytes, or an array as .npy, through a temporary file beside the right one.
 

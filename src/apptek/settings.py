@@ -56,10 +56,20 @@ def _read(text: str, value: str, default: Any) -> Any:
     except ValueError:
         found = None
     if isinstance(default, tuple) and isinstance(found, list):
-        return tuple(found)
+        return tuple(_element(text, value, default) for value in found)
     if isinstance(default, float) and isinstance(found, int) and not isinstance(found, bool):
         return float(found)
     if type(found) is not type(default):
         kind = "a list, as [16, 16]" if isinstance(default, tuple) else type(default).__name__
         raise ConfigError(f"--set {text}: found {value!r}, expected {kind}")
     return found
+
+
+def _element(text: str, value: Any, default: tuple[Any, ...]) -> Any:
+    """An element of a list, of the kind of those that the default has."""
+    kind = type(default[0]) if default else type(value)
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is not kind:
+        raise ConfigError(f"--set {text}: found {value!r} in the list, expected {kind.__name__}")
+    return value

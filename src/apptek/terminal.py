@@ -32,6 +32,11 @@ def messages() -> Console:
     return Console(stderr=True, highlight=False)
 
 
+def tell(text: str) -> None:
+    """A line on stderr, with brackets and all."""
+    messages().print(text, soft_wrap=True, markup=False)
+
+
 @contextmanager
 def byte_progress(verb: str) -> Iterator[ByteReport]:
     """A bar of bytes on stderr while the block runs; nothing where that is no terminal."""

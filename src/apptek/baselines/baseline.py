@@ -11,7 +11,7 @@ import numpy as np
 from apptek.agent.environment import Queries, held_out_queries
 from apptek.baselines.registry import preset_of, rival, settings_from_json
 from apptek.baselines.scorer import Progress, Scorer, Task
-from apptek.data.facts import Dataset, Split
+from apptek.data.facts import SPLITS, Dataset, Split
 from apptek.data.protocols import Protocol, apply_protocol
 from apptek.errors import DataError, ModelError
 from apptek.files import new_folder
@@ -93,7 +93,7 @@ class Baseline:
             raise DataError(f"{name} makes its choices on valid, but there are no valid facts")
         identity = {
             "baseline": name,
-            "data": dataset.train.digest(),
+            "data": {split: dataset.split(split).digest() for split in SPLITS},
             "preset": preset,
             "protocol": protocol,
             "seed": seed,

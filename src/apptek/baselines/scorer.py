@@ -28,7 +28,8 @@ class Scorer(Protocol):
 class Task:
     """What a rival is fitted on: data under a protocol, settings, and where it keeps checkpoints.
 
-    Every choice is made on `dataset.valid`; a rival never looks at test.
+    Every choice is made on `dataset.valid`. Of test a rival knows only what the filter of valid's
+    ranks needs: other predicates of the same (s, o, t), which count as no mistakes.
     """
 
     dataset: Dataset

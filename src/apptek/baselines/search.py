@@ -120,7 +120,7 @@ def _run(name: str, settings: dict[str, Any], task: Task) -> Trial:
     started = time.process_time()
     try:
         report = rival(name).fit(task)[1]
-    except ConfigError:
+    except (ConfigError, DataError):  # no other settings would help
         raise
     except ApptekError as error:  # it has diverged: others may not
         seconds = time.process_time() - started

@@ -54,7 +54,7 @@ def baseline(
     from apptek.baselines.registry import preset_of
     from apptek.experiments.record import about_run
     from apptek.settings import with_settings
-    from apptek.terminal import messages, step_progress
+    from apptek.terminal import step_progress, tell
 
     config = with_settings(preset_of(name, preset_name), settings or [])
     dataset = reading.read(data)
@@ -71,10 +71,9 @@ def baseline(
             progress=progress,
             about_run=about_run(),
         )
-    messages().print(
+    tell(
         f"{name}: MRR {fitted.model.report['valid_mrr']:.4f} on the tuning split; "
-        f"the model is in {out}",
-        soft_wrap=True,
+        f"the model is in {out}"
     )
 
 
@@ -107,20 +106,24 @@ def search(
     Example: `apptek search de_simple icews14 --minutes 5`
     """
     from apptek.baselines.registry import preset_of
-    from apptek.baselines.search import Trial, search_settings, space_of
+    from apptek.baselines.search import Trial, best_trial, search_settings, space_of
     from apptek.experiments.record import write_result
     from apptek.experiments.search import describe, search_result
+    from apptek.files import check_target
     from apptek.settings import setting_texts, with_settings
-    from apptek.terminal import messages, step_progress
+    from apptek.terminal import step_progress, tell
 
-    console = messages()
     config = with_settings(preset_of(name, preset_name), settings or [])
     space_of(name)
+    if result is not None:
+        check_target(result)
     dataset = reading.read(data)
+    about = {"dataset": dataset.name, "preset": preset_name, "protocol": protocol, "seed": seed}
 
     def on_trial(trials: list[Trial]) -> None:
-        line = f"trial {len(trials)}: {describe(trials[-1])}"
-        console.print(line, soft_wrap=True, markup=False)
+        tell(f"trial {len(trials)}: {describe(trials[-1])}")
+        if result is not None and best_trial(trials):
+            write_result(result, {**search_result(name, config, trials, minutes), **about})
 
     with step_progress(f"searching {name}") as progress:
         trials = search_settings(
@@ -134,11 +137,8 @@ def search(
             progress=progress,
         )
     found = search_result(name, config, trials, minutes)
-    about = {"dataset": dataset.name, "preset": preset_name, "protocol": protocol, "seed": seed}
-    if result is not None:
-        write_result(result, {**found, **about})
     changes = [*(settings or []), *setting_texts(found["best"])]
     words = ["apptek", "baseline", name, data, "--preset", preset_name, "--protocol", protocol]
-    words += [word for text in changes for word in ("--set", text)]
-    console.print(f"best: MRR {found['metrics']['mrr']:.4f} on valid, with", markup=False)
-    typer.echo(shlex.join([*words, "--out", "model"]))
+    words += ["--seed", str(seed), *(word for text in changes for word in ("--set", text))]
+    tell(f"best: MRR {found['metrics']['mrr']:.4f} on valid, with")
+    typer.echo(shlex.join([*words, *reading.words(), "--out", "model"]))

@@ -48,13 +48,13 @@ def download(
     """
     from apptek.data.benchmarks import data_home, get_benchmark
     from apptek.data.download import download as fetch
-    from apptek.terminal import byte_progress, messages
+    from apptek.terminal import byte_progress, tell
 
     benchmark = get_benchmark(name)
     with byte_progress("fetching") as report:
         folder = fetch(benchmark, data_home(), progress=report)
-    messages().print(f"{benchmark.title} is complete and checked: {folder}", soft_wrap=True)
-    messages().print(f"Licence: {benchmark.licence}", soft_wrap=True)
+    tell(f"{benchmark.title} is complete and checked: {folder}")
+    tell(f"Licence: {benchmark.licence}")
 
 
 @data_app.command()
@@ -94,12 +94,12 @@ def make_world(
     """
     from apptek.data.synthetic import make_world as make
     from apptek.data.synthetic import write_world
-    from apptek.terminal import messages, working
+    from apptek.terminal import tell, working
 
     with working(f"making a world of {facts:,} facts"):
         world = make(facts, seed)
         write_world(world, folder)
-    messages().print(f"A world of {facts:,} facts is in {folder}", soft_wrap=True)
+    tell(f"A world of {facts:,} facts is in {folder}")
 
 
 def _print_statistics(found: dict[str, Any]) -> None:

@@ -74,7 +74,7 @@ def fit(
     from apptek.prediction.predictor import Predictor
     from apptek.prediction.presets import preset
     from apptek.settings import with_settings
-    from apptek.terminal import messages
+    from apptek.terminal import tell
 
     given = [*(settings or []), *(["features.past_only=true"] if past_only else [])]
     config = with_settings(preset(preset_name), given)
@@ -93,19 +93,18 @@ def fit(
             seed=seed,
             types=table,
             resume=resume,
-            on_stage=lambda name: messages().print(f"stage: {name}"),
+            on_stage=lambda name: tell(f"stage: {name}"),
             observers=observers,
             about_run=about_run(),
         )
     found = predictor.model.report
     if found["profiles_cut_short"]:
         cut = f"{found['profiles_cut_short']:,} profiles were cut short by a dominant partner"
-        messages().print(cut, soft_wrap=True)
+        tell(cut)
     features = ", ".join(f"{count:,} of {part}" for part, count in found["features"].items())
-    messages().print(
+    tell(
         f"features: {features}; MRR {found['valid_mrr']:.4f} on the tuning split; "
-        f"the model is in {out}",
-        soft_wrap=True,
+        f"the model is in {out}"
     )
 
 
@@ -185,7 +184,7 @@ def predict(
     from apptek.baselines.opening import open_model
     from apptek.prediction.answering import answer_file
     from apptek.prediction.asking import Query
-    from apptek.terminal import messages, working
+    from apptek.terminal import tell, working
 
     one = (subject, object_, time)
     if (queries is None) == any(word is None for word in one) or (queries is None) != (out is None):
@@ -196,9 +195,7 @@ def predict(
             answered, left_out = answer_file(predictor, queries, out, top=top, skip_bad=skip_bad)
         for defect in left_out[:20]:
             typer.echo(f"left out: {defect}", err=True)
-        messages().print(
-            f"{answered:,} queries answered, {len(left_out):,} left out: {out}", soft_wrap=True
-        )
+        tell(f"{answered:,} queries answered, {len(left_out):,} left out: {out}")
         return
     assert subject is not None
     assert object_ is not None
@@ -234,13 +231,13 @@ def explain(
     from apptek.prediction.explanation_text import explanation_text
     from apptek.prediction.html_report import explanation_html
     from apptek.prediction.predictor import Predictor, Query
-    from apptek.terminal import messages, output
+    from apptek.terminal import output, tell
 
     query = Query(subject, object_, time)
     found = find_reasons(Predictor.load(model, as_of=as_of), query, predicate, most=top)
     if html is not None:
         write_whole(html, explanation_html(found).encode())
-        messages().print(f"The explanation with drawings is in {html}", soft_wrap=True)
+        tell(f"The explanation with drawings is in {html}")
     if as_json:
         print_json(found.as_json())
     else:

@@ -14,7 +14,9 @@ SkipBadOption = Annotated[
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="The seed of all randomness.")]
 SettingsOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change a setting: agent.tknn=5."),
+    typer.Option(
+        "--set", metavar="SECTION.KEY=VALUE", help="Change a setting; a wrong name lists the known."
+    ),
 ]
 ResumeOption = Annotated[
     bool, typer.Option("--resume", help="Go on where a run that was stopped has left off.")

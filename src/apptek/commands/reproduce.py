@@ -53,10 +53,11 @@ def reproduce(
     from apptek.experiments.quick import quick_cells
     from apptek.experiments.reproduce import reproduce as make
     from apptek.experiments.run import Folders
-    from apptek.terminal import messages
+    from apptek.terminal import tell
 
-    console = messages()
     found = read_cells(cells or _own_folder() / "cells")
+    if only_recorded and out is not None and not out.is_dir():
+        raise ApptekError(f"{out}: there is no such folder, so nothing is recorded in it")
     with _place(out, quick) as root:
         if quick:
             found = quick_cells(found, root)
@@ -64,7 +65,7 @@ def reproduce(
             what,
             found,
             Folders(root),
-            lambda text: console.print(text, soft_wrap=True, markup=False),
+            tell,
             only=only,
             run=not only_recorded,
         )
@@ -75,7 +76,7 @@ def reproduce(
             typer.echo(f"{name}: {files}")
     if made.failures:
         more = f"; and {len(made.failures) - 1} more" if len(made.failures) > 1 else ""
-        raise ApptekError(f"{made.failures[0]}{more}; what was run is kept, try again")
+        raise ApptekError(f"{made.failures[0]}{more}; what was run is kept")
 
 
 def _own_folder() -> Path:

@@ -41,11 +41,9 @@ def compare(
     about = "{dataset}, {split} split, protocol {protocol}, {queries:,} queries".format(
         **found.about
     )
-    by_name = {difference.name: difference for difference in found.differences}
     rows = []
-    for model in found.models:
+    for model, against in zip(found.models, (None, *found.differences), strict=True):
         spread = "" if model.deviation is None else f" ± {model.deviation:.4f}"
-        against = by_name.get(model.name)
         rows.append(
             (
                 model.name,
@@ -87,18 +85,17 @@ def contest(
     Example: `apptek contest events.csv --out contest`
     """
     from apptek.experiments.contest import entrant_cell, hold_contest, usual_models
-    from apptek.terminal import messages, output, table
+    from apptek.terminal import output, table, tell
 
-    console = messages()
-    names = models.split(",") if models else usual_models()
+    names = [name.strip() for name in models.split(",")] if models else usual_models()
     if len(set(names)) < len(names):
         raise typer.BadParameter(f"{models!r} names a model twice")
-    cells = [entrant_cell(name.strip(), data, range(seeds)) for name in names]
+    cells = [entrant_cell(name, data, seed) for name in names for seed in range(seeds)]
     found = hold_contest(
         reading.read(data),
         cells,
         out,
-        lambda text: console.print(text, soft_wrap=True, markup=False),
+        tell,
         reading=reading.words(),
     )
     if as_json:
@@ -119,7 +116,7 @@ def contest(
         interval = f"{one.low:+.4f} .. {one.high:+.4f}"
         line = f"{one.name}: MRR {one.mean:+.4f} against {best.name}, 95 % interval {interval}"
         shown.print(line, soft_wrap=True)
-    console.print(f"{best.name} stands in {best.folder}: apptek predict {best.folder} ...")
+    tell(f"{best.name} stands in {best.folder}: apptek predict {best.folder} ...")
 
 
 def _gains_text(difference: "Difference", top: int) -> str:

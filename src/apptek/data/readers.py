@@ -73,7 +73,7 @@ def read_dataset(
     reading = _Reading(wanted, header, skip_bad, _Progress(progress, list(files.values())))
     pieces = {split: list(reading.pieces(file)) for split, file in files.items()}
     dataset = assemble(
-        path.resolve().name if path.is_dir() else stem_and_suffix(path)[0],
+        dataset_name(path),
         pieces,
         reading.book,
         merge_intervals=merge_intervals,
@@ -83,6 +83,11 @@ def read_dataset(
     if path.is_dir():
         return dataset
     return split_facts(dataset, splitting or Splitting())
+
+
+def dataset_name(path: Path) -> str:
+    """What data in a folder or file is called."""
+    return stem_and_suffix(path)[0] if path.is_file() else path.resolve().name
 
 
 def find_source(source: str | Path) -> Path:

@@ -18,12 +18,13 @@ import math
 import shlex
 import tomllib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from apptek.baselines.registry import NAMES, preset_of
 from apptek.data.protocols import PROTOCOLS, Protocol
+from apptek.data.readers import dataset_name
 from apptek.errors import ApptekError, ConfigError
 from apptek.prediction.presets import PRESETS, preset
 from apptek.settings import setting_texts, with_settings
@@ -34,6 +35,14 @@ SHOWN = (
     "figure-actions", "figure-rewards", "figure-success", "figure-topologies",
 )  # fmt: skip
 _FITTED = {"preset", "protocol", "seeds", "settings"}
+_SERVED = {  # what cells of a kind can be shown in
+    "statistics": {"table1", "table3"},
+    "baseline": {"table2"},
+    "search": {"table-search"},
+    "fit": {"table2", "table3", "table-m"},
+    "agent": {"figure-actions", "figure-rewards", "figure-success"},
+    "topologies": {"figure-topologies"},
+}
 _KEYS: dict[str, set[str]] = {  # beside what, serves and dataset
     "statistics": set(),
     "baseline": {"name", *_FITTED},
@@ -67,7 +76,6 @@ class Cell:
     predicates: tuple[str, ...] = ()
     minutes: float = 0.0
     reading: tuple[str, ...] = ()  # options with which its commands read the data
-    data_name: str = ""  # what results call the data; as `dataset` ends if it is not given
 
     @property
     def model(self) -> str:
@@ -82,9 +90,12 @@ class Cell:
 
     def config(self) -> Any:
         """Its settings, those of the preset included; ConfigError where they make no sense."""
-        if self.what in _RIVALS:
-            return with_settings(preset_of(self.baseline, self.preset), self.settings)
-        whole = with_settings(preset(self.preset or "paper"), self.settings)
+        rival = self.what in _RIVALS
+        own = preset_of(self.baseline, self.preset) if rival else preset(self.preset or "paper")
+        try:
+            whole = with_settings(own, self.settings)
+        except ConfigError as error:
+            raise ConfigError(f"the cell {self.name}: {error}") from None
         return whole.agent if self.what == "agent" else whole
 
     def command(self, seed: int) -> str:
@@ -112,7 +123,7 @@ class Cell:
 
     def expected(self) -> dict[str, Any]:
         """What every result of it says of itself, whatever its seed, as JSON has it."""
-        data = self.data_name or Path(self.dataset).name
+        data = dataset_name(Path(self.dataset))
         found: dict[str, Any] = {"model": self.model, "dataset": data}
         if self.what == "statistics":
             return found
@@ -137,7 +148,22 @@ def read_cells(folder: Path) -> list[Cell]:
     paths = sorted(folder.glob("*.toml"))
     if not paths:
         raise ApptekError(f"{folder} holds no cells: name the folder of the .toml with --cells")
-    return [read_cell(path) for path in paths]
+    cells = [read_cell(path) for path in paths]
+    _refuse_namesakes(cells)
+    return cells
+
+
+def _refuse_namesakes(cells: Sequence[Cell]) -> None:
+    """Results tell data sets apart by their names."""
+    known: dict[str, Cell] = {}
+    for cell in cells:
+        path = Path(cell.dataset)
+        other = known.setdefault(dataset_name(path), cell)
+        if path.resolve() != Path(other.dataset).resolve():
+            raise ConfigError(
+                f"the cells {other.name} and {cell.name} have data of one name, in different "
+                f"places: {other.dataset} and {cell.dataset}"
+            )
 
 
 def read_cell(path: Path) -> Cell:
@@ -161,6 +187,8 @@ def _cell(name: str, written: dict[str, Any]) -> Cell:
             raise ConfigError(f"{key} must be a list that is not empty")
     for one in written["serves"]:
         _one_of("serves", one, SHOWN)
+        if one not in _SERVED[what]:
+            raise ConfigError(f"{one} does not show cells of {what}")
     seeds = written.get("seeds", [0])
     if any(type(seed) is not int or seed < 0 for seed in seeds) or len(set(seeds)) < len(seeds):
         raise ConfigError(f"seeds must be distinct numbers from 0, not {seeds}")
@@ -208,37 +236,37 @@ def _one_of(key: str, value: Any, known: Sequence[str]) -> str:
     return str(value)
 
 
-def differences(expected: dict[str, Any], result: dict[str, Any]) -> list[str]:
-    """In what a result is not one of the cell's: nothing where it is.
+def differences(cell: Cell, result: dict[str, Any], **more: Any) -> list[str]:
+    """In what a result is not one of the cell's: nothing where it is; `more` must be so, too.
 
-    A setting that the result does not name is younger than it, and left aside.
+    A setting that the result does not name is younger than it: it had the preset's.
     """
+    expected = cell.expected() | more
     found = [
         f"{key} {result.get(key)!r}, not {value!r}"
         for key, value in expected.items()
         if key != "settings" and result.get(key) != value
     ]
-    past = expected.get("settings", {}).get("features", {}).get("past_only", False)
-    if result.get("as_of", past) != past:
-        found.append(f"as_of {result['as_of']}, not {past}")
+    own = replace(cell, settings=()).expected().get("settings", {})
     for section, values in expected.get("settings", {}).items():
-        recorded = result.get("settings", {}).get(section, {})
+        recorded = own[section] | result.get("settings", {}).get(section, {})
         found += [
             f"{section}.{key} {recorded[key]!r}, not {value!r}"
             for key, value in values.items()
-            if key in recorded and recorded[key] != value
+            if recorded[key] != value
         ]
+    past = result.get("settings", {}).get("features", {}).get("past_only", False)
+    if result.get("as_of", past) != past:  # asked as of each time, but not fitted so
+        found.append(f"as_of {result['as_of']}, not {past}")
     return found
 
 
 def results_of(cell: Cell, results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The results of a cell, one for each seed: a run that is recorded twice counts once."""
-    of_model = [result for result in results if result.get("model") == cell.model]
-    if not of_model:
-        return []
-    expected = cell.expected()
     found: dict[int, dict[str, Any]] = {}
-    for result in of_model:
-        if not differences(expected, result):
-            found.setdefault(int(result.get("seed") or 0), result)
+    for result in results:
+        seed = int(result.get("seed") or 0)
+        wanted = result.get("model") == cell.model and seed in cell.seeds and seed not in found
+        if wanted and not differences(cell, result):
+            found[seed] = result
     return [found[seed] for seed in sorted(found)]

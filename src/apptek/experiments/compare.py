@@ -6,7 +6,7 @@ over the seeds. Every model is held against the first.
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -77,16 +77,12 @@ class _Result:
     about: dict[str, Any]
     ranks: Ranks
 
-    @property
-    def identity(self) -> str:
-        """What results of one model share, whatever their seed."""
-        parts = [self.about.get(key) for key in ("model", "preset", "settings")]
-        return json.dumps(parts, sort_keys=True)
+    identity: str = ""  # what results of one model share, whatever their seed
 
 
 def compare_results(paths: Sequence[Path]) -> Comparison:
     """Holds results of the same queries against each other; ApptekError where they are not."""
-    results = [_read(path) for path in paths]
+    results = _identified([_read(path) for path in paths])
     _check(results)
     groups: dict[str, list[_Result]] = {}
     for result in results:
@@ -111,6 +107,19 @@ def _read(path: Path) -> _Result:
     return _Result(path, about, read_ranks(path, about))
 
 
+def _identified(results: Sequence[_Result]) -> list[_Result]:
+    """Results with their identities; what not all of them say of themselves is left aside."""
+    keys = ("model", "preset", "settings", "types", "data")
+    known = [key for key in keys if all(key in result.about for result in results)]
+
+    def identity(about: dict[str, Any]) -> str:
+        fitted_so = (about.get("settings") or {}).get("features", {}).get("past_only", False)
+        parts = [about[key] for key in known] + [about.get("as_of", fitted_so)]
+        return json.dumps(parts, sort_keys=True)
+
+    return [replace(result, identity=identity(result.about)) for result in results]
+
+
 def _check(results: Sequence[_Result]) -> None:
     first = results[0]
     seen: dict[tuple[str, Any], Path] = {}
@@ -131,12 +140,13 @@ def _check(results: Sequence[_Result]) -> None:
 
 
 def _names(groups: Sequence[Sequence[_Result]]) -> list[str]:
-    """The models' names; the file's where two models share one."""
+    """The models' names; where two share one, the file's; where they share that, its path."""
+    paths = [group[0].path for group in groups]
     named = [str(group[0].about["model"]) for group in groups]
-    return [
-        name if named.count(name) == 1 else group[0].path.stem
-        for name, group in zip(named, groups, strict=True)
-    ]
+    for others in ([path.stem for path in paths], [str(path) for path in paths]):
+        shared = {name for name in named if named.count(name) > 1}
+        named = [o if n in shared else n for n, o in zip(named, others, strict=True)]
+    return named
 
 
 def _compared(name: str, group: Sequence[_Result]) -> Compared:

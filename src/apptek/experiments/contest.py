@@ -10,8 +10,9 @@ from typing import Any
 from apptek.baselines.registry import NAMES
 from apptek.data.facts import SPLITS, Dataset
 from apptek.errors import ApptekError
-from apptek.experiments.cells import Cell, results_of
+from apptek.experiments.cells import Cell
 from apptek.experiments.compare import Difference, compare_results
+from apptek.experiments.record import read_result
 from apptek.experiments.run import Folders, Tell, missing_runs, run_all
 from apptek.extras import require_torch
 from apptek.files import write_whole
@@ -42,20 +43,20 @@ def usual_models() -> tuple[str, ...]:
     return USUAL
 
 
-def entrant_cell(name: str, data: str, seeds: Sequence[int] = (0,)) -> Cell:
+def entrant_cell(name: str, data: str, seed: int = 0) -> Cell:
     """A model of this name, a preset or a baseline; ApptekError lists the known ones."""
     if name not in (*PRESETS, *NAMES):
         known = ", ".join((*PRESETS, *NAMES))
         raise ApptekError(f"there is no model {name!r}; known: {known}")
     ours = name in PRESETS
     return Cell(
-        name=name,
+        name=f"{name}-seed{seed}",
         what="fit" if ours else "baseline",
         serves=(),
         dataset=data,
         baseline="" if ours else name,
         preset=name if ours else "default",
-        seeds=tuple(seeds),
+        seeds=(seed,),
     )
 
 
@@ -71,14 +72,14 @@ def hold_contest(
 
     reading  options of a command that read the data so
     """
-    cells = [replace(one, data_name=dataset.name, reading=tuple(reading)) for one in cells]
+    cells = [replace(cell, reading=tuple(reading)) for cell in cells]
     if len(dataset.test) == 0:
         raise ApptekError(f"{dataset.name} has no test facts: there is nothing to ask")
     folders = Folders(folder, keeps_models=True)
     _claim(folder, dataset)
     failures = run_all(missing_runs(cells, folders, dataset), tell)
     if failures:
-        raise ApptekError(f"{failures[0]}; what was run is kept, try again")
+        raise ApptekError(f"{failures[0]}; what was run is kept")
     return standings(cells, folders)
 
 
@@ -99,29 +100,29 @@ def _claim(folder: Path, dataset: Dataset) -> None:
 
 def standings(cells: Sequence[Cell], folders: Folders) -> list[Entrant]:
     """The entrants of a folder by their MRR, best first, each against the best."""
-    results = folders.recorded()
-    found = {cell.name: results_of(cell, results) for cell in cells}
-    ranked = sorted(cells, key=lambda cell: -_mean(found[cell.name], "mrr"))
+    files: dict[str, list[Path]] = {}
+    for cell in cells:
+        files.setdefault(_name(cell), []).append(folders.results / f"{cell.name}.json")
+    found = {name: [read_result(path) for path in paths] for name, paths in files.items()}
+    ranked = sorted(files, key=lambda name: -_mean(found[name], "mrr"))
     against: dict[str, Difference] = {}
     if len(ranked) > 1:
-        groups = [[_file(folders, cell, seed) for seed in cell.seeds] for cell in ranked]
-        compared = compare_results([path for group in groups for path in group])
-        others = zip(ranked[1:], compared.differences, strict=True)
-        against = {cell.name: difference for cell, difference in others}
+        compared = compare_results([path for name in ranked for path in files[name]])
+        against = dict(zip(ranked[1:], compared.differences, strict=True))
     return [
         Entrant(
-            cell.name,
-            str(folders.work / cell.result_name(cell.seeds[0])),
-            {key: _mean(found[cell.name], key) for key in KEYS},
-            _seconds(found[cell.name]),
-            against.get(cell.name),
+            name,
+            str(folders.work / files[name][0].stem),
+            {key: _mean(found[name], key) for key in KEYS},
+            _seconds(found[name]),
+            against.get(name),
         )
-        for cell in ranked
+        for name in ranked
     ]
 
 
-def _file(folders: Folders, cell: Cell, seed: int) -> Path:
-    return folders.results / f"{cell.result_name(seed)}.json"
+def _name(cell: Cell) -> str:
+    return cell.baseline or cell.preset
 
 
 def _mean(results: Sequence[dict[str, Any]], key: str) -> float:

@@ -1,16 +1,19 @@
 """An evaluated model as a result file, with the rank of every query beside it."""
 
+import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from apptek.baselines.baseline import Baseline
-from apptek.data.facts import Split
+from apptek.data.facts import SPLITS, Split
 from apptek.experiments.ranks import write_ranks
 from apptek.experiments.record import command, write_result
 from apptek.prediction.asking import Answering
 from apptek.prediction.ranking import Evaluation
+from apptek.topologies.traits import Kind
 
 if TYPE_CHECKING:  # a baseline without torch must be recorded without it
     from apptek.prediction.predictor import Predictor
@@ -38,6 +41,7 @@ def write_evaluation(
             "dataset": model.dataset.name,
             "protocol": model.protocol,
             "split": split,
+            "data": {name: model.dataset.split(name).digest() for name in SPLITS},
             "seed": model.seed,
             "metrics": asdict(evaluation.metrics),
             "groups": {name: part and asdict(part) for name, part in evaluation.groups.items()},
@@ -47,6 +51,17 @@ def write_evaluation(
             **about_model(fitted),
         },
     )
+
+
+def types_digest(kinds: Sequence[Kind]) -> str | None:
+    """The types of a model's entities in a few letters, which tell models with others apart."""
+    if not kinds:
+        return None
+    found = hashlib.blake2b(digest_size=16)
+    for kind in kinds:
+        found.update(json.dumps([kind.name, kind.values]).encode())
+        found.update(kind.of_entity.tobytes())
+    return found.hexdigest()
 
 
 def about_model(fitted: Answering) -> dict[str, Any]:
@@ -63,5 +78,6 @@ def about_model(fitted: Answering) -> dict[str, Any]:
         "model": f"apptek_{model.preset}",
         "topologies": {"from": model.config.mining.policy, "number": len(model.topologies)},
         "settings": asdict(model.config),
+        "types": types_digest(model.kinds),
         "tuning": {key: model.report[key] for key in ("l2", "epoch", "valid_mrr", "ece_after")},
     }

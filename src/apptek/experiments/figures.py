@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from apptek.errors import ApptekError
 from apptek.experiments.cells import Cell, results_of
 from apptek.experiments.paper_tables import TITLES, Results, serving
 from apptek.experiments.topology_figure import topologies_figure
@@ -65,10 +66,13 @@ def write_figure(name: str, cells: Sequence[Cell], results: Results, folder: Pat
         figure = FIGURES[name](serving(cells, name), results)
         if figure is None:
             return []
-        folder.mkdir(parents=True, exist_ok=True)
         paths = [folder / f"{name}.svg", folder / f"{name}.png"]
-        figure.savefig(paths[0], metadata={"Date": None, "Creator": None})
-        figure.savefig(paths[1], metadata={"Software": None})
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            figure.savefig(paths[0], metadata={"Date": None, "Creator": None})
+            figure.savefig(paths[1], metadata={"Software": None})
+        except OSError as error:
+            raise ApptekError(f"{folder} cannot be written: {error.strerror}") from None
     return paths
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from apptek.errors import ConfigError
 from apptek.experiments.cells import Cell, results_of
 from apptek.experiments.tables import KEYS, NOTHING, PRINTED, TABLES, Maker, markdown
 from apptek.settings import setting_texts
@@ -116,15 +117,32 @@ def table2(cells: Sequence[Cell], results: Results) -> str:
         ours = _our_rows(of_protocol, results)
         if any(ours.values()):
             parts.append(f"**{title}**\n\n{_ranked_table(of_protocol, ours)}")
+            parts += _fewer_seeds(of_protocol, results)
     return "\n\n".join(parts) or NOTHING
+
+
+def _fewer_seeds(cells: Sequence[Cell], results: Results) -> list[str]:
+    """A line on the cells of which not all seeds are recorded."""
+    counts = [(cell, len(results_of(cell, results))) for cell in cells]
+    fewer = [
+        f"{_row_name(cell)} on {cell.dataset} ({found} of {len(cell.seeds)})"
+        for cell, found in counts
+        if 0 < found < len(cell.seeds)
+    ]
+    return [f"Means of fewer seeds than asked for: {'; '.join(fewer)}."] if fewer else []
 
 
 def _our_rows(cells: Sequence[Cell], results: Results) -> dict[str, Numbers]:
     """By the row's name and the data set: means over the seeds, nothing where none is recorded."""
     rows: dict[str, Numbers] = {}
+    owners: dict[tuple[str, str], Cell] = {}
     order = {name: place for place, name in enumerate(ROWS)}
     for cell in sorted(cells, key=lambda cell: (order.get(cell.model, 99), _row_name(cell))):
-        row = rows.setdefault(_row_name(cell), {})
+        name = _row_name(cell)
+        other = owners.setdefault((name, cell.dataset), cell)
+        if other is not cell:
+            raise ConfigError(f"the cells {other.name} and {cell.name} are for one place: {name}")
+        row = rows.setdefault(name, {})
         if found := results_of(cell, results):
             row[cell.dataset] = _means(found)
     return rows

@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def write_ranks(result: Path, ranks: Doubles, data: Dataset, split: Split) -> di
     facts = data.split(split)
     distinct, places = np.unique(facts.predicates, return_inverse=True)
     rows = np.stack([ranks, places]).astype(np.float32)
-    path = result.with_name(f"{result.stem}.ranks.npy")
+    path = result.with_name(f"{result.name.removesuffix('.json')}.ranks.npy")
     write_whole(path, rows)
     return {
         "file": path.name,
@@ -54,9 +55,14 @@ def read_ranks(result: Path, about: dict[str, Any]) -> Ranks:
     path = result.with_name(str(named["file"]))
     try:
         rows = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
         raise ApptekError(f"{path}: the ranks are missing or damaged ({error})") from None
-    if rows.dtype != np.float32 or rows.ndim != 2 or _digest(rows) != named["digest"]:
+    if (
+        not isinstance(rows, np.ndarray)
+        or rows.dtype != np.float32
+        or rows.ndim != 2
+        or _digest(rows) != named["digest"]
+    ):
         raise ApptekError(f"{path} does not hold the ranks of {result}: evaluate again")
     return Ranks(rows[0], rows[1].astype(np.int32), named["predicates"], named["queries"])
 

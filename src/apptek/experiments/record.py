@@ -35,7 +35,30 @@ def read_result(path: Path) -> dict[str, Any]:
         raise ApptekError(f"{path} is not a result file: {error}") from None
     if not isinstance(result, dict) or result.get("format") != FORMAT:
         raise ApptekError(f"{path}: a result of another format; expected format {FORMAT}")
+    if wrong := _wrong_part(result):
+        raise ApptekError(f"{path} is damaged: {wrong}")
     return result
+
+
+def _wrong_part(result: dict[str, Any]) -> str | None:
+    """What of a result is not of the kind that tables and comparisons rely on."""
+    seed, settings = result.get("seed"), result.get("settings", {})
+    if not (seed is None or type(seed) is int):
+        return f"the seed {seed!r}"
+    if not isinstance(settings, dict) or not all(isinstance(p, dict) for p in settings.values()):
+        return "its settings"
+    if result.get("split") is None:  # it is not the result of a model
+        return None
+    metrics = result.get("metrics")
+    if not isinstance(metrics, dict) or not _is_share(metrics.get("mrr")):
+        return "its metrics"
+    if not all(_is_share(metrics[key]) for key in ("hits_at_1", "hits_at_10") if key in metrics):
+        return "its metrics"
+    return None
+
+
+def _is_share(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value <= 1
 
 
 def command() -> str:

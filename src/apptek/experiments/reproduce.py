@@ -46,6 +46,8 @@ def reproduce(
         needed = [cell for cell in cells if set(cell.serves) & set(shown)]
         chosen = [cell for cell in needed if fnmatchcase(cell.name, only)]
         if not chosen:
+            if not needed:
+                raise ApptekError(f"there is no cell for {what}")
             raise ApptekError(f"{what} has no cell {only!r}; it has {_listed(needed)}")
         made.failures = run_all(missing_runs(chosen, folders), tell)
     results, tables = folders.recorded(), all_tables(cells)
@@ -58,4 +60,4 @@ def reproduce(
 
 
 def _listed(cells: Sequence[Cell]) -> str:
-    return ", ".join(cell.name for cell in cells) or "none"
+    return ", ".join(cell.name for cell in cells)

@@ -18,7 +18,7 @@ from apptek.baselines.opening import open_model
 from apptek.baselines.search import Trial, search_settings
 from apptek.data.benchmarks import BENCHMARKS
 from apptek.data.facts import Dataset
-from apptek.data.protocols import compare_statistics
+from apptek.data.protocols import apply_protocol, compare_statistics
 from apptek.data.readers import read_dataset
 from apptek.errors import ApptekError
 from apptek.experiments.cells import Cell, differences, results_of
@@ -120,7 +120,7 @@ def _refuse_another(run: Run) -> None:
     if not run.result.exists():
         return
     result = read_result(run.result)
-    found = differences(run.cell.expected() | {"seed": run.seed}, result)
+    found = differences(run.cell, result, seed=run.seed)
     raise ApptekError(
         f"{run.result} is of another run ({'; '.join(found[:3])}): move it away, or change the cell"
     )
@@ -276,12 +276,15 @@ def _fitted(run: Run, tell: Tell) -> Answering:
 
 
 def _check_model(run: Run, found: Answering) -> None:
-    model = found.model
-    about = about_model(found) | {"dataset": model.dataset.name, "protocol": model.protocol}
-    about |= {"seed": model.seed, "settings": json.loads(json.dumps(about["settings"]))}
-    expected = run.cell.expected() | {"seed": run.seed}
-    wanted = {key: value for key, value in expected.items() if key in about and key != "model"}
-    if wrong := differences(wanted, about):
+    """ApptekError where a model that an interrupted run has left is not that of this run."""
+    model, cell = found.model, run.cell
+    told = about_model(found) | {"dataset": model.dataset.name, "protocol": model.protocol}
+    told |= {"seed": model.seed, "settings": json.loads(json.dumps(told["settings"]))}
+    told["model"] = cell.model  # topologies are those of a model that is called otherwise
+    wrong = differences(cell, cell.expected() | told, seed=run.seed)
+    if model.dataset.train.digest() != apply_protocol(run.dataset(), cell.protocol).train.digest():
+        wrong.append("other training facts")
+    if wrong:
         what = "; ".join(wrong[:3])
         raise ApptekError(f"{run.folder} holds a model of another run ({what}): remove it")
 

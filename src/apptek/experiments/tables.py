@@ -182,7 +182,9 @@ def _by_model(results: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[st
             ):
                 continue
             name = result["model"].removeprefix("apptek_") + (", past only" if past else "")
-            groups.setdefault((result["dataset"], name, result["protocol"]), []).append(result)
+            group = groups.setdefault((result["dataset"], name, result["protocol"]), [])
+            if all(result["seed"] != other["seed"] for other in group):  # recorded twice: once
+                group.append(result)
     order = {name: place for place, name in enumerate(("paper", "default", "max"))}
     keys = sorted(groups, key=lambda key: (key[0], order.get(key[1].split(",")[0], 9), key[1]))
     return [(key[1], groups[key]) for key in keys]

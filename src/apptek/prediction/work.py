@@ -20,7 +20,7 @@ def work_folder(folder: str | Path | None) -> Iterator[Path]:
             yield Path(temporary)
         return
     target = Path(folder)
-    if target.exists() and any(target.iterdir()):
+    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise CheckpointError(f"{target} exists already; choose another folder or remove it")
     work = target.with_name(f".{target.name}-fit")
     try:
@@ -35,10 +35,14 @@ def open_work(work: Path, identity: dict[str, Any], resume: bool) -> None:
     """A new work folder, or with `resume` the one that a stopped run of the same fit has left."""
     text = json.dumps(identity, indent=1, sort_keys=True)
     about = work / "fit.json"
-    if about.exists():
+    if about.exists() and any(path != about for path in work.iterdir()):  # else it has not begun
         if not resume:
             raise CheckpointError(f"{work} holds a fit that was stopped: go on with --resume")
-        if json.loads(about.read_text(encoding="utf-8")) != json.loads(text):
+        try:
+            found = json.loads(about.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise CheckpointError(f"{about} is damaged: {error}; remove {work}") from None
+        if found != json.loads(text):
             raise CheckpointError(
                 f"{work} is of another fit: other data, settings or seed; remove it to begin anew"
             )
