@@ -4,7 +4,6 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -54,15 +53,11 @@ def read_ranks(result: Path, about: dict[str, Any]) -> Ranks:
         raise ApptekError(f"{result} names no ranks: evaluate again with --result")
     path = result.with_name(str(named["file"]))
     try:
-        rows = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError, BadZipFile) as error:
+        with path.open("rb") as file:
+            rows = np.lib.format.read_array(file, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
         raise ApptekError(f"{path}: the ranks are missing or damaged ({error})") from None
-    if (
-        not isinstance(rows, np.ndarray)
-        or rows.dtype != np.float32
-        or rows.ndim != 2
-        or _digest(rows) != named["digest"]
-    ):
+    if rows.dtype != np.float32 or rows.ndim != 2 or _digest(rows) != named["digest"]:
         raise ApptekError(f"{path} does not hold the ranks of {result}: evaluate again")
     return Ranks(rows[0], rows[1].astype(np.int32), named["predicates"], named["queries"])
 
