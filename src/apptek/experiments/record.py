@@ -67,12 +67,18 @@ def command() -> str:
 
 
 def commit() -> str | None:
-    """The commit of the checkout that runs, with '+changes' if it is not clean; None elsewhere."""
+    """The commit of the checkout that runs, with '+changes' if it is not clean; None elsewhere.
+
+    What runs leave behind - results, figures, docs - may have changed.
+    """
     root = Path(__file__).parents[3]
     git = ["git", "-C", str(root)]
+    asked = [f":(exclude){place}" for place in ("paper/results", "paper/figures", "docs")]
     try:
         head = _output([*git, "rev-parse", "HEAD"])
-        changes = _output([*git, "status", "--porcelain", "--untracked-files=no"])
+        changes = _output(
+            [*git, "status", "--porcelain", "--untracked-files=no", "--", ".", *asked]
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
     return f"{head}+changes" if changes else head
