@@ -76,9 +76,8 @@ def commit() -> str | None:
     asked = [f":(exclude){place}" for place in ("paper/results", "paper/figures", "docs")]
     try:
         head = _output([*git, "rev-parse", "HEAD"])
-        changes = _output(
-            [*git, "status", "--porcelain", "--untracked-files=no", "--", ".", *asked]
-        )
+        status = ["status", "--porcelain", "--untracked-files=no", "--", "."]
+        changes = _output([*git, *status, *asked])
     except (OSError, subprocess.CalledProcessError):
         return None
     return f"{head}+changes" if changes else head
