@@ -391,7 +391,10 @@ def test_table2_shows_means_over_seeds_beside_the_printed() -> None:
     cells = [first, replace(PAIR, name="y", dataset="yago15k")]
     results = [made_up(cells[0], 0.6), made_up(cells[0], 0.8, seed=1)]
     text = table2(cells, results)
-    assert text.endswith("Means of fewer seeds than asked for: pair on icews14 (2 of 3).")
+    assert text.endswith(
+        "Not recorded yet: pair on yago15k.\n\n"
+        "Means of fewer seeds than asked for: pair on icews14 (2 of 3)."
+    )
     assert "| pair | **0.7000** | **0.8500** | 0.3500 |  |  |  |" in text
     assert "| DE-SimplE, as printed | *0.5074* | 0.7573 | **0.3882** | 0.2749 |" in text
     assert "The paper's protocol" not in text  # nothing is recorded for it

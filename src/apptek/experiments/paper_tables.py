@@ -114,22 +114,24 @@ def table2(cells: Sequence[Cell], results: Results) -> str:
     parts = []
     for protocol, title in (("official", "Official protocol"), ("paper", "The paper's protocol")):
         of_protocol = [cell for cell in _by_data(cells) if cell.protocol == protocol]
-        ours = _our_rows(of_protocol, results)
-        if any(ours.values()):
+        ours = {name: row for name, row in _our_rows(of_protocol, results).items() if row}
+        if ours:
             parts.append(f"**{title}**\n\n{_ranked_table(of_protocol, ours)}")
-            parts += _fewer_seeds(of_protocol, results)
+            parts += _what_is_missing(of_protocol, results)
     return "\n\n".join(parts) or NOTHING
 
 
-def _fewer_seeds(cells: Sequence[Cell], results: Results) -> list[str]:
-    """A line on the cells of which not all seeds are recorded."""
+def _what_is_missing(cells: Sequence[Cell], results: Results) -> list[str]:
+    """A line on the cells without any result, and one on those with fewer seeds than asked for."""
     counts = [(cell, len(results_of(cell, results))) for cell in cells]
+    absent = [f"{_row_name(cell)} on {cell.dataset}" for cell, found in counts if not found]
     fewer = [
         f"{_row_name(cell)} on {cell.dataset} ({found} of {len(cell.seeds)})"
         for cell, found in counts
         if 0 < found < len(cell.seeds)
     ]
-    return [f"Means of fewer seeds than asked for: {'; '.join(fewer)}."] if fewer else []
+    lines = (("Not recorded yet", absent), ("Means of fewer seeds than asked for", fewer))
+    return [f"{title}: {'; '.join(found)}." for title, found in lines if found]
 
 
 def _our_rows(cells: Sequence[Cell], results: Results) -> dict[str, Numbers]:
