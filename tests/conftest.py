@@ -26,6 +26,16 @@ settings.load_profile("apptek")
 
 
 @pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small planted world."""
+    from apptek.data.synthetic import make_world, write_world  # not before numba's folder is set
+
+    folder = tmp_path_factory.mktemp("data") / "world"
+    write_world(make_world(600, 0), folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def served_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a quickly fitted model of a planted world: what the service tests serve."""
     from apptek.data.synthetic import make_world  # not before numba's folder is set

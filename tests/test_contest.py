@@ -11,7 +11,6 @@ from apptek.baselines.opening import open_model
 from apptek.cli import app
 from apptek.commands.reading import Reading
 from apptek.data.readers import read_dataset
-from apptek.data.synthetic import make_world, write_world
 from apptek.errors import ApptekError
 from apptek.experiments import contest as contests
 from apptek.experiments import run as running
@@ -19,13 +18,6 @@ from apptek.experiments.contest import entrant_cell, hold_contest
 from apptek.experiments.record import read_result
 
 QUICK = ("frequency", "pair")
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("data") / "world"
-    write_world(make_world(600, 0), folder)
-    return folder
 
 
 @pytest.fixture(scope="module")

@@ -50,13 +50,6 @@ def quiet(_: str) -> None:
     """For runs that nobody watches."""
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("data") / "world"
-    write_world(make_world(600, 0), folder)
-    return folder
-
-
 def made_up(cell: Cell, mrr: float, seed: int = 0, **more: Any) -> dict[str, Any]:
     """A result of a cell that nobody ran."""
     metrics = {"mrr": mrr, "hits_at_1": mrr / 2, "hits_at_10": mrr / 2 + 0.5}

@@ -25,7 +25,6 @@ from apptek.baselines.search import (
 from apptek.cli import app
 from apptek.data.facts import Dataset
 from apptek.data.readers import read_dataset
-from apptek.data.synthetic import make_world, write_world
 from apptek.errors import ApptekError, ConfigError
 from apptek.experiments.cells import Cell, read_cells, results_of
 from apptek.experiments.record import read_result
@@ -58,13 +57,6 @@ def mrr_of(model: Model) -> float:
 def trial(mrr: float | None, **settings: Any) -> Trial:
     named = {f"model.{key}": value for key, value in settings.items()}
     return Trial(settings=named, valid_mrr=mrr, epoch=1, seconds=1.0)
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("data") / "world"
-    write_world(make_world(600, 0), folder)
-    return folder
 
 
 @pytest.fixture(scope="module")
