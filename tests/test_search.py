@@ -25,7 +25,7 @@ from apptek.baselines.search import (
 from apptek.cli import app
 from apptek.data.facts import Dataset
 from apptek.data.readers import read_dataset
-from apptek.errors import ApptekError, ConfigError
+from apptek.errors import ApptekError, ConfigError, DivergedError
 from apptek.experiments.cells import Cell, read_cells, results_of
 from apptek.experiments.record import read_result
 from apptek.experiments.run import Folders, missing_runs, run_all
@@ -80,7 +80,7 @@ def rival_of_seconds(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         def fit(task: Task) -> tuple[Any, dict[str, Any]]:
             clock[0] += 20
             if fails(task.config.model):
-                raise ApptekError("training has diverged")
+                raise DivergedError("training has diverged")
             return None, {"valid_mrr": mrr_of(task.config.model), "epoch": task.config.model.size}
 
         monkeypatch.setattr("apptek.baselines.search.rival", lambda _: made_up_rival(fit))

@@ -31,3 +31,7 @@ class CheckpointError(ApptekError):
 
 class ModelError(ApptekError):
     """A model folder that is missing, damaged or of another format."""
+
+
+class DivergedError(ApptekError):
+    """Training has lost itself in large numbers: other settings are needed."""

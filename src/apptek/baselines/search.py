@@ -18,7 +18,7 @@ from apptek.baselines.registry import rival
 from apptek.baselines.scorer import Progress, Space, Task
 from apptek.data.facts import Dataset
 from apptek.data.protocols import Protocol, apply_protocol
-from apptek.errors import ApptekError, ConfigError, DataError
+from apptek.errors import ConfigError, DataError, DivergedError
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.seeding import generator
 from apptek.settings import setting_texts, with_settings
@@ -120,9 +120,7 @@ def _run(name: str, settings: dict[str, Any], task: Task) -> Trial:
     started = time.process_time()
     try:
         report = rival(name).fit(task)[1]
-    except (ConfigError, DataError):  # no other settings would help
-        raise
-    except ApptekError as error:  # it has diverged: others may not
+    except DivergedError as error:  # other settings may not
         seconds = time.process_time() - started
         return Trial(
             settings=settings, valid_mrr=None, epoch=None, seconds=seconds, error=str(error)

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 from apptek.agent.environment import Queries, held_out_queries
 from apptek.baselines.embedding import Asked, Embedding
 from apptek.data.facts import Dataset
-from apptek.errors import ApptekError, ConfigError
+from apptek.errors import ConfigError, DivergedError
 from apptek.prediction.known import Known, known_predicates
 from apptek.prediction.ranking import expected_ranks
 from apptek.seeding import generator
@@ -133,10 +133,10 @@ class ValidQuestions:
         self._known = known_predicates(asked, (dataset.train, dataset.valid, dataset.test))
 
     def mrr(self, model: Embedding) -> float:
-        """The filtered MRR of a model; ApptekError where it has lost itself in large numbers."""
+        """The filtered MRR of a model; DivergedError where it has lost itself in large numbers."""
         scores = score_queries(model, self._queries)
         if not np.isfinite(scores).all():
-            raise ApptekError("training has diverged: choose a lower training.learning_rate")
+            raise DivergedError("training has diverged: choose a lower training.learning_rate")
         return float(np.mean(1 / expected_ranks(scores, self._truths, self._known)))
 
 

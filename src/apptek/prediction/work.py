@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from apptek.errors import CheckpointError, ConfigError, DataError
+from apptek.errors import CheckpointError, ConfigError, DataError, DivergedError
 from apptek.files import write_whole
 
 
@@ -25,7 +25,7 @@ def work_folder(folder: str | Path | None) -> Iterator[Path]:
     work = target.with_name(f".{target.name}-fit")
     try:
         yield work
-    except (ConfigError, DataError):  # resuming would fail again
+    except (ConfigError, DataError, DivergedError):  # resuming would fail again
         shutil.rmtree(work, ignore_errors=True)
         raise
     shutil.rmtree(work)
@@ -35,7 +35,7 @@ def open_work(work: Path, identity: dict[str, Any], resume: bool) -> None:
     """A new work folder, or with `resume` the one that a stopped run of the same fit has left."""
     text = json.dumps(identity, indent=1, sort_keys=True)
     about = work / "fit.json"
-    if about.exists() and any(path != about for path in work.iterdir()):  # else it has not begun
+    if about.exists():
         if not resume:
             raise CheckpointError(f"{work} holds a fit that was stopped: go on with --resume")
         try:
