@@ -137,7 +137,8 @@ def test_the_command_of_a_cell_says_all_that_differs() -> None:
     cell = read_cell(CELLS / "re_gcn-icews05-15-official.toml")
     assert cell.command(0) == (
         "apptek baseline re_gcn icews05-15 --preset default --protocol official --seed 0 "
-        "--out re_gcn-icews05-15-official --set model.size=64"
+        "--out re_gcn-icews05-15-official --set model.size=64 --set training.batch_size=500 "
+        "--set training.learning_rate=0.002"
     )
     assert read_cell(CELLS / "agent-icews14-paper-tknn5.toml").command(0) == (
         "apptek train-agent icews14 --seed 0 --out agent-icews14-paper-tknn5 --set agent.tknn=5"
