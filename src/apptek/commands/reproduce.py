@@ -74,6 +74,8 @@ def reproduce(
         for name, paths in made.figures.items():
             files = ", ".join(map(str, paths)) or "nothing is recorded yet"
             typer.echo(f"{name}: {files}")
+    if quick and out is None:
+        tell("The files of this quick run are gone now: keep them with --out FOLDER")
     if made.failures:
         more = f"; and {len(made.failures) - 1} more" if len(made.failures) > 1 else ""
         raise ApptekError(f"{made.failures[0]}{more}; what was run is kept")

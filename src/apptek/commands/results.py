@@ -112,10 +112,13 @@ def contest(
     header = ("model", "MRR", "Hits@1", "Hits@10", "ECE", "seconds")
     shown, best = output(), found[0]
     shown.print(table(f"{data}, test split; seconds to fit", header, rows))
-    for one in filter(None, (entrant.against_best for entrant in found)):
-        interval = f"{one.low:+.4f} .. {one.high:+.4f}"
-        line = f"{one.name}: MRR {one.mean:+.4f} against {best.name}, 95 % interval {interval}"
-        shown.print(line, soft_wrap=True)
+    for entrant in found:
+        if (one := entrant.against_best) is not None:
+            interval = f"{one.low:+.4f} .. {one.high:+.4f}"
+            shown.print(
+                f"{entrant.name}: MRR {one.mean:+.4f} against {best.name}, 95 % interval {interval}",
+                soft_wrap=True,
+            )
     tell(f"{best.name} stands in {best.folder}: apptek predict {best.folder} ...")
 
 
