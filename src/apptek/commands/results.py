@@ -114,11 +114,9 @@ def contest(
     shown.print(table(f"{data}, test split; seconds to fit", header, rows))
     for entrant in found:
         if (one := entrant.against_best) is not None:
-            interval = f"{one.low:+.4f} .. {one.high:+.4f}"
-            shown.print(
-                f"{entrant.name}: MRR {one.mean:+.4f} against {best.name}, 95 % interval {interval}",
-                soft_wrap=True,
-            )
+            ahead = f"{entrant.name}: MRR {one.mean:+.4f} against {best.name}"
+            line = f"{ahead}, 95 % interval {one.low:+.4f} .. {one.high:+.4f}"
+            shown.print(line, soft_wrap=True, markup=False)
     tell(f"{best.name} stands in {best.folder}: apptek predict {best.folder} ...")
 
 
