@@ -122,7 +122,9 @@ export class Timelines {
     this.groups.append("line").attr("class", "floor").attr("x1", SIDE).attr("x2", width - SIDE).attr("y1", LABEL + LANE).attr("y2", LABEL + LANE);
     this.groups.append("g").attr("class", "marks");
     this.ticks = svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - AXIS})`);
+    const focused = this.place.contains(document.activeElement);
     this.place.replaceChildren(svg.node(), this.tip);
+    if (focused) svg.node().focus({ preventScroll: true });
     this.element = svg.call(this.zoom).on("pointermove", (event) => this.point(event)).on("pointerleave", () => (this.tip.hidden = true)).on("keydown", (event) => this.key(event));
     this.apply();
   }
