@@ -1,5 +1,6 @@
 """What would catch a leak: with shuffled labels nothing can be known but the frequencies."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,17 +13,19 @@ from apptek.data.facts import Dataset, Facts
 from apptek.data.synthetic import make_world
 from apptek.data.times import Ints
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.prediction.classifier import LinearSoftmax
 from apptek.prediction.features import FeatureSpace
-from apptek.prediction.fitting import ClassifierConfig, Examples, fit_linear_softmax
+from apptek.prediction.fitting import ClassifierConfig, Examples, FitReport, fit_linear_softmax
 from apptek.prediction.known import known_predicates
 from apptek.prediction.model import feature_space
 from apptek.prediction.presets import preset
 from apptek.prediction.ranking import expected_ranks
+from apptek.prediction.reranking import RerankerConfig, fit_reranker
 from apptek.seeding import generator
 from apptek.topologies.application import BinaryRows, apply_topologies
 from apptek.topologies.clock import Clock
 from apptek.topologies.mining import mine
-from apptek.topologies.sparse import SparseRows
+from apptek.topologies.sparse import Floats, SparseRows
 from apptek.topologies.topology import topology_set
 from apptek.topologies.traits import types_from_names
 
@@ -157,12 +160,17 @@ def taken(rows: SparseRows, places: npt.NDArray[np.int64]) -> SparseRows:
 
 
 def surpluses(
-    noise: Shuffled, rows: SparseRows, labelled: Facts, config: ClassifierConfig
+    noise: Shuffled,
+    rows: SparseRows,
+    labelled: Facts,
+    config: ClassifierConfig,
+    trees: RerankerConfig | None = None,
 ) -> tuple[float, float]:
     """MRR above that of frequency: of out-of-fold training queries, and of test queries.
 
     rows      the features of the training queries
     labelled  the training facts with the labels to learn and to find
+    trees     where there is a re-ranker
     """
     queries = training_queries(labelled)
     usable = queries.subjects != queries.objects
@@ -179,21 +187,39 @@ def surpluses(
             Examples(taken(rows, part), held.predicates, known_predicates(held, (labelled,)))
             for part, held in zip(places, facts, strict=True)
         ]
-        model, _ = fit_linear_softmax(
+        model, report = fit_linear_softmax(
             *examples,
             class_count=len(noise.data.predicates),
             config=config,
             rng=generator(0, "classifier"),
             copies=noise.space.copies(),
         )
+        score: Callable[[SparseRows], Floats] = model.scores
+        if trees:
+            score = fitted_trees(noise.space, examples[0], facts[0], model, report, trees)
         for found, asked, held, known in (
             (out_of_fold, examples[1].rows, facts[1], (labelled,)),
             (on_test, test_rows, test, (labelled, noise.data.valid, test)),
         ):
             control = mrr(noise.frequency(facts[0], len(held)), held, known)
-            found.append(mrr(model.scores(asked), held, known) - control)
+            found.append(mrr(score(asked), held, known) - control)
         counts.append(len(facts[1]))
     return float(np.average(out_of_fold, weights=counts)), float(np.mean(on_test))
+
+
+def fitted_trees(
+    space: FeatureSpace,
+    examples: Examples,
+    facts: Facts,
+    model: LinearSoftmax,
+    report: FitReport,
+    trees: RerankerConfig,
+) -> Callable[[SparseRows], Floats]:
+    """What a re-ranker of these examples makes of the scores of a linear model."""
+    classes = model.weights.shape[1]
+    config = replace(STRONG, l2=(report.l2,))
+    reranker = fit_reranker(space, examples, facts, classes, config, report.l2, trees, seed=0)
+    return lambda rows: reranker.scores(space, rows, model, model.scores(rows))
 
 
 @pytest.mark.slow
@@ -201,6 +227,14 @@ def test_the_default_features_of_shuffled_labels_score_like_frequency(noise: Shu
     out_of_fold, on_test = surpluses(noise, noise.rows, noise.train, STRONG)
     assert abs(out_of_fold) < CLOSE
     assert abs(on_test) < CLOSE
+
+
+@pytest.mark.slow
+def test_re_ranked_shuffled_labels_score_like_frequency(noise: Shuffled) -> None:
+    trees = RerankerConfig(rounds=15, candidates=10)
+    out_of_fold, on_test = surpluses(noise, noise.rows, noise.train, STRONG, trees)
+    assert abs(out_of_fold) < CLOSE
+    assert abs(on_test) < 2 * CLOSE
 
 
 @pytest.mark.slow

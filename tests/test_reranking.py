@@ -17,7 +17,7 @@ from apptek.prediction.explanation_text import explanation_text
 from apptek.prediction.html_report import explanation_html
 from apptek.prediction.predictor import Predictor, Query
 from apptek.prediction.presets import Config, preset
-from apptek.prediction.reranking import RerankerConfig, log_softmax
+from apptek.prediction.reranking import RerankerConfig, folds_of, log_softmax
 from apptek.settings import with_settings
 
 SETTINGS = ["reranker.rounds=20", "reranker.least_rows=20", "reranker.candidates=6"]
@@ -58,6 +58,20 @@ def test_mirrors_are_what_most_often_goes_the_other_way() -> None:
     found = Mirrors.learned(Facts(columns[0], columns[1], columns[2], columns[3], columns[3]), 4)
     assert found.of.tolist() == [1, 0, 0, -1]
     assert found.share.tolist() == pytest.approx([2 / 4, 2 / 3, 1 / 2, 0])
+
+
+def test_facts_of_two_entities_at_one_time_share_a_fold(data: Dataset) -> None:
+    facts = data.train
+    folds = folds_of(facts, 3, np.random.default_rng(0))
+    found: dict[tuple[frozenset[int], int, int], set[int]] = defaultdict(set)
+    columns = (facts.subjects, facts.objects, facts.since, facts.until, folds)
+    for s, o, since, until, fold in zip(*(c.tolist() for c in columns), strict=True):
+        found[frozenset((s, o)), since, until].add(fold)
+    assert all(len(group) == 1 for group in found.values())
+    assert len(found) < len(facts)
+    assert np.bincount(folds).min() > 0.3 * len(facts)
+    again = folds_of(facts, 3, np.random.default_rng(1))
+    assert 0.2 < np.mean(folds == again) < 0.5
 
 
 def test_candidates_are_described_as_defined(predictor: Predictor, data: Dataset) -> None:

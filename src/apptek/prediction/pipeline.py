@@ -24,7 +24,6 @@ from apptek.data.protocols import Protocol, apply_protocol
 from apptek.errors import ConfigError, DataError
 from apptek.files import write_whole
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.prediction.candidates import Mirrors
 from apptek.prediction.classifier import LinearSoftmax
 from apptek.prediction.features import FeatureSpace
 from apptek.prediction.fitting import Examples, FitReport, calibrate, fit_linear_softmax
@@ -137,7 +136,8 @@ def _fit(fit: Fit, preset: str, protocol: Protocol, observers: Sequence[Any]) ->
     train_rows = _features(fit, space, queries.take(rows), "train")
     valid_rows = _features(fit, space, held_out_queries(fit.dataset.valid), "valid")
     known = (train, fit.dataset.valid, fit.dataset.test)
-    examples = _examples(train_rows, train.take(rows), (train,))
+    usable = train.take(rows)
+    examples = _examples(train_rows, usable, (train,))
     tuning = _examples(valid_rows, fit.dataset.valid, known)
     with fit.stage("fit the classifier"):
         classifier, report = fit_linear_softmax(
@@ -150,7 +150,9 @@ def _fit(fit: Fit, preset: str, protocol: Protocol, observers: Sequence[Any]) ->
         )
     reranker = None
     if config.reranker.rounds:
-        classifier, report, reranker = _rerank(fit, space, examples, tuning, classifier, report)
+        classifier, report, reranker = _rerank(
+            fit, space, examples, usable, tuning, classifier, report
+        )
     return Model(
         preset=preset,
         protocol=protocol,
@@ -173,6 +175,7 @@ def _rerank(
     fit: Fit,
     space: FeatureSpace,
     examples: Examples,
+    facts: Facts,
     tuning: Examples,
     classifier: LinearSoftmax,
     report: FitReport,
@@ -183,7 +186,7 @@ def _rerank(
         reranker = fit_reranker(
             space,
             examples,
-            Mirrors.learned(fit.dataset.train, count),
+            facts,
             count,
             config.classifier,
             report.l2,

@@ -1,9 +1,10 @@
 """The re-ranker: boosted trees order the likeliest predicates of the linear model once more.
 
-Trained on what the linear model says of training questions that it has not seen (out of fold), with
-a listwise softmax over the candidates of a question; the linear log-probability is where the trees
-start from. Other training predicates of the same (u, v, t) are left out, as in the linear fit. A
-predicate that is no candidate keeps its linear log-probability.
+Trained on what the linear model says of training questions that it has not seen (out of fold: all
+questions of two entities at one time share a fold, and its mirrors are learned without it, too),
+with a listwise softmax over the candidates of a question; the linear log-probability is where the
+trees start from. Other training predicates of the same (u, v, t) are left out, as in the linear
+fit. A predicate that is no candidate keeps its linear log-probability.
 """
 
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from apptek.data.distinct import fact_keys
+from apptek.data.facts import Facts
+from apptek.data.times import Longs
 from apptek.errors import ApptekError, ConfigError, ModelError
 from apptek.prediction.calibration import Doubles
 from apptek.prediction.candidates import Described, Mirrors, describe_candidates, names_of
@@ -138,7 +142,7 @@ def log_softmax(scores: Floats) -> Floats:
 def fit_reranker(
     space: FeatureSpace,
     examples: Examples,
-    mirrors: Mirrors,
+    facts: Facts,
     class_count: int,
     linear: ClassifierConfig,
     l2: float,
@@ -146,11 +150,14 @@ def fit_reranker(
     *,
     seed: int,
 ) -> Reranker:
-    """Trees that order candidates of questions which their linear model has not seen."""
+    """Trees that order candidates of questions which their linear model has not seen.
+
+    facts  of the examples, in their order
+    """
     require_lightgbm()
     import lightgbm
 
-    found, asked = _out_of_fold(space, examples, mirrors, class_count, linear, l2, config, seed)
+    found, asked = _out_of_fold(space, examples, facts, class_count, linear, l2, config, seed)
     hits = found.candidates == examples.labels[asked][:, None]
     left_out = _known(examples, asked, found)
     usable = hits.any(axis=1)
@@ -186,13 +193,14 @@ def fit_reranker(
         data,
         config.rounds,
     )
+    mirrors = Mirrors.learned(facts, class_count)
     return Reranker(booster.model_to_string(), mirrors, config.candidates)
 
 
 def _out_of_fold(
     space: FeatureSpace,
     examples: Examples,
-    mirrors: Mirrors,
+    facts: Facts,
     class_count: int,
     linear: ClassifierConfig,
     l2: float,
@@ -201,15 +209,14 @@ def _out_of_fold(
 ) -> tuple[Described, np.ndarray[tuple[int], np.dtype[np.intp]]]:
     """Candidates of training questions by linear models fitted without them; of which ones."""
     rng = generator(seed, "folds")
-    order = rng.permutation(len(examples))
-    asked = np.sort(order[: config.queries])
-    fold_of = np.empty(len(examples), np.int64)
-    fold_of[order] = np.arange(len(examples)) % config.folds
+    asked = np.sort(rng.permutation(len(examples))[: config.queries])
+    fold_of = folds_of(facts, config.folds, rng)
     shape = (len(asked), min(config.candidates, class_count))
     candidates = np.zeros(shape, np.int32)
     features = np.zeros((*shape, len(names_of(space))), np.float32)
     for fold in range(config.folds):
-        seen = examples.take(np.flatnonzero(fold_of != fold))
+        kept = np.flatnonzero(fold_of != fold)
+        seen, mirrors = examples.take(kept), Mirrors.learned(facts.take(kept), class_count)
         descent = Descent(seen, class_count, linear, l2, space.copies())
         for _ in range(linear.epochs):
             descent.run_epoch(rng.permutation(len(seen)).astype(np.int32))
@@ -221,6 +228,18 @@ def _out_of_fold(
         )
         candidates[places], features[places] = found.candidates, found.features
     return Described(candidates, features), asked
+
+
+def folds_of(facts: Facts, count: int, rng: np.random.Generator) -> Longs:
+    """A fold for each fact, drawn at random; the same for facts of two entities at one time."""
+    lower, higher = (
+        order(facts.subjects, facts.objects).astype(np.int32) for order in (np.minimum, np.maximum)
+    )
+    nothing = np.zeros(len(facts), np.int32)
+    (keys,) = fact_keys(Facts(lower, nothing, higher, facts.since, facts.until))
+    distinct, groups = np.unique(keys, return_inverse=True)
+    found: Longs = rng.permutation(len(distinct))[groups] % count
+    return found
 
 
 def _known(examples: Examples, asked: Any, found: Described) -> Any:
