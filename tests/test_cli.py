@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from make_docs import PAGES, cli_docs, page_with_tables
 
+from apptek.cli import main
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -49,6 +51,47 @@ def test_help_and_import_load_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "advice"),
+    [
+        ("fit", "stopped; the same command with --resume goes on"),
+        ("contest", "stopped; the same command goes on"),
+        ("data stats", "stopped"),
+    ],
+)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_stopped_command_says_how_to_go_on(
+    command: str,
+    advice: str,
+    compiled: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        if compiled:  # as numba hands on what has happened within a function
+            raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("apptek.data.readers.read_dataset", stop)
+    out = [] if command == "data stats" else ["--out", str(tmp_path / "out")]
+    monkeypatch.setattr(sys, "argv", ["apptek", *command.split(), "facts.tsv", *out])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err.strip() == f"apptek: {advice}"
+
+
+def test_an_error_of_the_interpreter_is_no_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise SystemError("something else")
+
+    monkeypatch.setattr("apptek.data.readers.read_dataset", fail)
+    monkeypatch.setattr(sys, "argv", ["apptek", "data", "stats", "facts.tsv"])
+    with pytest.raises(SystemError):
+        main()
 
 
 def test_a_world_is_made_and_counted(tmp_path: Path) -> None:

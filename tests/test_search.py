@@ -295,8 +295,14 @@ def test_a_search_that_is_stopped_leaves_what_it_has_found(
     rival_of_seconds()
     monkeypatch.setattr("apptek.baselines.registry.rival", lambda _: made_up_rival())
     monkeypatch.setattr("apptek.terminal.tell", stop)
-    CliRunner().invoke(app, ["search", "x", str(world), "--minutes", "9", "--result", str(path)])
-    assert len(read_result(path)["trials"]) == 2
+    words = ["search", "x", str(world), "--minutes", "9", "--result", str(path)]
+    done = CliRunner().invoke(app, words)
+    found = read_result(path)
+    assert len(found["trials"]) == 3
+    assert done.exit_code == 0
+    assert "stopped" in told[-2]
+    assert f"best: MRR {found['metrics']['mrr']:.4f}" in told[-1]
+    assert done.stdout.startswith("apptek baseline x ")
 
 
 def test_a_search_of_data_that_no_setting_helps_stops_at_once(tmp_path: Path) -> None:

@@ -16,11 +16,13 @@ from apptek.commands.options import JsonOption, SeedOption, print_json
 from apptek.commands.reproduce import reproduce
 from apptek.commands.results import compare, contest
 from apptek.commands.service import serve
-from apptek.errors import ApptekError
+from apptek.commands.stopping import Stoppable
+from apptek.errors import ApptekError, StoppedError
 from apptek.extras import require_service, require_torch
 
 app = typer.Typer(
     name="apptek",
+    cls=Stoppable,
     help="What kind of relation holds between A and B at time t, and why?",
     no_args_is_help=True,
     add_completion=False,
@@ -109,7 +111,7 @@ def main() -> None:
         app()
     except ApptekError as error:
         typer.echo(f"apptek: {' '.join(str(error).split())}", err=True)
-        sys.exit(1)
+        sys.exit(130 if isinstance(error, StoppedError) else 1)
     except MemoryError as error:
         typer.echo(f"apptek: there is not enough memory: {error}", err=True)
         sys.exit(1)

@@ -35,3 +35,7 @@ class ModelError(ApptekError):
 
 class DivergedError(ApptekError):
     """Training has lost itself in large numbers: other settings are needed."""
+
+
+class StoppedError(ApptekError):
+    """The user has stopped a command; says how to go on."""

@@ -103,6 +103,8 @@ def search(
 
     The first trial is the preset, every other one changes two settings of the best so far.
 
+    Ctrl-C ends it early, with the best so far.
+
     Example: `apptek search de_simple icews14 --minutes 5`
     """
     from apptek.baselines.registry import preset_of
@@ -120,22 +122,30 @@ def search(
     dataset = reading.read(data)
     about = {"dataset": dataset.name, "preset": preset_name, "protocol": protocol, "seed": seed}
 
-    def on_trial(trials: list[Trial]) -> None:
-        tell(f"trial {len(trials)}: {describe(trials[-1])}")
+    trials: list[Trial] = []
+
+    def on_trial(done: list[Trial]) -> None:
+        trials[:] = done
         if result is not None and best_trial(trials):
             write_result(result, {**search_result(name, config, trials, minutes), **about})
+        tell(f"trial {len(trials)}: {describe(trials[-1])}")
 
-    with step_progress(f"searching {name}") as progress:
-        trials = search_settings(
-            name,
-            dataset,
-            config,
-            minutes=minutes,
-            protocol=protocol,
-            seed=seed,
-            on_trial=on_trial,
-            progress=progress,
-        )
+    try:
+        with step_progress(f"searching {name}") as progress:
+            search_settings(
+                name,
+                dataset,
+                config,
+                minutes=minutes,
+                protocol=protocol,
+                seed=seed,
+                on_trial=on_trial,
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        if best_trial(trials) is None:
+            raise
+        tell("stopped: what is best so far")
     found = search_result(name, config, trials, minutes)
     changes = [*(settings or []), *setting_texts(found["best"])]
     words = ["apptek", "baseline", name, data, "--preset", preset_name, "--protocol", protocol]
