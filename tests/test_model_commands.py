@@ -72,6 +72,30 @@ def test_predict_and_explain_answer_the_same(place: Path) -> None:
     assert "%" in apptek("predict", str(place / "model"), *asked).stdout
 
 
+def test_a_misspelt_name_is_answered_with_names_that_may_be_meant(place: Path) -> None:
+    subject, object_, time = question(place)
+    for command in ("predict", "explain"):
+        words = (command, str(place / "model"), f"{subject}q", object_, time)
+        done = apptek(*words, "--top", "1", COLUMNS="200")
+        assert done.returncode == 0, done.stderr
+        (near,) = [line for line in done.stdout.splitlines() if line.startswith("Near")]
+        assert near.startswith(f"Near {subject}q: ")
+        assert subject in near.split(": ")[1]
+        right = apptek(command, str(place / "model"), subject, object_, time)
+        assert "Near" not in right.stdout
+
+
+def test_predict_says_what_the_training_facts_hold(place: Path) -> None:
+    data = read_dataset(place / "world")
+    subject, predicate, object_, time = data.describe(data.train, 5).split(" | ")[:4]
+    done = apptek("predict", str(place / "model"), subject, object_, time, COLUMNS="200")
+    assert f"Among the training facts of that time: {predicate}" in done.stdout
+    found = json.loads(
+        apptek("predict", str(place / "model"), subject, object_, time, "--json").stdout
+    )
+    assert predicate in found["known"]
+
+
 def test_a_file_of_queries_is_answered(place: Path) -> None:
     (place / "asked.csv").write_text("subject,object,time\na,b,2019-05-05\nc,d,nonsense\n")
     words = ("predict", str(place / "model"), "--queries", str(place / "asked.csv"))

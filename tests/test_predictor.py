@@ -7,11 +7,12 @@ import pytest
 from pyarrow import csv, parquet
 
 from apptek.agent.environment import held_out_queries
-from apptek.data.facts import Dataset
+from apptek.data.facts import Dataset, Names
 from apptek.data.synthetic import make_world
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
 from apptek.prediction import pipeline
 from apptek.prediction.answering import answer_file
+from apptek.prediction.explanation_text import notes
 from apptek.prediction.predictor import Predictor, Query
 from apptek.prediction.presets import preset
 from apptek.prediction.ranking import Questions, evaluate_scores
@@ -158,6 +159,26 @@ def test_unseen_names_and_times_are_answered_and_flagged(folder: Path, data: Dat
     assert sum(whole.probabilities) == pytest.approx(1.0, abs=1e-4)
 
 
+def test_what_the_training_facts_hold_already_is_said(folder: Path, data: Dataset) -> None:
+    predictor, train = Predictor.load(folder), data.train
+    for row in range(0, len(train), 97):
+        subject, object_ = (int(column[row]) for column in (train.subjects, train.objects))
+        time = data.axis.format(int(train.times[row]))
+        query = Query(data.entities[subject], data.entities[object_], time)
+        name = data.predicates[int(train.predicates[row])]
+        (answer,) = predictor.predict([query], top=1)
+        assert name in answer.known
+        told = notes(predictor.explain(query, name))
+        assert "This very fact is among the training facts." in told
+    (never,) = predictor.predict([Query(query.subject, query.object, "1801-01-01")], top=1)
+    assert never.known == ()
+    assert notes(predictor.explain(query, _another(answer.known, data.predicates))) == []
+
+
+def _another(known: tuple[str, ...], names: Names) -> str:
+    return next(name for name in names if name not in known)
+
+
 def test_a_file_of_queries_is_answered_in_order(
     folder: Path, tmp_path: Path, data: Dataset
 ) -> None:
@@ -172,6 +193,9 @@ def test_a_file_of_queries_is_answered_in_order(
     table = parquet.read_table(tmp_path / "answers.parquet")
     assert table.column("query").to_pylist() == [n for n in range(1, 26) for _ in range(2)]
     assert table.column("subject").to_pylist()[::2] == names
+    answers = predictor.predict([Query(*line.split("\t")) for line in lines], top=2)
+    known = [p in answer.known for answer in answers for p in answer.predicates]
+    assert table.column("known").to_pylist() == known
     assert csv.read_csv(tmp_path / "answers.csv").num_rows == 50
     (first,) = predictor.predict([Query(names[0], names[-1], days[0])], top=2)
     assert table.column("predicate").to_pylist()[:2] == list(first.predicates)

@@ -93,6 +93,12 @@ def test_any_text_is_a_time_of_31_bits_or_refused(text: str) -> None:
         ("-044-03-15", WrittenTime("date", -44, 3, 15)),
         ("1999-##", WrittenTime("date", 1999)),
         ("1999", WrittenTime("either", 1999)),
+        ("20140513", WrittenTime("either", 20140513)),
+        ("20140230", WrittenTime("integer", 20140230)),
+        ("20141301", WrittenTime("integer", 20141301)),
+        ("30140513", WrittenTime("integer", 30140513)),
+        ("02014051", WrittenTime("integer", 2014051)),
+        ("+20140513", WrittenTime("integer", 20140513)),
         ("17", WrittenTime("integer", 17)),
         ("-3", WrittenTime("integer", -3)),
         ("600", WrittenTime("integer", 600)),
@@ -138,6 +144,27 @@ def test_bare_years_alone_are_integers_and_beside_a_date_they_are_years() -> Non
     assert axis_of("1999", "2001") == (TimeAxis("integer"), [1999, 2001])
     assert axis_of("1999", "2001-##-##") == (TimeAxis("year"), [1999, 2001])
     assert axis_of("1999", "17") == (TimeAxis("integer"), [1999, 17])
+
+
+def test_days_without_dashes_are_days_unless_an_integer_is_among_them() -> None:
+    days = axis_of("2021-05-11", "2021-06-03")
+    assert days[0] == TimeAxis("day")
+    assert axis_of("20210511", "20210603") == days
+    assert axis_of("20210511", "2021-06-03") == axis_of("2021-05-11", "20210603") == days
+    assert axis_of("20210511", "20210631") == (TimeAxis("integer"), [20210511, 20210631])
+    assert axis_of("17", "20210511") == (TimeAxis("integer"), [17, 20210511])
+    assert axis_of("20210511", "17") == (TimeAxis("integer"), [20210511, 17])
+    assert axis_of("20210511", "2021")[0] == TimeAxis("day", mixed=True)
+    assert days[0].parse("20210511") == days[0].parse("2021-05-11")
+    assert TimeAxis("year").parse("20210511") == 2021
+    assert TimeAxis("integer").parse("20210511") == 20210511
+
+
+def test_an_interval_of_days_without_dashes_has_an_order() -> None:
+    book = TimeBook()
+    start, end, year = (book.add(text) for text in ("20210511", "20210603", "2021"))
+    assert book.bounds_of(start)[1] < book.bounds_of(end)[0]
+    assert book.bounds_of(year)[0] < book.bounds_of(start)[0] < book.bounds_of(year)[1]
 
 
 def test_a_mixed_calendar_takes_the_unit_that_most_facts_are_written_in() -> None:

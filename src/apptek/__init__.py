@@ -2,7 +2,7 @@
 
     from apptek import Predictor, Query, read_dataset
     predictor = Predictor.fit(read_dataset("icews14"), preset="paper")
-    predictor.predict([Query("South Korea", "North Korea", "2014-05-13")])
+    predictor.predict([Query("North Korea", "South Korea", "2014-08-15")])
 
 Names are imported when they are first asked for, so that `import apptek` costs nothing.
 """

@@ -19,7 +19,7 @@ from apptek.graph.temporal_graph import TemporalGraph
 from apptek.prediction.asking import (
     Answer,
     Query,
-    SeenNames,
+    Seen,
     best_answers,
     queries_of,
 )
@@ -64,7 +64,7 @@ class Baseline:
 
     def __init__(self, model: BaselineModel) -> None:
         self.model = model
-        self._seen = SeenNames(model.graph)
+        self._seen = Seen(model.graph)
 
     @classmethod
     def fit(

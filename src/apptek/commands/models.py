@@ -26,6 +26,7 @@ AsOfOption = Annotated[
         "--as-of", help="Answer only from facts that ended before; fit --past-only does it better."
     ),
 ]
+WHEN = "As the data writes times; '?', in quotes, if unknown."
 TopOption = Annotated[int, typer.Option("--top", min=1, help="How many to show.")]
 
 
@@ -159,9 +160,9 @@ def evaluate(
 
 def predict(
     model: ModelArgument,
-    subject: Annotated[str | None, typer.Argument(help="Who acts.")] = None,
-    object_: Annotated[str | None, typer.Argument(metavar="[OBJECT]", help="On whom.")] = None,
-    time: Annotated[str | None, typer.Argument(help="When; ? if unknown.")] = None,
+    subject: Annotated[str | None, typer.Argument(metavar="SUBJECT", help="Who acts.")] = None,
+    object_: Annotated[str | None, typer.Argument(metavar="OBJECT", help="On whom.")] = None,
+    time: Annotated[str | None, typer.Argument(metavar="TIME", help=WHEN)] = None,
     top: TopOption = 10,
     queries: Annotated[
         Path | None,
@@ -179,7 +180,7 @@ def predict(
 ) -> None:
     """Which predicates hold between two entities at a time, most probable first.
 
-    Example: `apptek predict model "South Korea" "North Korea" 2014-05-13`
+    Example: `apptek predict model "North Korea" "South Korea" 2014-08-15`
     """
     from apptek.baselines.opening import open_model
     from apptek.prediction.answering import answer_file
@@ -204,14 +205,14 @@ def predict(
     if as_json:
         print_json(asdict(answer))
     else:
-        _print_answer(answer)
+        _print_answer(answer, predictor.model.dataset)
 
 
 def explain(
     model: ModelArgument,
-    subject: Annotated[str, typer.Argument(help="Who acts.")],
+    subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="Who acts.")],
     object_: Annotated[str, typer.Argument(metavar="OBJECT", help="On whom.")],
-    time: Annotated[str, typer.Argument(help="When; ? if unknown.")],
+    time: Annotated[str, typer.Argument(metavar="TIME", help=WHEN)],
     predicate: Annotated[
         str | None, typer.Option("--predicate", help="Explain this one, not the most probable.")
     ] = None,
@@ -224,7 +225,7 @@ def explain(
 ) -> None:
     """Why a predicate: what speaks for it, with the facts behind it.
 
-    Example: `apptek explain model "South Korea" "North Korea" 2014-05-13 --html why.html`
+    Example: `apptek explain model "North Korea" "South Korea" 2014-08-15 --html why.html`
     """
     from apptek.files import write_whole
     from apptek.prediction.explanation import explain as find_reasons
@@ -234,7 +235,8 @@ def explain(
     from apptek.terminal import output, tell
 
     query = Query(subject, object_, time)
-    found = find_reasons(Predictor.load(model, as_of=as_of), query, predicate, most=top)
+    predictor = Predictor.load(model, as_of=as_of)
+    found = find_reasons(predictor, query, predicate, most=top)
     if html is not None:
         write_whole(html, explanation_html(found).encode())
         tell(f"The explanation with drawings is in {html}")
@@ -242,7 +244,9 @@ def explain(
         print_json(found.as_json())
     else:
         console = output()
-        console.print(explanation_text(found, console.width), markup=False, soft_wrap=True)
+        notes = _near_names(predictor.model.dataset, query)
+        text = "\n".join([explanation_text(found, console.width), *notes])
+        console.print(text, markup=False, soft_wrap=True)
 
 
 def topologies(
@@ -317,7 +321,7 @@ def topologies(
         output().print(table("Mined topologies", header, found))
 
 
-def _print_answer(answer: Any) -> None:
+def _print_answer(answer: Any, data: Any) -> None:
     from apptek.terminal import output, table
 
     query = answer.query
@@ -331,5 +335,20 @@ def _print_answer(answer: Any) -> None:
         "object": answer.unseen_object,
         "time": answer.unseen_time,
     }
-    for what in (name for name, is_unseen in unseen.items() if is_unseen):
-        console.print(f"The {what} does not occur in the training facts.")
+    notes = [f"The {name} does not occur in the training facts." for name in unseen if unseen[name]]
+    if answer.known:
+        notes.append(f"Among the training facts of that time: {', '.join(answer.known)}.")
+    for note in [*notes, *_near_names(data, query)]:
+        console.print(note, markup=False, soft_wrap=True)
+
+
+def _near_names(data: Any, query: Any) -> list[str]:
+    """What may have been meant by a name that the data does not have."""
+    from apptek.service.search import NameIndex, entity_counts
+
+    strange = [name for name in (query.subject, query.object) if data.entities.find(name) is None]
+    if not strange:
+        return []
+    index = NameIndex(data.entities, entity_counts(data.train, len(data.entities)))
+    found = {name: index.near(name) for name in strange}
+    return [f"Near {name}: {', '.join(near)}." for name, near in found.items() if near]

@@ -2,7 +2,7 @@
 
 | text                          | is                                       |
 |-------------------------------|------------------------------------------|
-| 2014-05-13                    | a day                                    |
+| 2014-05-13, 20140513          | a day (without dashes: 1000 to 2999)     |
 | 2014-05, 2014-05-##           | a month                                  |
 | "1999-##-##", 600-##-##, 1999 | a year (quotes allowed; 3 digits with #) |
 | 17, -3, 1999                  | an integer, where no calendar text occurs|
@@ -34,6 +34,7 @@ UNKNOWN_TEXTS = frozenset({"", "?", "-", "####-##-##"})
 _CALENDAR = re.compile(r"(-?[0-9]{3,6})-(?:(##)(?:-##)?|([0-9]{2})(?:-(?:(##)|([0-9]{2})))?)")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _YEAR = re.compile(r"[0-9]{4}")
+_COMPACT = re.compile(r"[12][0-9]{7}")
 _UNITS: tuple[Unit, ...] = ("year", "month", "day")  # by precision 0, 1, 2
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _LARGEST = 2**31 - 1
@@ -44,13 +45,24 @@ _NO_BOUNDS = (-(2**62), 2**62)  # an unknown end contradicts nothing
 class WrittenTime:
     """A time as it was written: an integer, or a date whose month and day are 0 where absent.
 
-    A bare year such as 1999 is both until its neighbours decide.
+    A bare year such as 1999, or a day such as 20140513, is both until its neighbours decide.
     """
 
     kind: Kind
     year: int  # the integer itself where it is one
     month: int = 0
     day: int = 0
+
+    @property
+    def is_compact(self) -> bool:
+        """Whether it is written like 20140513."""
+        return self.kind == "either" and self.year > 9999
+
+    def as_date(self) -> "WrittenTime":
+        """The same as a date."""
+        if not self.is_compact:
+            return self
+        return WrittenTime("date", self.year // 10_000, self.year // 100 % 100, self.year % 100)
 
     @property
     def precision(self) -> int:
@@ -61,6 +73,8 @@ class WrittenTime:
         """Two numbers that order times of one kind: the first and the last moment of this one."""
         if kind == "integer":
             return self.year, self.year
+        if self.is_compact:
+            return self.as_date().bounds(kind)
         low = (self.year * 16 + self.month) * 32 + self.day
         high = (self.year * 16 + (self.month or 15)) * 32 + (self.day or 31)
         return low, high
@@ -76,12 +90,22 @@ def read_time(text: str) -> WrittenTime | None:
         value = int(text)
         if abs(value) > _LARGEST:
             raise TimeFormatError("an integer of at most 31 bits (use a coarser unit)")
-        return WrittenTime("either" if _YEAR.fullmatch(text) else "integer", value)
+        return WrittenTime("either" if _may_be_a_date(text) else "integer", value)
     match = _CALENDAR.fullmatch(text)
     if match is None:
         raise TimeFormatError(EXPECTED)
     year, _, month, _, day = match.groups()
     return _date(int(year), month, day)
+
+
+def _may_be_a_date(digits: str) -> bool:
+    """Whether an integer is written like a year, or like a day that exists."""
+    if _YEAR.fullmatch(digits):
+        return True
+    if not _COMPACT.fullmatch(digits):
+        return False
+    year, month, day = int(digits[:4]), int(digits[4:6]), int(digits[6:])
+    return 1 <= month <= 12 and 1 <= day <= _days_in(year, month)
 
 
 def _date(year: int, month: str | None, day: str | None) -> WrittenTime:
@@ -123,6 +147,7 @@ class TimeAxis:
             raise TimeFormatError(f"one of this data's times, which are {kind}")
         if self.unit == "integer":
             return written.year
+        written = written.as_date()
         if self.mixed:
             return (written.year * 13 + written.month) * 32 + written.day
         if written.precision < _UNITS.index(self.unit):
@@ -231,11 +256,12 @@ class TimeBook:
         return axis, np.asarray([axis.code(written) for written in used], np.int32)
 
     def _axis(self, used: list[WrittenTime | None], counts: Sequence[int]) -> TimeAxis:
-        if self.kind != "date":
+        compact = any(written is not None and written.is_compact for written in used)
+        if self.kind == "integer" or (self.kind == "either" and not compact):
             return TimeAxis("integer")
         weights = [0, 0, 0]  # facts by precision
         for written, count in zip(used, counts, strict=True):
             if written is not None:
-                weights[written.precision] += count
+                weights[written.as_date().precision] += count
         unit = _UNITS[max(range(3), key=lambda precision: (weights[precision], precision))]
         return TimeAxis(unit, mixed=sum(weight > 0 for weight in weights) > 1)

@@ -9,6 +9,7 @@ import numpy as np
 from apptek.agent.environment import Queries, held_out_queries
 from apptek.data.facts import Dataset, Names, Split
 from apptek.data.times import UNKNOWN, Ints
+from apptek.graph.between import predicates_at
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.prediction.calibration import Matrix
 from apptek.prediction.ranking import Evaluation, Questions, evaluate_scores
@@ -25,7 +26,10 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The predicates of a query, most probable first, and what is unusual about the query."""
+    """The predicates of a query, most probable first, and what is unusual about the query.
+
+    known  what the training facts hold from the subject to the object at that very time
+    """
 
     query: Query
     predicates: tuple[str, ...]
@@ -33,6 +37,7 @@ class Answer:
     unseen_subject: bool
     unseen_object: bool
     unseen_time: bool
+    known: tuple[str, ...]
 
 
 class Fitted(Protocol):
@@ -69,10 +74,11 @@ class Answering(Protocol):
         """The ranking metrics on a split."""
 
 
-class SeenNames:
-    """Which entities and times occur in the facts of a graph."""
+class Seen:
+    """What occurs in the facts of a graph: entities, times, what holds between two at a time."""
 
     def __init__(self, graph: TemporalGraph) -> None:
+        self._graph = graph
         self._times = np.unique(graph.facts.times)
         degrees = np.diff(graph.incidence.offsets[::3])
         self._entities = np.greater(degrees.reshape(2, -1).sum(axis=0), 0)
@@ -86,6 +92,11 @@ class SeenNames:
         place = int(np.searchsorted(self._times, code))
         found = place < len(self._times) and int(self._times[place]) == code
         return found or code == UNKNOWN
+
+    def predicates(self, subject: int, object_: int, code: int) -> list[int]:
+        """What holds from one entity to another at a time; at the unknown one, what is undated."""
+        moment = UNKNOWN if code == UNKNOWN else self._graph.axis.position(code)
+        return predicates_at(self._graph, subject, object_, moment)
 
 
 def queries_of(data: Dataset, asked: Sequence[Query]) -> Queries:
@@ -109,22 +120,26 @@ def best_answers(
     queries: Queries,
     probabilities: Matrix,
     names: Names,
-    seen: SeenNames,
+    seen: Seen,
     top: int,
 ) -> list[Answer]:
     """The most probable predicates of each query; unseen entities and times are flagged."""
     order = np.argsort(-probabilities, axis=1, kind="stable")[:, :top]
-    return [
-        Answer(
+
+    def answer(row: int, query: Query) -> Answer:
+        columns = (queries.subjects, queries.objects, queries.times)
+        subject, object_, time = (int(column[row]) for column in columns)
+        return Answer(
             query,
             tuple(names[int(place)] for place in order[row]),
             tuple(float(probabilities[row, place]) for place in order[row]),
-            not seen.entity(int(queries.subjects[row])),
-            not seen.entity(int(queries.objects[row])),
-            not seen.time(int(queries.times[row])),
+            not seen.entity(subject),
+            not seen.entity(object_),
+            not seen.time(time),
+            tuple(names[place] for place in seen.predicates(subject, object_, time)),
         )
-        for row, query in enumerate(asked)
-    ]
+
+    return [answer(row, query) for row, query in enumerate(asked)]
 
 
 def evaluate_split(

@@ -129,6 +129,7 @@ class Explanation:
     score     the predicate's own score, before the temperature
               = score_bias + the score of all reasons and of all `further` contributions
     ranked    the most probable predicates with their probabilities
+    known     what the training facts hold from the subject to the object at that very time
     model     dataset, preset, protocol and format of the model
     """
 
@@ -150,6 +151,7 @@ class Explanation:
     unseen_subject: bool
     unseen_object: bool
     unseen_time: bool
+    known: tuple[str, ...]
     model: dict[str, Any]
 
     @property
@@ -228,6 +230,7 @@ def explain(
         unseen_subject=answer.unseen_subject,
         unseen_object=answer.unseen_object,
         unseen_time=answer.unseen_time,
+        known=answer.known,
         model=_about(model),
     )
 

@@ -89,6 +89,8 @@ def notes(explanation: Explanation) -> list[str]:
     ]
     if explanation.unseen_time:
         found.append(f"No training fact is dated {explanation.time}.")
+    if explanation.predicate in explanation.known:
+        found.append("This very fact is among the training facts.")
     if not explanation.contributions():
         found.append(
             "No topology connects the two: the answer comes from the base rates of the "

@@ -10,7 +10,7 @@ from apptek.data.protocols import Protocol
 from apptek.prediction.asking import (
     Answer,
     Query,
-    SeenNames,
+    Seen,
     best_answers,
     evaluate_split,
     queries_of,
@@ -44,7 +44,7 @@ class Predictor:
         self.run = run or {}  # how it was fitted: seconds of each stage, and what fit was told
         self.as_of = as_of or model.config.features.past_only
         self.space = model.features(as_of=as_of)
-        self._seen = SeenNames(model.graph)
+        self._seen = Seen(model.graph)
 
     @classmethod
     def fit(

@@ -9,7 +9,7 @@ from apptek.prediction.explanation import Explanation, explain
 from apptek.prediction.explanation_text import notes
 from apptek.prediction.predictor import Answer, Query
 from apptek.prediction.wording import apart_text
-from apptek.service.histories import in_words, predicates_at
+from apptek.service.histories import in_words
 from apptek.service.schemas import (
     Answers,
     ExplainBody,
@@ -58,14 +58,13 @@ def checked(
 
 def _answer(served: Served, answer: Answer, code: int) -> dict[str, Any]:
     """The fields of AnswerOut."""
-    known = known_predicates(served, answer.query, code)
     pairs = zip(answer.predicates, answer.probabilities, strict=True)
     return {
         "subject": answer.query.subject,
         "object": answer.query.object,
         "time": answer.query.time,
         "predicates": [
-            {"predicate": name, "probability": share, "known": name in known}
+            {"predicate": name, "probability": share, "known": name in answer.known}
             for name, share in pairs
         ],
         "unseen_subject": answer.unseen_subject,
@@ -73,16 +72,6 @@ def _answer(served: Served, answer: Answer, code: int) -> dict[str, Any]:
         "unseen_time": answer.unseen_time,
         "outside_span": served.is_outside(code),
     }
-
-
-def known_predicates(served: Served, query: Query, code: int) -> set[str]:
-    """What the training facts hold from the subject to the object at that time."""
-    data, graph = served.predictor.model.dataset, served.predictor.model.graph
-    subject, object_ = data.entities.find(query.subject), data.entities.find(query.object)
-    if subject is None or object_ is None:
-        return set()
-    found = predicates_at(graph, subject, object_, served.position(code))
-    return {data.predicates[predicate] for predicate in found}
 
 
 def explained(served: Served, body: ExplainBody) -> ExplanationOut:

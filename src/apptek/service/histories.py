@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from apptek.data.facts import Dataset
 from apptek.data.times import UNKNOWN, Ints
+from apptek.graph.between import between, ends_of, incoming, outgoing
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.prediction.wording import when_text
 from apptek.service.schemas import Fact, Timeline
@@ -24,24 +24,9 @@ class Window:
 
 def whole_span(graph: TemporalGraph) -> Window:
     """From the earliest to the latest training fact; 0 to 0 where all are undated."""
-    first, last = _ends(graph, np.arange(len(graph.facts)))
+    first, last = ends_of(graph, np.arange(len(graph.facts)))
     dated = first != UNKNOWN
     return Window(int(first[dated].min()), int(last[dated].max())) if dated.any() else Window(0, 0)
-
-
-def outgoing(graph: TemporalGraph, entity: int) -> Ints:
-    """The facts whose subject it is."""
-    return _slot(graph, entity)
-
-
-def incoming(graph: TemporalGraph, entity: int) -> Ints:
-    """The facts whose object it is."""
-    return _slot(graph, graph.entity_count + entity)
-
-
-def _slot(graph: TemporalGraph, slot: int) -> Ints:
-    offsets = graph.incidence.offsets
-    return graph.incidence.facts[offsets[3 * slot] : offsets[3 * slot + 3]]
 
 
 def facts_of(graph: TemporalGraph, entity: int) -> Ints:
@@ -53,36 +38,12 @@ def facts_of(graph: TemporalGraph, entity: int) -> Ints:
 
 def facts_between(graph: TemporalGraph, subject: int, object_: int) -> Ints:
     """The facts from one entity to another, in the order of time."""
-    return _by_time(graph, _between(graph, subject, object_))
-
-
-def _between(graph: TemporalGraph, subject: int, object_: int) -> Ints:
-    mine, theirs = outgoing(graph, subject), incoming(graph, object_)
-    if len(mine) <= len(theirs):
-        found: Ints = mine[graph.facts.objects[mine] == object_]
-    else:
-        found = theirs[graph.facts.subjects[theirs] == subject]
-    return found
-
-
-def predicates_at(graph: TemporalGraph, subject: int, object_: int, moment: int) -> set[int]:
-    """What holds from one entity to another at a position; at an unknown one, what is undated."""
-    facts = _between(graph, subject, object_)
-    if not len(facts):
-        return set()
-    first, last = _ends(graph, facts)
-    return set(graph.facts.predicates[facts[(first <= moment) & (moment <= last)]].tolist())
+    return _by_time(graph, between(graph, subject, object_))
 
 
 def _by_time(graph: TemporalGraph, facts: Ints) -> Ints:
-    first, last = _ends(graph, facts)
+    first, last = ends_of(graph, facts)
     return facts[np.lexsort((facts, last, first, first == UNKNOWN))]
-
-
-def _ends(graph: TemporalGraph, facts: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
-    """First and last position of each fact; an unknown end is where the known one is."""
-    since, until = graph.since[facts], graph.until[facts]
-    return np.where(since == UNKNOWN, until, since), np.where(until == UNKNOWN, since, until)
 
 
 def timeline(
@@ -92,7 +53,7 @@ def timeline(
 
     Undated facts are counted apart.
     """
-    first, last = _ends(graph, facts)
+    first, last = ends_of(graph, facts)
     dated = first != UNKNOWN
     inside = dated & (first <= window.last) & (last >= window.first)
     starts = np.clip(first[inside], window.first, window.last).astype(np.int64) - window.first
@@ -115,7 +76,7 @@ def in_words(data: Dataset, graph: TemporalGraph, fact: int) -> Fact:
     since, until = int(facts.since[fact]), int(facts.until[fact])
     begins = axis.format(since)
     ends = begins if since == until else axis.format(until)
-    (first,), (last,) = _ends(graph, np.asarray([fact]))
+    (first,), (last,) = ends_of(graph, np.asarray([fact]))
     dated = int(first) != UNKNOWN
     return Fact(
         fact=fact,

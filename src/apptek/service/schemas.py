@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_val
 from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
-EXAMPLE: JsonDict = {"subject": "South Korea", "object": "North Korea", "time": "2014-05-13"}
+EXAMPLE: JsonDict = {"subject": "North Korea", "object": "South Korea", "time": "2014-08-15"}
 Name = Annotated[str, Field(min_length=1, max_length=10_000)]
 Time = Annotated[str, Field(max_length=100, description="As the data writes times; ? if unknown.")]
 Top = Annotated[int, Field(ge=1, le=1000, description="How many predicates to return.")]
@@ -356,6 +356,7 @@ class ExplanationOut(_Open):
     unseen_subject: bool
     unseen_object: bool
     unseen_time: bool
+    known: list[str] = Field(description="What the training facts hold between them then.")
     notes: list[str] = Field(description="What is unusual about the query, in words.")
     drawings: list[DrawingOut]
     periphery: list[NearFact] = Field(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from apptek.data.facts import Names, read_only
+from apptek.data.facts import Facts, Names, read_only
 from apptek.data.times import Ints
 
 Longs = npt.NDArray[np.int64]
@@ -58,6 +58,12 @@ def keys_of(names: pa.Array) -> pa.Array:
     bare = pc.replace_substring_regex(plain, r"\p{Mn}+", "")
     spaced = pc.replace_substring_regex(bare, r"[^\p{L}\p{N}]+", " ")
     return pc.utf8_trim(spaced, " ").cast(pa.large_string())
+
+
+def entity_counts(facts: Facts, count: int) -> Ints:
+    """How many facts each entity stands in; one about itself counts twice."""
+    sides = (np.bincount(ends, minlength=count) for ends in (facts.subjects, facts.objects))
+    return sum(sides, np.zeros(count, np.int64)).astype(np.int32)
 
 
 class NameIndex:

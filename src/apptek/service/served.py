@@ -12,7 +12,7 @@ from apptek.errors import TimeFormatError
 from apptek.prediction.predictor import Predictor, Query
 from apptek.service.histories import Window, whole_span
 from apptek.service.problems import ServiceError, quoted
-from apptek.service.search import NameIndex
+from apptek.service.search import NameIndex, entity_counts
 
 SAMPLES = 4
 TRIED = 400  # tuning facts that samples are chosen from
@@ -40,10 +40,7 @@ class Served:
         """Loads a model, and answers some queries so that the kernels are there."""
         predictor = Predictor.load(folder)
         model = predictor.model
-        train = model.dataset.train
-        counts = np.zeros(len(model.dataset.entities), np.int32)
-        for ends in (train.subjects, train.objects):
-            counts += np.bincount(ends, minlength=len(counts)).astype(np.int32)
+        counts = entity_counts(model.dataset.train, len(model.dataset.entities))
         pool = ThreadPoolExecutor(1)
         building = pool.submit(NameIndex, model.dataset.entities, counts)
         pool.shutdown(wait=False)
