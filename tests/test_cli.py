@@ -9,6 +9,7 @@ import pytest
 from make_docs import PAGES, cli_docs, page_with_tables
 
 from apptek.cli import main
+from apptek.terminal import output, table
 
 ROOT = Path(__file__).parents[1]
 
@@ -92,6 +93,19 @@ def test_an_error_of_the_interpreter_is_no_stop(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(sys, "argv", ["apptek", "data", "stats", "facts.tsv"])
     with pytest.raises(SystemError):
         main()
+
+
+def test_a_table_in_a_narrow_window_breaks_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("all of them", 12_345, "0.7056", "█" * 30), ("", 7, "0.1234", "")]
+    for width in (30, 45, 80):
+        monkeypatch.setenv("COLUMNS", str(width))
+        with (console := output()).capture() as shown:
+            console.print(table("A [title]", ("", "queries", "probability", ""), rows))
+        text = shown.get()
+        assert all(len(line) <= width for line in text.splitlines())
+        for word in ("[title]", "12,345", "0.7056", "0.1234"):
+            assert word in text
+        assert ("┃" in text) == (width > 30)
 
 
 def test_a_world_is_made_and_counted(tmp_path: Path) -> None:

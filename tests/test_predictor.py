@@ -1,5 +1,6 @@
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -135,6 +136,13 @@ def test_controls_fit_too(data: Dataset, tmp_path: Path, policy: str) -> None:
     predictor = Predictor.fit(data, folder=tmp_path / "model", preset="paper", config=config)
     assert predictor.model.report["features"]["topologies"] > 0
     assert not (tmp_path / "model" / "agent.safetensors").exists()
+
+
+def test_data_without_valid_facts_is_refused_at_once(data: Dataset, tmp_path: Path) -> None:
+    bare = replace(data, valid=data.valid.take(np.arange(0)))
+    with pytest.raises(DataError, match="tuned on valid, which is empty"):
+        Predictor.fit(bare, folder=tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_under_the_papers_protocol_valid_and_test_are_exchanged(

@@ -378,19 +378,22 @@ def test_a_pattern_that_fits_no_cell_lists_them(folders: Folders) -> None:
 def test_the_best_is_bold_and_the_second_italic() -> None:
     marked = mark_best({"a": 0.1, "b": 0.30001, "c": 0.2, "d": 0.3})
     assert marked == {"a": "0.1000", "b": "**0.3000**", "c": "*0.2000*", "d": "**0.3000**"}
+    assert mark_best({"alone": 0.5}) == {"alone": "0.5000"}
 
 
 def test_table2_shows_means_over_seeds_beside_the_printed() -> None:
     first = replace(PAIR, dataset="icews14", seeds=(0, 1, 2))
     cells = [first, replace(PAIR, name="y", dataset="yago15k")]
-    results = [made_up(cells[0], 0.6), made_up(cells[0], 0.8, seed=1)]
+    cells.append(replace(PAIR, name="z", dataset="icews14", baseline="profile"))
+    results = [made_up(cells[0], 0.6), made_up(cells[0], 0.8, seed=1), made_up(cells[2], 0.5)]
     text = table2(cells, results)
     assert text.endswith(
         "Not recorded yet: pair on yago15k.\n\n"
         "Means of fewer seeds than asked for: pair on icews14 (2 of 3)."
     )
-    assert "| pair | **0.7000** | **0.8500** | 0.3500 |  |  |  |" in text
-    assert "| DE-SimplE, as printed | *0.5074* | 0.7573 | **0.3882** | 0.2749 |" in text
+    assert "| pair | **0.7000** | **0.8500** | **0.3500** |  |  |  |" in text
+    assert "| profile | *0.5000* |" in text
+    assert "| DE-SimplE, as printed | 0.5074 | 0.7573 | 0.3882 | 0.2749 |" in text
     assert "The paper's protocol" not in text  # nothing is recorded for it
 
 
@@ -400,7 +403,7 @@ def test_models_that_see_only_the_past_have_rows_of_their_own() -> None:
     results = [made_up(fit, 0.7), made_up(past, 0.5)]
     text = table2([fit, past], results)
     assert "| apptek_default | **0.7000** |" in text
-    assert "| apptek_default, past only | 0.5000 |" in text
+    assert "| apptek_default, past only | *0.5000* |" in text
     assert overview([fit, past], results).splitlines()[2:] == [
         "| `fit --preset default` | **0.7000** |",
         "| `fit --preset default`, past only | *0.5000* |",
@@ -456,6 +459,13 @@ def test_table3_has_the_time_of_an_episode() -> None:
     ]
     line = table3([fit, count], results).splitlines()[-1]
     assert line == "| 5 | 0.5000 | 0.4297 | 0.7500 | 0.7563 | 0.2500 | 0.2849 | 2.00 | 23 |"
+
+
+def test_table_m_names_what_is_not_recorded() -> None:
+    fit = Cell(name="f", what="fit", serves=("table-m",), dataset="icews14", preset="paper")
+    other = replace(fit, name="g", settings=("mining.top=15",))
+    text = table_m([fit, other], [made_up(fit, 0.5) | {"topologies": {"number": 7}}])
+    assert text.endswith("Not recorded yet: g.")
 
 
 def test_table_m_is_sorted_by_m() -> None:
@@ -590,6 +600,11 @@ def test_what_is_recorded_is_shown_and_nothing_is_run(monkeypatch: pytest.Monkey
     done = CliRunner().invoke(app, ["reproduce", "table1", "--only-recorded"])
     assert done.exit_code == 0, done.output
     assert "72,826" in done.stdout
+
+
+def test_only_has_no_place_where_nothing_is_run() -> None:
+    words = ["reproduce", "table1", "--only-recorded", "--only", "stat*"]
+    assert CliRunner().invoke(app, words).exit_code == 2
 
 
 def test_a_place_without_records_is_named(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+BAR = "█"
 ByteReport = Callable[[str, int, int | None], None]  # what, bytes done, bytes in all
 StepReport = Callable[[str, int, int], None]  # what was reached, steps done, steps in all
 
@@ -93,12 +94,36 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
-def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
-    """A table with its numbers to the right. Texts are shown as they are, brackets too."""
+def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> Table | Text:
+    """A table with its numbers to the right. Texts are shown as they are, brackets too.
+
+    Where the window is too narrow for its words: its rows as lines.
+    """
+    texts = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
+    if _least_width([header, *texts]) > output().width:
+        return _as_lines(title, header, texts)
     made = Table(title=Text(title, style="bold"), title_justify="left")
     first = rows[0] if rows else [""] * len(header)
     for name, cell in zip(header, first, strict=True):
         made.add_column(name, justify="right" if isinstance(cell, int) else "left", overflow="fold")
+    for row in texts:
+        made.add_row(*map(Text, row))
+    return made
+
+
+def _least_width(rows: Sequence[Sequence[str]]) -> int:
+    """Of a table in which no word is broken; a bar may be."""
+    columns = zip(*rows, strict=True)
+    words = [[word for cell in column for word in cell.split()] for column in columns]
+    return sum(max((len(w) for w in found if BAR not in w), default=0) + 3 for found in words) + 1
+
+
+def _as_lines(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Text:
+    """A line for each row: its first cell, then the others with their names."""
+    made = Text(f"{title}\n", style="bold")
     for row in rows:
-        made.add_row(*(Text(f"{c:,}" if isinstance(c, int) else str(c)) for c in row))
+        others = [f"{name} {cell}".strip() for name, cell in zip(header, row, strict=True) if cell]
+        made.append(
+            "\n".join(["", row[0], f"  {', '.join(others[bool(row[0]) :])}"]), style="not bold"
+        )
     return made

@@ -135,8 +135,11 @@ def evaluate(
     """
     from apptek.baselines.opening import open_model
     from apptek.experiments.evaluation import write_evaluation
+    from apptek.files import check_target
     from apptek.terminal import output, table, working
 
+    if result is not None:
+        check_target(result)
     predictor = open_model(model, as_of=as_of)
     with working(f"answering the {split} split"):
         evaluation = predictor.evaluate(split)
@@ -148,14 +151,15 @@ def evaluate(
     if as_json:
         print_json(about | {"preset": fitted.preset, "seed": fitted.seed} | found)
         return
-    keys = ("queries", "mrr", "hits_at_1", "hits_at_3", "hits_at_10", "ece")
+    keys = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_10": "Hits@10"}
+    keys |= {"ece": "ECE"}
     parts = {"all": found} | {name: part for name, part in found.items() if isinstance(part, dict)}
     rows = [
-        (name, part["queries"], *(f"{part[key]:.4f}" for key in keys[1:]))
+        (name.replace("_", " "), part["queries"], *(f"{part[key]:.4f}" for key in keys))
         for name, part in parts.items()
     ]
     title = "{dataset}, {split} split, protocol {protocol}".format(**about)
-    output().print(table(title, ("queries of", *keys), rows))
+    output().print(table(title, ("", "queries", *keys.values()), rows))
 
 
 def predict(
@@ -322,11 +326,11 @@ def topologies(
 
 
 def _print_answer(answer: Any, data: Any) -> None:
-    from apptek.terminal import output, table
+    from apptek.terminal import BAR, output, table
 
     query = answer.query
     pairs = zip(answer.predicates, answer.probabilities, strict=True)
-    rows = [(name, f"{share:6.1%}", "█" * round(share * 30)) for name, share in pairs]
+    rows = [(name, f"{share:6.1%}", BAR * round(share * 30)) for name, share in pairs]
     title = f"{query.subject}, ?, {query.object}, {query.time}"
     console = output()
     console.print(table(title, ("predicate", "probability", ""), rows), markup=False)

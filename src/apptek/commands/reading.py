@@ -23,9 +23,8 @@ class Reading:
         str | None,
         typer.Option(
             "--columns",
-            help="Which column is what: `subject=Actor1,predicate=Event,object=Actor2,time=Date` "
-            "(names of a header, or places from 1; also `since=`, `until=`), or a plain list in "
-            "the file's order: `subject,-,predicate,object,time`.",
+            help="Which column is subject, predicate, object, time (or since, until): by name or "
+            "place from 1, `subject=Who,time=3`; or a list in the file's order, `subject,-,time`.",
         ),
     ] = None
     header: Annotated[

@@ -25,7 +25,10 @@ def reproduce(
         typer.Option("--quick", help="On a small invented world, within three minutes."),
     ] = False,
     only_recorded: Annotated[
-        bool, typer.Option("--only-recorded", help="Run nothing: show what is recorded.")
+        bool,
+        typer.Option(
+            "--only-recorded", help="Run nothing: tables and figures of what is recorded."
+        ),
     ] = False,
     only: Annotated[
         str, typer.Option("--only", help="Run only cells whose name matches: `re_gcn-*`.")
@@ -55,6 +58,8 @@ def reproduce(
     from apptek.experiments.run import Folders
     from apptek.terminal import tell
 
+    if only_recorded and only != "*":
+        raise typer.BadParameter("--only says what to run, but --only-recorded runs nothing")
     found = read_cells(cells or _own_folder() / "cells")
     if only_recorded and out is not None and not out.is_dir():
         raise ApptekError(f"{out}: there is no such folder, so nothing is recorded in it")

@@ -68,8 +68,7 @@ def contest(
         str | None,
         typer.Option(
             "--models",
-            help="Presets and baselines, as `recency,de_simple,default`.  "
-            "[recency,tnt_complex,paper,default]",
+            help="Presets and baselines, as `pair,max`.  [recency, tnt_complex, paper, default]",
         ),
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many runs of each.")] = 1,

@@ -109,7 +109,7 @@ def table1(cells: Sequence[Cell], results: Results) -> str:
 def table2(cells: Sequence[Cell], results: Results) -> str:
     """Every model, under the official protocol and under the paper's, whose numbers are its own.
 
-    Means over the seeds. In every column the best is bold, the second italic.
+    Means over the seeds. In every column the best of ours is bold, the second italic.
     """
     parts = []
     for protocol, title in (("official", "Official protocol"), ("paper", "The paper's protocol")):
@@ -165,9 +165,10 @@ def _ranked_table(cells: Sequence[Cell], ours: dict[str, Numbers]) -> str:
     for data in datasets:
         for place in range(len(KEYS)):
             column = {name: rows[name][data][place] for name in rows if data in rows[name]}
-            marked = mark_best(column)
+            texts = {name: f"{value:.4f}" for name, value in column.items()}
+            texts |= mark_best({name: column[name] for name in ours if name in column})
             for name in rows:
-                cells_of[name].append(marked.get(name, ""))
+                cells_of[name].append(texts.get(name, ""))
     titles = [TITLES.get(data, _short(data)) for data in datasets]
     header = [f"{title} {key}" for title in titles for key in ("MRR", "Hits@10", "Hits@1")]
     return markdown(("model", *header), [[name, *found] for name, found in cells_of.items()])
@@ -204,8 +205,13 @@ def reproduced(cells: Sequence[Cell], results: Results) -> str:
 
 
 def mark_best(column: dict[str, float]) -> dict[str, str]:
-    """Numbers of a column as texts, the best bold and the second italic, as far as four digits."""
+    """Numbers of a column as texts, the best bold and the second italic, as far as four digits.
+
+    A single number is the best of nothing.
+    """
     texts = {name: f"{value:.4f}" for name, value in column.items()}
+    if len(texts) < 2:
+        return texts
     best = sorted(set(texts.values()), key=float, reverse=True)
     marks = dict(zip(best, ("**", "*"), strict=False))
     return {
@@ -252,7 +258,10 @@ def table_m(cells: Sequence[Cell], results: Results) -> str:
                 number = statistics.mean(result["topologies"]["number"] for result in found)
                 metrics = [f"{value:.4f}" for value in _means(found)]
                 rows.append([_title(found[0]), str(most), f"{number:,.0f}", *metrics])
-    return markdown(("data", "m", "topologies", "MRR", "Hits@10", "Hits@1"), rows)
+    table = markdown(("data", "m", "topologies", "MRR", "Hits@10", "Hits@1"), rows)
+    fits = [cell for cell in _by_data(cells) if cell.what == "fit"]
+    absent = [cell.name for cell in fits if rows and not results_of(cell, results)]
+    return f"{table}\n\nNot recorded yet: {'; '.join(absent)}." if absent else table
 
 
 def table_search(cells: Sequence[Cell], results: Results) -> str:

@@ -56,7 +56,10 @@ def read_ranks(result: Path, about: dict[str, Any]) -> Ranks:
         with path.open("rb") as file:
             rows = np.lib.format.read_array(file, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise ApptekError(f"{path}: the ranks are missing or damaged ({error})") from None
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ApptekError(
+            f"{path}: the ranks are missing or damaged ({why}): evaluate again with --result"
+        ) from None
     if rows.dtype != np.float32 or rows.ndim != 2 or _digest(rows) != named["digest"]:
         raise ApptekError(f"{path} does not hold the ranks of {result}: evaluate again")
     return Ranks(rows[0], rows[1].astype(np.int32), named["predicates"], named["queries"])

@@ -31,8 +31,14 @@ def read_result(path: Path) -> dict[str, Any]:
     """A result file; ApptekError where it is damaged or of another format."""
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ApptekError(f"{path} is not a result file: {error}") from None
+    except IsADirectoryError:
+        raise ApptekError(
+            f"{path} is a folder, not a result file: apptek evaluate MODEL --result FILE writes one"
+        ) from None
+    except OSError as error:
+        raise ApptekError(f"{path} is not a result file: {error.strerror}") from None
+    except ValueError as error:
+        raise ApptekError(f"{path} is not a result file: it is no JSON ({error})") from None
     if not isinstance(result, dict) or result.get("format") != FORMAT:
         raise ApptekError(f"{path}: a result of another format; expected format {FORMAT}")
     if wrong := _wrong_part(result):

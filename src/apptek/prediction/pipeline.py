@@ -94,6 +94,11 @@ def fit_model(
         if len(data.predicates) < 2:
             raise DataError("there is nothing to re-rank: the data has a single predicate")
     dataset = apply_protocol(data, protocol)
+    if not len(dataset.valid):
+        raise DataError(
+            f"a model is tuned on valid, which is empty ({len(dataset.train):,} facts in train): "
+            "more facts are needed, or another --split (by time, undated facts go to train)"
+        )
     identity = {
         "data": {split: dataset.split(split).digest() for split in SPLITS},
         "preset": preset,

@@ -76,8 +76,10 @@ def read_json(folder: Path, name: str) -> dict[str, Any]:
     """The object of a JSON file; ModelError where there is none."""
     try:
         found = json.loads((folder / name).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{folder} is not a model folder: {error}") from None
+    except OSError as error:
+        raise ModelError(f"{folder} is not a model folder: {name}: {error.strerror}") from None
+    except ValueError as error:
+        raise ModelError(f"{folder} is damaged: {name} is no JSON ({error})") from None
     if not isinstance(found, dict):
-        raise ModelError(f"{folder} is not a model folder: {name} holds no object")
+        raise ModelError(f"{folder} is damaged: {name} holds no object")
     return found
