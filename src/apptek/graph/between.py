@@ -46,7 +46,8 @@ def predicates_at(graph: TemporalGraph, subject: int, object_: int, moment: int)
     if min(subject, object_) < 0:
         return []
     facts = between(graph, subject, object_)
+    if not len(facts):
+        return []
     first, last = ends_of(graph, facts)
-    held = graph.facts.predicates[facts[(first <= moment) & (moment <= last)]]
-    found: list[int] = np.unique(held).tolist()
-    return found
+    held = facts[(first <= moment) & (moment <= last)]
+    return sorted(set(graph.facts.predicates[held].tolist()))
