@@ -121,6 +121,22 @@ def test_a_world_is_made_and_counted(tmp_path: Path) -> None:
     shown = apptek("data", "stats", str(tmp_path / "world"), COLUMNS="60")
     assert shown.returncode == 0
     assert max(len(line) for line in shown.stdout.splitlines()) <= 60
+    assert re.search(r"times in days, [0-9]{4}-[0-9]{2}-[0-9]{2} to [0-9]{4}-", shown.stdout)
+    assert "paper" not in shown.stdout  # which says nothing of one's own data
+
+
+@pytest.mark.parametrize(
+    ("times", "span"),
+    [
+        (("20210511", "20210603"), "(times in days, 2021-05-11 to 2021-06-03)"),
+        (("5", "-3"), "(times in integers, -3 to 5)"),
+        (("?", "?"), "(all undated)"),
+    ],
+)
+def test_the_span_of_the_data_is_shown(tmp_path: Path, times: tuple[str, ...], span: str) -> None:
+    facts = [f"a\tp\tb{number}\t{time}\n" for number, time in enumerate(times)]
+    (tmp_path / "facts.tsv").write_text("".join(facts))
+    assert span in apptek("data", "stats", str(tmp_path / "facts.tsv")).stdout
 
 
 def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def stats(
         found["bad_row_list"] = [str(defect) for defect in dataset.report.defects]
         print_json(found)
     else:
-        _print_statistics(found)
+        _print_statistics(found, _span(dataset))
 
 
 @data_app.command("make-world")
@@ -102,7 +102,24 @@ def make_world(
     tell(f"A world of {facts:,} facts is in {folder}")
 
 
-def _print_statistics(found: dict[str, Any]) -> None:
+def _span(data: Any) -> str:
+    """The first and the last time of all facts, as they are written."""
+    import numpy as np
+
+    from apptek.data.facts import SPLITS
+    from apptek.data.times import UNKNOWN
+
+    parts = [column for split in SPLITS for column in data.split(split).columns()[3:]]
+    codes = np.unique(np.concatenate(parts))
+    codes = codes[codes != UNKNOWN]
+    if not len(codes):
+        return "all undated"
+    first, last = (data.axis.format(int(code)) for code in (codes[0], codes[-1]))
+    return f"times in {data.axis.unit}s, {first} to {last}"
+
+
+def _print_statistics(found: dict[str, Any], span: str) -> None:
+    """Of one's own data what it holds; of a benchmark also what the paper makes of it."""
     from apptek.terminal import output, table
 
     keys = ("entities", "predicates", "times", "train", "valid", "test")
@@ -117,8 +134,13 @@ def _print_statistics(found: dict[str, Any]) -> None:
         if found[part] is not None
     ]
     console = output()
-    console.print(table(f"{found['dataset']} (times in {found['time_unit']}s)", ("", *keys), rows))
-    for key, reason in (found["differences"] or {}).items():
+    is_benchmark = found["printed_in_paper"] is not None
+    title = f"{found['dataset']} ({span})"
+    if is_benchmark:
+        console.print(table(title, ("", *keys), rows))
+    else:
+        console.print(table(title, keys, [rows[0][1:]]))
+    for key, reason in (found["differences"] or {}).items() if is_benchmark else ():
         console.print(f"[bold]{key}[/bold]: {reason}")
     for split, count in found["duplicates"].items():
         if count:
