@@ -18,7 +18,12 @@ def test_serve_answers_until_it_is_ended(served_model: Path) -> None:
         with urllib.request.urlopen(wanted) as response:
             assert json.load(response)["status"] == "ok"
         with urllib.request.urlopen(service.address) as response:
-            assert b"APPTeK Explorer" in response.read()
+            whole = response.read()
+            assert b"APPTeK Explorer" in whole
+        head = urllib.request.Request(service.address, method="HEAD")
+        with urllib.request.urlopen(head) as response:
+            assert response.read() == b""
+            assert int(response.headers["Content-Length"]) == len(whole)
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,8 @@ class Guard:
         except ServiceError as problem:
             await problem.response()(scope, receive, send_strictly)
             return
+        if scope["method"] == "HEAD":  # the server leaves out the body
+            scope = {**scope, "method": "GET"}
         await self.app(scope, _replay(body, receive), send_strictly)
 
     def _check(self, headers: Headers, path: str) -> None:
