@@ -21,6 +21,8 @@ from apptek.data.synthetic import make_world
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
 from apptek.experiments.compare import bootstrap_interval, compare_results
 from apptek.experiments.evaluation import write_evaluation
+from apptek.experiments.record import read_result
+from apptek.experiments.tables import comparison_table
 from apptek.prediction.asking import Query
 from apptek.prediction.work import open_work
 from apptek.settings import with_settings
@@ -264,6 +266,26 @@ def test_seeds_of_one_model_are_taken_together(folder: Path, data: Dataset, tmp_
     assert len(found.differences) == 1
     with pytest.raises(ApptekError, match="two models at least"):
         compare_results(paths[1:])
+
+
+def test_a_comparison_is_kept_and_shown_in_a_table(
+    folder: Path, data: Dataset, tmp_path: Path
+) -> None:
+    Baseline.fit("frequency", data, folder=tmp_path / "f")
+    paths = [tmp_path / "one.json", tmp_path / "other.json"]
+    for path, model in zip(paths, (folder, tmp_path / "f"), strict=True):
+        write_result(model, path)
+    kept = tmp_path / "compared.json"
+    words = ["compare", *map(str, paths), "--result", str(kept)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    found, (gap,) = read_result(kept), compare_results(paths).differences
+    assert [model["files"] for model in found["models"]] == [["one.json"], ["other.json"]]
+    first, row = comparison_table([found]).splitlines()[2:]
+    assert first.startswith(f"| {data.name} | {found['models'][0]['name']} | ")
+    assert f" | {gap.mean:+.4f} | {gap.low:+.4f} to {gap.high:+.4f} | " in row
+    assert f"{gap.better:,} / {gap.worse:,}" in row
+    missing = [*words[:-1], str(tmp_path / "nowhere" / "compared.json")]
+    assert isinstance(CliRunner().invoke(app, missing).exception, ApptekError)
 
 
 def test_models_that_share_a_name_are_told_apart(folder: Path, tmp_path: Path) -> None:

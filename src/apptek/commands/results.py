@@ -21,6 +21,9 @@ def compare(
     top: Annotated[
         int, typer.Option("--top", min=1, help="Predicates to show, of gains and of losses.")
     ] = 5,
+    result: Annotated[
+        Path | None, typer.Option("--result", help="Also write a result file, for the tables.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Hold models against the first, query by query: MRR differences with 95 % intervals.
@@ -30,11 +33,17 @@ def compare(
     Example: `apptek compare recency.json tnt_complex.json`
     """
     from apptek.experiments.compare import compare_results
+    from apptek.experiments.record import write_result
+    from apptek.files import check_target
     from apptek.terminal import output, table
 
     if len(results) < 2:
         raise typer.BadParameter("give two result files at least")
+    if result is not None:
+        check_target(result)
     found = compare_results(results)
+    if result is not None:
+        write_result(result, found.as_result())
     if as_json:
         print_json(found.as_json())
         return

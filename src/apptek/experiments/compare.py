@@ -14,7 +14,7 @@ import numpy as np
 
 from apptek.errors import ApptekError
 from apptek.experiments.ranks import Ranks, read_ranks
-from apptek.experiments.record import read_result
+from apptek.experiments.record import COMPARISON, read_result
 from apptek.prediction.calibration import Doubles
 from apptek.seeding import generator
 
@@ -69,6 +69,15 @@ class Comparison:
         """Ready for JSON."""
         models, differences = map(asdict, self.models), map(asdict, self.differences)
         return self.about | {"models": list(models), "differences": list(differences)}
+
+    def as_result(self) -> dict[str, Any]:
+        """The same in short, as a result file keeps it: without predicates and places of files."""
+        found = self.as_json()
+        for model in found["models"]:
+            model["files"] = [Path(file).name for file in model["files"]]
+        for one in found["differences"]:
+            del one["predicates"]
+        return found | {"model": COMPARISON, "split": None, "asked": found["split"]}
 
 
 @dataclass(frozen=True, slots=True)

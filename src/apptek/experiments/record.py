@@ -14,6 +14,7 @@ from apptek.errors import ApptekError
 from apptek.files import write_whole
 
 FORMAT = 1
+COMPARISON = "comparison"  # the `model` of a result that holds models against each other
 
 
 def about_run() -> dict[str, Any]:

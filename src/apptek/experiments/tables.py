@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from apptek.experiments.record import read_result
+from apptek.experiments.record import COMPARISON, read_result
 from apptek.prediction.presets import preset
 
 # What the paper prints for its own method: MRR, Hits@10, Hits@1 (its Table 2).
@@ -131,6 +131,25 @@ def groups_table(results: Sequence[dict[str, Any]]) -> str:
     return markdown(header, rows)
 
 
+def comparison_table(results: Sequence[dict[str, Any]]) -> str:
+    """Recorded comparisons: how far every model is from the first, and how sure that is."""
+    rows = []
+    for result in results:
+        if result["model"] != COMPARISON:
+            continue
+        first, *others = result["models"]
+        rows.append([result["dataset"], first["name"], f"{first['mrr']:.4f}", "", "", ""])
+        for model, gap in zip(others, result["differences"], strict=True):
+            interval = f"{gap['low']:+.4f} to {gap['high']:+.4f}"
+            queries = f"{gap['better']:,} / {gap['worse']:,}"
+            mrr = f"{model['mrr']:.4f}"
+            rows.append(
+                [result["dataset"], model["name"], mrr, f"{gap['mean']:+.4f}", interval, queries]
+            )
+    header = ("data", "model", "MRR", "minus the first", "95 % interval")
+    return markdown((*header, "queries better / worse"), rows)
+
+
 def ablation_table(results: Sequence[dict[str, Any]]) -> str:
     """What each part of the default preset is worth, on valid."""
     found = [
@@ -219,6 +238,7 @@ TABLES: dict[str, Maker] = {
     "models": models_table,
     "groups": groups_table,
     "ablation": ablation_table,
+    "comparison": comparison_table,
 }
 
 
