@@ -305,7 +305,8 @@ def test_answers_as_of_each_time_are_of_another_model(folder: Path, tmp_path: Pa
     one, other = tmp_path / "one.json", tmp_path / "other.json"
     write_result(folder, one)
     write_result(folder, other, as_of=True)
-    assert [model.name for model in compare_results([one, other]).models] == ["one", "other"]
+    names = [model.name for model in compare_results([one, other]).models]
+    assert names == ["recency", "recency, past only"]
 
 
 def test_old_results_that_say_less_of_themselves_are_seeds_of_one_model(

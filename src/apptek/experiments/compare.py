@@ -19,6 +19,7 @@ from apptek.prediction.calibration import Doubles
 from apptek.seeding import generator
 
 RESAMPLES = 2000
+PAST_ONLY = ", past only"
 _SAME = ("dataset", "protocol", "split")
 
 
@@ -122,11 +123,15 @@ def _identified(results: Sequence[_Result]) -> list[_Result]:
     known = [key for key in keys if all(key in result.about for result in results)]
 
     def identity(about: dict[str, Any]) -> str:
-        fitted_so = (about.get("settings") or {}).get("features", {}).get("past_only", False)
-        parts = [about[key] for key in known] + [about.get("as_of", fitted_so)]
+        parts = [about[key] for key in known] + [_sees_only_the_past(about)]
         return json.dumps(parts, sort_keys=True)
 
     return [replace(result, identity=identity(result.about)) for result in results]
+
+
+def _sees_only_the_past(about: dict[str, Any]) -> bool:
+    fitted_so = (about.get("settings") or {}).get("features", {}).get("past_only", False)
+    return bool(about.get("as_of", fitted_so))
 
 
 def _check(results: Sequence[_Result]) -> None:
@@ -151,7 +156,8 @@ def _check(results: Sequence[_Result]) -> None:
 def _names(groups: Sequence[Sequence[_Result]]) -> list[str]:
     """The models' names; where two share one, the file's; where they share that, its path."""
     paths = [group[0].path for group in groups]
-    named = [str(group[0].about["model"]) for group in groups]
+    abouts = [group[0].about for group in groups]
+    named = [str(about["model"]) + PAST_ONLY * _sees_only_the_past(about) for about in abouts]
     for others in ([path.stem for path in paths], [str(path) for path in paths]):
         shared = {name for name in named if named.count(name) > 1}
         named = [o if n in shared else n for n, o in zip(named, others, strict=True)]

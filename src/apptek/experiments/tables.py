@@ -196,9 +196,7 @@ def _by_model(results: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[st
         ours = str(result["model"]).startswith("apptek_")
         if ours and result["protocol"] == "official" and result["split"] == "test":
             past = result["settings"].get("features", {}).get("past_only", False)
-            if result.get("as_of", past) != past or (
-                set(changes(result)) - PAST and not _old(result)
-            ):
+            if result.get("as_of", past) != past or set(changes(result)) - PAST:
                 continue
             name = result["model"].removeprefix("apptek_") + (", past only" if past else "")
             group = groups.setdefault((result["dataset"], name, result["protocol"]), [])
@@ -207,11 +205,6 @@ def _by_model(results: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[st
     order = {name: place for place, name in enumerate(("paper", "default", "max"))}
     keys = sorted(groups, key=lambda key: (key[0], order.get(key[1].split(",")[0], 9), key[1]))
     return [(key[1], groups[key]) for key in keys]
-
-
-def _old(result: dict[str, Any]) -> bool:
-    """Whether a result was recorded before there were features: its settings lack sections."""
-    return "features" not in result["settings"]
 
 
 def _mean(found: Sequence[dict[str, Any]], part: str, key: str) -> str:
