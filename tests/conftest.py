@@ -19,7 +19,11 @@ for _file in sorted((ROOT / "src").rglob("*.py")):
     if b"@kernel" in _text or b"@leaf" in _text or b"njit" in _text:
         _sources.update(_text)
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".numba_cache" / _sources.hexdigest()[:16]))
-os.environ.setdefault("COLUMNS", "120")
+# What else of the environment would change what commands print and whom they reach.
+os.environ["COLUMNS"] = "120"
+os.environ["no_proxy"] = os.environ["NO_PROXY"] = "127.0.0.1,localhost"
+for _name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "APPTEK_TOKEN"):
+    os.environ.pop(_name, None)
 
 settings.register_profile("apptek", deadline=None, derandomize=True)
 settings.load_profile("apptek")

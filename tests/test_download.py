@@ -232,7 +232,7 @@ def test_a_server_that_falls_silent_is_a_cut_connection(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("apptek.data.download.TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr("apptek.data.download.TIMEOUT_SECONDS", 1.0)
     behaviour.cut_after, behaviour.stalled = CUT, Event()
     message = fails(benchmark, tmp_path)
     behaviour.stalled.set()

@@ -113,6 +113,8 @@ def test_from_the_first_letter_to_the_shared_view(
     subject = page.get_by_role("combobox", name="Subject")
     subject.press_sequentially(asked["subject"][:5])
     expect(page.get_by_role("listbox", name="Subject")).to_be_visible()
+    subject.press("Escape")  # the names of the beginning go
+    expect(page.get_by_role("listbox", name="Subject")).to_be_hidden()
     subject.fill(asked["subject"])
     option = page.get_by_role("option").filter(has_text=asked["subject"]).first
     expect(option).to_be_visible()
@@ -357,13 +359,10 @@ def test_waiting_and_a_service_that_has_gone_are_shown(
     expect(page.locator("#bars .bar").first).to_be_visible()
 
     held: list[Any] = []
-
-    def hold(route: Any) -> None:
-        held.append(route)
-
-    page.route("**/api/explain", hold)
+    page.route("**/api/explain", hold_in(held))
     page.locator("#bars .bar").nth(1).click()
     expect(page.locator("#graph-card")).to_have_attribute("data-waiting", "")
+    comes(page, held.__len__, 1)
     held[0].continue_()
     expect(page.locator("#graph-card")).not_to_have_attribute("data-waiting", "")
     page.unroute("**/api/explain")
@@ -400,6 +399,7 @@ def test_the_token_is_asked_for(browser: Browser, served: Served) -> None:
         page.goto(service.address)
         page.get_by_label("The token").fill("wrong")
         page.get_by_role("button", name="Go on").click()
+        expect(page.get_by_label("The token")).to_have_value("")  # asked for anew
         expect(page.get_by_role("alert")).to_contain_text("missing or wrong")
         page.get_by_label("The token").fill("secret")
         page.get_by_role("button", name="Go on").click()
@@ -501,11 +501,13 @@ def test_a_suggested_predicate_is_asked_for(
 def test_names_that_cannot_be_looked_up_are_said_so(page: Page, address: str) -> None:
     held: list[Any] = []
     page.goto(address)
+    expect(page.locator(".sample").first).to_be_visible()  # until then the fields are set anew
     page.route("**/api/entities*", hold_in(held))
     subject = page.get_by_role("combobox", name="Subject")
     subject.press_sequentially("S")
     expect(subject).to_have_attribute("aria-busy", "true")
     expect(page.locator("#subject-list")).to_contain_text("Looking")
+    comes(page, held.__len__, 1)
     held[0].abort()
     expect(page.locator("#subject-list")).to_contain_text("No names can be offered")
     expect(subject).not_to_have_attribute("aria-busy", "true")

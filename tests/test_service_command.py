@@ -31,7 +31,7 @@ def test_serve_answers_until_it_is_ended(served_model: Path) -> None:
     [
         (("MODEL", "--host", "0.0.0.0"), "give --token, or --insecure"),
         (("MODEL", "--token", ""), "the token is empty"),
-        (("nowhere",), "is not a model folder"),
+        (("nowhere", "--port", "0"), "is not a model folder"),
         (("MODEL", "--host", "203.0.113.9", "--insecure"), "cannot listen on 203.0.113.9:8000"),
     ],
 )

@@ -2,7 +2,6 @@
 
 import errno
 import json
-import time
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -392,10 +391,9 @@ def test_a_negative_seed_is_refused() -> None:
         make_world(1000, seed=-1)
 
 
-def test_a_million_facts_take_seconds() -> None:
-    start = time.perf_counter()
-    make_world(1_000_000)
-    assert time.perf_counter() - start < 10
+def test_a_world_may_have_a_million_facts() -> None:
+    data = make_world(1_000_000).dataset
+    assert sum(len(data.split(split)) for split in SPLITS) == 1_000_000
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
