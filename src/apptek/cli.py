@@ -9,9 +9,10 @@ import typer
 
 from apptek import __version__
 from apptek.commands.agent import train_agent
+from apptek.commands.asking import explain, predict
 from apptek.commands.baselines import baseline, search
 from apptek.commands.data import data_app
-from apptek.commands.models import evaluate, explain, fit, predict, topologies
+from apptek.commands.models import evaluate, fit, topologies
 from apptek.commands.options import JsonOption, SeedOption, print_json
 from apptek.commands.reproduce import reproduce
 from apptek.commands.results import compare, contest
