@@ -9,8 +9,8 @@ from worlds import PREDICATES, facts_of, plain_facts
 from apptek.agent.dqn import build_network
 from apptek.agent.q_network import QNetwork
 from apptek.agent.states import PairTable, States, pair_table
+from apptek.arrays import read_only
 from apptek.config import AgentConfig
-from apptek.data.facts import read_only
 
 SMALL = AgentConfig(
     predicate_size=3,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from apptek.service.served import Served
+    from apptek.service.loaded_model import Served
 
 ROOT = Path(__file__).parents[1]
 
@@ -32,7 +32,10 @@ settings.load_profile("apptek")
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a small planted world."""
-    from apptek.data.synthetic import make_world, write_world  # not before numba's folder is set
+    from apptek.data.synthetic.world import (  # not before numba's folder is set
+        make_world,
+        write_world,
+    )
 
     folder = tmp_path_factory.mktemp("data") / "world"
     write_world(make_world(600, 0), folder)
@@ -42,9 +45,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def served_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a quickly fitted model of a planted world: what the service tests serve."""
-    from apptek.data.synthetic import make_world  # not before numba's folder is set
-    from apptek.prediction.predictor import Predictor
-    from apptek.prediction.presets import preset
+    from apptek.config import preset
+    from apptek.data.synthetic.world import make_world  # not before numba's folder is set
+    from apptek.predictor import Predictor
     from apptek.settings import with_settings
 
     config = with_settings(
@@ -58,6 +61,6 @@ def served_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def served(served_model: Path) -> "Served":
     """The model as the service holds it."""
-    from apptek.service.served import Served
+    from apptek.service.loaded_model import Served
 
     return Served.open(served_model)

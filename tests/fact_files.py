@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from apptek.data.facts import Dataset, Facts
-from apptek.data.readers import read_dataset
+from apptek.data.reading.reader import read_dataset
 from apptek.data.splitting import Splitting
 
 ReadFact = tuple[str, str, str, str, str]  # subject, predicate, object, since, until

@@ -6,7 +6,7 @@ import typer
 from typer.cli import get_docs_for_click
 
 from apptek.cli import app
-from apptek.experiments.cells import read_cells
+from apptek.experiments.experiment import read_cells
 from apptek.experiments.paper_tables import all_tables
 from apptek.experiments.tables import read_results, with_tables
 

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from oracles import PlainFact
 
-Doubles = npt.NDArray[np.float64]
+from apptek.arrays import Doubles
 
 
 def is_known(fact: PlainFact, query: PlainFact, filtering: str) -> bool:

@@ -7,8 +7,8 @@ from fastapi.testclient import TestClient
 from apptek.service.app import create_app
 from apptek.service.guard import Guard
 from apptek.service.limits import Limits
-from apptek.service.running import LOOPBACK
-from apptek.service.served import Served
+from apptek.service.loaded_model import Served
+from apptek.service.server import LOOPBACK
 
 
 def client_of(served: Served, *, token: str | None = None, **limits: Any) -> TestClient:

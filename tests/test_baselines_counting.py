@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from oracles import PlainFact
 from worlds import ENTITIES, PREDICATES, graph_of, plain_facts
 
-from apptek.agent.environment import Queries, held_out_queries, training_queries
 from apptek.baselines.baseline import Baseline
 from apptek.baselines.counting import (
     Counting,
@@ -18,7 +17,8 @@ from apptek.baselines.counting import (
 )
 from apptek.baselines.counts import Counts
 from apptek.data.facts import Dataset
-from apptek.data.synthetic import make_world
+from apptek.data.queries import Queries, held_out_queries, training_queries
+from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError, ConfigError
 

@@ -13,7 +13,6 @@ from oracles import PlainFact
 from test_predictor import files_of
 from worlds import facts_of, graph_of
 
-from apptek.agent.environment import Queries, held_out_queries, training_queries
 from apptek.baselines import learned
 from apptek.baselines.baseline import Baseline
 from apptek.baselines.diachronic import Clock, DeSimplE, Diachronic, Entities
@@ -24,11 +23,12 @@ from apptek.baselines.registry import preset_of
 from apptek.baselines.tnt_complex import TntComplEx, nearest_places
 from apptek.baselines.training import masked, score_queries, with_unseen
 from apptek.data.facts import Dataset, Facts, Names
-from apptek.data.synthetic import make_world
+from apptek.data.queries import Queries, held_out_queries, training_queries
+from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import ApptekError, CheckpointError, ConfigError, DataError
+from apptek.evaluation.filters import known_predicates
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.prediction.known import known_predicates
 from apptek.settings import with_settings
 
 SMALL = {

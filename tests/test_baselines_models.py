@@ -11,20 +11,20 @@ from test_cli import apptek
 from test_predictor import files_of
 from typer.testing import CliRunner
 
-from apptek.agent.environment import held_out_queries
 from apptek.baselines.baseline import Baseline
-from apptek.baselines.opening import open_model
+from apptek.baselines.open_model import open_model
 from apptek.baselines.registry import NAMES, preset_of
 from apptek.cli import app
 from apptek.data.facts import Dataset
-from apptek.data.synthetic import make_world
+from apptek.data.queries import held_out_queries
+from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
 from apptek.experiments.compare import bootstrap_interval, compare_results
-from apptek.experiments.evaluation import write_evaluation
-from apptek.experiments.record import read_result
+from apptek.experiments.model_result import write_evaluation
+from apptek.experiments.result_file import read_result
 from apptek.experiments.tables import comparison_table
-from apptek.prediction.asking import Query
-from apptek.prediction.work import open_work
+from apptek.models.queries_and_answers import Query
+from apptek.models.run_folder import open_work
 from apptek.settings import with_settings
 
 

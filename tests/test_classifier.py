@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ranking_oracles import PlainExample, adagrad, minimise, objective, slopes
 
+from apptek.config import ClassifierConfig
 from apptek.errors import ConfigError, DataError
-from apptek.prediction.calibration import Calibration
-from apptek.prediction.classifier import CHUNK, LinearSoftmax
-from apptek.prediction.fitting import (
-    ClassifierConfig,
+from apptek.evaluation.calibration import Calibration
+from apptek.evaluation.filters import Known
+from apptek.features.sparse import SparseRows
+from apptek.models.linear_fit import (
     Descent,
     EpochReport,
     Examples,
@@ -19,9 +20,8 @@ from apptek.prediction.fitting import (
     fit_linear_softmax,
     softmax_gradient,
 )
-from apptek.prediction.known import Known
+from apptek.models.linear_softmax import CHUNK, LinearSoftmax
 from apptek.seeding import generator
-from apptek.topologies.sparse import SparseRows
 
 FEATURES, CLASSES = 4, 5
 
@@ -278,9 +278,9 @@ def test_probabilities_are_of_the_divided_scores() -> None:
         ({"patience": 0}, "classifier.patience must be at least 1"),
         ({"learning_rate": 0.0}, "classifier.learning_rate must be above 0"),
         ({"accumulator": float("nan")}, "classifier.accumulator must be above 0"),
-        ({"l2": ()}, "classifier.l2 must be at least one value"),
-        ({"l2": (-1.0,)}, "classifier.l2 must be at least 0"),
-        ({"l2": (1.0, 1.0)}, "classifier.l2 must be different values"),
+        ({"l2": ()}, "classifier.l2 must be a list of different values, each at least 0"),
+        ({"l2": (-1.0,)}, "classifier.l2 must be a list of different values, each at least 0"),
+        ({"l2": (1.0, 1.0)}, "classifier.l2 must be a list of different values, each at least 0"),
     ],
 )
 def test_a_senseless_setting_is_refused(settings: dict[str, Any], text: str) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from fact_files import DAY, FACT, in_words, read_all, read_text, write
 
-from apptek.data.readers import read_dataset
+from apptek.data.reading.reader import read_dataset
 from apptek.errors import DataError
 
 

@@ -6,10 +6,11 @@ from test_environment import Query as PlainQuery
 from test_environment import queries_of, questions, settings_of
 from worlds import PREDICATES, graph_of, plain_facts
 
-from apptek.agent.environment import Queries, World
+from apptek.agent.environment import World
 from apptek.config import AgentConfig
+from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN, TimeAxis
-from apptek.prediction.wording import (
+from apptek.explain.wording import (
     apart_text,
     counted,
     listed,
@@ -18,7 +19,7 @@ from apptek.prediction.wording import (
     signed,
     when_text,
 )
-from apptek.topologies.connection import Surroundings, connect, time_distance
+from apptek.features.topologies.connection import Surroundings, connect, time_distance
 
 
 def links(plain: list[PlainFact], core: set[int]) -> dict[tuple[int, int], int]:

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from apptek.baselines.opening import open_model
+from apptek.baselines.open_model import open_model
 from apptek.cli import app
-from apptek.commands.reading import Reading
-from apptek.data.readers import read_dataset
+from apptek.commands.reading_options import Reading
+from apptek.data.reading.reader import read_dataset
 from apptek.errors import ApptekError
 from apptek.experiments import contest as contests
-from apptek.experiments import run as running
+from apptek.experiments import runner as running
 from apptek.experiments.contest import entrant_cell, hold_contest
-from apptek.experiments.record import read_result
+from apptek.experiments.result_file import read_result
 
 QUICK = ("frequency", "pair")
 

@@ -20,26 +20,26 @@ from test_environment import queries_of, questions
 from test_predictor import Killed, files_of
 from worlds import dataset_of, football_careers, plain_facts
 
-from apptek.agent.environment import held_out_queries
+from apptek.config import PRESETS, Config, FeaturesConfig, preset
 from apptek.data.facts import SPLITS, Dataset, Facts
-from apptek.data.readers import read_dataset
-from apptek.data.synthetic import make_world
+from apptek.data.queries import held_out_queries
+from apptek.data.reading.reader import read_dataset
+from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN
 from apptek.errors import CheckpointError, ConfigError, DataError
+from apptek.explain.explanation import CitedFact
+from apptek.explain.html_report import explanation_html
+from apptek.explain.strongest_weights import strongest
+from apptek.explain.text import because, explanation_text
+from apptek.explain.wording import signed
+from apptek.features.clock import Clock
+from apptek.features.space import FeatureSpace
+from apptek.features.topologies.topology import topology_set
+from apptek.features.traits import Kind, types_from_table
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.prediction.explanation import CitedFact, explain
-from apptek.prediction.explanation_text import because, explanation_text
-from apptek.prediction.features import FeaturesConfig, FeatureSpace
-from apptek.prediction.html_report import explanation_html
-from apptek.prediction.model import feature_space
-from apptek.prediction.predictor import Predictor, Query
-from apptek.prediction.presets import PRESETS, Config, preset
-from apptek.prediction.strongest import strongest
-from apptek.prediction.wording import signed
+from apptek.models.model import feature_space
+from apptek.predictor import Predictor, Query
 from apptek.settings import with_settings
-from apptek.topologies.clock import Clock
-from apptek.topologies.topology import topology_set
-from apptek.topologies.traits import Kind, types_from_table
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def test_neither_fitting_nor_loading_nor_explaining_needs_torch(tmp_path: Path) 
     code = (
         "import sys\n"
         "from apptek import Predictor, Query\n"
-        "from apptek.data.synthetic import make_world\n"
+        "from apptek.data.synthetic.world import make_world\n"
         f"place = {str(tmp_path / 'model')!r}\n"
         "Predictor.fit(make_world(500, 0).dataset, folder=place)\n"
         "predictor = Predictor.load(place)\n"
@@ -164,16 +164,16 @@ def test_types_that_would_be_ignored_are_refused(data: Dataset) -> None:
 
 def test_what_speaks_most_for_a_predicate_is_the_largest_weight(predictor: Predictor) -> None:
     names, weights = predictor.model.dataset.predicates, predictor.model.classifier.weights
-    assert predictor.space.history is not None
-    history = len(predictor.space.history)
+    assert predictor.answerer.space.history is not None
+    history = len(predictor.answerer.space.history)
     for place in range(len(names)):
-        found = strongest(predictor.model, predictor.space, place, 3)
+        found = strongest(predictor.model, predictor.answerer.space, place, 3)
         assert [one.part for one in found] == ["history"] * len(found)
         assert [one.weight for one in found] == sorted(weights[:history, place].tolist())[:-4:-1][
             : len(found)
         ]
     located = names.find("Is located in") or 0
-    (first,) = strongest(predictor.model, predictor.space, located, 1)
+    (first,) = strongest(predictor.model, predictor.answerer.space, located, 1)
     assert first.words.startswith("'Is located in' ")
     assert "undated question" in first.words
 
@@ -198,7 +198,7 @@ def test_contributions_add_up_to_the_score_and_to_the_log_odds(
         scores = predictor.scores(queries)
         chances = calibration.probabilities(scores.astype(np.float64))[0]
         for predicate in (None, names[number % len(names)]):
-            found = explain(predictor, query, predicate, hidden=hidden)
+            found = predictor.explain(query, predicate, hidden=hidden)
             parts = found.contributions()
             chosen, rival = (names.find(name) for name in (found.predicate, found.runner_up))
             assert chosen is not None
@@ -231,7 +231,7 @@ def test_cited_facts_exist_belong_to_their_family_and_are_never_the_hidden_one(
 ) -> None:
     cited = 0
     for query, hidden in asked_about(data):
-        found = explain(predictor, query, hidden=hidden, most=100)
+        found = predictor.explain(query, hidden=hidden, most=100)
         assert found.further == ()
         ends = (found.subject, found.object)
         for reason in found.reasons:
@@ -256,7 +256,7 @@ def test_cited_facts_exist_belong_to_their_family_and_are_never_the_hidden_one(
 def test_a_fact_that_is_hidden_would_have_been_cited(data: Dataset, predictor: Predictor) -> None:
     query = in_words(data, data.train, 17)
     cited = [
-        {f.fact for r in explain(predictor, query, hidden=hidden, most=99).reasons for f in r.facts}
+        {f.fact for r in predictor.explain(query, hidden=hidden, most=99).reasons for f in r.facts}
         for hidden in (-1, 17)
     ]
     assert 17 in cited[0]
@@ -284,7 +284,7 @@ def small_predictor(folder: Path, train: str, held_out: str) -> Predictor:
 
 def test_sentences_say_who_did_what_and_how_long_ago(tmp_path: Path) -> None:
     predictor = small_predictor(tmp_path, EVENTS, "India\tAccuse\tPakistan\t2014-05-13\n")
-    found = explain(predictor, Query("India", "Pakistan", "2014-05-13"), most=99)
+    found = predictor.explain(Query("India", "Pakistan", "2014-05-13"), most=99)
     assert {part.sentence for part in found.contributions()} == {
         "'Accuse' India -> Pakistan 2 days before and 1 more time",
         "'Consult' in the other direction, Pakistan -> India the same day",
@@ -316,7 +316,7 @@ def test_sentences_about_intervals_undated_facts_and_types(tmp_path: Path) -> No
     predictor = small_predictor(tmp_path, CAREERS, "Ann (A)\tcoached\tUnited (B)\t2001\t2001\n")
 
     def sentences(*words: str) -> set[str]:
-        found = explain(predictor, Query(*words), most=99)
+        found = predictor.explain(Query(*words), most=99)
         return {part.sentence for part in found.contributions()}
 
     assert sentences("Ann (A)", "Rovers (A)", "2001") == {
@@ -341,7 +341,7 @@ def test_one_sentence_sums_up_what_speaks_for_and_against(
     data: Dataset, predictor: Predictor
 ) -> None:
     for query, hidden in list(asked_about(data))[::5]:
-        found = explain(predictor, query, hidden=hidden)
+        found = predictor.explain(query, hidden=hidden)
         parts, words = found.contributions(), because(found)
         for_it = [part for part in parts if part.log_odds > 0][:3]
         named = [*for_it, *(part for part in parts[-1:] if part.log_odds < 0)]
@@ -356,7 +356,7 @@ def test_one_sentence_sums_up_what_speaks_for_and_against(
 
 def test_json_survives_a_round_trip(data: Dataset, predictor: Predictor) -> None:
     for query, hidden in list(asked_about(data))[::9]:
-        found = explain(predictor, query, hidden=hidden)
+        found = predictor.explain(query, hidden=hidden)
         plain = found.as_json()
         assert json.loads(json.dumps(plain)) == plain
         assert plain["model"]["preset"] == "default"
@@ -370,7 +370,7 @@ def test_json_survives_a_round_trip(data: Dataset, predictor: Predictor) -> None
 
 def test_a_page_holds_every_sentence_and_no_script(data: Dataset, predictor: Predictor) -> None:
     for query, hidden in list(asked_about(data))[::9]:
-        found = explain(predictor, query, hidden=hidden, most=100)
+        found = predictor.explain(query, hidden=hidden, most=100)
         text = explanation_html(found)
         page = read_page(text)
         assert_contained(text, page)
@@ -381,7 +381,7 @@ def test_a_page_holds_every_sentence_and_no_script(data: Dataset, predictor: Pre
 
 
 def test_unknown_names_are_answered_from_the_base_rates(predictor: Predictor) -> None:
-    found = explain(predictor, Query("nobody", "no one", "2019-05-05"))
+    found = predictor.explain(Query("nobody", "no one", "2019-05-05"))
     assert [part.sentence for part in found.contributions()] == ["the question is dated"]
     assert found.unseen_subject
     assert found.unseen_object
@@ -396,7 +396,7 @@ def assert_sound(predictor: Predictor, least: float) -> None:
     data = predictor.model.dataset
     assert predictor.evaluate("test").metrics.mrr > least
     for row in range(0, len(data.test), 7):
-        found = explain(predictor, in_words(data, data.test, row), most=99)
+        found = predictor.explain(in_words(data, data.test, row), most=99)
         parts = found.contributions()
         scores = predictor.scores(held_out_queries(data.test.take(np.asarray([row]))))[0]
         places = [data.predicates.find(name) for name in (found.predicate, found.runner_up)]
@@ -412,7 +412,9 @@ def assert_sound(predictor: Predictor, least: float) -> None:
 def test_a_world_of_intervals_works_from_end_to_end(tmp_path: Path) -> None:
     Predictor.fit(football_careers(), folder=tmp_path / "model")
     predictor = Predictor.load(tmp_path / "model")
-    assert "undated ever" in (predictor.space.history.kernels if predictor.space.history else ())
+    assert "undated ever" in (
+        predictor.answerer.space.history.kernels if predictor.answerer.space.history else ()
+    )
     assert_sound(predictor, 0.95)
     (undated,) = predictor.predict([Query("player 003", "town 003", "?")], top=1)
     assert undated.predicates == ("was born in",)
@@ -430,7 +432,7 @@ def test_a_world_without_times_works_from_end_to_end(tmp_path: Path) -> None:
     Predictor.fit(timeless, folder=tmp_path / "model")
     predictor = Predictor.load(tmp_path / "model")
     assert_sound(predictor, 0.5)
-    words = explain(predictor, in_words(timeless, test, 0), most=99)
+    words = predictor.explain(in_words(timeless, test, 0), most=99)
     assert not [fact for reason in words.reasons for fact in reason.facts if fact.apart]
 
 
@@ -453,7 +455,7 @@ def test_no_forecast_cites_what_had_not_ended(
         found = []
         for query, hidden in asked_about(data):
             moment = data.axis.parse(query.time)
-            reasons = explain(asked, query, hidden=hidden, most=99).reasons
+            reasons = asked.explain(query, hidden=hidden, most=99).reasons
             for fact in (fact for reason in reasons for fact in reason.facts):
                 last = data.axis.parse(fact.since if fact.until == "?" else fact.until)
                 found.append(moment != UNKNOWN and last != UNKNOWN and last < moment)
@@ -472,7 +474,7 @@ def test_an_undated_question_about_the_future_knows_traits_alone(
     for forecaster in forecasters:
         undated = np.flatnonzero(data.test.times == UNKNOWN)
         for row in undated[:20].tolist():
-            found = explain(forecaster, in_words(data, data.test, row))
+            found = forecaster.explain(in_words(data, data.test, row))
             assert {part.kind for part in found.contributions()} == {"trait"}
 
 

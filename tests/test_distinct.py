@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apptek.data.distinct import among, fact_keys, first_places, merge_interval_lines
+from apptek.data.fact_keys import among, fact_keys, first_places, merge_interval_lines
 from apptek.data.facts import Facts
 from apptek.data.times import UNKNOWN, TimeAxis
 

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from apptek.agent.dqn import FrozenPolicy, Learner, random_legal, td_targets
 from apptek.agent.replay import Batch
+from apptek.arrays import read_only
 from apptek.config import AgentConfig
-from apptek.data.facts import read_only
 from apptek.errors import ApptekError
 
 PAIRS, ACTIONS = 40, 5

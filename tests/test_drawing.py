@@ -8,23 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apptek.data.synthetic import make_world
-from apptek.files import write_whole
-from apptek.prediction.drawing import BYSTANDERS, MIDDLES, RADIUS, Drawing, draw_reason
-from apptek.prediction.explanation import (
+from apptek.config import preset
+from apptek.data.synthetic.world import make_world
+from apptek.explain.explanation import (
     CitedFact,
     Contribution,
     Explanation,
     Meeting,
     Reason,
-    explain,
 )
-from apptek.prediction.html_report import explanation_html
-from apptek.prediction.predictor import Predictor, Query
-from apptek.prediction.presets import preset
-from apptek.prediction.svg import NAMESPACE, draw_svg
+from apptek.explain.html_report import explanation_html
+from apptek.explain.layout import BYSTANDERS, MIDDLES, RADIUS, Drawing, draw_reason
+from apptek.explain.svg import NAMESPACE, draw_svg
+from apptek.features.topologies.connection import Side
+from apptek.files import write_whole
+from apptek.predictor import Predictor, Query
 from apptek.settings import with_settings
-from apptek.topologies.connection import Side
 
 NASTY = [
     "<script>alert(1)</script>",
@@ -47,8 +46,7 @@ def explanations(predictor: Predictor) -> list[Explanation]:
     data = predictor.model.dataset
     facts = data.test
     return [
-        explain(
-            predictor,
+        predictor.explain(
             Query(
                 data.entities[facts.subjects[row]],
                 data.entities[facts.objects[row]],
@@ -289,13 +287,13 @@ def test_a_page_tells_everything(predictor: Predictor, tmp_path: Path) -> None:
 
 
 def test_a_page_without_reasons_says_so(predictor: Predictor) -> None:
-    found = explain(predictor, Query("<nobody>", "no one", "?"))
+    found = predictor.explain(Query("<nobody>", "no one", "?"))
     page = read_page(explanation_html(found))
     assert "<nobody> is not in the training facts." in page.words
     assert "No topology connects the two" in page.words
     assert "svg" not in page.tags
     name = predictor.model.dataset.entities[3]
-    same = read_page(explanation_html(explain(predictor, Query(name, name, "2019-01-01"))))
+    same = read_page(explanation_html(predictor.explain(Query(name, name, "2019-01-01"))))
     assert "every topology connects them at once" in same.words
-    other = explain(predictor, Query(name, "no one", "?"), found.ranked[4][0])
+    other = predictor.explain(Query(name, "no one", "?"), found.ranked[4][0])
     assert "Asked about " in read_page(explanation_html(other)).words

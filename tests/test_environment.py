@@ -6,8 +6,9 @@ from oracles import PlainEpisode, PlainFact, play_episode
 from worlds import ENTITIES, PREDICATES, graph_of, moments, plain_facts
 
 from apptek.agent import environment as module
-from apptek.agent.environment import Environment, Queries, World, play, training_queries
+from apptek.agent.environment import Environment, World, play
 from apptek.config import AgentConfig, Traversal
+from apptek.data.queries import Queries, training_queries
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
 from apptek.seeding import generator

@@ -6,19 +6,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apptek.agent.environment import training_queries
-from apptek.data.synthetic import World as PlantedWorld
-from apptek.data.synthetic import make_world
+from apptek.config import preset
+from apptek.data.queries import training_queries
+from apptek.data.synthetic.world import World as PlantedWorld
+from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, TimeFormatError
-from apptek.prediction.explanation import CitedFact, Explanation, Reason, explain
-from apptek.prediction.explanation_text import explanation_text
-from apptek.prediction.predictor import Predictor, Query
-from apptek.prediction.presets import preset
-from apptek.prediction.wording import (
+from apptek.explain.explanation import CitedFact, Explanation, Reason
+from apptek.explain.text import explanation_text
+from apptek.explain.wording import (
     counted,
     percent,
     signed,
 )
+from apptek.predictor import Predictor, Query
 from apptek.settings import with_settings
 
 RETALIATION = {"Mobilize or increase armed forces", "Provide military aid"}
@@ -64,7 +64,7 @@ def test_contributions_and_bias_are_the_log_odds_and_the_score(predictor: Predic
             n: math.log(p) for n, p in zip(answer.predicates, answer.probabilities, strict=True)
         }
         for predicate in (None, answer.predicates[row % count]):
-            found = explain(predictor, query, predicate)
+            found = predictor.explain(query, predicate)
             parts = found.contributions()
             odds = logs[found.predicate] - logs[found.runner_up]
             assert found.log_odds == pytest.approx(odds, abs=1e-5)
@@ -78,10 +78,10 @@ def test_contributions_and_bias_are_the_log_odds_and_the_score(predictor: Predic
 def test_the_runner_up_is_the_most_probable_other(predictor: Predictor) -> None:
     query = held_out_query(predictor, 4)
     (answer,) = predictor.predict([query], top=3)
-    first = explain(predictor, query)
+    first = predictor.explain(query)
     assert (first.predicate, first.runner_up) == answer.predicates[:2]
     assert first.is_first
-    third = explain(predictor, query, answer.predicates[2])
+    third = predictor.explain(query, answer.predicates[2])
     assert (third.predicate, third.runner_up) == (answer.predicates[2], answer.predicates[0])
     assert third.log_odds < 0 < first.log_odds
     assert not third.is_first
@@ -94,7 +94,7 @@ def test_the_topologies_that_fired_are_the_features(predictor: Predictor) -> Non
     for row in range(0, len(train), 400):
         fired, _ = predictor.features(train.take(np.asarray([row]))).row(0)
         wanted = {predictor.model.topologies.sequences[place] for place in fired.tolist()}
-        found = explain(predictor, training_query(predictor, row), hidden=row, most=3)
+        found = predictor.explain(training_query(predictor, row), hidden=row, most=3)
         assert {
             tuple(names.find(name) for name in one.topology) for one in found.contributions()
         } == wanted
@@ -120,7 +120,7 @@ def assert_connects(found: Explanation, reason: Reason) -> None:
 def test_cited_facts_exist_connect_and_are_never_the_hidden_one(predictor: Predictor) -> None:
     data, facts = predictor.model.dataset, predictor.model.graph.facts
     for row in range(0, len(facts), 150):
-        found = explain(predictor, training_query(predictor, row), hidden=row)
+        found = predictor.explain(training_query(predictor, row), hidden=row)
         for reason in found.reasons:
             assert_connects(found, reason)
             assert set(reason.contribution.topology) >= {f.expanded_by for f in reason.facts}
@@ -142,7 +142,7 @@ def test_the_planted_rule_is_the_first_reason(planted: PlantedWorld, predictor: 
     names, facts = predictor.model.dataset.predicates, predictor.model.dataset.test
     right = cited = 0
     for row in np.flatnonzero(planted.origins["test"] == place):
-        found = explain(predictor, held_out_query(predictor, int(row)), most=1)
+        found = predictor.explain(held_out_query(predictor, int(row)), most=1)
         if found.predicate == names[facts.predicates[row]]:
             right += 1
             cited += {fact.predicate for fact in found.reasons[0].path} == RETALIATION
@@ -152,7 +152,7 @@ def test_the_planted_rule_is_the_first_reason(planted: PlantedWorld, predictor: 
 
 def test_unknown_names_are_answered_from_the_base_rates(predictor: Predictor) -> None:
     for query in (Query("nobody", "no one", "1700-01-01"), Query("nobody", "nobody", "?")):
-        found = explain(predictor, query)
+        found = predictor.explain(query)
         assert found.contributions() == []
         assert found.unseen_subject
         assert found.unseen_object
@@ -162,13 +162,13 @@ def test_unknown_names_are_answered_from_the_base_rates(predictor: Predictor) ->
         assert "nobody is not in the training facts" in text
         assert "No topology connects the two: the answer comes from the base rates" in text
     assert "No training fact is dated 1700-01-01" in explanation_text(
-        explain(predictor, Query("nobody", "no one", "1700-01-01"))
+        predictor.explain(Query("nobody", "no one", "1700-01-01"))
     )
 
 
 def test_subject_and_object_may_be_the_same(predictor: Predictor) -> None:
     name = predictor.model.dataset.entities[0]
-    found = explain(predictor, Query(name, name, "2019-05-05"))
+    found = predictor.explain(Query(name, name, "2019-05-05"))
     assert len(found.contributions()) == len(predictor.model.topologies)
     assert [(r.steps, r.facts, [m.entity for m in r.meeting]) for r in found.reasons] == [
         (0, (), [name])
@@ -179,15 +179,15 @@ def test_subject_and_object_may_be_the_same(predictor: Predictor) -> None:
 def test_an_unknown_predicate_is_refused_with_near_names(predictor: Predictor) -> None:
     query = held_out_query(predictor, 0)
     with pytest.raises(ApptekError, match="no predicate 'make statment'; did you mean 'Make sta"):
-        explain(predictor, query, "make statment")
+        predictor.explain(query, "make statment")
     with pytest.raises(ApptekError, match=r"no predicate 'zzzz'$"):
-        explain(predictor, query, "zzzz")
+        predictor.explain(query, "zzzz")
     with pytest.raises(TimeFormatError, match="yesterday"):
-        explain(predictor, Query(query.subject, query.object, "yesterday"))
+        predictor.explain(Query(query.subject, query.object, "yesterday"))
 
 
 def test_json_survives_a_round_trip(predictor: Predictor) -> None:
-    found = explain(predictor, held_out_query(predictor, 9)).as_json()
+    found = predictor.explain(held_out_query(predictor, 9)).as_json()
     assert json.loads(json.dumps(found)) == found
     assert found["model"] == {
         "dataset": predictor.model.dataset.name,
@@ -209,7 +209,7 @@ def test_json_survives_a_round_trip(predictor: Predictor) -> None:
 def test_the_text_says_the_answer_and_numbered_reasons(predictor: Predictor) -> None:
     for row in range(0, 60, 7):
         query = held_out_query(predictor, row)
-        found = explain(predictor, query, most=2)
+        found = predictor.explain(query, most=2)
         text = explanation_text(found, 70)
         assert max(map(len, text.splitlines())) <= 70
         words = " ".join(text.split())
@@ -221,7 +221,7 @@ def test_the_text_says_the_answer_and_numbered_reasons(predictor: Predictor) -> 
             total = signed(sum(one.log_odds for one in found.further))
             assert f"{counted(len(found.further), 'further topology')}" in text
             assert f"{total}\n" in text
-    asked = explain(predictor, held_out_query(predictor, 0), found.ranked[5][0], most=0)
+    asked = predictor.explain(held_out_query(predictor, 0), found.ranked[5][0], most=0)
     text = explanation_text(asked)
     assert "asked about: " in text
     assert f"{counted(len(asked.further), 'topology')} together" in text
@@ -230,8 +230,8 @@ def test_the_text_says_the_answer_and_numbered_reasons(predictor: Predictor) -> 
 def test_the_explanation_needs_nothing_hidden_for_held_out_queries(predictor: Predictor) -> None:
     """A hidden fact changes the answer's reasons; without one they are those of predict."""
     facts = predictor.model.graph.facts
-    seen = explain(predictor, training_query(predictor, 17), most=50)
-    hidden = explain(predictor, training_query(predictor, 17), most=50, hidden=17)
+    seen = predictor.explain(training_query(predictor, 17), most=50)
+    hidden = predictor.explain(training_query(predictor, 17), most=50, hidden=17)
     cited = [{f.fact for r in found.reasons for f in r.facts} for found in (seen, hidden)]
     assert 17 in cited[0]
     assert 17 not in cited[1]

@@ -12,11 +12,11 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from service_parts import question
 
-from apptek.benches.clients import running_service
-from apptek.prediction.drawing import draw_reason
-from apptek.prediction.predictor import Query
-from apptek.prediction.svg import draw_svg
-from apptek.service.served import Served
+from apptek.benches.http_clients import running_service
+from apptek.explain.layout import draw_reason
+from apptek.explain.svg import draw_svg
+from apptek.predictor import Query
+from apptek.service.loaded_model import Served
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 FLAGS = [

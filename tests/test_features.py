@@ -14,9 +14,11 @@ from test_classifier import CLASSES, FEATURES, examples_of, random_examples, row
 from test_environment import queries_of
 from worlds import dataset_of
 
+from apptek.arrays import Doubles
+from apptek.config import FEATURE_PARTS as PARTS
+from apptek.config import ClassifierConfig, Config, FeaturesConfig
 from apptek.errors import ConfigError
-from apptek.graph.temporal_graph import TemporalGraph
-from apptek.prediction.calibration import (
+from apptek.evaluation.calibration import (
     COLDEST,
     HOTTEST,
     Calibration,
@@ -25,16 +27,14 @@ from apptek.prediction.calibration import (
     softmax,
     top_predictions,
 )
-from apptek.prediction.features import PARTS, FeaturesConfig
-from apptek.prediction.fitting import ClassifierConfig, Copies, Descent, fit_linear_softmax
-from apptek.prediction.model import feature_space
-from apptek.prediction.presets import Config
+from apptek.features.clock import Clock
+from apptek.features.copies import Copies
+from apptek.features.sparse import SparseRows, side_by_side
+from apptek.features.topologies.topology import topology_set
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.linear_fit import Descent, fit_linear_softmax
+from apptek.models.model import feature_space
 from apptek.seeding import generator
-from apptek.topologies.clock import Clock
-from apptek.topologies.sparse import SparseRows, side_by_side
-from apptek.topologies.topology import topology_set
-
-Doubles = npt.NDArray[np.float64]
 
 # Side by side
 

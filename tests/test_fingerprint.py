@@ -12,7 +12,7 @@ from worlds import facts_of
 
 from apptek.agent.fingerprint import BLOCK, Fingerprint, find_winners, pool
 from apptek.agent.states import distinct_members, in_blocks, pair_table
-from apptek.data.facts import read_only
+from apptek.arrays import read_only
 
 
 @pytest.fixture(autouse=True)

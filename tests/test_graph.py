@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from oracles import PlainFact
 from worlds import ENTITIES, facts_of, graph_of, plain_facts, random_intervals
 
-from apptek.data.readers import read_dataset
+from apptek.data.reading.reader import read_dataset
 from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError, GraphError
 from apptek.graph import incidence

@@ -9,14 +9,15 @@ from oracles import PlainFact, PlainHistory, family_facts, plain_history
 from test_environment import Query, queries_of, questions
 from worlds import ENTITIES, PREDICATES, graph_of, plain_facts, random_intervals
 
-from apptek.data.facts import read_only
+from apptek.arrays import read_only
+from apptek.config import FAMILIES, KERNELS, MOST_HISTORY_FACTS, HistoryConfig
 from apptek.data.times import TimeAxis
 from apptek.errors import ConfigError
+from apptek.features import history as module
+from apptek.features.clock import Clock
+from apptek.features.history import History, HistoryFeature
+from apptek.features.sparse import SparseRows
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.topologies import history as module
-from apptek.topologies.clock import KERNELS, Clock
-from apptek.topologies.history import FAMILIES, SEARCHED, History, HistoryConfig, HistoryFeature
-from apptek.topologies.sparse import SparseRows
 
 PLAIN = PlainHistory(FAMILIES, KERNELS, 40, 60, 1.0, 0.4, (2.0, 7.0, 30.0, 120.0))
 
@@ -227,8 +228,8 @@ def dominated(before: int, after: int) -> list[PlainFact]:
 
 def test_behind_a_dominant_partner_the_search_ends_and_is_counted() -> None:
     """The question stands at 0, so that the days are the order of nearness."""
-    for place, is_found in ((SEARCHED - 1, True), (SEARCHED, False)):
-        plain = dominated(place, SEARCHED)
+    for place, is_found in ((MOST_HISTORY_FACTS - 1, True), (MOST_HISTORY_FACTS, False)):
+        plain = dominated(place, MOST_HISTORY_FACTS)
         history = history_of(graph_of(plain), replace(PLAIN, families=("pair", "subject_out")))
         queries = queries_of([(0, 1, 0, None), (0, 2, 0, None), (2, 0, 0, None)])
         rows, cuts = history.rows(queries)
@@ -334,9 +335,18 @@ def test_no_question_has_no_rows() -> None:
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"families": ("pair", "pair")}, "history.families must be different ones of pair"),
-        ({"families": ("friends",)}, "history.families must be different ones of pair"),
-        ({"kernels": ("soon",)}, "history.kernels must be different ones of same"),
+        (
+            {"families": ("pair", "pair")},
+            "history.families must be a list of different values, each one of pair",
+        ),
+        (
+            {"families": ("friends",)},
+            "history.families must be a list of different values, each one of pair",
+        ),
+        (
+            {"kernels": ("soon",)},
+            "history.kernels must be a list of different values, each one of same",
+        ),
         ({"pair_facts": 0}, "history.pair_facts must be from 1 to 1024, not 0"),
         ({"profile_facts": 1025}, "history.profile_facts must be from 1 to 1024, not 1025"),
         ({"pair_weight": 0.0}, "history.pair_weight must be above 0"),

@@ -7,27 +7,27 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from apptek.agent.environment import World, held_out_queries, play, training_queries
-from apptek.config import AgentConfig
+from apptek.agent.environment import World, play
+from apptek.arrays import Floats, Ints
+from apptek.config import AgentConfig, ClassifierConfig, RerankerConfig, preset
 from apptek.data.facts import Dataset, Facts
-from apptek.data.synthetic import make_world
-from apptek.data.times import Ints
+from apptek.data.queries import held_out_queries, training_queries
+from apptek.data.synthetic.world import make_world
+from apptek.evaluation.filters import known_predicates
+from apptek.evaluation.ranking import expected_ranks
+from apptek.features.clock import Clock
+from apptek.features.space import FeatureSpace
+from apptek.features.sparse import SparseRows
+from apptek.features.topologies.application import BinaryRows, apply_topologies
+from apptek.features.topologies.mining import mine
+from apptek.features.topologies.topology import topology_set
+from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.prediction.classifier import LinearSoftmax
-from apptek.prediction.features import FeatureSpace
-from apptek.prediction.fitting import ClassifierConfig, Examples, FitReport, fit_linear_softmax
-from apptek.prediction.known import known_predicates
-from apptek.prediction.model import feature_space
-from apptek.prediction.presets import preset
-from apptek.prediction.ranking import expected_ranks
-from apptek.prediction.reranking import RerankerConfig, fit_reranker
+from apptek.models.linear_fit import Examples, FitReport, fit_linear_softmax
+from apptek.models.linear_softmax import LinearSoftmax
+from apptek.models.model import feature_space
+from apptek.models.reranker import fit_reranker
 from apptek.seeding import generator
-from apptek.topologies.application import BinaryRows, apply_topologies
-from apptek.topologies.clock import Clock
-from apptek.topologies.mining import mine
-from apptek.topologies.sparse import Floats, SparseRows
-from apptek.topologies.topology import topology_set
-from apptek.topologies.traits import types_from_names
 
 TOLERANCE = 0.025  # three standard errors of the mean of these few thousand queries
 
@@ -151,7 +151,7 @@ def noise() -> Shuffled:
     return Shuffled(data, space, space.rows(training_queries(data.train)))
 
 
-def taken(rows: SparseRows, places: npt.NDArray[np.int64]) -> SparseRows:
+def take_ragged(rows: SparseRows, places: npt.NDArray[np.int64]) -> SparseRows:
     """The rows of these places."""
     counts = np.diff(rows.offsets)[places]
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -184,7 +184,7 @@ def surpluses(
         places = [np.flatnonzero(usable & part) for part in (fold != number, fold == number)]
         facts = [labelled.take(part) for part in places]
         examples = [
-            Examples(taken(rows, part), held.predicates, known_predicates(held, (labelled,)))
+            Examples(take_ragged(rows, part), held.predicates, known_predicates(held, (labelled,)))
             for part, held in zip(places, facts, strict=True)
         ]
         model, report = fit_linear_softmax(

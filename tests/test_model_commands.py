@@ -6,8 +6,8 @@ from subprocess import CompletedProcess
 import pytest
 from test_cli import apptek
 
-from apptek.data.readers import read_dataset
-from apptek.prediction.predictor import Predictor, Query
+from apptek.data.reading.reader import read_dataset
+from apptek.predictor import Predictor, Query
 
 QUICK = [
     "--set", "agent.tknn=8", "--set", "agent.epochs=0.3", "--set", "classifier.epochs=2",

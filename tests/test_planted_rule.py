@@ -5,9 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apptek.data.synthetic import make_world
-from apptek.prediction.explanation import explain
-from apptek.prediction.predictor import Predictor, Query
+from apptek.data.synthetic.world import make_world
+from apptek.predictor import Predictor, Query
 
 RULE = "ally-retaliates"
 HOPS = ("Mobilize or increase armed forces", "Provide military aid")
@@ -31,7 +30,7 @@ def test_the_planted_two_hop_rule_is_mined_and_cited_first(tmp_path: Path) -> No
             data.entities[int(data.test.objects[row])],
             data.axis.format(int(data.test.times[row])),
         )
-        found = explain(predictor, query, most=1)
+        found = predictor.explain(query, most=1)
         if found.predicate != data.predicates[int(data.test.predicates[row])]:
             continue
         asked += 1

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from pyarrow import csv, parquet
 
-from apptek.agent.environment import held_out_queries
+from apptek.config import preset
 from apptek.data.facts import Dataset, Names
-from apptek.data.synthetic import make_world
+from apptek.data.queries import held_out_queries
+from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
-from apptek.prediction import pipeline
-from apptek.prediction.answering import answer_file
-from apptek.prediction.explanation_text import notes
-from apptek.prediction.predictor import Predictor, Query
-from apptek.prediction.presets import preset
-from apptek.prediction.ranking import Questions, evaluate_scores
+from apptek.evaluation.ranking import Questions, evaluate_scores
+from apptek.explain.text import notes
+from apptek.models import pipeline
+from apptek.models.batch_files import answer_file
+from apptek.predictor import Predictor, Query
 from apptek.settings import with_settings
 
 SETTINGS = ["agent.tknn=8", "agent.epochs=0.5", "classifier.epochs=2", "classifier.l2=[3.0, 10.0]"]
@@ -118,7 +118,7 @@ def test_a_full_disk_leaves_no_model(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("apptek.prediction.model.np.save", full)
+    monkeypatch.setattr("apptek.models.model.np.save", full)
     quick = with_settings(CONFIG, ["mining.policy=one-step", "classifier.epochs=1"])
     monkeypatch.setattr(pipeline, "_features", _features_unsaved)
     with pytest.raises(ApptekError, match="No space left on device"):

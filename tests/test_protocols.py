@@ -20,7 +20,7 @@ from apptek.data.benchmarks import (
 from apptek.data.download import checksum_fault
 from apptek.data.facts import SPLITS, Dataset, Facts, Names, ReadReport, Split
 from apptek.data.protocols import apply_protocol, compare_statistics, statistics
-from apptek.data.readers import read_dataset
+from apptek.data.reading.reader import read_dataset
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import DataError, DownloadError
 

@@ -17,21 +17,21 @@ from ranking_oracles import (
 )
 from worlds import PREDICATES, facts_of, plain_facts
 
+from apptek.arrays import Matrix
 from apptek.data.benchmarks import find_benchmark
 from apptek.data.facts import Dataset, Names
-from apptek.data.readers import read_dataset
+from apptek.data.reading.reader import read_dataset
 from apptek.data.times import TimeAxis
 from apptek.errors import DataError
-from apptek.prediction.calibration import (
-    Matrix,
+from apptek.evaluation.calibration import (
     expected_calibration_error,
     fit_calibration,
     softmax,
     top_predictions,
 )
-from apptek.prediction.groups import groups
-from apptek.prediction.known import Filter, Known, known_predicates
-from apptek.prediction.ranking import (
+from apptek.evaluation.filters import Filter, Known, known_predicates
+from apptek.evaluation.groups import groups
+from apptek.evaluation.ranking import (
     CHUNK,
     Questions,
     evaluate_scores,

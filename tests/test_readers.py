@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from apptek.data.benchmarks import DATA_VARIABLE, find_benchmark
 from apptek.data.facts import SPLITS, Names
-from apptek.data.readers import read_dataset
+from apptek.data.reading.reader import read_dataset
 from apptek.data.times import TimeAxis
 
 # Folders and files
@@ -208,7 +208,7 @@ def test_the_unit_of_a_mixed_calendar_does_not_depend_on_the_blocks(
     text = days + "a\tp\tb\t1998\na\tp\tb\t1999\na\tp\tb\t2000\nb\tp\ta\n"
     whole = read_text(tmp_path, text)
     assert whole.axis == TimeAxis("day", mixed=True)
-    monkeypatch.setattr("apptek.data.blocks.BLOCK_BYTES", len(days))
+    monkeypatch.setattr("apptek.data.reading.text_blocks.BLOCK_BYTES", len(days))
     assert read_text(tmp_path, text).axis == whole.axis
 
 
@@ -256,7 +256,7 @@ def test_parquet_batches_give_the_same_as_one(
     times = [str(number % 5) for number in range(50)]
     content = parquet_bytes(subject=names, predicate=["p"] * 50, object=names[::-1], time=times)
     whole = read_text(tmp_path, content, "facts.parquet")
-    monkeypatch.setattr("apptek.data.parquet.BATCH_ROWS", 3)
+    monkeypatch.setattr("apptek.data.reading.parquet.BATCH_ROWS", 3)
     assert in_words(read_text(tmp_path, content, "facts.parquet")) == in_words(whole)
 
 

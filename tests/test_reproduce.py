@@ -12,10 +12,18 @@ import pytest
 from typer.testing import CliRunner
 
 from apptek.cli import app
-from apptek.data.synthetic import make_world, write_world
+from apptek.config import preset
+from apptek.data.synthetic.world import make_world, write_world
 from apptek.errors import ApptekError, ConfigError
-from apptek.experiments import run as running
-from apptek.experiments.cells import SHOWN, Cell, differences, read_cell, read_cells, results_of
+from apptek.experiments import runner as running
+from apptek.experiments.experiment import (
+    SHOWN,
+    Cell,
+    differences,
+    read_cell,
+    read_cells,
+    results_of,
+)
 from apptek.experiments.figures import FIGURES, nearest_names, write_figure
 from apptek.experiments.paper_tables import (
     all_tables,
@@ -27,12 +35,11 @@ from apptek.experiments.paper_tables import (
     table_m,
     table_search,
 )
-from apptek.experiments.quick import quick_cells
-from apptek.experiments.record import read_result, write_result
+from apptek.experiments.quick_experiments import quick_cells
 from apptek.experiments.reproduce import reproduce
-from apptek.experiments.run import Folders, Run, missing_runs, run_all
+from apptek.experiments.result_file import read_result, write_result
+from apptek.experiments.runner import Folders, Run, missing_runs, run_all
 from apptek.experiments.tables import NOTHING, TABLES, with_tables
-from apptek.prediction.presets import preset
 
 ROOT = Path(__file__).parents[1]
 CELLS = ROOT / "paper" / "cells"
@@ -224,7 +231,7 @@ def test_an_interrupted_cell_goes_on_and_counts_once(
 
     for where in (
         "apptek.baselines.baseline.save_baseline",
-        "apptek.experiments.run.write_evaluation",
+        "apptek.experiments.runner.write_evaluation",
     ):
         with (
             monkeypatch.context() as patched
@@ -266,7 +273,7 @@ def test_a_model_of_another_run_is_not_taken(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("apptek.experiments.run.write_evaluation", stop)
+        patched.setattr("apptek.experiments.runner.write_evaluation", stop)
         with pytest.raises(KeyboardInterrupt):
             run_all(missing_runs([cell], folders), quiet)
     other = replace(cell, settings=("counting.smoothing=[1.0]",))
@@ -345,7 +352,7 @@ def test_a_model_of_other_facts_is_not_taken(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("apptek.experiments.run.write_evaluation", stop)
+        patched.setattr("apptek.experiments.runner.write_evaluation", stop)
         with pytest.raises(KeyboardInterrupt):
             run_all(missing_runs([replace(PAIR, dataset=str(data))], folders), quiet)
     write_world(make_world(500, 1), tmp_path / "elsewhere" / "world")

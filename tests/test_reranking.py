@@ -7,17 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apptek.agent.environment import held_out_queries
+from apptek.config import Config, RerankerConfig, preset
 from apptek.data.facts import Dataset, Facts
-from apptek.data.synthetic import make_world
+from apptek.data.queries import held_out_queries
+from apptek.data.synthetic.world import make_world
 from apptek.errors import ConfigError, ModelError
-from apptek.prediction.candidates import Mirrors, describe_candidates, names_of
-from apptek.prediction.explanation import explain
-from apptek.prediction.explanation_text import explanation_text
-from apptek.prediction.html_report import explanation_html
-from apptek.prediction.predictor import Predictor, Query
-from apptek.prediction.presets import Config, preset
-from apptek.prediction.reranking import RerankerConfig, folds_of, log_softmax
+from apptek.explain.html_report import explanation_html
+from apptek.explain.text import explanation_text
+from apptek.models.reranker import folds_of, log_softmax
+from apptek.models.reranker_features import Mirrors, describe_candidates, names_of
+from apptek.predictor import Predictor, Query
 from apptek.settings import with_settings
 
 SETTINGS = ["reranker.rounds=20", "reranker.least_rows=20", "reranker.candidates=6"]
@@ -75,7 +74,7 @@ def test_facts_of_two_entities_at_one_time_share_a_fold(data: Dataset) -> None:
 
 
 def test_candidates_are_described_as_defined(predictor: Predictor, data: Dataset) -> None:
-    space, classifier = predictor.space, predictor.model.classifier
+    space, classifier = predictor.answerer.space, predictor.model.classifier
     history = space.history
     assert history is not None
     rows = space.rows(held_out_queries(data.test.take(np.arange(40))))
@@ -145,7 +144,7 @@ def test_contributions_of_trees_and_features_add_up(predictor: Predictor, data: 
             data.entities[int(data.test.objects[row])],
             data.axis.format(int(data.test.times[row])),
         )
-        found = explain(predictor, query)
+        found = predictor.explain(query)
         scores = predictor.scores(predictor.queries_of([query]))[0]
         names = data.predicates
         parts = found.contributions()

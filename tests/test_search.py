@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from apptek.baselines.scorer import Rival, Task
+from apptek.baselines.interface import Rival, Task
 from apptek.baselines.search import (
     CHANGED,
     Trial,
@@ -24,11 +24,11 @@ from apptek.baselines.search import (
 )
 from apptek.cli import app
 from apptek.data.facts import Dataset
-from apptek.data.readers import read_dataset
+from apptek.data.reading.reader import read_dataset
 from apptek.errors import ApptekError, ConfigError, DivergedError
-from apptek.experiments.cells import Cell, read_cells, results_of
-from apptek.experiments.record import read_result
-from apptek.experiments.run import Folders, missing_runs, run_all
+from apptek.experiments.experiment import Cell, read_cells, results_of
+from apptek.experiments.result_file import read_result
+from apptek.experiments.runner import Folders, missing_runs, run_all
 from apptek.experiments.search import search_result
 from apptek.experiments.tables import read_results
 
@@ -206,7 +206,7 @@ def test_an_interrupted_search_goes_on(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("apptek.experiments.run.search_result", stop)
+        patched.setattr("apptek.experiments.runner.search_result", stop)
         with pytest.raises(KeyboardInterrupt):
             run_all(missing_runs([cell], folders), lambda _: None)
     kept = folders.work / "search-w" / "trials.json"

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from service_parts import client_of, problem, question
 
-from apptek.prediction.drawing import draw_reason
-from apptek.prediction.predictor import Query
-from apptek.service.served import Served
+from apptek.explain.layout import draw_reason
+from apptek.predictor import Query
+from apptek.service.loaded_model import Served
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from test_cli import apptek
 
-from apptek.benches.clients import running_service
+from apptek.benches.http_clients import running_service
 
 
 def test_serve_answers_until_it_is_ended(served_model: Path) -> None:
@@ -56,7 +56,7 @@ def test_answers_and_explanations_need_no_torch(served_model: Path) -> None:
     code = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from apptek.service.served import Served\n"
+        "from apptek.service.loaded_model import Served\n"
         "from apptek.service.app import create_app\n"
         f"create_app(Served.open(Path({str(served_model)!r})))\n"
         "sys.exit('torch' in sys.modules)"

@@ -20,7 +20,7 @@ from service_parts import client_of, question
 
 from apptek.service.app import create_app
 from apptek.service.limits import Limits
-from apptek.service.served import Served
+from apptek.service.loaded_model import Served
 
 PAGE = Path(__file__).parents[1] / "docs" / "http.md"
 

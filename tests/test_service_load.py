@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from service_parts import question
 
-from apptek.benches.clients import load, request, running_service
-from apptek.service.served import Served
+from apptek.benches.http_clients import load, request, running_service
+from apptek.service.loaded_model import Served
 
 CLIENTS, SECONDS = (200, 30.0) if os.environ.get("APPTEK_LOAD") == "full" else (50, 4.0)
 GROWTH = 24 << 20  # bytes that the process may have more than after its first answers

@@ -15,9 +15,9 @@ from apptek.service import app as app_module
 from apptek.service.app import create_app
 from apptek.service.guard import Guard
 from apptek.service.limits import Limits
+from apptek.service.loaded_model import Served
 from apptek.service.pages import read_pages
-from apptek.service.running import check_reach
-from apptek.service.served import Served
+from apptek.service.server import check_reach
 
 SOURCES = Path(__file__).parents[1] / "src" / "apptek" / "service"
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apptek.data.facts import Names
-from apptek.service.search import BEGINNING, NameIndex, key_of, keys_of
+from apptek.explain.name_index import BEGINNING, NameIndex, key_of, keys_of
 
 words = st.sampled_from(
     ["Korea", "korea", "North", "South", "Köln", "cologne", "(police)", "1", "-"]

@@ -1,7 +1,7 @@
 import pytest
 
+from apptek.config import Config, MiningConfig, preset
 from apptek.errors import ConfigError
-from apptek.prediction.presets import Config, MiningConfig, preset
 from apptek.settings import with_settings
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apptek.data.facts import SPLITS, Dataset, Facts, Names
-from apptek.data.readers import read_dataset
+from apptek.data.reading.reader import read_dataset
 from apptek.data.splitting import Splitting, split_facts
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import DataError

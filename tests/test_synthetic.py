@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from apptek.data import synthetic
+from apptek.arrays import Bools
 from apptek.data.facts import SPLITS, Facts, Split
-from apptek.data.synthetic import LARGEST, SMALLEST, World, make_world, write_world
-from apptek.data.synthetic_rules import (
+from apptek.data.synthetic import world as synthetic
+from apptek.data.synthetic.rules import (
     ALLY_AIDS,
     ALLY_RETALIATES,
     FILLING,
@@ -28,11 +28,11 @@ from apptek.data.synthetic_rules import (
     STREAMS,
     Rule,
 )
+from apptek.data.synthetic.world import LARGEST, SMALLEST, World, make_world, write_world
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError, DataError
 
 Array = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 THREAT, AID, BREAK = (
     "Mobilize or increase armed forces",
@@ -55,10 +55,10 @@ class Table:
     origins: Array
     splits: npt.NDArray[np.str_]
 
-    def of(self, predicate: str) -> Flags:
+    def of(self, predicate: str) -> Bools:
         return np.asarray(self.predicates == self.world.dataset.predicates.find(predicate))
 
-    def made_by(self, name: str) -> Flags:
+    def made_by(self, name: str) -> Bools:
         return np.asarray(self.origins == ORIGIN[name])
 
     def keys(self, subjects: Array, predicate: str, objects: Array, days: Array) -> Array:
@@ -67,7 +67,7 @@ class Table:
         place = PREDICATES.index(predicate)
         return ((days * count + subjects) * count + objects) * len(PREDICATES) + place
 
-    def holds(self, subjects: Array, predicate: str, objects: Array, days: Array) -> Flags:
+    def holds(self, subjects: Array, predicate: str, objects: Array, days: Array) -> Bools:
         """Which of these events are in the world."""
         rows = self.of(predicate)
         known = self.keys(self.subjects[rows], predicate, self.objects[rows], self.since[rows])
@@ -95,21 +95,21 @@ def table(world: World) -> Table:
     return table_of(world)
 
 
-def head_at(table: Table, rule: Rule, subjects: Array, objects: Array, days: Array) -> Flags:
+def head_at(table: Table, rule: Rule, subjects: Array, objects: Array, days: Array) -> Bools:
     """Whether the head of a rule of one body (a, r, b) holds on that day."""
     assert rule.head is not None
     ends = {"a": subjects, "b": objects}
     return table.holds(ends[rule.head.subject], rule.head.predicate, ends[rule.head.object], days)
 
 
-def share_followed(table: Table, rule: Rule, rows: Flags, objects: Array) -> float:
+def share_followed(table: Table, rule: Rule, rows: Bools, objects: Array) -> float:
     found = np.zeros(rows.sum(), np.bool_)
     for lag in range(rule.lags[0], rule.lags[1] + 1):
         found |= head_at(table, rule, table.subjects[rows], objects, table.since[rows] + lag)
     return float(found.mean())
 
 
-def bodies_of(table: Table, rule: Rule) -> Flags:
+def bodies_of(table: Table, rule: Rule) -> Bools:
     """Facts on which the rule acted, and whose head cannot lie behind the last day."""
     in_time = table.since <= LAST_DAY - rule.lags[1]
     return table.of(rule.body[0].predicate) & ~table.made_by(rule.name) & in_time

@@ -7,17 +7,18 @@ from oracles import PlainEpisode, PlainFact
 from test_environment import Query, queries_of, questions, settings_of
 from worlds import PREDICATES, graph_of, plain_facts
 
-from apptek.agent.environment import Episodes, Queries, World, play, training_queries
+from apptek.agent.environment import Episodes, World, play
 from apptek.config import AgentConfig
 from apptek.data.facts import Names
-from apptek.data.synthetic import make_world
+from apptek.data.queries import Queries, training_queries
+from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError
+from apptek.features.topologies import application
+from apptek.features.topologies.application import BinaryRows, apply_topologies
+from apptek.features.topologies.mining import mine
+from apptek.features.topologies.topology import describe, from_names, to_names, topology_set
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.prediction import discovery
-from apptek.topologies import application
-from apptek.topologies.application import BinaryRows, apply_topologies
-from apptek.topologies.mining import mine
-from apptek.topologies.topology import describe, from_names, to_names, topology_set
+from apptek.models import discovery
 
 sequences = st.lists(st.integers(0, 2 * PREDICATES - 1), min_size=1, max_size=4).map(tuple)
 
@@ -118,21 +119,6 @@ def test_a_topology_reads_as_a_sentence_and_survives_json() -> None:
         from_names(["Sing"], names)
     with pytest.raises(ApptekError, match="at least one action"):
         topology_set([()])
-
-
-def test_mining_may_keep_what_informs() -> None:
-    """Topology 0 connects queries of both predicates alike, 1 and 2 tell them apart."""
-    trail = np.asarray([[0]] * 20 + [[1]] * 6 + [[0]] * 20 + [[2]] * 6 + [[3]], np.int32)
-    predicates = np.asarray([5] * 26 + [6] * 27, np.int32)
-    episodes = Episodes(np.ones(len(trail), np.bool_), trail, np.ones_like(trail))
-    frequent = mine([episodes], predicates, 1)
-    assert [(m.predicate, m.sequence) for m in frequent.topologies] == [(5, (0,)), (6, (0,))]
-    informative = mine([episodes], predicates, 9, "informative")
-    assert [(m.predicate, m.sequence, m.queries) for m in informative.topologies] == [
-        (5, (1,), 6),
-        (5, (0,), 20),  # hardly: 5 has a little less than half of all
-        (6, (2,), 6),  # (3,) connected once, which proves nothing
-    ]
 
 
 def test_two_steps_are_enumerated_exhaustively() -> None:

@@ -13,13 +13,14 @@ from oracles import PlainFact
 from worlds import facts_of
 
 from apptek.agent.checkpoint import load_checkpoint, save_checkpoint
+from apptek.agent.controls import compare_with_controls, paired_difference, play_greedily
 from apptek.agent.dqn import FrozenPolicy
-from apptek.agent.environment import World, play, training_queries
-from apptek.agent.evaluation import compare_with_controls, paired_difference, play_greedily
-from apptek.agent.run import CHECKPOINT, moving_means, train
-from apptek.agent.training import Trainer, episode_order
+from apptek.agent.environment import World, play
+from apptek.agent.trainer import Trainer, episode_order
+from apptek.agent.training_run import CHECKPOINT, moving_means, train
 from apptek.config import AgentConfig
-from apptek.data.synthetic import make_world
+from apptek.data.queries import training_queries
+from apptek.data.synthetic.world import make_world
 from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError, CheckpointError
 from apptek.graph.temporal_graph import TemporalGraph
@@ -147,7 +148,7 @@ PROGRAM = """
 import sys, time
 from pathlib import Path
 from test_training import trainer_of
-from apptek.agent.run import train
+from apptek.agent.training_run import train
 
 def slowly(trainer):
     if "slow" in sys.argv:
@@ -250,7 +251,7 @@ def test_greedy_episodes_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch
     trainer = trainer_of()
     policy, queries = FrozenPolicy(trainer.learner.network), trainer.queries
     whole = play_greedily(trainer.world, queries, policy, trainer.table.pair_of_fact)
-    monkeypatch.setattr("apptek.agent.evaluation.CHUNK", 100)
+    monkeypatch.setattr("apptek.agent.controls.CHUNK", 100)
     parts = play_greedily(trainer.world, queries, policy, trainer.table.pair_of_fact)
     assert np.array_equal(whole.trail, parts.trail)
     assert np.array_equal(whole.met, parts.met)

@@ -10,17 +10,17 @@ from oracles import PlainFact, plain_traits
 from test_environment import queries_of, questions
 from worlds import ENTITIES, dataset_of, facts_of, names_of, plain_facts
 
+from apptek.config import TraitsConfig
+from apptek.data.entity_types import read_types
 from apptek.data.facts import Names
-from apptek.data.types import read_types
 from apptek.errors import ConfigError, DataError
-from apptek.topologies.traits import (
+from apptek.features.traits import (
     COUNTRY,
     SECTOR,
     THE_COUNTRY,
     Kind,
     Trait,
     Traits,
-    TraitsConfig,
     types_from_names,
     types_from_table,
 )

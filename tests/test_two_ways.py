@@ -11,11 +11,17 @@ from fact_files import compress, in_words, parquet_bytes, read_all
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apptek.data.columns import FREE, Layout
 from apptek.data.facts import Dataset
-from apptek.data.pieces import Piece, TextFormat, make_piece, make_piece_carefully, parse_block
-from apptek.data.readers import FORMATS
-from apptek.data.rows import RowError, split_lines
+from apptek.data.reading.arrow_rows import (
+    Piece,
+    TextFormat,
+    make_piece,
+    make_piece_carefully,
+    parse_block,
+)
+from apptek.data.reading.columns import FREE, Layout
+from apptek.data.reading.exact_rows import RowError, split_lines
+from apptek.data.reading.reader import FORMATS
 from apptek.data.times import TimeBook, WrittenTime, read_time
 from apptek.errors import DataError
 
@@ -268,5 +274,5 @@ def test_the_size_of_blocks_changes_nothing(
     path.write_bytes(text if data.draw(st.booleans()) else text.removesuffix(b"\n"))
     whole = outcome(path, skip_bad)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("apptek.data.blocks.BLOCK_BYTES", size)
+        patch.setattr("apptek.data.reading.text_blocks.BLOCK_BYTES", size)
         assert outcome(path, skip_bad) == whole

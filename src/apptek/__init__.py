@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from apptek.data.facts import Dataset, Facts
-    from apptek.data.readers import read_dataset
+    from apptek.data.reading.reader import read_dataset
     from apptek.data.splitting import Splitting
-    from apptek.data.synthetic import make_world
+    from apptek.data.synthetic.world import make_world
     from apptek.graph.temporal_graph import TemporalGraph
-    from apptek.prediction.predictor import Predictor, Query
+    from apptek.predictor import Predictor, Query
 
 __version__ = "0.1.0"
 __all__ = [
@@ -33,12 +33,12 @@ __all__ = [
 _HOMES = {
     "Dataset": "apptek.data.facts",
     "Facts": "apptek.data.facts",
-    "Predictor": "apptek.prediction.predictor",
-    "Query": "apptek.prediction.predictor",
+    "Predictor": "apptek.predictor",
+    "Query": "apptek.predictor",
     "Splitting": "apptek.data.splitting",
     "TemporalGraph": "apptek.graph.temporal_graph",
-    "make_world": "apptek.data.synthetic",
-    "read_dataset": "apptek.data.readers",
+    "make_world": "apptek.data.synthetic.world",
+    "read_dataset": "apptek.data.reading.reader",
 }
 
 

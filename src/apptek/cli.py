@@ -9,15 +9,15 @@ import typer
 
 from apptek import __version__
 from apptek.commands.agent import train_agent
-from apptek.commands.asking import explain, predict
+from apptek.commands.ask_model import explain, predict
 from apptek.commands.baselines import baseline, search
 from apptek.commands.data import data_app
+from apptek.commands.interrupts import Stoppable
 from apptek.commands.models import evaluate, fit, topologies
 from apptek.commands.options import JsonOption, SeedOption, print_json
 from apptek.commands.reproduce import reproduce
 from apptek.commands.results import compare, contest
 from apptek.commands.service import serve
-from apptek.commands.stopping import Stoppable
 from apptek.errors import ApptekError, StoppedError
 from apptek.extras import require_service, require_torch
 
@@ -101,7 +101,7 @@ def demo(seed: SeedOption = 0) -> None:
 
     Example: `apptek demo`
     """
-    from apptek.demo import show_demo
+    from apptek.commands.demo import show_demo
 
     show_demo(seed=seed)
 

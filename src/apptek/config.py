@@ -1,70 +1,115 @@
-"""Every setting, declared once with its default and refused when senseless."""
+"""Every setting of a fit, by section, and the presets. Baselines declare their own beside them."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from apptek.errors import ConfigError
+from apptek.settings import (
+    above,
+    at_least,
+    between,
+    changed_settings,
+    check_section,
+    each,
+    one_of,
+    positive_share,
+    setting,
+    some,
+)
 
 Traversal = Literal["both", "outgoing", "tagged"]
-Reward = Literal["connection", "information"]
+Policy = Literal["agent", "random", "one-step", "two-step"]
+FeaturePart = Literal["history", "traits", "topologies"]
+
+FEATURE_PARTS: tuple[FeaturePart, ...] = get_args(FeaturePart)
+FAMILIES = ("pair", "reversed", "subject_out", "subject_in", "object_out", "object_in")
+KERNELS = (
+    "same", "before", "after", "close", "short", "middle", "long", "ever",
+    "undated", "undated ever", "both undated",
+)  # fmt: skip
+DEFAULT_KERNELS = tuple(name for name in KERNELS if name != "close")
+MOST_HISTORY_FACTS = 1024  # the kernels look at no more facts of a profile than these
 MOST_PARALLEL = 64  # more episodes at once would overwrite a replay of 1,000 every few steps
 
-_COUNTS = (
-    "max_steps", "tknn", "replay_size", "batch_size", "parallel", "predicate_size", "time_size",
-    "fingerprint_size",
-)  # fmt: skip
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeaturesConfig:
+    """Which features there are, and which facts they see."""
+
+    parts: tuple[str, ...] = FEATURE_PARTS
+    topology_weight: float = setting(1.0, above(0, below=100))  # the value of one that connects
+    past_only: bool = False  # forecasting: only facts that ended before the query's time
+
+    def __post_init__(self) -> None:
+        check_section("features", self)
+        if not self.parts or [part for part in FEATURE_PARTS if part in self.parts] != list(
+            self.parts
+        ):
+            raise ConfigError(
+                f"features.parts must be some of {', '.join(FEATURE_PARTS)}, in this order, "
+                f"not {', '.join(self.parts) or 'none'}"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryConfig:
+    """Which facts of the pair and of both entities count, and how much."""
+
+    families: tuple[str, ...] = setting(FAMILIES, some(one_of(FAMILIES)))
+    kernels: tuple[str, ...] = setting(DEFAULT_KERNELS, some(one_of(KERNELS)))
+    pair_facts: int = setting(40, between(1, MOST_HISTORY_FACTS))  # [K] nearest, each direction
+    profile_facts: int = setting(60, between(1, MOST_HISTORY_FACTS))  # [K] of each profile
+    pair_weight: float = setting(1.0, above(0, below=100))
+    profile_weight: float = setting(0.4, above(0, below=100))
+
+    def __post_init__(self) -> None:
+        check_section("history", self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraitsConfig:
+    """Which tokens describe the entities, and how much they count."""
+
+    weight: float = setting(1.0, above(0, below=100))
+    entities: int = setting(50_000, at_least(0))  # those with most facts get a token of their own
+    types: bool = True
+
+    def __post_init__(self) -> None:
+        check_section("traits", self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentConfig:
     """How the agent explores, what it sees and how it learns. In brackets the paper's symbols."""
 
-    max_steps: int = 5  # [I] expansions per episode
-    tknn: int = 25  # temporally nearest facts kept per entity
-    traversal: Traversal = "both"  # tagged: inverse predicates are actions of their own
-    reward: Reward = "connection"  # information: how much likelier it makes the predicate
-    discount: float = 0.99  # [gamma]
-    epsilon_start: float = 1.0
-    epsilon_end: float = 0.05
-    epsilon_decay: float = 1e-5  # per environment step
-    replay_size: int = 1000  # [D] transitions
-    batch_size: int = 64
-    replay_ratio: float = 1.0  # transitions learned per transition collected
-    learning_rate: float = 1e-4
-    weight_decay: float = 1e-4
-    epochs: float = 1.0  # episodes per training fact
-    parallel: int = 64  # episodes at once
-    predicate_size: int = 10  # [d_r]
-    time_size: int = 10  # [d_t]
-    fingerprint_hidden: tuple[int, ...] = (16, 16)
-    fingerprint_size: int = 16  # [d_f]
-    q_hidden: tuple[int, ...] = (16, 32)
-    target_network: int = 0  # copied every so many updates; 0: there is none
+    max_steps: int = setting(5, at_least(1))  # [I] expansions per episode
+    tknn: int = setting(25, at_least(1))  # temporally nearest facts kept per entity
+    # tagged: inverse predicates are actions of their own
+    traversal: Traversal = setting("both", one_of(get_args(Traversal)))
+    discount: float = setting(0.99, between(0, 1))  # [gamma]
+    epsilon_start: float = setting(1.0, between(0, 1))
+    epsilon_end: float = setting(0.05, between(0, 1))
+    epsilon_decay: float = setting(1e-5, at_least(0))  # per environment step
+    replay_size: int = setting(1000, at_least(1))  # [D] transitions
+    batch_size: int = setting(64, at_least(1))
+    replay_ratio: float = setting(1.0, above(0))  # transitions learned per transition collected
+    learning_rate: float = setting(1e-4, above(0))
+    weight_decay: float = setting(1e-4, at_least(0))
+    epochs: float = setting(1.0, above(0))  # episodes per training fact
+    parallel: int = setting(64, between(1, MOST_PARALLEL))  # episodes at once
+    predicate_size: int = setting(10, at_least(1))  # [d_r]
+    time_size: int = setting(10, at_least(1))  # [d_t]
+    fingerprint_hidden: tuple[int, ...] = setting((16, 16), each(at_least(1), "layers of"))
+    fingerprint_size: int = setting(16, at_least(1))  # [d_f]
+    q_hidden: tuple[int, ...] = setting((16, 32), each(at_least(1), "layers of"))
+    target_network: int = setting(0, at_least(0))  # copied every so many updates; 0: there is none
     double_q: bool = False
 
     def __post_init__(self) -> None:
-        for name in _COUNTS:
-            self._require(name, getattr(self, name) >= 1, "at least 1")
-        self._require("parallel", self.parallel <= MOST_PARALLEL, f"at most {MOST_PARALLEL}")
-        self._require("traversal", self.traversal in get_args(Traversal), _one_of(Traversal))
-        self._require("reward", self.reward in get_args(Reward), _one_of(Reward))
-        for name in ("discount", "epsilon_start", "epsilon_end"):
-            self._require(name, 0 <= getattr(self, name) <= 1, "from 0 to 1")
-        for name in ("replay_ratio", "learning_rate", "epochs"):
-            self._require(name, 0 < getattr(self, name) < math.inf, "above 0")
-        for name in ("epsilon_decay", "weight_decay"):
-            self._require(name, 0 <= getattr(self, name) < math.inf, "at least 0")
-        for name in ("fingerprint_hidden", "q_hidden"):
-            sizes = getattr(self, name)
-            self._require(name, all(size >= 1 for size in sizes), "layers of at least 1 neuron")
-        self._require("target_network", self.target_network >= 0, "at least 0")
+        check_section("agent", self)
         if self.double_q and not self.target_network:
             raise ConfigError("agent.double_q needs a target network: set agent.target_network")
-
-    def _require(self, name: str, holds: bool, what: str) -> None:
-        if not holds:
-            raise ConfigError(f"agent.{name} must be {what}, not {getattr(self, name)!r}")
 
     def epsilon(self, steps: int) -> float:
         """The probability of a random action after so many environment steps."""
@@ -72,5 +117,88 @@ class AgentConfig:
         return self.epsilon_end + (self.epsilon_start - self.epsilon_end) * fading
 
 
-def _one_of(choices: object) -> str:
-    return "one of " + ", ".join(get_args(choices))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MiningConfig:
+    """Where topologies come from, and how many are kept."""
+
+    # random, one-step and two-step (all of them, enumerated) are controls
+    policy: Policy = setting("agent", one_of(get_args(Policy)))
+    top: int = setting(25, at_least(1))  # [m] most frequent topologies kept for each predicate
+    rollouts: int = setting(2, at_least(1))  # episodes of every training query
+    epsilon: float = setting(0.6, between(0, 1))  # share of random actions while mining
+
+    def __post_init__(self) -> None:
+        check_section("mining", self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassifierConfig:
+    """How the linear softmax is fitted."""
+
+    epochs: int = setting(5, at_least(1))  # the learning rate falls linearly to 0 over all of them
+    learning_rate: float = setting(0.1, above(0))
+    accumulator: float = setting(1.0, above(0))  # squared gradients before the first example
+    # strengths of regularisation that are tried on valid; 1 / C of scikit-learn
+    l2: tuple[float, ...] = setting((1.0, 3.0, 10.0, 30.0), some(at_least(0)))
+    patience: int = setting(2, at_least(1))  # epochs without a better MRR on valid before stopping
+    copies: bool = True  # shared weights of features that speak of a predicate
+
+    def __post_init__(self) -> None:
+        check_section("classifier", self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankerConfig:
+    """The trees that order the best candidates once more, and what they are trained on."""
+
+    rounds: int = setting(0, at_least(0))  # trees; 0: there is no re-ranker
+    candidates: int = setting(20, at_least(2))  # predicates of a query that are ordered once more
+    folds: int = setting(3, at_least(2))
+    queries: int = setting(100_000, at_least(1))  # training queries, at most
+    learning_rate: float = setting(0.1, positive_share())
+    leaves: int = setting(31, at_least(2))
+    least_rows: int = setting(100, at_least(1))  # of a leaf
+
+    def __post_init__(self) -> None:
+        check_section("reranker", self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Every setting of a fit."""
+
+    features: FeaturesConfig = field(default_factory=FeaturesConfig)
+    history: HistoryConfig = field(default_factory=HistoryConfig)
+    traits: TraitsConfig = field(default_factory=TraitsConfig)
+    agent: AgentConfig = field(default_factory=AgentConfig)
+    mining: MiningConfig = field(default_factory=MiningConfig)
+    classifier: ClassifierConfig = field(default_factory=ClassifierConfig)
+    reranker: RerankerConfig = field(default_factory=RerankerConfig)
+
+    def __post_init__(self) -> None:
+        if self.reranker.rounds and "history" not in self.features.parts:
+            raise ConfigError("a re-ranker needs the features of history: see features.parts")
+
+
+DEFAULT = "default"
+_DEFAULT = Config(
+    features=FeaturesConfig(parts=("history", "traits"), topology_weight=0.1),
+    classifier=ClassifierConfig(epochs=3, l2=(0.0,)),
+)
+PRESETS: dict[str, Config] = {
+    DEFAULT: _DEFAULT,
+    "max": replace(_DEFAULT, reranker=RerankerConfig(rounds=100)),
+    "paper": Config(features=FeaturesConfig(parts=("topologies",))),
+}
+
+
+def preset(name: str) -> Config:
+    """The settings of a preset; ConfigError lists the known ones."""
+    if name not in PRESETS:
+        raise ConfigError(f"there is no preset {name!r}; known: {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+def nearest_preset(config: Config) -> str:
+    """The preset from which a config differs in the fewest settings."""
+    return min(PRESETS, key=lambda name: len(changed_settings(config, PRESETS[name])))

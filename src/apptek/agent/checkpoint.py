@@ -11,7 +11,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from apptek.agent.training import Trainer
+from apptek.agent.trainer import Trainer
 from apptek.errors import CheckpointError
 from apptek.files import write_whole
 

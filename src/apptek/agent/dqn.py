@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from apptek.agent.fingerprint import Fingerprint, as_tensor, pool
 from apptek.agent.q_network import QNetwork, masked_argmax
-from apptek.agent.replay import Batch, Bools
+from apptek.agent.replay import Batch
 from apptek.agent.states import PairTable, States
+from apptek.arrays import Bools, Ints
 from apptek.config import AgentConfig
-from apptek.data.times import Ints
 from apptek.errors import ApptekError
 
 SMOOTHING, TINY = 0.99, 1e-8  # alpha and eps of torch.optim.RMSprop

@@ -18,51 +18,15 @@ from apptek.agent.kernels import (
     roll_out,
 )
 from apptek.agent.states import States
+from apptek.arrays import Bools, Ints, read_only
 from apptek.compiling import in_threads
 from apptek.config import AgentConfig
-from apptek.data.facts import Facts, read_only
-from apptek.data.times import Ints
+from apptek.data.queries import Queries
 from apptek.errors import ApptekError
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.seeding import generator
 
-Bools = npt.NDArray[np.bool_]
 CHUNK = 2048  # episodes that one thread plays at a time
-
-
-@dataclass(frozen=True, slots=True)
-class Queries:
-    """Questions (subject, ?, object, time), each with the fact that it must not see (-1: none).
-
-    `times` are codes. An entity of -1 is one that the graph does not know.
-    """
-
-    subjects: Ints
-    objects: Ints
-    times: Ints
-    hidden: Ints
-
-    def __len__(self) -> int:
-        return len(self.subjects)
-
-    def take(self, rows: npt.NDArray[Any]) -> "Queries":
-        """The queries of these rows."""
-        return Queries(*(column[rows] for column in self.columns()))
-
-    def columns(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Subjects, objects, times, hidden facts."""
-        return self.subjects, self.objects, self.times, self.hidden
-
-
-def training_queries(facts: Facts) -> Queries:
-    """Each fact of the graph asked about, with itself hidden."""
-    hidden = np.arange(len(facts), dtype=np.int32)
-    return Queries(facts.subjects, facts.objects, facts.times, hidden)
-
-
-def held_out_queries(facts: Facts) -> Queries:
-    """Facts that are not in the graph asked about; nothing is hidden."""
-    return Queries(facts.subjects, facts.objects, facts.times, np.full(len(facts), -1, np.int32))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from apptek.agent.states import PairTable, States, distinct_members, in_blocks
-from apptek.data.times import Ints, Longs
+from apptek.arrays import Ints, Longs
 
 BLOCK = 16  # members of which the maximum is taken at once
 CHUNK = 65_536  # pairs encoded at a time where all are: bounds the memory

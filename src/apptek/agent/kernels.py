@@ -14,18 +14,14 @@ clearing it is adding 1 to a number.
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from apptek.arrays import Bools, Ints, Longs, Words
 from apptek.compiling import kernel, leaf
-from apptek.data.times import Ints
 from apptek.graph.tknn import FIELDS, STREAMS, Arrays, nearest_facts
 
 KEEP, START, DROP = -1, -2, -3  # in place of an action: leave as it is, begin anew, empty
 RANDOM, COMMONEST = 0, 1  # policies that need no network
 
-Bools = npt.NDArray[np.bool_]
-Longs = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
 Columns = tuple[Ints, Ints, Ints]  # subjects, predicates and objects of the facts
 State = tuple[Ints, Ints, Ints, Ints, Ints, Ints]  # entities, core, periphery: offsets and numbers
 

@@ -7,11 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from apptek.agent.states import States, gather
-from apptek.data.times import Ints
+from apptek.arrays import Bools, Floats, Ints
 from apptek.errors import ApptekError
 
-Floats = npt.NDArray[np.float32]
-Bools = npt.NDArray[np.bool_]
 Arrays = dict[str, npt.NDArray[Any]]
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from apptek.arrays import Ints, Longs, read_only
 from apptek.compiling import kernel
-from apptek.data.facts import Facts, read_only
-from apptek.data.times import UNKNOWN, Ints, Longs
+from apptek.data.facts import Facts
+from apptek.data.times import UNKNOWN
 
 AnyInts = npt.NDArray[np.integer]
 

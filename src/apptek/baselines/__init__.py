@@ -1,1 +1,1 @@
-"""The rivals: counting and embeddings that answer the same queries."""
+"""The baselines: counting, and embeddings that answer the same queries."""

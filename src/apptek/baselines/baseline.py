@@ -8,27 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from apptek.agent.environment import Queries, held_out_queries
+from apptek.arrays import Floats, Matrix
+from apptek.baselines.interface import Progress, Scorer, Task
 from apptek.baselines.registry import preset_of, rival, settings_from_json
-from apptek.baselines.scorer import Progress, Scorer, Task
 from apptek.data.facts import SPLITS, Dataset, Split
 from apptek.data.protocols import Protocol, apply_protocol
+from apptek.data.queries import Queries, held_out_queries
 from apptek.errors import DataError, ModelError
+from apptek.evaluation.calibration import Calibration, fit_calibration, top_predictions
+from apptek.evaluation.filters import known_predicates
+from apptek.evaluation.ranking import Evaluation, Questions, evaluate_scores
 from apptek.files import new_folder
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.prediction.asking import (
+from apptek.models.queries_and_answers import (
     Answer,
     Query,
     Seen,
     best_answers,
     queries_of,
 )
-from apptek.prediction.calibration import Calibration, Matrix, fit_calibration, top_predictions
-from apptek.prediction.known import known_predicates
-from apptek.prediction.ranking import Evaluation, Questions, evaluate_scores
-from apptek.prediction.storing import ABOUT, DAMAGE, load_data, read_json, save_data, write_json
-from apptek.prediction.work import open_work, work_folder
-from apptek.topologies.sparse import Floats
+from apptek.models.run_folder import open_work, work_folder
+from apptek.models.storage import ABOUT, DAMAGE, load_data, read_json, save_data, write_json
 
 FORMAT = 1
 KIND = "baseline"

@@ -17,19 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from apptek.agent.environment import Queries, held_out_queries
+from apptek.arrays import Floats, Ints, read_only
 from apptek.baselines.counting_kernels import score_all
 from apptek.baselines.counts import Counts, count_twins
-from apptek.baselines.scorer import Rival, Scorer, Task
+from apptek.baselines.interface import Rival, Scorer, Task
 from apptek.compiling import in_threads
-from apptek.data.facts import Dataset, read_only
-from apptek.data.times import Ints
+from apptek.data.facts import Dataset
+from apptek.data.queries import Queries, held_out_queries
 from apptek.errors import ApptekError, ConfigError
+from apptek.evaluation.filters import known_predicates
+from apptek.evaluation.ranking import expected_ranks
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.prediction.known import known_predicates
-from apptek.prediction.ranking import expected_ranks
-from apptek.prediction.storing import read_json, write_json
-from apptek.topologies.sparse import Floats
+from apptek.models.storage import read_json, write_json
 
 CHUNK = 1024  # queries that one thread scores at a time
 WEIGHTS = "weights.json"

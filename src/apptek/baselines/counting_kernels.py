@@ -13,15 +13,12 @@ for which it is the other way round with dated facts. What the query hides is co
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from apptek.arrays import Bools, Doubles, Floats, Ints, Longs
 from apptek.compiling import kernel, leaf
-from apptek.data.times import UNKNOWN, Ints, Longs
+from apptek.data.times import UNKNOWN
 from apptek.graph.pairs import find_pair
-from apptek.topologies.sparse import Floats
 
-Doubles = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 PRIOR = 0.5  # of a fact, that every predicate is thought to have beside its own
 DATING = 1.0  # facts that the share of dated ones in all data weighs for a predicate
 TINY = 1e-30

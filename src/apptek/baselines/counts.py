@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from apptek.data.facts import read_only
-from apptek.data.times import UNKNOWN, Ints, Longs
+from apptek.arrays import Ints, Longs, read_only
+from apptek.data.times import UNKNOWN
 from apptek.graph.pairs import PairIndex
 from apptek.graph.temporal_graph import TemporalGraph
 

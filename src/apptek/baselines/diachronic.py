@@ -21,11 +21,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from apptek.arrays import Ints, Longs
 from apptek.baselines.embedding import Asked, Embedding, dropped, normal
 from apptek.baselines.learned import learned_rival
 from apptek.baselines.training import TrainingConfig
 from apptek.data.facts import Dataset
-from apptek.data.times import UNKNOWN, Ints, Longs, TimeAxis
+from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import ConfigError
 from apptek.graph.temporal_graph import TemporalGraph
 

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from apptek.agent.environment import Queries
+from apptek.arrays import Ints
 from apptek.data.facts import Dataset, Facts
-from apptek.data.times import Ints
+from apptek.data.queries import Queries
 
 
 @dataclass(frozen=True, slots=True)

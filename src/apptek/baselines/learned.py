@@ -12,16 +12,16 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load, save
 
-from apptek.agent.environment import Queries
+from apptek.arrays import Floats
 from apptek.baselines.embedding import Embedding
-from apptek.baselines.scorer import Rival, Scorer, Space, Task
+from apptek.baselines.interface import Rival, Scorer, Space, Task
 from apptek.baselines.training import Course, Trainer, score_queries
 from apptek.data.facts import Dataset
+from apptek.data.queries import Queries
 from apptek.errors import CheckpointError, ModelError
 from apptek.files import write_whole
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.seeding import generator
-from apptek.topologies.sparse import Floats
 
 Build = Callable[[Dataset, TemporalGraph, Any, np.random.Generator], Embedding]
 Tensors = dict[str, torch.Tensor]

@@ -18,16 +18,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from apptek.agent.environment import held_out_queries
+from apptek.arrays import Ints
 from apptek.baselines.embedding import Asked, Embedding, dropped, normal
 from apptek.baselines.learned import learned_rival
 from apptek.baselines.training import TrainingConfig
 from apptek.data.facts import Dataset, Facts
-from apptek.data.times import UNKNOWN, Ints
+from apptek.data.queries import held_out_queries
+from apptek.data.times import UNKNOWN
 from apptek.errors import ConfigError, DataError
+from apptek.evaluation.filters import known_predicates
+from apptek.evaluation.ranking import expected_ranks
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.prediction.known import known_predicates
-from apptek.prediction.ranking import expected_ranks
 
 SLOPE = 0.23  # of the leaky rectifier below 0: the mean of the authors' random one
 

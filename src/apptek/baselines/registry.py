@@ -4,7 +4,7 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
-from apptek.baselines.scorer import Rival
+from apptek.baselines.interface import Rival
 from apptek.errors import ApptekError, ConfigError
 from apptek.extras import require_torch
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from apptek.baselines.interface import Progress, Space, Task
 from apptek.baselines.registry import rival
-from apptek.baselines.scorer import Progress, Space, Task
 from apptek.data.facts import Dataset
 from apptek.data.protocols import Protocol, apply_protocol
 from apptek.errors import ConfigError, DataError, DivergedError

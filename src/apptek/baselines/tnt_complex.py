@@ -10,11 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from apptek.arrays import Ints
 from apptek.baselines.embedding import Asked, Embedding, normal
 from apptek.baselines.learned import learned_rival
 from apptek.baselines.training import TrainingConfig
 from apptek.data.facts import Dataset
-from apptek.data.times import UNKNOWN, Ints
+from apptek.data.times import UNKNOWN
 from apptek.errors import ConfigError
 from apptek.graph.temporal_graph import TemporalGraph
 

@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from apptek.agent.environment import Queries, held_out_queries
+from apptek.arrays import Floats
 from apptek.baselines.embedding import Asked, Embedding
 from apptek.data.facts import Dataset
+from apptek.data.queries import Queries, held_out_queries
 from apptek.errors import ConfigError, DivergedError
-from apptek.prediction.known import Known, known_predicates
-from apptek.prediction.ranking import expected_ranks
+from apptek.evaluation.filters import Known, known_predicates
+from apptek.evaluation.ranking import expected_ranks
 from apptek.seeding import generator
-from apptek.topologies.sparse import Floats
 
 Objective = Literal["predicates", "entities"]
 Optimizer = Literal["adagrad", "adam"]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from apptek.agent.environment import Environment, World, play, training_queries
-from apptek.agent.training import Trainer
+from apptek.agent.environment import Environment, World, play
+from apptek.agent.trainer import Trainer
 from apptek.benches.report import (
     BenchReport,
     Target,
@@ -18,7 +18,8 @@ from apptek.benches.report import (
     seconds,
 )
 from apptek.config import AgentConfig
-from apptek.data.synthetic import make_world
+from apptek.data.queries import training_queries
+from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.seeding import generator

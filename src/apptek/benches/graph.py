@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from apptek.benches.report import BenchReport, Target, load_oracles, plain_facts, seconds
-from apptek.data.synthetic import make_world, write_world
+from apptek.data.synthetic.world import make_world, write_world
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.seeding import generator
 
@@ -58,7 +58,7 @@ for file in sorted(Path(sys.argv[1]).glob("*.tsv")):
 """
 _READ_AND_INDEX = """
 import sys, time
-from apptek.data.readers import read_dataset
+from apptek.data.reading.reader import read_dataset
 from apptek.graph.temporal_graph import TemporalGraph
 start = time.perf_counter()
 graph = TemporalGraph.of(read_dataset(sys.argv[1]))

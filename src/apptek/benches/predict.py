@@ -4,22 +4,22 @@ from statistics import median
 
 import numpy as np
 
-from apptek.agent.environment import Queries, held_out_queries
 from apptek.baselines.counting import LADDER, Counting
 from apptek.baselines.counts import Counts
 from apptek.benches.report import BenchReport, Target, bench_dataset, seconds
+from apptek.config import DEFAULT, preset
 from apptek.data.facts import Dataset
-from apptek.data.synthetic import make_world
+from apptek.data.queries import Queries, held_out_queries
+from apptek.data.synthetic.world import make_world
+from apptek.features.clock import Clock
+from apptek.features.space import FeatureSpace
+from apptek.features.topologies.topology import topology_set
+from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.prediction.classifier import LinearSoftmax
-from apptek.prediction.features import FeatureSpace
-from apptek.prediction.model import feature_space
-from apptek.prediction.presets import DEFAULT, preset
-from apptek.prediction.scoring import linear_scores
+from apptek.models.answerer import linear_scores
+from apptek.models.linear_softmax import LinearSoftmax
+from apptek.models.model import feature_space
 from apptek.seeding import generator
-from apptek.topologies.clock import Clock
-from apptek.topologies.topology import topology_set
-from apptek.topologies.traits import types_from_names
 
 ROUNDS = 4  # the first compiles
 TARGETS = {"predict_vs_counting": Target(0.3, at_most=False), "query_10m_vs_100k": Target(3)}

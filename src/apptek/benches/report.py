@@ -11,8 +11,8 @@ from typing import Any
 
 from apptek.data.benchmarks import find_benchmark
 from apptek.data.facts import Dataset, Facts
-from apptek.data.readers import read_dataset
-from apptek.data.synthetic import make_world
+from apptek.data.reading.reader import read_dataset
+from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
 from apptek.terminal import output, table

@@ -6,17 +6,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from apptek.benches.clients import Running, load, request, running_service
+from apptek.benches.http_clients import Running, load, request, running_service
 from apptek.benches.report import BenchReport, Target, seconds
+from apptek.config import preset
 from apptek.data.benchmarks import find_benchmark
 from apptek.data.facts import Names
-from apptek.data.readers import read_dataset
-from apptek.data.synthetic import make_world
-from apptek.prediction.model import load_model
-from apptek.prediction.predictor import Predictor
-from apptek.prediction.presets import preset
+from apptek.data.reading.reader import read_dataset
+from apptek.data.synthetic.world import make_world
+from apptek.explain.name_index import NameIndex
+from apptek.models.model import load_model
+from apptek.predictor import Predictor
 from apptek.seeding import generator
-from apptek.service.search import NameIndex
 from apptek.settings import with_settings
 
 ICEWS14_SIZE = 90_730

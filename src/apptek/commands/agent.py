@@ -13,7 +13,7 @@ from apptek.commands.options import (
     SettingsOption,
     print_json,
 )
-from apptek.commands.reading import Reading, reads_data
+from apptek.commands.reading_options import Reading, reads_data
 from apptek.extras import require_torch
 
 
@@ -44,9 +44,9 @@ def train_agent(
     from apptek.settings import with_settings
 
     require_torch()
+    from apptek.commands.training_progress import training_progress
+    from apptek.config import preset
     from apptek.experiments.agent import run_agent
-    from apptek.prediction.presets import preset
-    from apptek.watching import training_progress
 
     config = with_settings(preset("paper"), settings or []).agent
     dataset = reading.read(data)

@@ -12,7 +12,7 @@ from apptek.commands.options import (
     SeedOption,
     SettingsOption,
 )
-from apptek.commands.reading import Reading, reads_data
+from apptek.commands.reading_options import Reading, reads_data
 
 PresetOption = Annotated[
     Literal["default", "paper"],
@@ -52,7 +52,7 @@ def baseline(
     """
     from apptek.baselines.baseline import Baseline
     from apptek.baselines.registry import preset_of
-    from apptek.experiments.record import about_run
+    from apptek.experiments.result_file import about_run
     from apptek.settings import with_settings
     from apptek.terminal import step_progress, tell
 
@@ -109,7 +109,7 @@ def search(
     """
     from apptek.baselines.registry import preset_of
     from apptek.baselines.search import Trial, best_trial, search_settings, space_of
-    from apptek.experiments.record import write_result
+    from apptek.experiments.result_file import write_result
     from apptek.experiments.search import describe, search_result
     from apptek.files import check_target
     from apptek.settings import setting_texts, with_settings

@@ -11,7 +11,7 @@ from apptek.commands.options import (
     SeedOption,
     print_json,
 )
-from apptek.commands.reading import Reading, reads_data
+from apptek.commands.reading_options import Reading, reads_data
 
 data_app = typer.Typer(no_args_is_help=True, help="Data sets: list, download, look at, make.")
 
@@ -92,8 +92,8 @@ def make_world(
 
     Example: `apptek data make-world world --facts 50000 --seed 1`
     """
-    from apptek.data.synthetic import make_world as make
-    from apptek.data.synthetic import write_world
+    from apptek.data.synthetic.world import make_world as make
+    from apptek.data.synthetic.world import write_world
     from apptek.terminal import tell, working
 
     with working(f"making a world of {facts:,} facts"):

@@ -15,7 +15,7 @@ from apptek.commands.options import (
     SettingsOption,
     print_json,
 )
-from apptek.commands.reading import Reading, reads_data
+from apptek.commands.reading_options import Reading, reads_data
 from apptek.extras import require_torch
 
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")]
@@ -68,10 +68,10 @@ def fit(
 
     Example: `apptek fit icews14 --out model`
     """
-    from apptek.data.types import read_types
-    from apptek.experiments.record import about_run
-    from apptek.prediction.predictor import Predictor
-    from apptek.prediction.presets import preset
+    from apptek.config import preset
+    from apptek.data.entity_types import read_types
+    from apptek.experiments.result_file import about_run
+    from apptek.predictor import Predictor
     from apptek.settings import with_settings
     from apptek.terminal import tell
 
@@ -111,7 +111,7 @@ def _watched(with_agent: bool) -> AbstractContextManager[Any]:
     """What watches the agent's training, where there is one: nothing else needs torch."""
     if not with_agent:
         return nullcontext(())
-    from apptek.watching import training_progress
+    from apptek.commands.training_progress import training_progress
 
     return training_progress()
 
@@ -131,8 +131,8 @@ def evaluate(
 
     Example: `apptek evaluate model --json`
     """
-    from apptek.baselines.opening import open_model
-    from apptek.experiments.evaluation import write_evaluation
+    from apptek.baselines.open_model import open_model
+    from apptek.experiments.model_result import write_evaluation
     from apptek.files import check_target
     from apptek.terminal import output, table, working
 
@@ -176,10 +176,10 @@ def topologies(
     Example: `apptek topologies model --predicate "Make a visit" --top 3`
     """
     from apptek.errors import ApptekError
-    from apptek.prediction.model import load_model
-    from apptek.prediction.strongest import strongest
+    from apptek.explain.strongest_weights import strongest
+    from apptek.features.topologies.topology import describe, to_names
+    from apptek.models.model import load_model
     from apptek.terminal import output, table
-    from apptek.topologies.topology import describe, to_names
 
     fitted = load_model(model)
     names = fitted.dataset.predicates

@@ -52,10 +52,10 @@ def reproduce(
 
     Example: `apptek reproduce table2 --only-recorded`
     """
-    from apptek.experiments.cells import read_cells
-    from apptek.experiments.quick import quick_cells
+    from apptek.experiments.experiment import read_cells
+    from apptek.experiments.quick_experiments import quick_cells
     from apptek.experiments.reproduce import reproduce as make
-    from apptek.experiments.run import Folders
+    from apptek.experiments.runner import Folders
     from apptek.terminal import tell
 
     if only_recorded and only != "*":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from apptek.commands.options import DataArgument, JsonOption, print_json
-from apptek.commands.reading import Reading, reads_data
+from apptek.commands.reading_options import Reading, reads_data
 
 if TYPE_CHECKING:
     from apptek.experiments.compare import Difference
@@ -33,7 +33,7 @@ def compare(
     Example: `apptek compare recency.json tnt_complex.json`
     """
     from apptek.experiments.compare import compare_results
-    from apptek.experiments.record import write_result
+    from apptek.experiments.result_file import write_result
     from apptek.files import check_target
     from apptek.terminal import output, table
 

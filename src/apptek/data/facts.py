@@ -3,25 +3,19 @@
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from apptek.data.times import UNKNOWN, Ints, TimeAxis
+from apptek.arrays import Ints, read_only
+from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import DataError
 
-Scalar = TypeVar("Scalar", bound=np.generic)
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
 FEW_NAMES = 100_000  # so many are also kept in a dictionary, once one is looked up
-
-
-def read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-    """The same array, closed for writing."""
-    array.flags.writeable = False
-    return array
 
 
 @dataclass(frozen=True, slots=True)

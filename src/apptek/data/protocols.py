@@ -13,16 +13,15 @@ from dataclasses import asdict, replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from apptek.arrays import Bools, Ints
 from apptek.data.benchmarks import Benchmark, Statistics
 from apptek.data.facts import Dataset, Facts
-from apptek.data.times import UNKNOWN, Ints
+from apptek.data.times import UNKNOWN
 from apptek.errors import DataError
 
 Protocol = Literal["official", "paper"]
 PROTOCOLS: tuple[Protocol, ...] = ("official", "paper")
-Mask = npt.NDArray[np.bool_]
 
 _UNSEEN = "the paper's protocol drops valid and test facts with {} unseen in train"
 _EXCHANGED = "the paper's protocol exchanges valid and test, without the facts that have an entity"
@@ -56,15 +55,15 @@ class _Seen:
 
     def only(self, facts: Facts) -> Facts:
         """The facts of which every part is seen; an unknown end counts as seen."""
-        kept: Mask = self.entities[facts.subjects] & self.entities[facts.objects]
+        kept: Bools = self.entities[facts.subjects] & self.entities[facts.objects]
         kept &= self.predicates[facts.predicates]
         kept &= self._known(facts.since)
         if facts.until is not facts.since:
             kept &= self._known(facts.until)
         return facts if kept.all() else facts.take(kept)
 
-    def _known(self, codes: Ints) -> Mask:
-        known: Mask = np.isin(codes, self.times) | (codes == UNKNOWN)
+    def _known(self, codes: Ints) -> Bools:
+        known: Bools = np.isin(codes, self.times) | (codes == UNKNOWN)
         return known
 
 
@@ -116,7 +115,7 @@ def _differences(columns: list[dict[str, int]], explanations: Mapping[str, str])
     return {key: explanations.get(key, "these are not the public files") for key in differing}
 
 
-def _occurring(count: int, *columns: Ints) -> Mask:
+def _occurring(count: int, *columns: Ints) -> Bools:
     """Which of `count` ids occur in the columns. O(n), no sorting."""
     occurs = np.zeros(count, np.bool_)
     for column in columns:

@@ -5,8 +5,8 @@ from typing import Literal
 
 import numpy as np
 
+from apptek.arrays import Ints
 from apptek.data.facts import Dataset
-from apptek.data.times import Ints
 from apptek.errors import DataError
 from apptek.seeding import generator
 

@@ -19,12 +19,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from apptek.arrays import Ints
 from apptek.errors import TimeFormatError
 
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
 Kind = Literal["integer", "date", "either"]
 Unit = Literal["integer", "year", "month", "day"]
 

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from apptek.agent.controls import compare_with_controls, play_greedily
 from apptek.agent.dqn import FrozenPolicy
-from apptek.agent.environment import World, held_out_queries, training_queries
-from apptek.agent.evaluation import compare_with_controls, play_greedily
-from apptek.agent.run import Observer, moving_means, train
-from apptek.agent.training import History, Trainer
+from apptek.agent.environment import World
+from apptek.agent.trainer import History, Trainer
+from apptek.agent.training_run import Observer, moving_means, train
+from apptek.arrays import Ints
 from apptek.config import AgentConfig
 from apptek.data.facts import Dataset, Names
-from apptek.data.times import Ints
-from apptek.experiments.record import write_result
+from apptek.data.queries import held_out_queries, training_queries
+from apptek.experiments.result_file import write_result
 from apptek.graph.temporal_graph import TemporalGraph
 
 RESULT = "result.json"

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from apptek.arrays import Doubles
 from apptek.errors import ApptekError
 from apptek.experiments.ranks import Ranks, read_ranks
-from apptek.experiments.record import COMPARISON, read_result
-from apptek.prediction.calibration import Doubles
+from apptek.experiments.result_file import COMPARISON, read_result
 from apptek.seeding import generator
 
 RESAMPLES = 2000

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from apptek.baselines.registry import NAMES
+from apptek.config import PRESETS
 from apptek.data.facts import SPLITS, Dataset
 from apptek.errors import ApptekError
-from apptek.experiments.cells import Cell
 from apptek.experiments.compare import Difference, compare_results
-from apptek.experiments.record import read_result
-from apptek.experiments.run import Folders, Tell, missing_runs, run_all
+from apptek.experiments.experiment import Cell
+from apptek.experiments.result_file import read_result
+from apptek.experiments.runner import Folders, Tell, missing_runs, run_all
 from apptek.extras import require_torch
 from apptek.files import write_whole
-from apptek.prediction.presets import PRESETS
 
 USUAL = ("recency", "tnt_complex", "paper", "default")  # counting, an embedding, the agent, ours
 WITHOUT_TORCH = ("recency", "pair", "default")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apptek.errors import ApptekError
-from apptek.experiments.cells import Cell, results_of
+from apptek.experiments.experiment import Cell, results_of
 from apptek.experiments.paper_tables import TITLES, Results, serving
 from apptek.experiments.topology_figure import topologies_figure
 from apptek.extras import require_matplotlib

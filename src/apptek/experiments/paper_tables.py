@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from apptek.errors import ConfigError
-from apptek.experiments.cells import Cell, results_of
+from apptek.experiments.experiment import Cell, results_of
 from apptek.experiments.tables import KEYS, NOTHING, PRINTED, TABLES, Maker, markdown
 from apptek.settings import setting_texts
 

@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from apptek.arrays import Doubles, Floats, Ints
 from apptek.data.facts import Dataset, Split
-from apptek.data.times import Ints
 from apptek.errors import ApptekError
 from apptek.files import write_whole
-from apptek.prediction.calibration import Doubles
-from apptek.topologies.sparse import Floats
 
 _KEYS = {"file", "digest", "queries", "predicates"}
 

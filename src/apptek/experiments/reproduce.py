@@ -6,10 +6,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from apptek.errors import ApptekError
-from apptek.experiments.cells import SHOWN, Cell
+from apptek.experiments.experiment import SHOWN, Cell
 from apptek.experiments.figures import FIGURES, write_figure
 from apptek.experiments.paper_tables import all_tables
-from apptek.experiments.run import Folders, Tell, missing_runs, run_all
+from apptek.experiments.runner import Folders, Tell, missing_runs, run_all
 from apptek.extras import require_matplotlib
 
 ALL = "all"

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from apptek.experiments.record import COMPARISON, read_result
-from apptek.prediction.presets import preset
+from apptek.config import preset
+from apptek.experiments.result_file import COMPARISON, read_result
 
 # What the paper prints for its own method: MRR, Hits@10, Hits@1 (its Table 2).
 PRINTED = {
@@ -19,6 +19,9 @@ PRINTED = {
 Maker = Callable[[Sequence[dict[str, Any]]], str]
 NOTHING = "nothing is recorded yet"
 KEYS = ("mrr", "hits_at_10", "hits_at_1")
+
+# Settings that older results name and that no longer exist, with the value that remained.
+RETIRED_SETTINGS = {"agent.reward": "connection", "mining.keep": "frequent"}
 
 
 def read_results(folder: Path) -> list[dict[str, Any]]:
@@ -70,7 +73,8 @@ def fit_command(result: dict[str, Any]) -> str:
     present = asdict(preset("paper"))
     for section, values in result["settings"].items():
         for key, value in values.items():
-            name, now = f"{section}.{key}", present.get(section, {}).get(key)
+            name = f"{section}.{key}"
+            now = present.get(section, {}).get(key, RETIRED_SETTINGS.get(name))
             plain = list(now) if isinstance(now, tuple) else now
             if value != plain and f"{name}=" not in command:
                 command += f" --set {name}={value}"
@@ -183,9 +187,10 @@ def changes(result: dict[str, Any]) -> list[str]:
     found = []
     for section, values in result["settings"].items():
         for key, value in values.items():
-            now = own.get(section, {}).get(key)
+            name = f"{section}.{key}"
+            now = own.get(section, {}).get(key, RETIRED_SETTINGS.get(name))
             if value != (list(now) if isinstance(now, tuple) else now):
-                found.append(f"{section}.{key}={json.dumps(value)}")
+                found.append(f"{name}={json.dumps(value)}")
     return found
 
 

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from apptek.agent.environment import Queries, World, training_queries
+from apptek.agent.environment import World
+from apptek.data.queries import Queries, training_queries
 from apptek.errors import ApptekError
-from apptek.prediction.model import Model
-from apptek.prediction.wording import when_text
-from apptek.topologies.connection import Connection, CoreFact, Surroundings, connect
-from apptek.topologies.mining import MinedTopology
-from apptek.topologies.topology import to_names
+from apptek.explain.wording import when_text
+from apptek.features.topologies.connection import Connection, CoreFact, Surroundings, connect
+from apptek.features.topologies.mining import MinedTopology
+from apptek.features.topologies.topology import to_names
+from apptek.models.model import Model
 
 TOP = 10  # topologies of each predicate
 FACTS = 8  # of an example's connection

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from apptek.experiments.cells import Cell, results_of
+from apptek.experiments.experiment import Cell, results_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

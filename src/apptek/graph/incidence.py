@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apptek.data.facts import read_only
-from apptek.data.times import UNKNOWN, Ints
+from apptek.arrays import Ints, read_only
+from apptek.data.times import UNKNOWN
 
 FAN_OUT = 16  # entries that one maximum stands for, at every level of `tops`
 

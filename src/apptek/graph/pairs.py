@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from apptek.arrays import Ints, read_only
 from apptek.compiling import leaf
-from apptek.data.facts import read_only
-from apptek.data.times import Ints
 from apptek.graph.incidence import Incidence, build_incidence
 from apptek.graph.temporal_graph import TemporalGraph
 

@@ -9,10 +9,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from apptek.arrays import Ints, read_only
 from apptek.compiling import in_threads
-from apptek.data.distinct import fact_keys
-from apptek.data.facts import Dataset, Facts, read_only
-from apptek.data.times import UNKNOWN, Ints, TimeAxis
+from apptek.data.fact_keys import fact_keys
+from apptek.data.facts import Dataset, Facts
+from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import GraphError
 from apptek.files import new_folder
 from apptek.graph.incidence import Incidence, build_incidence

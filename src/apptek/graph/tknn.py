@@ -18,8 +18,9 @@ every unpacking counts references.
 import numpy as np
 import numpy.typing as npt
 
+from apptek.arrays import Ints
 from apptek.compiling import kernel, leaf
-from apptek.data.times import UNKNOWN, Ints
+from apptek.data.times import UNKNOWN
 
 OUTGOING, INCOMING, BOTH = 1, 2, 3
 PAST = 4  # together with a direction: only facts that ended before the moment, no undated ones

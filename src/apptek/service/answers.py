@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from apptek.compiling import in_threads
-from apptek.prediction.drawing import draw_reason
-from apptek.prediction.explanation import Explanation, explain
-from apptek.prediction.explanation_text import notes
-from apptek.prediction.predictor import Answer, Query
-from apptek.prediction.wording import apart_text
+from apptek.explain.explanation import Explanation
+from apptek.explain.layout import draw_reason
+from apptek.explain.text import notes
+from apptek.explain.wording import apart_text
+from apptek.features.topologies.connection import time_distance
+from apptek.predictor import Answer, Query
 from apptek.service.histories import in_words
+from apptek.service.loaded_model import Served
 from apptek.service.schemas import (
     Answers,
     ExplainBody,
@@ -19,8 +21,6 @@ from apptek.service.schemas import (
     OneQuestion,
     Question,
 )
-from apptek.service.served import Served
-from apptek.topologies.connection import time_distance
 
 PIECE = 250  # queries of a batch that one thread takes
 NEAREST = 12  # facts of the periphery on each side
@@ -79,7 +79,7 @@ def explained(served: Served, body: ExplainBody) -> ExplanationOut:
     query, code = checked(served, body, "", body.allow_unknown)
     if body.predicate is not None:
         served.predicate(body.predicate, "predicate")
-    found = explain(served.predictor, query, body.predicate, most=body.top)
+    found = served.predictor.explain(query, body.predicate, most=body.top)
     drawn = [draw_reason(found, r) for r in found.reasons if r.facts and not r.same_as]
     return ExplanationOut.model_validate(
         found.as_json()

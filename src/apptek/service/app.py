@@ -14,6 +14,7 @@ from apptek import __version__
 from apptek.service import catalogue, problems
 from apptek.service.answers import explained, predict
 from apptek.service.limits import Limits
+from apptek.service.loaded_model import Served
 from apptek.service.pages import read_pages
 from apptek.service.problems import TITLES, ServiceError
 from apptek.service.schemas import (
@@ -30,7 +31,6 @@ from apptek.service.schemas import (
     PredictBody,
     Topologies,
 )
-from apptek.service.served import Served
 
 ABOUT = """Which predicate holds between a subject and an object at a time, and why.
 

@@ -6,9 +6,11 @@ import numpy as np
 
 from apptek import __version__
 from apptek.data.times import UNKNOWN
-from apptek.prediction.model import Model
-from apptek.prediction.strongest import strongest
+from apptek.explain.strongest_weights import strongest
+from apptek.features.topologies.topology import describe, to_names
+from apptek.models.model import Model
 from apptek.service.histories import Window, facts_between, facts_of, timeline
+from apptek.service.loaded_model import Served
 from apptek.service.problems import TITLES, ServiceError, quoted
 from apptek.service.schemas import (
     Counted,
@@ -25,8 +27,6 @@ from apptek.service.schemas import (
     Topologies,
     WeighedOut,
 )
-from apptek.service.served import Served
-from apptek.topologies.topology import describe, to_names
 
 
 def health(served: Served) -> Health:
@@ -173,7 +173,7 @@ def topologies(served: Served, predicate: str | None, limit: int) -> Topologies:
                     ],
                 )
             )
-    space = served.predictor.space
+    space = served.predictor.answerer.space
     weighed = [
         WeighedOut(predicate=names[row], **asdict(one))
         for row in (range(len(names)) if wanted is None else [wanted])

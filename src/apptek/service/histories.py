@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from apptek.arrays import Ints
 from apptek.data.facts import Dataset
-from apptek.data.times import UNKNOWN, Ints
-from apptek.graph.between import between, ends_of, incoming, outgoing
+from apptek.data.times import UNKNOWN
+from apptek.explain.wording import when_text
+from apptek.graph.lookups import between, ends_of, incoming, outgoing
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.prediction.wording import when_text
 from apptek.service.schemas import Fact, Timeline
 
 PARTS = 120  # of the span, for counting

@@ -7,7 +7,7 @@ from importlib.resources.abc import Traversable
 
 from fastapi import Request, Response
 
-from apptek.prediction.svg import STYLE
+from apptek.explain.svg import STYLE
 
 MEDIA_TYPES = {
     "css": "text/css; charset=utf-8",

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from apptek.errors import ApptekError
-from apptek.prediction.wording import printable, shortened
+from apptek.explain.wording import printable, shortened
 
 MEDIA_TYPE = "application/problem+json"
 SHOWN = 80  # characters of a name that are repeated

@@ -1,4 +1,4 @@
-// A reason's graph. The layout is that of prediction/drawing.py, the look that of prediction/svg.py:
+// A reason's graph. The layout is that of explain/layout.py, the look that of explain/svg.py:
 // page and file show the same. Here entities can be moved, and asked about.
 
 import { el } from "./dom.js";

@@ -1,0 +1,119 @@
+"""How often the agent connects its queries, beside the controls that learn nothing."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from apptek.agent.dqn import FrozenPolicy, random_legal
+from apptek.agent.environment import Environment, Episodes, World, play
+from apptek.arrays import Bools, Ints
+from apptek.compiling import in_threads
+from apptek.data.queries import Queries
+from apptek.seeding import generator
+
+CHUNK = 1024  # episodes that one thread plays at a time
+NORMAL_95 = 1.959963984540054  # the half width of a 95 % interval in standard errors
+
+
+def play_greedily(
+    world: World,
+    queries: Queries,
+    policy: FrozenPolicy,
+    pair_of_fact: Ints,
+    *,
+    epsilon: float = 0.0,
+    seed: int = 0,
+) -> Episodes:
+    """Whole episodes by the best legal action of a network that learns no more.
+
+    With epsilon, so large a share of the actions is random; each chunk has a stream of its own.
+    """
+
+    def play_chunk(start: int) -> Episodes:
+        rows = np.arange(start, min(start + CHUNK, len(queries)))
+        environment = Environment(world, queries.take(rows))
+        rng = generator(seed, f"exploring from {start}")
+        return _play_all(environment, policy, pair_of_fact, epsilon, rng)
+
+    parts = in_threads(play_chunk, range(0, len(queries), CHUNK))
+    return Episodes(
+        np.concatenate([np.zeros(0, np.bool_), *(part.met for part in parts)]),
+        np.concatenate([_no_steps(world), *(part.trail for part in parts)]),
+        np.concatenate([_no_steps(world), *(part.legal_counts for part in parts)]),
+    )
+
+
+def _play_all(
+    environment: Environment,
+    policy: FrozenPolicy,
+    pair_of_fact: Ints,
+    epsilon: float,
+    rng: np.random.Generator,
+) -> Episodes:
+    steps = environment.max_steps
+    met = environment.met.copy()
+    trail = np.full((len(environment), steps), -1, np.int32)
+    legal_counts = np.zeros((len(environment), steps), np.int32)
+    for step in range(steps):
+        going = ~environment.done
+        if not going.any():
+            break
+        legal = environment.legal
+        actions = policy.greedy(environment.states(pair_of_fact), legal)
+        if epsilon:
+            explore = rng.random(len(actions)) < epsilon
+            actions = np.where(explore, random_legal(legal, rng=rng), actions)
+        trail[going, step] = actions[going]
+        legal_counts[going, step] = legal[going].sum(axis=1)
+        met |= environment.step(actions)
+    return Episodes(met, trail, legal_counts)
+
+
+def _no_steps(world: World) -> Ints:
+    return np.empty((0, world.config.max_steps), np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDifference:
+    """The mean of one policy's rewards minus another's on the same queries, with its interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def paired_difference(one: Bools, other: Bools) -> PairedDifference:
+    """One minus the other, with the normal 95 % interval of the mean of paired differences."""
+    differences = one.astype(np.float64) - other
+    mean, error = differences.mean(), differences.std(ddof=1) / np.sqrt(len(differences))
+    half = NORMAL_95 * error
+    return PairedDifference(float(mean), float(mean - half), float(mean + half))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The agent and both controls on the same queries."""
+
+    queries: int
+    agent: float
+    random: float
+    commonest: float
+    agent_minus_random: PairedDifference
+    agent_minus_commonest: PairedDifference
+
+
+def compare_with_controls(
+    world: World, queries: Queries, policy: FrozenPolicy, pair_of_fact: Ints, *, seed: int
+) -> Comparison:
+    """Mean rewards of the greedy agent and of both controls, paired over the queries."""
+    agent = play_greedily(world, queries, policy, pair_of_fact).met
+    random = play(world, queries, "random", seed=seed).met
+    commonest = play(world, queries, "commonest").met
+    return Comparison(
+        len(queries),
+        float(agent.mean()),
+        float(random.mean()),
+        float(commonest.mean()),
+        paired_difference(agent, random),
+        paired_difference(agent, commonest),
+    )

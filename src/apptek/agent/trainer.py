@@ -1,0 +1,168 @@
+"""Training the agent: episodes side by side, learning from the replay, all of it repeatable."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from apptek.agent.dqn import Learner, build_network
+from apptek.agent.environment import Environment, World
+from apptek.agent.replay import Replay
+from apptek.agent.states import pair_table
+from apptek.arrays import Bools, Ints
+from apptek.data.queries import Queries
+from apptek.errors import ApptekError
+from apptek.seeding import generator
+
+IDLE = -1  # the query of a slot that has none
+
+
+class Trainer:
+    """One training run: `run` plays every episode of all epochs and learns on the way.
+
+    Up to `parallel` episodes go on at once, each in a slot; a slot whose episode ends takes the
+    next query. Queries whose subject is their object meet at once and are not trained on.
+
+    episodes_done   how many have ended
+    history         the episodes in the order in which they ended
+    """
+
+    def __init__(self, world: World, queries: Queries, *, seed: int) -> None:
+        self.world, self.config, self.seed = world, world.config, seed
+        self.queries = queries
+        self.table = pair_table(world.graph.facts)
+        self.learner = Learner(
+            build_network(
+                self.table,
+                world.graph.predicate_count,
+                world.action_count,
+                self.config,
+                rng=generator(seed, "network"),
+            ),
+            self.config,
+        )
+        self.replay = Replay(self.config.replay_size, world.action_count)
+        self.act_rng = generator(seed, "acting")
+        self.sample_rng = generator(seed, "replay")
+        self.order = episode_order(queries, self.config.epochs, seed)
+        if not len(self.order):
+            raise ApptekError("there is no query to train on: every subject is its own object")
+        slots = min(self.config.parallel, len(self.order))
+        self.started = self.episodes_done = self.environment_steps = 0
+        self.debt = 0.0  # transitions collected that are still to be learned from
+        self.slots: Ints = np.full(slots, IDLE, np.int32)
+        self.trail: Ints = np.full((slots, self.config.max_steps), -1, np.int32)
+        self.legal_counts: Ints = np.zeros((slots, self.config.max_steps), np.int32)
+        self.history = History(len(self.order), self.config.max_steps)
+        self.rebuild()
+        self._refill(np.arange(slots))
+
+    @property
+    def epsilon(self) -> float:
+        """The share of random actions now."""
+        return self.config.epsilon(self.environment_steps)
+
+    @property
+    def finished(self) -> bool:
+        """Whether every episode has ended."""
+        return self.episodes_done == len(self.order)
+
+    def step(self) -> None:
+        """One action in every episode that goes on, and the learning that follows from it."""
+        environment = self.environment
+        going = np.flatnonzero(self.slots != IDLE)
+        states = environment.states(self.table.pair_of_fact).take(going)
+        legal = environment.legal[going]
+        actions = self.learner.act(states, legal, self.epsilon, rng=self.act_rng)
+        self._note(going, actions, legal)
+        chosen = np.zeros(len(self.slots), np.int32)
+        chosen[going] = actions
+        met = environment.step(chosen)[going]
+        self.replay.add(
+            states,
+            actions,
+            met.astype(np.float32),
+            environment.states(self.table.pair_of_fact).take(going),
+            environment.legal[going],
+            environment.done[going],
+        )
+        self.environment_steps += len(going)
+        self._learn(len(going))
+        self._finish(going[environment.done[going]])
+
+    def _note(self, going: npt.NDArray[np.intp], actions: Ints, legal: Bools) -> None:
+        taken = self.environment.steps[going]
+        self.trail[going, taken] = actions
+        self.legal_counts[going, taken] = legal.sum(axis=1)
+
+    def _learn(self, collected: int) -> None:
+        """As many updates as the replay ratio asks for, once there is a batch to draw."""
+        self.debt += collected * self.config.replay_ratio
+        if len(self.replay) < self.config.batch_size:
+            return
+        while self.debt >= self.config.batch_size:
+            self.learner.learn(self.replay.sample(self.config.batch_size, rng=self.sample_rng))
+            self.debt -= self.config.batch_size
+
+    def _finish(self, ended: npt.NDArray[np.intp]) -> None:
+        """Records episodes that have ended and gives their slots to others."""
+        if len(ended):
+            self._record(ended)
+            self._refill(ended)
+
+    def _record(self, ended: npt.NDArray[np.intp]) -> None:
+        rows = slice(self.episodes_done, self.episodes_done + len(ended))
+        self.history.queries[rows] = self.slots[ended]
+        self.history.met[rows] = self.environment.met[ended]
+        self.history.trail[rows] = self.trail[ended]
+        self.history.legal_counts[rows] = self.legal_counts[ended]
+        self.episodes_done += len(ended)
+
+    def _refill(self, free: npt.NDArray[np.intp]) -> None:
+        """Starts the next queries in free slots; one that ends at once makes room again."""
+        while len(free):
+            self.slots[free] = IDLE
+            self.trail[free], self.legal_counts[free] = -1, 0
+            queries = self.order[self.started : self.started + len(free)]
+            self.started += len(queries)
+            free = free[: len(queries)]
+            if not len(free):
+                return
+            self.slots[free] = queries
+            self.environment.restart(free, self.queries.take(queries))
+            free = free[self.environment.done[free]]
+            if len(free):
+                self._record(free)
+
+    def rebuild(self) -> None:
+        """The environment of the present slots, from their queries and the actions so far."""
+        idle = self.slots == IDLE
+        queries = self.queries.take(np.where(idle, 0, self.slots))
+        queries.subjects[idle] = queries.objects[idle] = -1  # ends at once
+        self.environment = Environment(self.world, queries)
+        self.environment.replay(self.trail)
+
+
+@dataclass(slots=True)
+class History:
+    """Episodes in the order in which they ended."""
+
+    queries: Ints
+    met: Bools
+    trail: Ints
+    legal_counts: Ints
+
+    def __init__(self, count: int, steps: int) -> None:
+        self.queries = np.full(count, IDLE, np.int32)
+        self.met = np.zeros(count, np.bool_)
+        self.trail = np.full((count, steps), -1, np.int32)
+        self.legal_counts = np.zeros((count, steps), np.int32)
+
+
+def episode_order(queries: Queries, epochs: float, seed: int) -> Ints:
+    """Which query each episode asks: every one once an epoch, in an order of the epoch's own."""
+    usable = np.flatnonzero(queries.subjects != queries.objects).astype(np.int32)
+    count = round(len(usable) * epochs)
+    rounds = -(-count // len(usable)) if len(usable) else 0
+    orders = [generator(seed, f"order {epoch}").permutation(usable) for epoch in range(rounds)]
+    return np.concatenate([np.empty(0, np.int32), *orders])[:count]

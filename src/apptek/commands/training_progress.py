@@ -1,0 +1,104 @@
+"""Watching a training run: a line in the terminal, and TensorBoard where it is wanted."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from apptek.agent.trainer import Trainer
+from apptek.agent.training_run import Observer
+from apptek.errors import ApptekError
+from apptek.terminal import messages
+
+SECONDS_BETWEEN = 0.25
+SCALARS_EVERY = 500  # episodes
+
+
+@contextmanager
+def training_progress(tensorboard: Path | None = None) -> Iterator[list[Observer]]:
+    """Observers for a training run: episodes, speed, mean rewards, epsilon, time left."""
+    with ExitStack() as stack:
+        observers = [stack.enter_context(_terminal_line())]
+        if tensorboard is not None:
+            observers.append(stack.enter_context(_tensorboard(tensorboard)))
+        yield observers
+
+
+@contextmanager
+def _terminal_line() -> Iterator[Observer]:
+    console = messages()
+    columns = (
+        TextColumn("training"),
+        BarColumn(bar_width=16),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[speed]} episodes/s, reward {task.fields[rewards]}"),
+        TextColumn("epsilon {task.fields[epsilon]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("", total=None, speed="-", rewards="-", epsilon="-")
+        start, first, last = time.monotonic(), -1, 0.0
+
+        def observe(trainer: Trainer) -> None:
+            nonlocal first, last
+            now = time.monotonic()
+            first = trainer.episodes_done if first < 0 else first
+            if now - last < SECONDS_BETWEEN and not trainer.finished:
+                return
+            last = now
+            speed = (trainer.episodes_done - first) / max(now - start, 1e-9)
+            bar.update(
+                task,
+                total=len(trainer.order),
+                completed=trainer.episodes_done,
+                speed=f"{speed:,.0f}",
+                rewards=" / ".join(f"{mean:.3f}" for mean in recent_rewards(trainer)),
+                epsilon=f"{trainer.epsilon:.3f}",
+            )
+
+        yield observe
+
+
+@contextmanager
+def _tensorboard(folder: Path) -> Iterator[Observer]:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise ApptekError(
+            "--tensorboard needs TensorBoard: pip install 'apptek[tensorboard]'"
+        ) from None
+    with SummaryWriter(str(folder)) as writer:
+        written = 0
+
+        def observe(trainer: Trainer) -> None:
+            nonlocal written
+            if trainer.episodes_done < written + SCALARS_EVERY and not trainer.finished:
+                return
+            written = trainer.episodes_done
+            means = dict(zip(("500", "10000"), recent_rewards(trainer), strict=True))
+            for window, mean in means.items():
+                writer.add_scalar(f"reward/mean_{window}", mean, written)
+            writer.add_scalar("epsilon", trainer.epsilon, written)
+
+        yield observe
+
+
+def recent_rewards(trainer: Trainer) -> tuple[float, float]:
+    """The mean reward of the last 500 and the last 10,000 episodes."""
+    done, met = trainer.episodes_done, trainer.history.met
+    if not done:
+        return 0.0, 0.0
+    short, long = met[max(0, done - 500) : done], met[max(0, done - 10_000) : done]
+    return float(short.mean()), float(long.mean())

@@ -1,0 +1,45 @@
+"""Queries as arrays of ids: what is asked, and which fact each query must not see."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from apptek.arrays import Ints
+from apptek.data.facts import Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Questions (subject, ?, object, time), each with the fact that it must not see (-1: none).
+
+    `times` are codes. An entity of -1 is one that the graph does not know.
+    """
+
+    subjects: Ints
+    objects: Ints
+    times: Ints
+    hidden: Ints
+
+    def __len__(self) -> int:
+        return len(self.subjects)
+
+    def take(self, rows: npt.NDArray[Any]) -> "Queries":
+        """The queries of these rows."""
+        return Queries(*(column[rows] for column in self.columns()))
+
+    def columns(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Subjects, objects, times, hidden facts."""
+        return self.subjects, self.objects, self.times, self.hidden
+
+
+def training_queries(facts: Facts) -> Queries:
+    """Each fact of the graph asked about, with itself hidden."""
+    hidden = np.arange(len(facts), dtype=np.int32)
+    return Queries(facts.subjects, facts.objects, facts.times, hidden)
+
+
+def held_out_queries(facts: Facts) -> Queries:
+    """Facts that are not in the graph asked about; nothing is hidden."""
+    return Queries(facts.subjects, facts.objects, facts.times, np.full(len(facts), -1, np.int32))

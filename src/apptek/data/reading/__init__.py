@@ -1,0 +1,1 @@
+"""Files of facts in many formats become a data set."""

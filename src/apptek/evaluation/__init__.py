@@ -1,0 +1,1 @@
+"""How good a scorer is: ranks, filters, groups of queries and calibration, for any model."""

@@ -1,0 +1,197 @@
+"""Explaining an answer: what speaks for a predicate and against it, and the facts behind it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from apptek.config import FAMILIES
+from apptek.data.facts import Names
+from apptek.errors import ApptekError
+from apptek.explain.evidence import Ends, Evidence, Key
+from apptek.explain.explanation import CitedFact, Contribution, Explanation, Meeting, Reason
+from apptek.explain.wording import apart_text, when_text
+from apptek.features.topologies.connection import (
+    Connection,
+    CoreFact,
+    Side,
+    Surroundings,
+    connect,
+    is_lasting,
+    time_distance,
+)
+from apptek.features.topologies.topology import action_name
+from apptek.models.answerer import Answerer
+from apptek.models.model import FORMAT, Model
+from apptek.models.queries_and_answers import Query, queries_of
+
+RANKED = 10  # predicates that an explanation lists
+
+
+def explain(
+    answerer: Answerer,
+    query: Query,
+    predicate: str | None = None,
+    *,
+    most: int = 5,
+    hidden: int = -1,
+) -> Explanation:
+    """Why `predicate` (the most probable one if None) and not the runner-up.
+
+    The runner-up is the most probable other predicate. The facts of the first `most` contributions
+    are looked up. `hidden` is the training fact that the query must not see, -1 where there is
+    none.
+    """
+    model = answerer.model
+    queries = replace(queries_of(model.dataset, [query]), hidden=np.asarray([hidden], np.int32))
+    scored = answerer.scored(queries)
+    probabilities = model.classifier.probabilities(scored.scores)
+    answer = answerer.answers([query], queries, probabilities, top=RANKED)[0]
+    order = np.argsort(-probabilities[0], kind="stable").tolist()
+    names = model.dataset.predicates
+    chosen = order[0] if predicate is None else find_predicate(predicate, names)
+    runner_up = next((other for other in order if other != chosen), chosen)
+    temperature = float(model.classifier.calibration.temperatures(scored.scores)[0])
+    evidence = Evidence(model, answerer.space, scored, Ends(query.subject, query.object))
+    contributions = _contributions(evidence, chosen, runner_up, temperature)
+    bias = model.classifier.bias.astype(np.float64)
+    score_bias = float(bias[chosen]) + evidence.constant
+    odds_bias = float(bias[chosen] - bias[runner_up]) / temperature
+    detailed = contributions[: max(most, 0)]
+    return Explanation(
+        subject=query.subject,
+        object=query.object,
+        time=model.dataset.axis.format(int(queries.times[0])),
+        predicate=names[chosen],
+        probability=float(probabilities[0, chosen]),
+        runner_up=names[runner_up],
+        runner_up_probability=float(probabilities[0, runner_up]),
+        log_odds=odds_bias + sum(found.log_odds for _, found in contributions),
+        bias=odds_bias,
+        score=score_bias + sum(found.score for _, found in contributions),
+        score_bias=score_bias,
+        temperature=temperature,
+        reasons=_reasons(evidence, detailed),
+        further=tuple(found for _, found in contributions[len(detailed) :]),
+        ranked=tuple(zip(answer.predicates, answer.probabilities, strict=True)),
+        unseen_subject=answer.unseen_subject,
+        unseen_object=answer.unseen_object,
+        unseen_time=answer.unseen_time,
+        known=answer.known,
+        model=_about(model),
+    )
+
+
+def find_predicate(predicate: str, names: Names) -> int:
+    """The id of a predicate; ApptekError suggests names near one that is unknown."""
+    found = names.find(predicate)
+    if found is not None:
+        return found
+    folded = {name.casefold(): name for name in names}
+    near = [folded[key] for key in get_close_matches(predicate.casefold(), folded, n=3)]
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    raise ApptekError(f"the model knows no predicate {predicate!r}{hint}")
+
+
+def _about(model: Model) -> dict[str, Any]:
+    return {
+        "dataset": model.dataset.name,
+        "preset": model.preset,
+        "protocol": model.protocol,
+        "format": FORMAT,
+    }
+
+
+def _contributions(
+    evidence: Evidence, chosen: int, runner_up: int, temperature: float
+) -> list[tuple[Key, Contribution]]:
+    """What everything that fired adds, the largest first; equal ones: the shorter first."""
+    found = []
+    for key in evidence.fired():
+        score = evidence.added(key, chosen)
+        odds = (score - evidence.added(key, runner_up)) / temperature
+        found.append((key, odds, score))
+    found.sort(key=lambda one: (-one[1], len(evidence.topology(one[0])), evidence.topology(one[0])))
+    return [
+        (
+            key,
+            Contribution(
+                kind=key[0],
+                family=key[1],
+                topology=evidence.names(key),
+                sentence=evidence.sentence(key),
+                log_odds=odds,
+                score=score,
+            ),
+        )
+        for key, odds, score in found
+    ]
+
+
+def _reasons(
+    evidence: Evidence, detailed: Sequence[tuple[Key, Contribution]]
+) -> tuple[Reason, ...]:
+    near = Surroundings(evidence.space.world, evidence.queries)
+    reasons: list[Reason] = []
+    for key, contribution in detailed:
+        met = connect(near, evidence.topology(key)) if key[0] == "topology" else None
+        if key[0] == "topology" and met is None:
+            raise AssertionError(f"topology {key[2]} fired, but its sides do not meet")
+        core = met.core if met is not None else _core(evidence, key)
+        facts = tuple(_cited(evidence.model, fact, evidence.moment) for fact in core)
+        path = {fact.fact for fact in facts if fact.on_path}
+        earlier = (r.number for r in reasons if path and {f.fact for f in r.path} == path)
+        reasons.append(
+            Reason(
+                number=len(reasons) + 1,
+                contribution=contribution,
+                steps=met.steps if met is not None else 0,
+                meeting=_meeting(met, evidence.model.dataset.entities),
+                facts=facts,
+                same_as=next(earlier, 0),
+            )
+        )
+    return tuple(reasons)
+
+
+def _meeting(met: Connection | None, names: Names) -> tuple[Meeting, ...]:
+    if met is None:
+        return ()
+    return tuple(
+        Meeting(entity=names[entity], subject_hops=hops[0], object_hops=hops[1])
+        for entity, hops in zip(met.meeting, met.hops, strict=True)
+    )
+
+
+def _core(evidence: Evidence, key: Key) -> tuple[CoreFact, ...]:
+    """The facts of a history as those of a topology of one step."""
+    if key[0] != "history":
+        return ()
+    direct = key[1] in FAMILIES[:2]
+    side: Side = "both" if direct else "subject" if key[1].startswith("subject") else "object"
+    return tuple(CoreFact(fact, side, 1, key[2], direct) for fact in evidence.facts(key))
+
+
+def _cited(model: Model, core: CoreFact, moment: int) -> CitedFact:
+    data, facts, axis = model.dataset, model.graph.facts, model.graph.axis
+    since, until = int(facts.since[core.fact]), int(facts.until[core.fact])
+    first = axis.format(since)
+    last = first if until == since else axis.format(until)
+    apart = time_distance(model.graph, core.fact, moment)
+    return CitedFact(
+        fact=core.fact,
+        subject=data.entities[int(facts.subjects[core.fact])],
+        predicate=data.predicates[int(facts.predicates[core.fact])],
+        object=data.entities[int(facts.objects[core.fact])],
+        since=first,
+        until=last,
+        date=when_text(first, last),
+        distance=apart,
+        apart=apart_text(axis, apart, lasting=is_lasting(model.graph, core.fact)),
+        side=core.side,
+        step=core.step,
+        expanded_by=action_name(core.action, data.predicates),
+        on_path=core.on_path,
+    )

@@ -1,0 +1,249 @@
+"""An explanation as one HTML file: no script, nothing to load, light and dark, narrow and wide."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from apptek.explain.explanation import CitedFact, Explanation, Reason
+from apptek.explain.layout import draw_reason
+from apptek.explain.svg import draw_svg
+from apptek.explain.text import (
+    because,
+    early_words,
+    further_words,
+    meeting_words,
+    notes,
+    noun_of,
+)
+from apptek.explain.wording import counted, listed, percent, printable, signed
+
+READABLE = 0.78  # a drawing is not made smaller than this, but scrolls
+SHOWN = 8  # connecting facts in the open; the others unfold
+STYLE = """
+:root { color-scheme: light dark; --back: #f3f4f7; --card: #ffffff; --text: #1d2330;
+  --soft: #5a6372; --edge: #d9dde5; --bar: #7db4ec; --best: #f2a33a; --plus: #2e8b57;
+  --minus: #c2574a; }
+@media (prefers-color-scheme: dark) { :root { --back: #0f1116; --card: #171a21; --text: #e8ebf1;
+  --soft: #a3adbd; --edge: #303644; --bar: #2f6fb3; --best: #c9781a; --plus: #4fb880;
+  --minus: #e07b6d; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--back); color: var(--text);
+  font: 16px/1.5 system-ui, sans-serif; overflow-wrap: break-word; }
+main, footer { max-width: 1080px; margin: 0 auto; padding: 12px 16px; }
+section { background: var(--card); border: 1px solid var(--edge); border-radius: 10px;
+  padding: 14px 18px; margin: 0 0 14px; }
+h1 { font-size: 1.5rem; line-height: 1.3; margin: 12px 0 4px; }
+h2 { font-size: 1.1rem; margin: 0 0 8px; }
+p { margin: 4px 0 8px; }
+footer, .soft { color: var(--soft); font-size: 0.9rem; }
+.answer { font-size: 1.15rem; }
+.note { border-left: 4px solid var(--best); padding-left: 10px; }
+.bars { display: grid; grid-template-columns: minmax(9rem, 20rem) 1fr 4.6rem; gap: 5px 12px;
+  align-items: center; margin: 0; }
+.bars > * { margin: 0; line-height: 1.3; }
+.bars .value { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.track { height: 14px; position: relative; border-radius: 3px; }
+.track i { position: absolute; top: 0; bottom: 0; border-radius: 3px; background: var(--bar); }
+.track i.best { background: var(--best); }
+.track i.plus { background: var(--plus); }
+.track i.minus { background: var(--minus); }
+.track.signed::before { content: ""; position: absolute; left: var(--zero); top: -6px;
+  bottom: -6px; border-left: 1px solid var(--soft); }
+.total { font-weight: 600; }
+.reasons { grid-template-columns: minmax(11rem, 34rem) 1fr 4.6rem; }
+.drawing { overflow-x: auto; margin: 6px -6px; }
+.drawing svg { display: block; margin: 0 auto; max-width: 100%; height: auto;
+  min-width: var(--least); }
+table { border-collapse: collapse; width: 100%; font-size: 0.92rem; }
+th, td { text-align: left; vertical-align: top; padding: 5px 12px 5px 0;
+  border-top: 1px solid var(--edge); }
+thead th { border-top: 0; color: var(--soft); font-weight: 500; }
+td:first-child, .label { overflow-wrap: anywhere; }
+.when { white-space: nowrap; }
+mark { background: none; color: inherit; border-bottom: 3px solid var(--bar); }
+summary { cursor: pointer; color: var(--soft); padding: 6px 0; }
+@media (max-width: 640px) {
+  h1 { font-size: 1.2rem; }
+  section { padding: 12px; }
+  .bars, .reasons { grid-template-columns: 1fr 4.6rem; gap: 1px 10px; }
+  .bars .label { grid-column: 1 / 3; margin-top: 7px; }
+  thead { display: none; }
+  tr { display: block; border-top: 1px solid var(--edge); padding: 6px 0; }
+  td { display: inline; border: 0; padding: 0; }
+  td + td { color: var(--soft); }
+  td + td:not(:empty)::before { content: " · "; }
+}
+"""
+
+
+def explanation_html(explanation: Explanation) -> str:
+    """The whole file. Every name is escaped; the policy in its head forbids scripts and loading."""
+    title = f"{explanation.subject}, ?, {explanation.object}, {explanation.time}"
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    sections = [
+        _ranking(explanation),
+        _sum(explanation) if explanation.contributions() else "",
+        *(_reason(explanation, r) for r in explanation.reasons if r.facts and not r.same_as),
+    ]
+    return "\n".join(
+        [
+            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{_text(title)}</title><style>{STYLE}</style></head><body><main>",
+            _header(explanation),
+            *(section for section in sections if section),
+            f"</main>{_footer(explanation)}</body></html>\n",
+        ]
+    )
+
+
+def _text(text: str) -> str:
+    return escape(printable(text), quote=True)
+
+
+def _header(explanation: Explanation) -> str:
+    when = "undated" if explanation.time == "?" else explanation.time
+    who = f"{_text(explanation.subject)}, {_text(explanation.object)}"
+    question = f'{who}, <span class="when">{_text(when)}</span>: what holds between them?'
+    ours, rival = (
+        f"<b>{_text(name)}</b> ({percent(probability)})"
+        for name, probability in (
+            (explanation.predicate, explanation.probability),
+            (explanation.runner_up, explanation.runner_up_probability),
+        )
+    )
+    if explanation.is_first:
+        answer = f"{ours}, rather than {rival}"
+    else:
+        answer = f"Asked about {ours}; the answer is {rival}"
+    flags = "".join(f'<p class="note">{_text(note)}</p>' for note in notes(explanation))
+    words = because(explanation)
+    why = f"<p>{_text(words[:1].upper() + words[1:])}.</p>" if words else ""
+    return f'<h1>{question}</h1><p class="answer">{answer}.</p>{why}{flags}'
+
+
+def _ranking(explanation: Explanation) -> str:
+    largest = max(probability for _, probability in explanation.ranked) or 1.0
+    rows = "".join(
+        f'<p class="label">{_text(name)}</p><p class="track"><i class="'
+        f'{"best" if name == explanation.predicate else "other"}" style="left:0;width:'
+        f'{100 * probability / largest:.1f}%"></i></p><p class="value">{percent(probability)}</p>'
+        for name, probability in explanation.ranked
+    )
+    return f'<section><h2>Most probable predicates</h2><div class="bars">{rows}</div></section>'
+
+
+def _sum(explanation: Explanation) -> str:
+    """What adds up to the log-odds, as bars to both sides of zero."""
+    entries = [
+        (f"{r.number}. {r.contribution.sentence}{_repeats(r)}", r.contribution.log_odds)
+        for r in explanation.reasons
+    ]
+    if explanation.further:
+        words = further_words(explanation).rsplit(" ", 1)[0]
+        entries.append((words, sum(found.log_odds for found in explanation.further)))
+    entries.append(("base rates", explanation.bias))
+    total = (f"log-odds against {explanation.runner_up}", explanation.log_odds)
+    low = min(0.0, *(value for _, value in (*entries, total)))
+    high = max(0.0, *(value for _, value in (*entries, total)), low + 1e-9)
+    rows = "".join(_signed_bar(*entry, low, high, "") for entry in entries)
+    rows += _signed_bar(*total, low, high, " total")
+    count = counted(len(explanation.contributions()), noun_of(explanation))
+    return (
+        f"<section><h2>Why {_text(explanation.predicate)}</h2>"
+        f'<p class="soft">{count} fired. Each speaks for (right of the line) or against it; '
+        f'together they give the log-odds.</p><div class="bars reasons">{rows}</div></section>'
+    )
+
+
+def _repeats(reason: Reason) -> str:
+    return f" (by the same facts as {reason.same_as})" if reason.same_as else ""
+
+
+def _signed_bar(words: str, value: float, low: float, high: float, kind: str) -> str:
+    span = high - low
+    left, width = 100 * (min(value, 0) - low) / span, 100 * abs(value) / span
+    zero = 100 * -low / span
+    return (
+        f'<p class="label{kind}">{_text(words)}</p>'
+        f'<p class="track signed" style="--zero:{zero:.1f}%">'
+        f'<i class="{"plus" if value >= 0 else "minus"}" '
+        f'style="left:{left:.1f}%;width:{width:.1f}%"></i></p>'
+        f'<p class="value{kind}">{signed(value)}</p>'
+    )
+
+
+def _reason(explanation: Explanation, reason: Reason) -> str:
+    found, repeats = (
+        reason.contribution,
+        [r for r in explanation.reasons if r.same_as == reason.number],
+    )
+    also = listed([f"{r.number} ({signed(r.contribution.log_odds)})" for r in repeats], 9)
+    words = _headline(explanation, reason)
+    same = f" The same facts stand behind {also}." if repeats else ""
+    ends = (explanation.subject, explanation.object)
+    met = {one.entity for one in reason.meeting if one.entity not in ends}
+    drawing = draw_reason(explanation, reason)
+    spoken, others = reason.cited
+    open_rows, folded = spoken[:SHOWN], (*spoken[SHOWN:], *others)
+    steps = found.kind == "topology"
+    rest = (
+        f"<details><summary>{_rest_words(reason)}</summary>{_table(folded, met, steps)}</details>"
+    )
+    return (
+        f"<section><h2>{reason.number}. {signed(found.log_odds)} &ensp;{_text(found.sentence)}</h2>"
+        f'<p class="soft">{_text(words[:1].upper() + words[1:])}.{_text(same)}</p>'
+        f'<div class="drawing" tabindex="0" style="--least:{READABLE * drawing.width:.0f}px">'
+        f"{draw_svg(drawing)}</div>"
+        f"{_table(open_rows, met, steps)}{rest if folded else ''}</section>"
+    )
+
+
+def _headline(explanation: Explanation, reason: Reason) -> str:
+    """What joins the facts of a reason."""
+    if reason.contribution.kind == "history":
+        return "the facts, nearest in time first"
+    met = meeting_words(explanation, reason).replace(" *", "")
+    return f"{met}{',' if early_words(reason) else ''}{early_words(reason)}"
+
+
+def _rest_words(reason: Reason) -> str:
+    spoken, bystanders = reason.cited
+    more, others = len(spoken) - SHOWN, len(bystanders)
+    noun = "more fact" if reason.contribution.kind == "history" else "more connecting fact"
+    words = [counted(more, noun)] if more > 0 else []
+    if others:
+        words.append(
+            f"{counted(others, 'bystander')} that {'lead' if others > 1 else 'leads'} elsewhere"
+        )
+    return ", ".join(words)
+
+
+def _table(facts: Sequence[CitedFact], met: set[str], steps: bool) -> str:
+    """The facts, and with `steps` whose step brought each in."""
+    names = ("fact", "date", "distance", *(("side", "step: expanded by") if steps else ()))
+    head = "".join(f"<th>{name}</th>" for name in names)
+    rows = "".join(f"<tr>{''.join(_cells(fact, met, steps))}</tr>" for fact in facts)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _cells(fact: CitedFact, met: set[str], steps: bool) -> Iterable[str]:
+    subject, object_ = (
+        f"<mark>{_text(name)}</mark>" if name in met else _text(name)
+        for name in (fact.subject, fact.object)
+    )
+    yield f"<td>{subject} <b>{_text(fact.predicate)}</b> {object_}</td>"
+    yield f'<td class="when">{_text(fact.date)}</td>'
+    yield f'<td class="when">{_text(fact.apart)}</td>'
+    if steps:
+        yield f"<td>{fact.side}</td>"
+        yield f"<td>{fact.step}: {_text(fact.expanded_by)}</td>"
+
+
+def _footer(explanation: Explanation) -> str:
+    about = explanation.model
+    return (
+        f"<footer>Model: data set {_text(about['dataset'])}, preset {_text(about['preset'])}, "
+        f"protocol {_text(about['protocol'])}, format {about['format']}. Every fact shown is a "
+        "training fact of that model.</footer>"
+    )

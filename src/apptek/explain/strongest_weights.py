@@ -1,0 +1,62 @@
+"""What speaks most for a predicate wherever it is found: the largest weights of a model."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from apptek.features.space import FeatureSpace
+from apptek.features.topologies.topology import describe
+from apptek.models.model import Model
+
+PLACES = {
+    "pair": "subject -> object",
+    "reversed": "object -> subject",
+    "subject_out": "subject -> others",
+    "subject_in": "others -> subject",
+    "object_out": "object -> others",
+    "object_in": "others -> object",
+}
+TIMES = {
+    "same": "at that time",
+    "before": "just before",
+    "after": "just after",
+    "close": "just before or after",
+    "short": "near in time",
+    "middle": "in the wider time around",
+    "long": "in the long run",
+    "ever": "at any time",
+    "undated": "undated",
+    "undated ever": "at any time, for an undated question",
+    "both undated": "undated, for an undated question",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A feature in words, and its weight for a predicate."""
+
+    part: str
+    words: str
+    weight: float
+
+
+def strongest(model: Model, space: FeatureSpace, predicate: int, top: int) -> list[Weighed]:
+    """The features of a model with the largest weights for a predicate, traits left out."""
+    weights = model.classifier.weights[:, predicate]
+    named = np.ones(len(weights), np.bool_)
+    if space.traits is not None:
+        first = space.first("traits")
+        named[first : first + len(space.traits)] = False
+    columns = np.flatnonzero(named & (weights > 0))
+    order = columns[np.argsort(-weights[columns], kind="stable")][:top]
+    return [Weighed(*_words(model, space, int(c)), float(weights[c])) for c in order]
+
+
+def _words(model: Model, space: FeatureSpace, column: int) -> tuple[str, str]:
+    names = model.dataset.predicates
+    if space.history is not None and column < len(space.history):
+        feature = space.history.feature(column)
+        place, time = PLACES[feature.family], TIMES[feature.kernel]
+        return "history", f"'{names[feature.predicate]}' {place}, {time}"
+    sequence = model.topologies.sequences[column - space.first("topologies")]
+    return "topology", describe(sequence, names)

@@ -1,0 +1,1 @@
+"""What a model sees of a query, as named sparse columns: history, traits and topologies."""

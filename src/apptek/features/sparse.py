@@ -1,0 +1,117 @@
+"""Features of many queries, most of which are zero."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from apptek.arrays import Floats, Ints, Longs, read_only, take_ragged
+from apptek.compiling import kernel
+
+
+@dataclass(frozen=True, slots=True)
+class SparseRows:
+    """n rows over `feature_count` features: row i is columns[offsets[i] : offsets[i + 1]].
+
+    `values` stand beside the columns; None: every value is 1. A feature stands once in a row.
+    """
+
+    offsets: Longs  # (n + 1,)
+    columns: Ints
+    feature_count: int
+    values: Floats | None = None
+
+    def __post_init__(self) -> None:
+        if self.offsets.dtype != np.int64 or self.columns.dtype != np.int32:
+            raise ValueError("the columns of SparseRows are int32, the offsets int64")
+        if self.values is not None and self.values.dtype != np.float32:
+            raise ValueError("the values of SparseRows are float32")
+        if self.values is not None and len(self.values) != len(self.columns):
+            raise ValueError("each column has one value")
+        read_only(self.offsets)
+        read_only(self.columns)
+        if self.values is not None:
+            read_only(self.values)
+        self._check_bounds()
+
+    def _check_bounds(self) -> None:
+        """Kernels check nothing, so that every place and value must be right before."""
+        bounds = np.concatenate([[0], self.offsets, [len(self.columns)]])
+        if len(bounds) < 3 or (bounds[1:] < bounds[:-1]).any():
+            raise ValueError("the offsets of SparseRows descend or lead outside")
+        first, last = int(self.offsets[0]), int(self.offsets[-1])
+        found = _soundness(self.columns, self.flat_values, first, last, self.feature_count)
+        if found == 1:
+            raise ValueError(f"a column is not among the {self.feature_count} features")
+        if found == 2:
+            raise ValueError("a value is not a finite number")
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def flat_values(self) -> Floats:
+        """The values for a kernel, which reads an empty array as all ones."""
+        return read_only(np.zeros(0, np.float32)) if self.values is None else self.values
+
+    def part(self, start: int, stop: int) -> "SparseRows":
+        """The rows from start to stop, sharing the arrays."""
+        return SparseRows(
+            self.offsets[start : stop + 1], self.columns, self.feature_count, self.values
+        )
+
+    def take(self, rows: npt.NDArray[np.intp]) -> "SparseRows":
+        """Some rows, in this order."""
+        offsets, places = take_ragged(self.offsets, rows)
+        values = None if self.values is None else self.values[places]
+        return SparseRows(offsets, self.columns[places], self.feature_count, values)
+
+    def row(self, index: int) -> tuple[Ints, Floats]:
+        """The active features of one row and their values."""
+        place = slice(self.offsets[index], self.offsets[index + 1])
+        columns = self.columns[place]
+        ones = np.ones(len(columns), np.float32)
+        return columns, ones if self.values is None else self.values[place]
+
+
+def side_by_side(parts: Sequence[SparseRows]) -> SparseRows:
+    """The same rows over the features of all parts, one part's features after the other's."""
+    if len(parts) == 1:
+        return parts[0]
+    if len({len(part) for part in parts}) != 1:
+        raise ValueError("parts that stand side by side have equally many rows")
+    counts = [np.diff(part.offsets) for part in parts]
+    offsets = np.zeros(len(parts[0]) + 1, np.int64)
+    np.cumsum(sum(counts), out=offsets[1:])
+    columns, values = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
+    starts, first = offsets[:-1].copy(), 0
+    for part, count in zip(parts, counts, strict=True):
+        _place(part.offsets, part.columns, part.flat_values, first, starts, columns, values)
+        starts += count
+        first += part.feature_count
+    return SparseRows(offsets, columns, first, values)
+
+
+@kernel
+def _soundness(columns: Ints, values: Floats, first: int, last: int, count: int) -> int:
+    """1 where a column is none of so many features, 2 where a value is not finite, else 0."""
+    for place in range(first, last):
+        if not 0 <= columns[place] < count:
+            return 1
+        if values.size and not np.isfinite(values[place]):
+            return 2
+    return 0
+
+
+@kernel
+def _place(
+    offsets: Longs, columns: Ints, values: Floats, first: int, starts: Longs, all_columns: Ints,
+    all_values: Floats,
+) -> None:  # fmt: skip
+    """Writes the features of each row, moved by `first`, from its start on."""
+    for row in range(starts.size):
+        shift = starts[row] - offsets[row]
+        for place in range(offsets[row], offsets[row + 1]):
+            all_columns[place + shift] = columns[place] + first
+            all_values[place + shift] = values[place] if values.size else np.float32(1.0)

@@ -1,0 +1,193 @@
+"""Files of queries answered: streamed, in order, in bounded memory, whole or not at all."""
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import csv, parquet
+
+from apptek.data.reading.exact_rows import split_lines
+from apptek.data.reading.text_blocks import BYTE_ORDER_MARK, read_blocks, stem_and_suffix
+from apptek.errors import ApptekError, DataError, TimeFormatError
+from apptek.models.queries_and_answers import Answer, Answering, Query
+
+BATCH = 10_000  # queries that are answered at a time
+COLUMNS = ("subject", "object", "time")
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+SCHEMA = pa.schema(
+    [
+        ("query", pa.int64()),
+        ("subject", pa.string()),
+        ("object", pa.string()),
+        ("time", pa.string()),
+        ("rank", pa.int32()),
+        ("predicate", pa.string()),
+        ("probability", pa.float64()),
+        ("unseen_subject", pa.bool_()),
+        ("unseen_object", pa.bool_()),
+        ("unseen_time", pa.bool_()),
+        ("known", pa.bool_()),
+    ]
+)
+Numbered = tuple[int, Query | str]  # the line, and the query or what is wrong with it
+
+
+def answer_file(
+    predictor: Answering, queries: Path, out: Path, *, top: int = 10, skip_bad: bool = False
+) -> tuple[int, list[str]]:
+    """Answers every query of a file into another; how many, and what was left out.
+
+    The answers stand in the order of the queries, `top` rows for each, numbered by `query` from 1.
+    """
+    left_out: list[str] = []
+    numbered = _check(predictor, queries, read_queries(queries), skip_bad, left_out)
+    answered = 0
+    with _Writer(out) as writer:
+        while batch := list(islice(numbered, BATCH)):
+            answers = predictor.predict(batch, top=top)
+            writer.write(_rows(answers, answered))
+            answered += len(batch)
+    return answered, left_out
+
+
+def _check(
+    predictor: Answering, file: Path, found: Iterable[Numbered], skip_bad: bool, left_out: list[str]
+) -> Iterator[Query]:
+    """The good queries; a bad one raises, or is noted and left out."""
+    axis = predictor.model.dataset.axis
+    for line, query in found:
+        problem = query if isinstance(query, str) else None
+        if isinstance(query, Query):
+            try:
+                axis.parse(query.time)
+                yield query
+                continue
+            except TimeFormatError as error:
+                problem = str(error)
+        if not skip_bad:
+            raise DataError(f"{file.name}:{line}: {problem}")
+        left_out.append(f"{file.name}:{line}: {problem}")
+
+
+def read_queries(file: Path) -> Iterator[Numbered]:
+    """The queries of a file with the columns subject, object and time, each with its line."""
+    suffix = stem_and_suffix(file)[1]
+    if suffix == ".parquet":
+        yield from _parquet_queries(file)
+    elif suffix in DELIMITERS:
+        yield from _text_queries(file, DELIMITERS[suffix], quoted=suffix == ".csv")
+    else:
+        raise DataError(f"{file}: unknown kind of file; expected .csv, .tsv, .txt or .parquet")
+
+
+def _text_queries(file: Path, delimiter: str, *, quoted: bool) -> Iterator[Numbered]:
+    line, places = 0, None
+    for number, block in enumerate(read_blocks(file)):
+        text = block.text if number else block.text.removeprefix(BYTE_ORDER_MARK)
+        for cells in split_lines(text, delimiter, quoted):
+            line += 1
+            if not cells:
+                continue
+            texts = [cell.decode("utf-8", "replace") for cell in cells]
+            if places is None:
+                places, is_header = _places(file, texts)
+                if is_header:
+                    continue
+            yield line, _query(texts, places)
+    if places is None:
+        raise DataError(f"{file.name}:1: the file is empty; expected queries")
+
+
+def _places(file: Path, first: list[str]) -> tuple[list[int], bool]:
+    """Where subject, object and time stand, and whether the first row is a header."""
+    words = [cell.strip().lower() for cell in first]
+    if all(column in words for column in COLUMNS):
+        return [words.index(column) for column in COLUMNS], True
+    if len(first) == len(COLUMNS):
+        return [0, 1, 2], False
+    raise DataError(
+        f"{file.name}:1: found {len(first)} columns without the names subject, object and time; "
+        "expected these three, in this order or under a header"
+    )
+
+
+def _query(texts: list[str], places: list[int]) -> Query | str:
+    if max(places) >= len(texts):
+        return f"found {len(texts)} columns, expected {max(places) + 1}"
+    subject, object_, time = (texts[place] for place in places)
+    if not subject or not object_:
+        return "found an empty name, expected a subject and an object"
+    return Query(subject, object_, time)
+
+
+def _parquet_queries(file: Path) -> Iterator[Numbered]:
+    try:
+        opened = parquet.ParquetFile(file)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise DataError(f"{file}: cannot be read ({str(error).splitlines()[0]})") from None
+    missing = [name for name in COLUMNS if name not in opened.schema_arrow.names]
+    if missing:
+        raise DataError(f"{file.name}: there is no column {', '.join(missing)}")
+    row = 0
+    for batch in opened.iter_batches(BATCH, columns=list(COLUMNS)):
+        columns = [batch.column(name).cast(pa.string()).to_pylist() for name in COLUMNS]
+        for texts in zip(*columns, strict=True):
+            row += 1
+            yield row, _query([text or "" for text in texts], [0, 1, 2])
+
+
+def _rows(answers: list[Answer], before: int) -> pa.Table:
+    columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
+    for number, answer in enumerate(answers, before + 1):
+        flags = (answer.unseen_subject, answer.unseen_object, answer.unseen_time)
+        asked = (number, answer.query.subject, answer.query.object, answer.query.time)
+        pairs = zip(answer.predicates, answer.probabilities, strict=True)
+        for rank, (predicate, probability) in enumerate(pairs, 1):
+            row = (*asked, rank, predicate, probability, *flags, predicate in answer.known)
+            for name, value in zip(columns, row, strict=True):
+                columns[name].append(value)
+    return pa.table(columns, schema=SCHEMA)
+
+
+class _Writer:
+    """A table written piece by piece to a temporary file, which takes its name at the end."""
+
+    def __init__(self, out: Path) -> None:
+        suffix = out.suffix.lower()
+        if suffix not in (".csv", ".tsv", ".parquet"):
+            raise DataError(f"{out}: unknown kind of file; expected .csv, .tsv or .parquet")
+        self._out = out
+        try:
+            handle, name = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name}-")
+        except OSError as error:
+            raise ApptekError(f"{out} cannot be written: {error.strerror}") from None
+        os.close(handle)
+        self._temporary = Path(name)
+        if suffix == ".parquet":
+            self._writer: Any = parquet.ParquetWriter(name, SCHEMA)
+        else:
+            options = csv.WriteOptions(delimiter="," if suffix == ".csv" else "\t")
+            self._writer = csv.CSVWriter(name, SCHEMA, write_options=options)
+
+    def write(self, rows: pa.Table) -> None:
+        """Appends rows."""
+        try:
+            self._writer.write_table(rows)
+        except OSError as error:
+            raise ApptekError(f"{self._out} could not be written: {error}") from None
+
+    def __enter__(self) -> "_Writer":
+        return self
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        try:
+            self._writer.close()
+            if kind is None:
+                self._temporary.chmod(0o644)
+                self._temporary.replace(self._out)
+        finally:
+            self._temporary.unlink(missing_ok=True)

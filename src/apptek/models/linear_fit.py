@@ -1,0 +1,304 @@
+"""Fitting the linear softmax: per-example Adagrad, L2 and stopping chosen on valid, temperature.
+
+The objective is the sum over examples of -log p(label), where the other training predicates of the
+same (u, v, t) are left out of p's denominator, plus l2 / 2 * the sum of squared weights (not of the
+bias). An example sees l2 divided by the number of examples in which a feature is active, for its
+active features alone: over an epoch this is the whole penalty, and idle features cost nothing.
+
+Features that speak of a predicate may share *copy weights*: one number for a whole group of them,
+which each adds to the weight for its own predicate ("what happened happens again"). They are
+learned beside the weights, without penalty, and are part of the weights when the fit is done.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from apptek.arrays import Floats, Ints, Longs, Matrix, read_only
+from apptek.config import ClassifierConfig
+from apptek.errors import DataError
+from apptek.evaluation.calibration import (
+    Calibration,
+    expected_calibration_error,
+    fit_calibration,
+    softmax,
+    top_predictions,
+)
+from apptek.evaluation.filters import Known
+from apptek.evaluation.ranking import expected_ranks
+from apptek.features.copies import Copies
+from apptek.features.sparse import SparseRows
+from apptek.models.linear_softmax import LinearSoftmax
+
+_MASKED = np.float32(-1e30)  # finite, as the kernels are compiled with fastmath
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Queries as features, with their predicates and the other known ones of the same (u, v, t).
+
+    In training the others are left out of the loss, and only training facts may name them; in
+    validation they are the filter of the ranks.
+    """
+
+    rows: SparseRows
+    labels: Ints
+    others: Known
+
+    def __post_init__(self) -> None:
+        if not len(self.rows) == len(self.labels) == len(self.others):
+            raise ValueError("rows, labels and others are of different numbers of examples")
+        if self.others.contains(self.labels).any():
+            raise ValueError("an example's own label is not among its others")
+        read_only(self.labels)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, rows: npt.NDArray[np.intp]) -> "Examples":
+        """Some examples, in this order."""
+        return Examples(self.rows.take(rows), self.labels[rows], self.others.take(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class EpochReport:
+    """The filtered MRR on valid after an epoch with this regularisation."""
+
+    l2: float
+    epoch: int  # from 1
+    valid_mrr: float
+
+
+@dataclass(frozen=True, slots=True)
+class FitReport:
+    """What was chosen on valid, and everything that was tried."""
+
+    l2: float
+    epoch: int
+    valid_mrr: float
+    temperature: float
+    tilt: float  # of the temperature, see Calibration
+    bend: float
+    ece_before: float  # on valid, at temperature 1
+    ece_after: float
+    tried: tuple[EpochReport, ...]
+
+
+def fit_linear_softmax(
+    train: Examples,
+    valid: Examples,
+    *,
+    class_count: int,
+    config: ClassifierConfig,
+    rng: np.random.Generator,
+    copies: Copies | None = None,
+    on_epoch: Callable[[EpochReport], None] | None = None,
+) -> tuple[LinearSoftmax, FitReport]:
+    """The classifier that ranks valid best, calibrated there, and how it was found.
+
+    One thread per value of l2, all in the same order of examples: the same seed gives the same
+    bytes. `on_epoch` hears of progress, from these threads.
+    """
+    for name, part in (("training", train), ("valid", valid)):
+        _check(part, name, train.rows.feature_count, class_count)
+    shared = copies or Copies.nothing(train.rows.feature_count)
+    _check_copies(shared, train.rows.feature_count, class_count)
+    orders = [rng.permutation(len(train)).astype(np.int32) for _ in range(config.epochs)]
+    fit = partial(_fit_one, train, valid, class_count, config, shared, orders, on_epoch)
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, len(config.l2))) as pool:
+        runs = list(pool.map(fit, config.l2))
+    model, best = max((run[:2] for run in runs), key=lambda run: run[1].valid_mrr)
+    calibration, before, after = calibrate(model.scores(valid.rows), valid.labels, valid.others)
+    report = FitReport(
+        l2=best.l2,
+        epoch=best.epoch,
+        valid_mrr=best.valid_mrr,
+        temperature=calibration.temperature,
+        tilt=calibration.tilt,
+        bend=calibration.bend,
+        ece_before=before,
+        ece_after=after,
+        tried=tuple(epoch for run in runs for epoch in run[2]),
+    )
+    return LinearSoftmax(model.weights, model.bias, calibration), report
+
+
+def _check(examples: Examples, name: str, feature_count: int, class_count: int) -> None:
+    if not len(examples):
+        raise DataError(f"there are no {name} queries to fit the classifier with")
+    if examples.rows.feature_count != feature_count:
+        raise ValueError("training and valid rows have different features")
+    for named in (examples.labels, examples.others.predicates):
+        if named.dtype != np.int32 or named.min(initial=0) < 0:
+            raise ValueError("predicates are int32, from 0")
+        if named.max(initial=-1) >= class_count:
+            raise ValueError(f"a predicate is not among the {class_count} classes")
+
+
+def _check_copies(copies: Copies, feature_count: int, class_count: int) -> None:
+    if len(copies.predicates) != feature_count:
+        raise ValueError("the copies are of another number of features")
+    if copies.predicates.max(initial=-1) >= class_count:
+        raise ValueError(f"a copied predicate is not among the {class_count} classes")
+
+
+def _fit_one(
+    train: Examples,
+    valid: Examples,
+    class_count: int,
+    config: ClassifierConfig,
+    copies: Copies,
+    orders: list[Ints],
+    on_epoch: Callable[[EpochReport], None] | None,
+    l2: float,
+) -> tuple[LinearSoftmax, EpochReport, list[EpochReport]]:
+    """The best epoch with one value of l2, and all of its epochs."""
+    descent = Descent(train, class_count, config, l2, copies)
+    kept, best = descent.model(), EpochReport(l2, 0, 0.0)
+    tried: list[EpochReport] = []
+    for epoch, order in enumerate(orders, start=1):
+        descent.run_epoch(order)
+        model = descent.model()
+        ranks = expected_ranks(model.scores(valid.rows), valid.labels, valid.others)
+        tried.append(EpochReport(l2, epoch, float(np.mean(1 / ranks))))
+        if on_epoch is not None:
+            on_epoch(tried[-1])
+        if tried[-1].valid_mrr > best.valid_mrr:
+            kept, best = model, tried[-1]
+        if epoch - best.epoch >= config.patience:
+            break
+    return kept, best, tried
+
+
+def calibrate(scores: Matrix, labels: Ints, others: Known) -> tuple[Calibration, float, float]:
+    """The calibration for these scores, and the calibration error without and with it."""
+    best, before = top_predictions(softmax(scores))
+    correct = (best == labels) | others.contains(best)
+    found = fit_calibration(scores, correct)
+    _, after = top_predictions(found.probabilities(scores))
+    error_before = expected_calibration_error(before, correct)
+    return found, error_before, expected_calibration_error(after, correct)
+
+
+class Descent:
+    """Weights on their way, with each weight's sum of squared gradients."""
+
+    def __init__(
+        self,
+        train: Examples,
+        class_count: int,
+        config: ClassifierConfig,
+        l2: float,
+        copies: Copies | None = None,
+    ) -> None:
+        rows = train.rows
+        self.train, self.config, self.step = train, config, 0
+        shared = copies if copies and config.copies else None
+        self.copies = shared or Copies.nothing(rows.feature_count)
+        self.weights = np.zeros((rows.feature_count, class_count), np.float32)
+        self.sums = np.full_like(self.weights, config.accumulator)
+        self.bias = np.zeros(class_count, np.float32)
+        self.bias_sums = np.full_like(self.bias, config.accumulator)
+        self.shared = np.zeros(1 + int(self.copies.groups.max(initial=-1)), np.float32)
+        self.shared_sums = np.full_like(self.shared, config.accumulator)
+        active = rows.columns[rows.offsets[0] : rows.offsets[-1]]
+        counts = np.bincount(active, minlength=rows.feature_count)
+        self.decay = (l2 / np.maximum(counts, 1)).astype(np.float32)
+
+    def run_epoch(self, order: Ints) -> None:
+        """Learns from each example once, in this order."""
+        train, total = self.train, self.config.epochs * len(order)
+        _run_epoch(
+            order, train.rows.offsets, train.rows.columns, train.rows.flat_values,
+            train.labels, train.others.offsets, train.others.predicates,
+            self.copies.predicates, self.copies.groups, self.decay, self.weights, self.sums,
+            self.bias, self.bias_sums, self.shared, self.shared_sums,
+            self.config.learning_rate, self.step, total,
+        )  # fmt: skip
+        self.step += len(order)
+
+    def model(self) -> LinearSoftmax:
+        """The weights as they are now, the copy weights among them."""
+        weights, copying = self.weights.copy(), np.flatnonzero(self.copies.groups >= 0)
+        predicates, groups = self.copies.predicates[copying], self.copies.groups[copying]
+        weights[copying, predicates] += self.shared[groups]
+        return LinearSoftmax(weights, self.bias.copy())
+
+
+@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+def _run_epoch(
+    order: Ints, offsets: Longs, columns: Ints, values: Floats,
+    labels: Ints, other_offsets: Longs, others: Ints, copied: Ints, groups: Ints,
+    decay: Floats, weights: Floats, sums: Floats, bias: Floats, bias_sums: Floats,
+    shared: Floats, shared_sums: Floats, learning_rate: float, step: int, total: int,
+) -> None:  # fmt: skip
+    """Adagrad, example by example; the penalty as a proximal step, which cannot overshoot."""
+    class_count = bias.size
+    gradient = np.empty(class_count, np.float32)
+    slopes = np.zeros(shared.size, np.float32)
+    for number in range(order.size):
+        example = order[number]
+        rate = np.float32(learning_rate * (1.0 - (step + number) / total))
+        gradient[:] = bias
+        for place in range(offsets[example], offsets[example + 1]):
+            feature = columns[place]
+            value = values[place] if values.size else np.float32(1.0)
+            for r in range(class_count):
+                gradient[r] += value * weights[feature, r]
+            if groups[feature] >= 0:
+                gradient[copied[feature]] += value * shared[groups[feature]]
+        for place in range(other_offsets[example], other_offsets[example + 1]):
+            gradient[others[place]] = _MASKED
+        softmax_gradient(gradient, labels[example])
+        step_bias(bias, bias_sums, gradient, rate)
+        for place in range(offsets[example], offsets[example + 1]):
+            feature = columns[place]
+            value = values[place] if values.size else np.float32(1.0)
+            shrinking = rate * decay[feature]
+            for r in range(class_count):
+                slope = value * gradient[r]
+                square = sums[feature, r] + slope * slope
+                sums[feature, r] = square
+                root = np.sqrt(square)
+                weights[feature, r] = (weights[feature, r] * root - rate * slope) / (
+                    root + shrinking
+                )
+            if groups[feature] >= 0:
+                slopes[groups[feature]] += value * gradient[copied[feature]]
+        step_shared(shared, shared_sums, slopes, rate)
+
+
+@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+def step_bias(bias: Floats, sums: Floats, gradient: Floats, rate: np.float32) -> None:
+    """One step of Adagrad for the bias."""
+    for r in range(bias.size):
+        sums[r] += gradient[r] * gradient[r]
+        bias[r] -= rate * gradient[r] / np.sqrt(sums[r])
+
+
+@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+def step_shared(shared: Floats, sums: Floats, slopes: Floats, rate: np.float32) -> None:
+    """One step of Adagrad for the copy weights; clears the slopes."""
+    for group in range(shared.size):
+        sums[group] += slopes[group] * slopes[group]
+        shared[group] -= rate * slopes[group] / np.sqrt(sums[group])
+        slopes[group] = 0.0
+
+
+@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+def softmax_gradient(logits: Floats, label: int) -> None:
+    """Turns logits into the gradient of -log p(label) by them: p, minus 1 at the label."""
+    largest = logits.max()
+    total = np.float32(0.0)
+    for r in range(logits.size):
+        logits[r] = np.exp(logits[r] - largest)
+        total += logits[r]
+    for r in range(logits.size):
+        logits[r] /= total
+    logits[label] -= np.float32(1.0)

@@ -1,0 +1,104 @@
+"""Linear softmax over sparse features: logit(r) = bias[r] + sum of value * weights[feature, r]."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+from numba import njit
+
+from apptek.arrays import Floats, Ints, Longs, Matrix, read_only
+from apptek.evaluation.calibration import Calibration
+from apptek.features.sparse import SparseRows
+
+CHUNK = 2048  # rows that one thread scores at a time
+
+
+@dataclass(frozen=True, slots=True)
+class LinearSoftmax:
+    """The weights of a fitted classifier, F features x R predicates, read-only.
+
+    Its calibration turns scores into probabilities.
+    """
+
+    weights: Floats  # (F, R)
+    bias: Floats  # (R,)
+    calibration: Calibration = field(default_factory=Calibration)
+
+    def __post_init__(self) -> None:
+        if self.weights.dtype != np.float32 or self.bias.dtype != np.float32:
+            raise ValueError("weights and bias are float32")
+        if self.weights.ndim != 2 or self.weights.shape[1:] != self.bias.shape:
+            raise ValueError("weights are (features, predicates), the bias (predicates,)")
+        if not self.weights.flags.c_contiguous:
+            raise ValueError("the weights of one feature stand side by side")
+        read_only(self.weights)
+        read_only(self.bias)
+
+    def scores(self, rows: SparseRows) -> Floats:
+        """The scores of all predicates: (B, R). In parallel; the same for any chunks."""
+        if rows.feature_count != len(self.weights):
+            raise ValueError(
+                f"the rows have {rows.feature_count} features, the weights {len(self.weights)}"
+            )
+        scores = np.empty((len(rows), len(self.bias)), np.float32)
+        columns, values = rows.columns, rows.flat_values
+
+        def fill(start: int) -> None:
+            part = slice(start, min(start + CHUNK, len(rows)))
+            offsets = rows.offsets[start : part.stop + 1]
+            add_weights(offsets, columns, values, self.weights, self.bias, scores[part])
+
+        starts = range(0, len(rows), CHUNK)
+        if len(starts) < 2:  # a thread costs more than one query
+            for start in starts:
+                fill(start)
+            return scores
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(fill, starts))
+        return scores
+
+    def probabilities(self, scores: Matrix) -> Matrix:
+        """Scores of this classifier as calibrated probabilities: (B, R) -> (B, R)."""
+        return self.calibration.probabilities(scores)
+
+    def contributions(self, rows: SparseRows, index: int, predicate: int) -> Floats:
+        """What each active feature of a row adds to a predicate's score, in the row's order.
+
+        Together with bias[predicate] they are the score.
+        """
+        columns, values = rows.row(index)
+        return np.asarray(self.weights[columns, predicate] * values, np.float32)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def add_weights(
+    offsets: Longs, columns: Ints, values: Floats, weights: Floats, bias: Floats, scores: Floats
+) -> None:
+    """Fills in scores (B, R): the bias and the weights of each row's active features.
+
+    Four features at a time, so that the scores are read and written less often.
+    """
+    predicate_count, one = bias.size, np.float32(1.0)
+    for row in range(scores.shape[0]):
+        for predicate in range(predicate_count):
+            scores[row, predicate] = bias[predicate]
+        place, stop = offsets[row], offsets[row + 1]
+        while place + 4 <= stop:
+            a, b = columns[place], columns[place + 1]
+            c, d = columns[place + 2], columns[place + 3]
+            of_a = values[place] if values.size else one
+            of_b = values[place + 1] if values.size else one
+            of_c = values[place + 2] if values.size else one
+            of_d = values[place + 3] if values.size else one
+            for predicate in range(predicate_count):
+                scores[row, predicate] += (
+                    of_a * weights[a, predicate] + of_b * weights[b, predicate]
+                    + of_c * weights[c, predicate] + of_d * weights[d, predicate]
+                )  # fmt: skip
+            place += 4
+        while place < stop:
+            value, feature = values[place] if values.size else one, columns[place]
+            for predicate in range(predicate_count):
+                scores[row, predicate] += value * weights[feature, predicate]
+            place += 1

@@ -1,0 +1,157 @@
+"""Questions in words and their answers, whatever model gives them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from apptek.arrays import Ints, Matrix
+from apptek.data.facts import Dataset, Names, Split
+from apptek.data.queries import Queries, held_out_queries
+from apptek.data.times import UNKNOWN
+from apptek.evaluation.ranking import Evaluation, Questions, evaluate_scores
+from apptek.graph.lookups import predicates_at
+from apptek.graph.temporal_graph import TemporalGraph
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question in words. An empty time, or '?', is unknown."""
+
+    subject: str
+    object: str
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The predicates of a query, most probable first, and what is unusual about the query.
+
+    known  what the training facts hold from the subject to the object at that very time
+    """
+
+    query: Query
+    predicates: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    unseen_subject: bool
+    unseen_object: bool
+    unseen_time: bool
+    known: tuple[str, ...]
+
+
+class Fitted(Protocol):
+    """What every model says of itself."""
+
+    @property
+    def dataset(self) -> Dataset:
+        """The data it was fitted on, under its protocol."""
+
+    @property
+    def preset(self) -> str:
+        """The settings it started from."""
+
+    @property
+    def protocol(self) -> str:
+        """What it calls valid and test."""
+
+    @property
+    def seed(self) -> int:
+        """The seed of all its randomness."""
+
+
+class Answering(Protocol):
+    """A fitted model that answers queries, and can be held against those of a split."""
+
+    @property
+    def model(self) -> Fitted:
+        """What was fitted."""
+
+    def predict(self, asked: Sequence[Query], *, top: int = 10) -> list[Answer]:
+        """The most probable predicates of each query."""
+
+    def evaluate(self, split: Split = "test") -> Evaluation:
+        """The ranking metrics on a split."""
+
+
+class Seen:
+    """What occurs in the facts of a graph: entities, times, what holds between two at a time."""
+
+    def __init__(self, graph: TemporalGraph) -> None:
+        self._graph = graph
+        self._times = np.unique(graph.facts.times)
+        degrees = np.diff(graph.incidence.offsets[::3])
+        self._entities = np.greater(degrees.reshape(2, -1).sum(axis=0), 0)
+
+    def entity(self, entity: int) -> bool:
+        """Whether an entity occurs; -1 does not."""
+        return entity >= 0 and bool(self._entities[entity])
+
+    def time(self, code: int) -> bool:
+        """Whether a time occurs; the unknown counts as seen."""
+        place = int(np.searchsorted(self._times, code))
+        found = place < len(self._times) and int(self._times[place]) == code
+        return found or code == UNKNOWN
+
+    def predicates(self, subject: int, object_: int, code: int) -> list[int]:
+        """What holds from one entity to another at a time; at the unknown one, what is undated."""
+        moment = UNKNOWN if code == UNKNOWN else self._graph.axis.position(code)
+        return predicates_at(self._graph, subject, object_, moment)
+
+
+def queries_of(data: Dataset, asked: Sequence[Query]) -> Queries:
+    """Queries as ids; unknown names become -1, a time that is no time is a TimeFormatError."""
+
+    def ids(names: list[str]) -> Ints:
+        found = [data.entities.find(name) for name in names]
+        return np.asarray([-1 if place is None else place for place in found], np.int32)
+
+    times = [data.axis.parse(query.time) for query in asked]
+    return Queries(
+        ids([query.subject for query in asked]),
+        ids([query.object for query in asked]),
+        np.asarray(times, np.int32),
+        np.full(len(asked), -1, np.int32),
+    )
+
+
+def best_answers(
+    asked: Sequence[Query],
+    queries: Queries,
+    probabilities: Matrix,
+    names: Names,
+    seen: Seen,
+    top: int,
+) -> list[Answer]:
+    """The most probable predicates of each query; unseen entities and times are flagged."""
+    order = np.argsort(-probabilities, axis=1, kind="stable")[:, :top]
+
+    def answer(row: int, query: Query) -> Answer:
+        columns = (queries.subjects, queries.objects, queries.times)
+        subject, object_, time = (int(column[row]) for column in columns)
+        return Answer(
+            query,
+            tuple(names[int(place)] for place in order[row]),
+            tuple(float(probabilities[row, place]) for place in order[row]),
+            not seen.entity(subject),
+            not seen.entity(object_),
+            not seen.time(time),
+            tuple(names[place] for place in seen.predicates(subject, object_, time)),
+        )
+
+    return [answer(row, query) for row, query in enumerate(asked)]
+
+
+def evaluate_split(
+    scores: Callable[[Queries], Matrix],
+    probabilities: Callable[[Matrix], Matrix],
+    data: Dataset,
+    split: Split,
+) -> Evaluation:
+    """The ranking metrics of a model on a split of its data."""
+    queries = held_out_queries(data.split(split))
+
+    def score(start: int, stop: int) -> Matrix:
+        return scores(queries.take(np.arange(start, stop)))
+
+    return evaluate_scores(score, Questions.of(data, split), probabilities=probabilities)

@@ -1,1 +1,0 @@
-"""From features to ranked predicates: the classifier, its calibration, and the ranking."""

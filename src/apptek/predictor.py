@@ -1,0 +1,128 @@
+"""The predictor: (subject, ?, object, time) -> ranked, calibrated predicates."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from apptek.arrays import Floats
+from apptek.config import DEFAULT, Config
+from apptek.config import preset as settings_of
+from apptek.data.facts import Dataset, Split
+from apptek.data.protocols import Protocol
+from apptek.data.queries import Queries
+from apptek.evaluation.ranking import Evaluation
+from apptek.explain.explainer import explain
+from apptek.explain.explanation import Explanation
+from apptek.features.sparse import SparseRows
+from apptek.models.answerer import Answerer
+from apptek.models.model import Model, load_model, save_model
+from apptek.models.pipeline import Stage, TypeTable, fit_model, print_nothing
+from apptek.models.queries_and_answers import (
+    Answer,
+    Query,
+    evaluate_split,
+    queries_of,
+)
+from apptek.models.run_folder import work_folder
+
+__all__ = ["Answer", "Predictor", "Query"]
+
+
+class Predictor:
+    """A fitted model that answers queries.
+
+    predictor = Predictor.fit(data)
+    predictor.save("model")
+    Predictor.load("model").predict([Query("Iran", "China", "2014-02-02")], top=3)
+    """
+
+    def __init__(
+        self, model: Model, run: dict[str, Any] | None = None, *, as_of: bool = False
+    ) -> None:
+        self.model = model
+        self.run = run or {}  # how it was fitted: seconds of each stage, and what fit was told
+        self.as_of = as_of or model.config.features.past_only
+        self.answerer = Answerer(model, as_of=as_of)
+
+    @classmethod
+    def fit(
+        cls,
+        data: Dataset,
+        *,
+        preset: str = DEFAULT,
+        config: Config | None = None,
+        protocol: Protocol = "official",
+        seed: int = 0,
+        types: TypeTable | None = None,
+        folder: str | Path | None = None,
+        resume: bool = False,
+        on_stage: Stage = print_nothing,
+        observers: Sequence[Any] = (),
+        about_run: dict[str, Any] | None = None,
+    ) -> "Predictor":
+        """Fits a model; with a `folder`, it is saved there, and a run that was stopped can resume.
+
+        config     instead of the preset's settings
+        types      of entities, by kind: {"sector": {"Reuters": "Media", ...}, ...}
+        about_run  further entries for run.json: a command, a commit
+        """
+        settings = config or settings_of(preset)
+        with work_folder(folder) as work:
+            model, seconds = fit_model(
+                data,
+                settings,
+                work,
+                preset=preset,
+                protocol=protocol,
+                seed=seed,
+                types=types,
+                resume=resume,
+                on_stage=on_stage,
+                observers=observers,
+            )
+            predictor = cls(model, {"seconds": seconds, **(about_run or {})})
+            if folder is not None:
+                predictor.save(folder)
+        return predictor
+
+    def save(self, folder: str | Path) -> None:
+        """Writes the model to a new folder, whole or not at all."""
+        save_model(self.model, Path(folder), self.run)
+
+    @classmethod
+    def load(cls, folder: str | Path, *, as_of: bool = False) -> "Predictor":
+        """The predictor of a model folder; `as_of`: each answer from what had ended before."""
+        return cls(load_model(Path(folder)), as_of=as_of)
+
+    def features(self, queries: Queries) -> SparseRows:
+        """The features of each query."""
+        return self.answerer.space.rows(queries)
+
+    def scores(self, queries: Queries) -> Floats:
+        """The logits of all predicates, (B, R)."""
+        return self.answerer.scores(queries)
+
+    def queries_of(self, asked: Sequence[Query]) -> Queries:
+        """Queries as ids; unknown names become -1, a time that is no time is a TimeFormatError."""
+        return queries_of(self.model.dataset, asked)
+
+    def predict(self, asked: Sequence[Query], *, top: int = 10) -> list[Answer]:
+        """The most probable predicates of each query; unseen entities and times are flagged."""
+        queries = self.queries_of(asked)
+        probabilities = self.model.classifier.probabilities(self.scores(queries))
+        return self.answerer.answers(asked, queries, probabilities, top=top)
+
+    def explain(
+        self, query: Query, predicate: str | None = None, *, most: int = 5, hidden: int = -1
+    ) -> Explanation:
+        """Why a predicate (the most probable, unless named): reasons, contributions, facts.
+
+        most    reasons whose facts are looked up
+        hidden  the training fact that the query must not see; -1: none
+        """
+        return explain(self.answerer, query, predicate, most=most, hidden=hidden)
+
+    def evaluate(self, split: Split = "test") -> Evaluation:
+        """The ranking metrics on a split of the model's own data, under its own protocol."""
+        probabilities = self.model.classifier.probabilities
+        return evaluate_split(self.scores, probabilities, self.model.dataset, split)
