@@ -24,7 +24,7 @@ from apptek.experiments.model_result import write_evaluation
 from apptek.experiments.result_file import read_result
 from apptek.experiments.tables import comparison_table
 from apptek.models.queries_and_answers import Query
-from apptek.models.run_folder import open_work
+from apptek.resuming import open_work
 from apptek.settings import with_settings
 
 
@@ -92,7 +92,7 @@ def test_a_folder_that_is_damaged_or_of_another_kind_is_refused(
 
 def test_a_folder_that_exists_is_left_alone(folder: Path, data: Dataset) -> None:
     before = files_of(folder)
-    with pytest.raises(CheckpointError, match="exists already"):
+    with pytest.raises(ApptekError, match="exists already"):
         Baseline.fit("frequency", data, folder=folder)
     assert files_of(folder) == before
 
@@ -361,7 +361,7 @@ def test_a_stopped_fit_of_other_valid_facts_is_not_resumed(data: Dataset, tmp_pa
     open_work(work, identity, resume=False)
     (work / "checkpoint").write_text("half")
     fewer = replace(data, valid=data.valid.take(np.arange(len(data.valid) - 1)))
-    with pytest.raises(CheckpointError, match="of another fit"):
+    with pytest.raises(CheckpointError, match="of another run"):
         Baseline.fit("pair", fewer, folder=tmp_path / "model", resume=True)
     Baseline.fit("pair", data, folder=tmp_path / "model", resume=True)
 
@@ -369,7 +369,7 @@ def test_a_stopped_fit_of_other_valid_facts_is_not_resumed(data: Dataset, tmp_pa
 def test_places_for_models_that_are_none_are_refused(data: Dataset, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("mine")
-    with pytest.raises(CheckpointError, match="exists already"):
+    with pytest.raises(ApptekError, match="exists already"):
         Baseline.fit("pair", data, folder=file)
     assert file.read_text() == "mine"
     work = tmp_path / ".model-fit"

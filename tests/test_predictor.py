@@ -99,7 +99,7 @@ def test_a_fit_that_was_stopped_at_any_stage_resumes(
     with pytest.raises(CheckpointError, match="go on with --resume"):
         Predictor.fit(data, folder=place, preset="paper", config=CONFIG)
     other = with_settings(CONFIG, ["mining.top=3"])
-    with pytest.raises(CheckpointError, match="of another fit"):
+    with pytest.raises(CheckpointError, match="of another run"):
         Predictor.fit(data, folder=place, preset="paper", config=other, resume=True)
     Predictor.fit(data, folder=place, preset="paper", config=CONFIG, resume=True)
     assert files_of(place) == files_of(folder)
@@ -107,7 +107,7 @@ def test_a_fit_that_was_stopped_at_any_stage_resumes(
 
 def test_a_model_that_exists_is_not_overwritten(folder: Path, data: Dataset) -> None:
     before = files_of(folder)
-    with pytest.raises(CheckpointError, match="exists already"):
+    with pytest.raises(ApptekError, match="exists already"):
         Predictor.fit(data, folder=folder, preset="paper", config=CONFIG)
     assert files_of(folder) == before
 

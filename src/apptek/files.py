@@ -20,8 +20,7 @@ def new_folder(target: Path) -> Iterator[Path]:
 
     Whatever goes wrong, nothing is left behind. An existing target must be an empty folder.
     """
-    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
-        raise ApptekError(f"{target} exists already; choose another folder or remove it")
+    check_new_folder(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         building = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
@@ -35,6 +34,12 @@ def new_folder(target: Path) -> Iterator[Path]:
         raise ApptekError(f"{target} could not be written: {error.strerror or error}") from None
     finally:
         shutil.rmtree(building, ignore_errors=True)
+
+
+def check_new_folder(target: Path) -> None:
+    """Raises ApptekError where a folder is to be written and there is something already."""
+    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        raise ApptekError(f"{target} exists already; choose another folder or remove it")
 
 
 def check_target(path: Path) -> None:

@@ -23,7 +23,7 @@ from apptek.models.queries_and_answers import (
     evaluate_split,
     queries_of,
 )
-from apptek.models.run_folder import work_folder
+from apptek.resuming import work_folder
 
 __all__ = ["Answer", "Predictor", "Query"]
 

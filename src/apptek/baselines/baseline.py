@@ -27,8 +27,8 @@ from apptek.models.queries_and_answers import (
     best_answers,
     queries_of,
 )
-from apptek.models.run_folder import open_work, work_folder
 from apptek.models.storage import ABOUT, DAMAGE, load_data, read_json, save_data, write_json
+from apptek.resuming import open_work, work_folder
 
 FORMAT = 1
 KIND = "baseline"
@@ -100,7 +100,7 @@ class Baseline:
             "settings": asdict(settings),
         }
         with work_folder(folder) as work:
-            open_work(work, identity, resume)
+            open_work(work, identity, resume=resume)
             graph = TemporalGraph.of(dataset)
             task = Task(
                 dataset=dataset, graph=graph, config=settings, seed=seed, work=work,

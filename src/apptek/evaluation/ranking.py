@@ -39,6 +39,11 @@ def expected_ranks(scores: Matrix, truths: Ints, known: Known) -> Doubles:
     return ranks
 
 
+def filtered_mrr(scores: Matrix, truths: Ints, known: Known) -> float:
+    """The mean of 1 / rank: what settings and epochs are chosen by, on the tuning split."""
+    return float(np.mean(1 / expected_ranks(scores, truths, known)))
+
+
 def _closed(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     """A view for a kernel, which is compiled for contiguous arrays closed for writing."""
     view: npt.NDArray[Scalar] = np.ascontiguousarray(array).view()

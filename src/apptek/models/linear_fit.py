@@ -31,7 +31,7 @@ from apptek.evaluation.calibration import (
     top_predictions,
 )
 from apptek.evaluation.filters import Known
-from apptek.evaluation.ranking import expected_ranks
+from apptek.evaluation.ranking import filtered_mrr
 from apptek.features.copies import Copies
 from apptek.features.sparse import SparseRows
 from apptek.models.linear_softmax import LinearSoftmax
@@ -165,8 +165,8 @@ def _fit_one(
     for epoch, order in enumerate(orders, start=1):
         descent.run_epoch(order)
         model = descent.model()
-        ranks = expected_ranks(model.scores(valid.rows), valid.labels, valid.others)
-        tried.append(EpochReport(l2, epoch, float(np.mean(1 / ranks))))
+        mrr = filtered_mrr(model.scores(valid.rows), valid.labels, valid.others)
+        tried.append(EpochReport(l2, epoch, mrr))
         if on_epoch is not None:
             on_epoch(tried[-1])
         if tried[-1].valid_mrr > best.valid_mrr:

@@ -20,7 +20,7 @@ from apptek.data.protocols import Protocol, apply_protocol
 from apptek.data.queries import Queries, held_out_queries, training_queries
 from apptek.errors import ConfigError, DataError
 from apptek.evaluation.filters import known_predicates
-from apptek.evaluation.ranking import expected_ranks
+from apptek.evaluation.ranking import filtered_mrr
 from apptek.features.clock import Clock
 from apptek.features.space import FeatureSpace
 from apptek.features.sparse import SparseRows
@@ -34,7 +34,7 @@ from apptek.models.linear_fit import Examples, FitReport, calibrate, fit_linear_
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import AGENT, Model, feature_space
 from apptek.models.reranker import Reranker, fit_reranker, require_lightgbm
-from apptek.models.run_folder import open_work
+from apptek.resuming import open_work
 from apptek.seeding import generator
 
 Stage = Callable[[str], None]  # is told the name of each stage as it begins
@@ -103,7 +103,7 @@ def fit_model(
         "settings": asdict(config),
         "types": types or {},
     }
-    open_work(work, identity, resume)
+    open_work(work, identity, resume=resume)
     fit = Fit(dataset, config, seed, work, types or {}, on_stage)
     return _fit(fit, preset, protocol, observers), fit.seconds
 
@@ -199,7 +199,7 @@ def _rerank(
         calibration, _, after = calibrate(scores, tuning.labels, tuning.others)
     found = replace(
         report,
-        valid_mrr=float(np.mean(1 / expected_ranks(scores, tuning.labels, tuning.others))),
+        valid_mrr=filtered_mrr(scores, tuning.labels, tuning.others),
         temperature=calibration.temperature,
         tilt=calibration.tilt,
         bend=calibration.bend,
