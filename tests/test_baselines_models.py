@@ -23,7 +23,7 @@ from apptek.experiments.compare import bootstrap_interval, compare_results
 from apptek.experiments.model_result import write_evaluation
 from apptek.experiments.result_file import read_result
 from apptek.experiments.tables import comparison_table
-from apptek.models.queries_and_answers import Query
+from apptek.models.answers import Query
 from apptek.resuming import open_work
 from apptek.settings import with_settings
 

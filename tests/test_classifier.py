@@ -10,7 +10,7 @@ from ranking_oracles import PlainExample, adagrad, minimise, objective, slopes
 from apptek.config import ClassifierConfig
 from apptek.errors import ConfigError, DataError
 from apptek.evaluation.calibration import Calibration
-from apptek.evaluation.filters import Known
+from apptek.evaluation.filters import KnownPredicates
 from apptek.features.sparse import SparseRows
 from apptek.models.linear_fit import (
     Descent,
@@ -43,7 +43,7 @@ def examples_of(
     return Examples(
         rows_of([example.features for example in plain], feature_count, binary),
         np.asarray([example.label for example in plain], np.int32),
-        Known(
+        KnownPredicates(
             np.cumsum([0, *map(len, others)], dtype=np.int64),
             np.asarray([r for row in others for r in row], np.int32),
         ),

@@ -12,7 +12,7 @@ from apptek.data.facts import Dataset, Names
 from apptek.data.queries import held_out_queries
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
-from apptek.evaluation.ranking import Questions, evaluate_scores
+from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
 from apptek.explain.text import notes
 from apptek.models import pipeline
 from apptek.models.batch_files import answer_file
@@ -57,7 +57,7 @@ def test_it_ranks_better_than_frequency(folder: Path, data: Dataset) -> None:
     frequency = np.bincount(data.train.predicates, minlength=len(data.predicates))
     control = evaluate_scores(
         lambda start, stop: np.tile(frequency.astype(np.float32), (stop - start, 1)),
-        Questions.of(data, "test"),
+        EvaluationQueries.of(data, "test"),
     )
     assert Predictor.load(folder).evaluate("test").metrics.mrr > control.metrics.mrr + 0.05
 

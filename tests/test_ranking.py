@@ -29,11 +29,11 @@ from apptek.evaluation.calibration import (
     softmax,
     top_predictions,
 )
-from apptek.evaluation.filters import Filter, Known, known_predicates
+from apptek.evaluation.filters import Filter, KnownPredicates, known_predicates
 from apptek.evaluation.groups import groups
 from apptek.evaluation.ranking import (
     CHUNK,
-    Questions,
+    EvaluationQueries,
     evaluate_scores,
     expected_ranks,
     metrics_of,
@@ -46,12 +46,12 @@ worlds = st.lists(plain_facts(), max_size=12)
 point = PlainFact(0, 0, 1, 5, 5)
 
 
-def known_of(rows: list[list[int]]) -> Known:
+def known_of(rows: list[list[int]]) -> KnownPredicates:
     offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    return Known(offsets, np.asarray([r for row in rows for r in row], np.int32))
+    return KnownPredicates(offsets, np.asarray([r for row in rows for r in row], np.int32))
 
 
-def rows_of(known: Known) -> list[list[int]]:
+def rows_of(known: KnownPredicates) -> list[list[int]]:
     bounds = zip(known.offsets[:-1], known.offsets[1:], strict=True)
     return [known.predicates[lo:hi].tolist() for lo, hi in bounds]
 
@@ -132,7 +132,7 @@ def test_a_constant_scorer_gets_the_middle_rank() -> None:
 def test_nan_has_no_rank() -> None:
     scores = np.asarray([[1, 2], [0, np.nan]], np.float32)
     with pytest.raises(ValueError, match="row 1 contain NaN"):
-        expected_ranks(scores, truths_of([0, 0]), Known.nothing(2))
+        expected_ranks(scores, truths_of([0, 0]), KnownPredicates.nothing(2))
 
 
 def test_a_predicate_without_a_score_is_refused() -> None:
@@ -140,12 +140,12 @@ def test_a_predicate_without_a_score_is_refused() -> None:
         with pytest.raises(ValueError, match="not among the 2"):
             expected_ranks(np.zeros((1, 2)), truths_of([truth]), known_of([others]))
     with pytest.raises(ValueError, match="different numbers"):
-        expected_ranks(np.zeros((1, 2)), truths_of([0]), Known.nothing(2))
+        expected_ranks(np.zeros((1, 2)), truths_of([0]), KnownPredicates.nothing(2))
 
 
 def test_the_scores_stay_as_open_and_as_they_were() -> None:
     scores = np.asarray([[1.0, 2.0], [4.0, 3.0]])[:, ::-1]
-    ranks = expected_ranks(scores, truths_of([0, 0]), Known.nothing(2))
+    ranks = expected_ranks(scores, truths_of([0, 0]), KnownPredicates.nothing(2))
     assert ranks.tolist() == [1.0, 2.0]
     assert scores.flags.writeable
 
@@ -153,7 +153,7 @@ def test_the_scores_stay_as_open_and_as_they_were() -> None:
 def test_known_offsets_that_lead_outside_are_refused() -> None:
     for offsets in ([0, 3], [0, 2, 1], [-1, 1], []):
         with pytest.raises(ValueError, match="outside"):
-            Known(np.asarray(offsets, np.int64), truths_of([0, 1]))
+            KnownPredicates(np.asarray(offsets, np.int64), truths_of([0, 1]))
 
 
 def test_metrics_are_means_over_ranks() -> None:
@@ -202,7 +202,7 @@ def test_an_evaluation_has_every_group_and_is_json() -> None:
         [PlainFact(0, 1, 1, 5, 5), PlainFact(1, 2, 0, 6, 6), PlainFact(0, 0, 4, 7, 7)]
     )
     scores = np.asarray([[3, 2, 1], [0, 1, 0], [1, 1, 1]], np.float64)
-    result = evaluate_scores(lambda lo, hi: scores[lo:hi], Questions.of(data, "test"))
+    result = evaluate_scores(lambda lo, hi: scores[lo:hi], EvaluationQueries.of(data, "test"))
     assert result.ranks.tolist() == [1.0, 2.5, 2.0]  # the first: (0, 0, 1, 5) is known
     read = json.loads(json.dumps(result.as_json()))
     assert read["queries"] == 3
@@ -220,7 +220,7 @@ def test_an_evaluation_has_every_group_and_is_json() -> None:
 def test_without_a_filter_the_known_predicate_stands_above() -> None:
     data = dataset_of([PlainFact(0, 1, 1, 5, 5)])
     scores = np.asarray([[3, 2, 1]], np.float64)
-    raw = evaluate_scores(lambda lo, hi: scores[lo:hi], Questions.of(data, "test", "raw"))
+    raw = evaluate_scores(lambda lo, hi: scores[lo:hi], EvaluationQueries.of(data, "test", "raw"))
     assert raw.ranks.tolist() == [2.0]
 
 
@@ -228,7 +228,7 @@ def test_a_known_predicate_on_top_counts_as_right_for_calibration() -> None:
     data = dataset_of([PlainFact(0, 1, 1, 5, 5), PlainFact(0, 1, 1, 6, 6)])
     sure = np.asarray([[1, 0, 0], [1, 0, 0]], np.float64)
     for filtering in FILTERS:
-        questions = Questions.of(data, "test", filtering)
+        questions = EvaluationQueries.of(data, "test", filtering)
         result = evaluate_scores(lambda lo, hi: sure[lo:hi], questions, probabilities=lambda p: p)
         assert result.metrics.ece == 0.5  # right at 5, where train says so, and wrong at 6
 
@@ -239,7 +239,7 @@ def test_chunks_make_no_difference() -> None:
     columns = [rng.integers(0, n, count).tolist() for n in (4, 3, 4, 9)]
     data = dataset_of([PlainFact(s, r, o, t, t) for s, r, o, t in zip(*columns, strict=True)])
     scores = rng.integers(0, 3, (count, 3)).astype(np.float32)
-    questions = Questions.of(data, "test")
+    questions = EvaluationQueries.of(data, "test")
     asked: list[int] = []
 
     def score(start: int, stop: int) -> Matrix:
@@ -248,7 +248,7 @@ def test_chunks_make_no_difference() -> None:
 
     found = evaluate_scores(score, questions, probabilities=softmax)
     assert max(asked) == CHUNK
-    truths = questions.queries.predicates
+    truths = questions.facts.predicates
     assert np.array_equal(found.ranks, expected_ranks(scores, truths, questions.known))
     best, confidences = top_predictions(softmax(scores))
     correct = (best == truths) | questions.right.contains(best)
@@ -257,7 +257,9 @@ def test_chunks_make_no_difference() -> None:
 
 def test_nothing_to_evaluate_is_said() -> None:
     with pytest.raises(DataError, match="no queries"):
-        evaluate_scores(lambda _lo, _hi: np.zeros((0, 3)), Questions.of(dataset_of([]), "test"))
+        evaluate_scores(
+            lambda _lo, _hi: np.zeros((0, 3)), EvaluationQueries.of(dataset_of([]), "test")
+        )
 
 
 @given(
@@ -301,7 +303,7 @@ def test_predicate_frequency_on_icews14_comes_out_to_the_digit() -> None:
     chances = counts / counts.sum()
     result = evaluate_scores(
         lambda lo, hi: np.broadcast_to(chances, (hi - lo, len(chances))),
-        Questions.of(data, "test"),
+        EvaluationQueries.of(data, "test"),
         probabilities=lambda scores: scores,
     )
     found = result.metrics

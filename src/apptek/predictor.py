@@ -15,14 +15,14 @@ from apptek.explain.explainer import explain
 from apptek.explain.explanation import Explanation
 from apptek.features.sparse import SparseRows
 from apptek.models.answerer import Answerer
-from apptek.models.model import Model, load_model, save_model
-from apptek.models.pipeline import Stage, TypeTable, fit_model, print_nothing
-from apptek.models.queries_and_answers import (
+from apptek.models.answers import (
     Answer,
     Query,
     evaluate_split,
     queries_of,
 )
+from apptek.models.model import Model, load_model, save_model
+from apptek.models.pipeline import Stage, TypeTable, fit_model, print_nothing
 from apptek.resuming import work_folder
 
 __all__ = ["Answer", "Predictor", "Query"]

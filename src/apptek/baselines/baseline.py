@@ -17,10 +17,10 @@ from apptek.data.queries import Queries, held_out_queries
 from apptek.errors import DataError, ModelError
 from apptek.evaluation.calibration import Calibration, fit_calibration, top_predictions
 from apptek.evaluation.filters import known_predicates
-from apptek.evaluation.ranking import Evaluation, Questions, evaluate_scores
+from apptek.evaluation.ranking import Evaluation, EvaluationQueries, evaluate_scores
 from apptek.files import new_folder
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.queries_and_answers import (
+from apptek.models.answers import (
     Answer,
     Query,
     Seen,
@@ -151,7 +151,7 @@ class Baseline:
         """
         data = self.model.dataset
         scores = self.scores(held_out_queries(data.split(split)))
-        questions = Questions.of(data, split)
+        questions = EvaluationQueries.of(data, split)
         return evaluate_scores(
             lambda start, stop: scores[start:stop], questions, probabilities=self.probabilities
         )

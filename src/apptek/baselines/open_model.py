@@ -4,7 +4,7 @@ from pathlib import Path
 
 from apptek.baselines.baseline import KIND, Baseline
 from apptek.errors import ModelError
-from apptek.models.queries_and_answers import Answering
+from apptek.models.answers import Answering
 from apptek.models.storage import ABOUT, read_json
 from apptek.predictor import Predictor
 

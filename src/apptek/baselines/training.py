@@ -14,7 +14,7 @@ from apptek.baselines.embedding import Asked, Embedding
 from apptek.data.facts import Dataset
 from apptek.data.queries import Queries, held_out_queries
 from apptek.errors import ConfigError, DivergedError
-from apptek.evaluation.filters import Known, known_predicates
+from apptek.evaluation.filters import KnownPredicates, known_predicates
 from apptek.evaluation.ranking import expected_ranks
 from apptek.seeding import generator
 
@@ -157,7 +157,7 @@ def make_optimizer(model: Embedding, config: TrainingConfig) -> torch.optim.Opti
     return torch.optim.Adagrad(model.parameters(), config.learning_rate, fused=True)
 
 
-def masked(logits: Tensor, others: Known, rows: Tensor) -> Tensor:
+def masked(logits: Tensor, others: KnownPredicates, rows: Tensor) -> Tensor:
     """Logits in which the other known predicates of each row take no part."""
     places = rows.cpu().numpy()
     starts, counts = others.offsets[places], np.diff(others.offsets)[places]

@@ -37,8 +37,8 @@ def predict(
     Example: `apptek predict model "North Korea" "South Korea" 2014-08-15`
     """
     from apptek.baselines.open_model import open_model
+    from apptek.models.answers import Query
     from apptek.models.batch_files import answer_file
-    from apptek.models.queries_and_answers import Query
     from apptek.terminal import tell, working
 
     one = (subject, object_, time)

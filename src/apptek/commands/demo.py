@@ -13,7 +13,7 @@ from apptek.config import DEFAULT
 from apptek.data.facts import Dataset
 from apptek.data.protocols import statistics
 from apptek.data.synthetic.world import World, make_world
-from apptek.evaluation.ranking import Metrics, Questions, evaluate_scores
+from apptek.evaluation.ranking import EvaluationQueries, Metrics, evaluate_scores
 from apptek.explain.html_report import explanation_html
 from apptek.explain.text import explanation_text
 from apptek.files import write_whole
@@ -80,7 +80,7 @@ def _fit(dataset: Dataset, folder: Path, preset: str, seed: int) -> Predictor:
 
 
 def _show_metrics(console: Console, dataset: Dataset, default: Predictor, paper: Predictor) -> None:
-    questions = Questions.of(dataset, "test")
+    questions = EvaluationQueries.of(dataset, "test")
     frequency = np.bincount(dataset.train.predicates, minlength=len(dataset.predicates))
     rng = generator(0, "guessing")
 

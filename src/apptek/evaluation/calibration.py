@@ -1,4 +1,4 @@
-"""Probabilities that mean what they say: softmax with a temperature, and how far they are off."""
+"""Probabilities that mean what they say: a fitted temperature, and the error that remains."""
 
 import math
 from collections.abc import Callable
@@ -10,10 +10,11 @@ from apptek.arrays import Bools, Doubles, Ints, Matrix
 
 BINS = 15
 COLDEST, HOTTEST = 0.05, 20.0  # temperatures that may be fitted
-_LOGS = (math.log(COLDEST), math.log(HOTTEST))
-_SCANNED = 13
-_DIFFERENCE, _STEPS, _ENOUGH, _MOST_DAMPED = 1e-2, 25, 1e-3, 1e3  # of Newton's method
-_JUDGED = 20_000  # rows that a calibration is fitted on, evenly spread
+_LOG_RANGE = (math.log(COLDEST), math.log(HOTTEST))
+_MOST_ROWS = 20_000  # rows that a calibration is fitted on, evenly spread
+_START_COUNT = 13  # temperatures that are tried before Newton's method starts from the best
+# Newton's method: the step of the differences, iterations, the move that ends it, most damping
+_DIFFERENCE, _STEPS, _ENOUGH, _MOST_DAMPING = 1e-2, 25, 1e-3, 1e3
 
 
 def softmax(scores: Matrix, temperature: float | Matrix = 1.0) -> Matrix:
@@ -37,7 +38,7 @@ def expected_calibration_error(confidences: Doubles, correct: Bools) -> float:
     A bin includes its lower end, and the last one includes 1.
     """
     if not len(confidences):
-        raise ValueError("there is no confidence to judge")
+        raise ValueError("there are no confidences")
     if not (confidences.min() >= 0 and confidences.max() <= 1 + 1e-6):  # NaN fails too
         raise ValueError("a confidence is a probability, from 0 to 1")
     bins = np.minimum((confidences * BINS).astype(np.int64), BINS - 1)
@@ -50,10 +51,10 @@ class Calibration:
     """Scores to probabilities, by a temperature that may depend on how undecided the scores are.
 
     The temperature of a row is temperature * e^(tilt * v + bend * (3 v^2 - 1) / 2), where v goes
-    from -1 for a row whose softmax gives all to one predicate to 1 for one that gives it nothing.
-    Where several predicates hold at once, an undecided row is right more often than it says: tilt
-    and bend mend that, which no single temperature can. The order of a row's predicates does not
-    change.
+    from -1 for a row whose softmax is sure of one predicate to 1 for a row without a favourite.
+    Where several predicates hold at once, the top answer of an undecided row is right more often
+    than its probability says: tilt and bend correct that, which no single temperature can. The
+    order of a row's predicates does not change.
     """
 
     temperature: float = 1.0
@@ -63,79 +64,86 @@ class Calibration:
     def __post_init__(self) -> None:
         finite = all(map(math.isfinite, (self.temperature, self.tilt, self.bend)))
         if not (finite and self.temperature > 0):
-            raise ValueError(f"a calibration is finite, its temperature above 0: {self}")
+            raise ValueError(f"a calibration must be finite, with a temperature above 0: {self}")
 
     def temperatures(self, scores: Matrix) -> Doubles:
         """The temperature of each row: (B, R) -> (B,)."""
         if not (self.tilt or self.bend):
             return np.full(len(scores), self.temperature)
-        line, curve = _shapes(scores)
+        line, curve = _undecided(scores)
         logs = math.log(self.temperature) + self.tilt * line + self.bend * curve
-        return np.exp(np.clip(logs, *_LOGS))
+        return np.exp(np.clip(logs, *_LOG_RANGE))
 
     def probabilities(self, scores: Matrix) -> Matrix:
         """Calibrated probabilities: (B, R) -> (B, R)."""
         return softmax(scores, self.temperatures(scores)[:, None].astype(scores.dtype))
 
 
-def _shapes(scores: Matrix) -> tuple[Doubles, Doubles]:
-    """How undecided each row is, as the line and the curve that a temperature may follow."""
+def _undecided(scores: Matrix) -> tuple[Doubles, Doubles]:
+    """How undecided each row is (v): the line and the curve that its temperature follows.
+
+    They are the Legendre polynomials of degree 1 and 2, so that tilt and bend hardly disturb
+    each other while they are fitted.
+    """
     _, best = top_predictions(softmax(scores))
     line = 1.0 - 2.0 * best
     return line, (3.0 * line * line - 1.0) / 2.0
 
 
 def fit_calibration(scores: Matrix, correct: Bools) -> Calibration:
-    """The calibration under which it is likeliest which top answers are correct.
+    """The calibration with the highest likelihood of which top answers are correct.
 
-    That is what the calibration error asks about. (The likelihood of the one true predicate leaves
-    the top answer underconfident, because several predicates hold at once.) Right and wrong are
-    smoothed as by one further answer of each kind, so that nothing becomes certain.
+    This is what the calibration error measures. (The likelihood of the one true predicate leaves
+    the top answer underconfident, because several predicates hold at once.) The targets are
+    smoothed by one further answer of each kind, as Platt does, so that nothing becomes certain.
     """
-    step = -(-len(scores) // _JUDGED)
+    step = -(-len(scores) // _MOST_ROWS)
     scores, correct = scores[::step], correct[::step]
     best = scores.argmax(axis=1)
     gaps = scores - scores.max(axis=1, keepdims=True)
-    gaps[np.arange(len(best)), best] = -np.inf  # what is left: the others' odds against the top
-    shapes = np.stack([np.ones(len(scores)), *_shapes(scores)])
+    gaps[np.arange(len(best)), best] = -np.inf  # what remains are the odds of the others
+    shapes = np.stack([np.ones(len(scores)), *_undecided(scores)])
     right = int(correct.sum())
     wrong = len(correct) - right
     targets = np.where(correct, (right + 1) / (right + 2), 1 / (wrong + 2))
 
     def loss(parameters: Doubles) -> float:
-        of_row = np.exp(np.clip(parameters @ shapes, *_LOGS)).astype(gaps.dtype)
+        of_row = np.exp(np.clip(parameters @ shapes, *_LOG_RANGE)).astype(gaps.dtype)
         odds = np.exp(gaps / of_row[:, None]).sum(axis=1, dtype=np.float64)
         odds = np.maximum(odds, np.finfo(np.float64).tiny)
         return float(np.mean(np.log1p(odds) - (1.0 - targets) * np.log(odds)))
 
-    scan = np.linspace(*_LOGS, _SCANNED)
+    scan = np.linspace(*_LOG_RANGE, _START_COUNT)
     start = min(scan, key=lambda log: loss(np.asarray([log, 0.0, 0.0])))
     log, tilt, bend = newton(loss, np.asarray([start, 0.0, 0.0])).tolist()
     return Calibration(math.exp(log), tilt, bend)
 
 
 def newton(loss: Callable[[Doubles], float], start: Doubles) -> Doubles:
-    """Where a smooth loss of a few numbers is lowest: Newton's method with differences, damped."""
-    place, value, size, damping = start, loss(start), len(start), 1e-3
+    """The minimum of a smooth loss of a few numbers: damped Newton's method with differences.
+
+    A library's optimiser would be a dependency for these lines.
+    """
+    point, value, size, damping = start, loss(start), len(start), 1e-3
     moves = np.eye(size) * _DIFFERENCE
     for _ in range(_STEPS):
-        ahead = np.asarray([loss(place + move) for move in moves])
-        behind = np.asarray([loss(place - move) for move in moves])
+        ahead = np.asarray([loss(point + move) for move in moves])
+        behind = np.asarray([loss(point - move) for move in moves])
         slope = (ahead - behind) / (2 * _DIFFERENCE)
         curvature = np.diag(ahead + behind - 2 * value)
         for i in range(size):
             for j in range(i):
-                both = loss(place + moves[i] + moves[j]) - ahead[i] - ahead[j] + value
+                both = loss(point + moves[i] + moves[j]) - ahead[i] - ahead[j] + value
                 curvature[i, j] = curvature[j, i] = both
         curvature /= _DIFFERENCE**2
-        found = value
-        while found >= value and damping < _MOST_DAMPED:
+        lower = value
+        while lower >= value and damping < _MOST_DAMPING:
             move = -np.linalg.solve(curvature + np.eye(size) * damping, slope)
-            found = loss(place + move)
-            damping *= 0.2 if found < value else 5.0
-        if found >= value:
+            lower = loss(point + move)
+            damping *= 0.2 if lower < value else 5.0
+        if lower >= value:
             break
-        place, value = place + move, found
+        point, value = point + move, lower
         if np.abs(move).max() < _ENOUGH:
             break
-    return place
+    return point

@@ -1,13 +1,13 @@
-"""Which other predicates are known to hold where a query asks: filters, masks, right answers.
+"""Predicates that are known to hold where a query asks: filters, loss masks, right answers.
 
-| filter     | r' is known for the query (u, ?, v, t) where the facts hold          |
+| filter     | r' is known for the query (u, ?, v, t) where the facts contain       |
 |------------|----------------------------------------------------------------------|
-| raw        | never                                                                |
+| raw        | nothing is known                                                     |
 | static     | (u, r', v) at any time                                               |
-| time-aware | (u, r', v) with the same since and the same until, unknown ends too |
+| time-aware | (u, r', v) with the same since and the same until, unknown ends too  |
 
-So a since line equals neither the until line nor the point of the same date, and undated equals
-only undated. Times are compared as they are written (codes).
+So a since line equals neither the until line nor the point of the same date, and an undated fact
+equals only undated ones. Times are compared as they are written (codes).
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ Filter = Literal["raw", "static", "time-aware"]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownPredicates:
     """The other known predicates of n queries: row i is predicates[offsets[i] : offsets[i + 1]].
 
     Distinct and ascending within a query, and never the query's own.
@@ -37,74 +37,84 @@ class Known:
     def __post_init__(self) -> None:
         for array, kind in ((self.offsets, np.int64), (self.predicates, np.int32)):
             if array.dtype != kind:
-                raise ValueError("the columns of Known are int64 offsets and int32 predicates")
+                raise ValueError("known predicates are int64 offsets and int32 predicates")
             read_only(array)
         bounds = np.concatenate([[0], self.offsets, [len(self.predicates)]])
         if len(bounds) < 3 or (bounds[1:] < bounds[:-1]).any():
-            raise ValueError("the offsets of Known descend or lead outside")
+            raise ValueError("the offsets of known predicates descend or lead outside")
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     @classmethod
-    def nothing(cls, count: int) -> "Known":
+    def nothing(cls, count: int) -> "KnownPredicates":
         """No other predicate for any of `count` queries."""
         return cls(np.zeros(count + 1, np.int64), np.zeros(0, np.int32))
 
-    def part(self, start: int, stop: int) -> "Known":
+    def part(self, start: int, stop: int) -> "KnownPredicates":
         """The queries from start to stop, sharing the arrays."""
-        return Known(self.offsets[start : stop + 1], self.predicates)
+        return KnownPredicates(self.offsets[start : stop + 1], self.predicates)
 
-    def take(self, rows: npt.NDArray[np.intp]) -> "Known":
+    def take(self, rows: npt.NDArray[np.intp]) -> "KnownPredicates":
         """Some queries, in this order."""
-        offsets, places = take_ragged(self.offsets, rows)
-        return Known(offsets, self.predicates[places])
+        offsets, entries = take_ragged(self.offsets, rows)
+        return KnownPredicates(offsets, self.predicates[entries])
 
     def contains(self, predicates: Ints) -> Bools:
         """For each query, whether the given predicate is among its known ones."""
         rows = np.repeat(np.arange(len(self)), np.diff(self.offsets))
         hits = self.predicates[self.offsets[0] : self.offsets[-1]] == predicates[rows]
-        found = np.zeros(len(self), np.bool_)
-        found[rows[hits]] = True
-        return found
+        contained = np.zeros(len(self), np.bool_)
+        contained[rows[hits]] = True
+        return contained
 
 
 def known_predicates(
     queries: Facts, facts: Sequence[Facts], filtering: Filter = "time-aware"
-) -> Known:
-    """The predicates other than its own that the facts hold where each query asks. O(n log n).
+) -> KnownPredicates:
+    """The predicates other than its own that the facts contain where each query asks. O(n log n).
 
     For the ranking the facts are train, valid and test; for the loss they are train alone.
     """
     if filtering == "raw" or not len(queries):
-        return Known.nothing(len(queries))
-    asked, *held = fact_keys(*(_without_predicate(part, filtering) for part in (queries, *facts)))
-    keys, places = np.unique(asked, return_inverse=True)
-    starts, predicates = _by_key(keys, held, [part.predicates for part in facts])
-    counts = np.diff(starts)[places]
+        return KnownPredicates.nothing(len(queries))
+    query_keys, *keys_of_facts = fact_keys(
+        *(_without_predicate(part, filtering) for part in (queries, *facts))
+    )
+    keys, key_of_query = np.unique(query_keys, return_inverse=True)
+    starts, by_key = _predicates_by_key(keys, keys_of_facts, [part.predicates for part in facts])
+    # Each query gets a copy of its key's predicates, row by row, then loses its own one.
+    counts = np.diff(starts)[key_of_query]
     rows = np.repeat(np.arange(len(queries)), counts)
-    within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    found = predicates[starts[places][rows] + within]
-    others = found != queries.predicates[rows]
+    within_row = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    predicates = by_key[starts[key_of_query][rows] + within_row]
+    others = predicates != queries.predicates[rows]
     offsets = np.zeros(len(queries) + 1, np.int64)
     np.cumsum(np.bincount(rows[others], minlength=len(queries)), out=offsets[1:])
-    return Known(offsets, found[others])
+    return KnownPredicates(offsets, predicates[others])
 
 
 def _without_predicate(facts: Facts, filtering: Filter) -> Facts:
-    """The facts with one predicate, and for the static filter with one time."""
-    nothing = np.zeros(len(facts), np.int32)
-    since, until = (nothing, nothing) if filtering == "static" else (facts.since, facts.until)
-    return Facts(facts.subjects, nothing, facts.objects, since, until)
+    """The facts with one and the same predicate, and for the static filter one and the same time.
+
+    Two facts that are equal now are asked about by the same query.
+    """
+    zeros = np.zeros(len(facts), np.int32)
+    since, until = (zeros, zeros) if filtering == "static" else (facts.since, facts.until)
+    return Facts(facts.subjects, zeros, facts.objects, since, until)
 
 
-def _by_key(keys: Longs, held: list[Longs], predicates: list[Ints]) -> tuple[Longs, Ints]:
-    """The distinct predicates held under each of the ascending keys: bounds, and predicates."""
-    wanted, span = [], 1 + max((int(part.max(initial=0)) for part in predicates), default=0)
-    for part, named in zip(held, predicates, strict=True):
-        places = np.minimum(np.searchsorted(keys, part), len(keys) - 1)
-        hits = keys[places] == part
-        wanted.append(places[hits] * span + named[hits])
-    distinct = np.unique(np.concatenate([np.zeros(0, np.int64), *wanted]))
+def _predicates_by_key(
+    keys: Longs, keys_of_facts: list[Longs], predicates_of_facts: list[Ints]
+) -> tuple[Longs, Ints]:
+    """The distinct predicates of facts under each of the ascending keys: bounds, and predicates."""
+    span = 1 + max((int(part.max(initial=0)) for part in predicates_of_facts), default=0)
+    # A key's position and a predicate as one number, so that one `unique` makes pairs distinct.
+    pairs = [np.zeros(0, np.int64)]
+    for part, predicates in zip(keys_of_facts, predicates_of_facts, strict=True):
+        positions = np.minimum(np.searchsorted(keys, part), len(keys) - 1)
+        hits = keys[positions] == part
+        pairs.append(positions[hits] * span + predicates[hits])
+    distinct = np.unique(np.concatenate(pairs))
     starts = np.searchsorted(distinct, np.arange(len(keys) + 1) * span)
     return starts, (distinct % span).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Kinds of queries that are reported apart."""
+"""Groups of queries that are reported apart: how much was known of the entities and the pair."""
 
 import numpy as np
 
@@ -6,26 +6,28 @@ from apptek.arrays import Bools, Ints
 from apptek.data.fact_keys import fact_keys
 from apptek.data.facts import Facts, Names
 
-MIRRORS = (("Host a visit", "Make a visit"),)  # each other's mirror; every other is its own
+# Predicates that mirror each other, so that either one follows from the other; every other
+# predicate is its own mirror.
+MIRRORS = (("Host a visit", "Make a visit"),)
 
 
 def groups(queries: Facts, train: Facts, predicates: Names) -> dict[str, Bools]:
     """Which queries belong to which group. O(n log n).
 
-    unseen_entity  subject or object is in no training fact
-    unseen_pair    both are, but the pair is not, in this direction
-    seen_pair      the pair is: so each query is in exactly one of these three
-    mirrored       the reversed fact of the same time is in train, with the mirror predicate
-    not_mirrored   the others
+    unseen_entity  subject or object occurs in no training fact
+    unseen_pair    both occur, but never as this pair in this direction
+    seen_pair      the pair occurs: so each query is in exactly one of these three
+    mirrored       train holds the reversed fact of the same time, with the mirror predicate
+    not_mirrored   all others
     dated, undated whether the query has a time
     """
-    unseen = ~(_occurs(queries.subjects, train) & _occurs(queries.objects, train))
-    pair = _pairs_seen(queries, train)
-    mirrored = _mirrored(queries, train, predicates)
+    seen = _occurs(queries.subjects, train) & _occurs(queries.objects, train)
+    pair_seen = _pair_occurs(queries, train)
+    mirrored = _mirror_occurs(queries, train, predicates)
     return {
-        "unseen_entity": unseen,
-        "unseen_pair": ~unseen & ~pair,
-        "seen_pair": pair,
+        "unseen_entity": ~seen,
+        "unseen_pair": seen & ~pair_seen,
+        "seen_pair": pair_seen,
         "mirrored": mirrored,
         "not_mirrored": ~mirrored,
         "dated": queries.dated,
@@ -37,23 +39,23 @@ def _occurs(entities: Ints, train: Facts) -> Bools:
     return np.isin(entities, train.subjects) | np.isin(entities, train.objects)
 
 
-def _pairs_seen(queries: Facts, train: Facts) -> Bools:
-    asked, seen = fact_keys(_pairs(queries), _pairs(train))
-    return np.isin(asked, seen)
+def _pair_occurs(queries: Facts, train: Facts) -> Bools:
+    query_keys, train_keys = fact_keys(_only_pairs(queries), _only_pairs(train))
+    return np.isin(query_keys, train_keys)
 
 
-def _pairs(facts: Facts) -> Facts:
-    nothing = np.zeros(len(facts), np.int32)
-    return Facts(facts.subjects, nothing, facts.objects, nothing, nothing)
+def _only_pairs(facts: Facts) -> Facts:
+    zeros = np.zeros(len(facts), np.int32)
+    return Facts(facts.subjects, zeros, facts.objects, zeros, zeros)
 
 
-def _mirrored(queries: Facts, train: Facts, predicates: Names) -> Bools:
-    mirror = np.arange(len(predicates), dtype=np.int32)
+def _mirror_occurs(queries: Facts, train: Facts, predicates: Names) -> Bools:
+    mirror_of = np.arange(len(predicates), dtype=np.int32)
     for names in MIRRORS:
-        one, other = map(predicates.find, names)
-        if one is not None and other is not None:
-            mirror[[one, other]] = other, one
-    asked = mirror[queries.predicates]
-    reversed_ = Facts(queries.objects, asked, queries.subjects, queries.since, queries.until)
-    wanted, held = fact_keys(reversed_, train)
-    return np.isin(wanted, held)
+        first, second = map(predicates.find, names)
+        if first is not None and second is not None:
+            mirror_of[[first, second]] = second, first
+    mirrors = mirror_of[queries.predicates]
+    reversed_ = Facts(queries.objects, mirrors, queries.subjects, queries.since, queries.until)
+    reversed_keys, train_keys = fact_keys(reversed_, train)
+    return np.isin(reversed_keys, train_keys)

@@ -13,7 +13,7 @@ from apptek.evaluation.ranking import Evaluation
 from apptek.experiments.ranks import write_ranks
 from apptek.experiments.result_file import command, write_result
 from apptek.features.traits import Kind
-from apptek.models.queries_and_answers import Answering
+from apptek.models.answers import Answering
 
 if TYPE_CHECKING:  # a baseline without torch must be recorded without it
     from apptek.predictor import Predictor

@@ -27,7 +27,7 @@ from apptek.experiments.result_file import about_run, read_result, write_result
 from apptek.experiments.search import describe, keep_trials, kept_trials, search_result
 from apptek.experiments.topologies import mined_topologies
 from apptek.extras import require_torch
-from apptek.models.queries_and_answers import Answering
+from apptek.models.answers import Answering
 from apptek.predictor import Predictor
 from apptek.terminal import step_progress
 

@@ -10,9 +10,9 @@ from apptek.compiling import in_threads
 from apptek.data.queries import Queries
 from apptek.features.space import FeatureSpace
 from apptek.features.sparse import SparseRows
+from apptek.models.answers import Answer, Query, Seen, best_answers
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import Model
-from apptek.models.queries_and_answers import Answer, Query, Seen, best_answers
 
 CHUNK = 1024  # queries that one thread takes at a time
 

@@ -13,7 +13,7 @@ from pyarrow import csv, parquet
 from apptek.data.reading.exact_rows import split_lines
 from apptek.data.reading.text_blocks import BYTE_ORDER_MARK, read_blocks, stem_and_suffix
 from apptek.errors import ApptekError, DataError, TimeFormatError
-from apptek.models.queries_and_answers import Answer, Answering, Query
+from apptek.models.answers import Answer, Answering, Query
 
 BATCH = 10_000  # queries that are answered at a time
 COLUMNS = ("subject", "object", "time")

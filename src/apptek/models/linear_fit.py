@@ -30,7 +30,7 @@ from apptek.evaluation.calibration import (
     softmax,
     top_predictions,
 )
-from apptek.evaluation.filters import Known
+from apptek.evaluation.filters import KnownPredicates
 from apptek.evaluation.ranking import filtered_mrr
 from apptek.features.copies import Copies
 from apptek.features.sparse import SparseRows
@@ -49,7 +49,7 @@ class Examples:
 
     rows: SparseRows
     labels: Ints
-    others: Known
+    others: KnownPredicates
 
     def __post_init__(self) -> None:
         if not len(self.rows) == len(self.labels) == len(self.others):
@@ -176,7 +176,9 @@ def _fit_one(
     return kept, best, tried
 
 
-def calibrate(scores: Matrix, labels: Ints, others: Known) -> tuple[Calibration, float, float]:
+def calibrate(
+    scores: Matrix, labels: Ints, others: KnownPredicates
+) -> tuple[Calibration, float, float]:
     """The calibration for these scores, and the calibration error without and with it."""
     best, before = top_predictions(softmax(scores))
     correct = (best == labels) | others.contains(best)

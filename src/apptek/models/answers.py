@@ -10,7 +10,7 @@ from apptek.arrays import Ints, Matrix
 from apptek.data.facts import Dataset, Names, Split
 from apptek.data.queries import Queries, held_out_queries
 from apptek.data.times import UNKNOWN
-from apptek.evaluation.ranking import Evaluation, Questions, evaluate_scores
+from apptek.evaluation.ranking import Evaluation, EvaluationQueries, evaluate_scores
 from apptek.graph.lookups import predicates_at
 from apptek.graph.temporal_graph import TemporalGraph
 
@@ -154,4 +154,4 @@ def evaluate_split(
     def score(start: int, stop: int) -> Matrix:
         return scores(queries.take(np.arange(start, stop)))
 
-    return evaluate_scores(score, Questions.of(data, split), probabilities=probabilities)
+    return evaluate_scores(score, EvaluationQueries.of(data, split), probabilities=probabilities)
