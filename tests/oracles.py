@@ -4,85 +4,32 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from apptek.benches.reference import (
+    PlainEpisode,
+    PlainFact,
+    are_twins,
+    distance,
+    incident,
+    nearest,
+    play_episode,
+)
 
-@dataclass(frozen=True)
-class PlainFact:
-    """(subject, predicate, object, since, until); None is an unknown end."""
-
-    subject: int
-    predicate: int
-    object: int
-    since: int | None
-    until: int | None
-
-
-def distance(fact: PlainFact, when: int) -> int:
-    """0 inside [since, until], else to the nearest end; one unknown end: the known one alone."""
-    since, until = fact.since, fact.until
-    if since is None and until is None:
-        raise ValueError("an undated fact has no distance")
-    if since is None or until is None:
-        known = until if since is None else since
-        assert known is not None
-        return abs(when - known)
-    if since <= when <= until:
-        return 0
-    return min(abs(when - since), abs(when - until))
-
-
-def nearness(facts: list[PlainFact], index: int, when: int | None) -> tuple[int, int, int, int]:
-    """The key by which facts are nearest: dated first, distance, earlier first, lower index.
-
-    An undated query sees undated facts first, then dated ones from the earliest on.
-    """
-    fact = facts[index]
-    start = fact.until if fact.since is None else fact.since
-    if start is None:
-        return (0 if when is None else 1), 0, 0, index
-    if when is None:
-        return 1, 0, start, index
-    return 0, distance(fact, when), start, index
-
-
-def incident(facts: list[PlainFact], entity: int, traversal: str) -> list[int]:
-    """The indices of the facts that touch an entity in the directions of the traversal."""
-    return [
-        index
-        for index, fact in enumerate(facts)
-        if (fact.subject == entity and traversal in ("both", "outgoing"))
-        or (fact.object == entity and traversal in ("both", "incoming"))
-    ]
-
-
-def is_half_open(fact: PlainFact) -> bool:
-    """Whether exactly one end is known."""
-    return (fact.since is None) != (fact.until is None)
-
-
-def are_twins(one: PlainFact, other: PlainFact) -> bool:
-    """Whether two facts are the since and until lines of one triple, hidden together."""
-    same = (one.subject, one.predicate, one.object) == (
-        other.subject,
-        other.predicate,
-        other.object,
-    )
-    return same and is_half_open(one) and is_half_open(other)
-
-
-def nearest(
-    facts: list[PlainFact],
-    candidates: Iterable[int],
-    when: int | None,
-    k: int,
-    hidden: int | None = None,
-) -> list[int]:
-    """N_tknn: exactly the k nearest of the candidates, after hiding one fact and its twins."""
-    seen = [
-        index
-        for index in candidates
-        if hidden is None or (index != hidden and not are_twins(facts[index], facts[hidden]))
-    ]
-    return sorted(seen, key=lambda index: nearness(facts, index, when))[:k]
+__all__ = [
+    "PlainEpisode",
+    "PlainFact",
+    "PlainHistory",
+    "are_twins",
+    "distance",
+    "ended_before",
+    "family_facts",
+    "incident",
+    "is_of_family",
+    "nearest",
+    "plain_clock",
+    "plain_history",
+    "plain_traits",
+    "play_episode",
+]
 
 
 def ended_before(facts: list[PlainFact], candidates: Iterable[int], when: int | None) -> list[int]:
@@ -93,122 +40,6 @@ def ended_before(facts: list[PlainFact], candidates: Iterable[int], when: int | 
         if when is not None and end is not None and end < when:
             found.append(index)
     return found
-
-
-class PlainSide:
-    """One side of an episode, word by word: core, reached entities, periphery."""
-
-    def __init__(self, episode: "PlainEpisode", start: int | None) -> None:
-        self.episode = episode
-        self.start = start
-        self.core: set[int] = set()
-
-    def entities(self) -> set[int]:
-        """The query's own entity and every entity in the core."""
-        reached = set() if self.start is None else {self.start}
-        for index in self.core:
-            reached |= {self.episode.facts[index].subject, self.episode.facts[index].object}
-        return reached
-
-    def periphery(self) -> set[tuple[int, bool]]:
-        """The N_tknn facts of all these entities, minus the core; True: met against the arrow."""
-        found = set()
-        for entity in self.entities():
-            for index in self.episode.nearest_of(entity):
-                fact = self.episode.facts[index]
-                if index in self.core:
-                    continue
-                if self.episode.traversal != "tagged":
-                    found.add((index, False))
-                    continue
-                if fact.subject == entity:
-                    found.add((index, False))
-                if fact.object == entity:
-                    found.add((index, True))
-        return found
-
-
-class PlainEpisode:
-    """The Markov decision process for one query, as the definitions say it."""
-
-    def __init__(
-        self,
-        facts: list[PlainFact],
-        query: tuple[int | None, int | None, int | None],
-        *,
-        hidden: int | None,
-        tknn: int,
-        traversal: str,
-        max_steps: int,
-        predicate_count: int,
-        facts_of: dict[int, list[int]] | None = None,
-    ) -> None:
-        self.facts, self.hidden, self.tknn, self.traversal = facts, hidden, tknn, traversal
-        self.when, self.predicate_count = query[2], predicate_count
-        self.steps_left = max_steps
-        self.facts_of = facts_of  # each entity's facts, where they were collected beforehand
-        self.sides = (PlainSide(self, query[0]), PlainSide(self, query[1]))
-
-    def nearest_of(self, entity: int) -> list[int]:
-        """N_tknn(entity, t), with the query's own fact hidden."""
-        direction = "outgoing" if self.traversal == "outgoing" else "both"
-        if self.facts_of is None:
-            candidates = incident(self.facts, entity, direction)
-        else:
-            candidates = self.facts_of[entity]
-        return nearest(self.facts, candidates, self.when, self.tknn, self.hidden)
-
-    def action_of(self, edge: tuple[int, bool]) -> int:
-        """The predicate, or its inverse as an action of its own."""
-        return self.facts[edge[0]].predicate + self.predicate_count * edge[1]
-
-    def met(self) -> bool:
-        """Whether the entity sets have an entity in common: the reward."""
-        return bool(self.sides[0].entities() & self.sides[1].entities())
-
-    def legal(self) -> dict[int, int]:
-        """The actions in either periphery, with their numbers of edges; none where it ended."""
-        counts: dict[int, int] = {}
-        if self.met() or not self.steps_left:
-            return counts
-        for side in self.sides:
-            for edge in side.periphery():
-                counts[self.action_of(edge)] = counts.get(self.action_of(edge), 0) + 1
-        return counts
-
-    def done(self) -> bool:
-        """Met, or out of steps, or nothing to expand."""
-        return not self.legal()
-
-    def step(self, action: int) -> bool:
-        """Expands both sides by an action at once; whether they meet."""
-        for side in self.sides:
-            side.core |= {e[0] for e in side.periphery() if self.action_of(e) == action}
-        self.steps_left -= 1
-        return self.met()
-
-
-def splitmix64(state: int) -> tuple[int, int]:
-    """The next state and number of the generator that random episodes draw from."""
-    mask = 2**64 - 1
-    state = (state + 0x9E3779B97F4A7C15) & mask
-    word = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & mask
-    word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & mask
-    return state, word ^ (word >> 31)
-
-
-def play_episode(episode: PlainEpisode, policy: str, seed: int) -> tuple[bool, list[int]]:
-    """A whole episode by a control policy: whether the sides met, and the actions."""
-    trail: list[int] = []
-    while legal := episode.legal():
-        if policy == "commonest":
-            action = max(sorted(legal), key=lambda a: legal[a])
-        else:
-            seed, word = splitmix64(seed)
-            action = sorted(legal)[((word >> 32) * len(legal)) >> 32]
-        trail.append(action)
-        episode.step(action)
-    return episode.met(), trail
 
 
 @dataclass(frozen=True)

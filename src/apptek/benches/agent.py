@@ -9,14 +9,8 @@ import torch
 
 from apptek.agent.environment import Environment, World, play
 from apptek.agent.trainer import Trainer
-from apptek.benches.report import (
-    BenchReport,
-    Target,
-    bench_dataset,
-    load_oracles,
-    plain_facts,
-    seconds,
-)
+from apptek.benches.reference import PlainEpisode, plain_facts, play_episode
+from apptek.benches.report import BenchReport, Target, bench_dataset, seconds
 from apptek.config import AgentConfig
 from apptek.data.queries import training_queries
 from apptek.data.synthetic.world import make_world
@@ -72,18 +66,17 @@ def _bench_rollouts(world: World, oracle_episodes: int) -> dict[str, float]:
     asked = queries.take(rows)
     play(world, asked.take(np.arange(1)), "random")  # compiles
     kernel = [seconds(lambda: play(world, asked, "random", threads=1)) for _ in range(3)]
-    oracles = load_oracles()
-    plain, facts_of = plain_facts(world.graph.facts, oracles)
+    plain, facts_of = plain_facts(world.graph.facts)
 
     def play_plainly() -> None:
         for fact in rows[:oracle_episodes].tolist():
             asked_of = (plain[fact].subject, plain[fact].object, _when(world, fact))
-            episode = oracles.PlainEpisode(
+            episode = PlainEpisode(
                 plain, asked_of, hidden=fact, tknn=world.config.tknn, traversal="both",
                 max_steps=world.config.max_steps, predicate_count=world.graph.predicate_count,
                 facts_of=facts_of,
             )  # fmt: skip
-            oracles.play_episode(episode, "random", fact)
+            play_episode(episode, "random", fact)
 
     return {"kernel": median(kernel) / len(rows), "oracle": seconds(play_plainly) / oracle_episodes}
 

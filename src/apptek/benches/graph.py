@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from apptek.benches.report import BenchReport, Target, load_oracles, plain_facts, seconds
+from apptek.benches.reference import nearest, plain_facts
+from apptek.benches.report import BenchReport, Target, seconds
 from apptek.data.synthetic.world import make_world, write_world
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.seeding import generator
@@ -135,11 +136,11 @@ def _questions(graph: TemporalGraph, count: int) -> tuple[Any, Any]:
 
 def _oracle_seconds_per_look_up(graph: TemporalGraph, entities: Any, times: Any) -> float:
     """What the definition costs in plain Python, given each entity's facts beforehand."""
-    oracles, count = load_oracles(), 1000
-    facts, facts_of = plain_facts(graph.facts, oracles)
+    count = 1000
+    facts, facts_of = plain_facts(graph.facts)
 
     def look_up() -> None:
         for entity, when in zip(entities[:count].tolist(), times[:count].tolist(), strict=True):
-            oracles.nearest(facts, facts_of[entity], when, K)
+            nearest(facts, facts_of[entity], when, K)
 
     return seconds(look_up) / count
