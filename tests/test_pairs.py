@@ -6,8 +6,8 @@ from worlds import ENTITIES, graph_of, moments, plain_facts, random_intervals
 
 from apptek.data.times import UNKNOWN
 from apptek.graph.pairs import PairIndex, find_pair
+from apptek.graph.slot_search import FIELDS, STREAMS, UNDATED, nearest_in_slot
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.graph.tknn import FIELDS, STREAMS, UNDATED, nearest_in_slot
 
 
 def facts_between(index: PairIndex, subject: int, object_: int) -> list[int]:

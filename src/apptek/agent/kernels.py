@@ -17,7 +17,8 @@ import numpy as np
 
 from apptek.arrays import Bools, Ints, Longs, Words
 from apptek.compiling import kernel, leaf
-from apptek.graph.tknn import FIELDS, STREAMS, Arrays, nearest_facts
+from apptek.graph.slot_search import FIELDS, STREAMS
+from apptek.graph.tknn import Arrays, nearest_facts
 
 KEEP, START, DROP = -1, -2, -3  # in place of an action: leave as it is, begin anew, empty
 RANDOM, COMMONEST = 0, 1  # policies that need no network

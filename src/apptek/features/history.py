@@ -29,8 +29,9 @@ from apptek.data.times import UNKNOWN
 from apptek.features.clock import EVER, OF_UNDATED, UNDATED_EVER, Clock, Fading, add_clock
 from apptek.features.sparse import SparseRows
 from apptek.graph.pairs import PairIndex, find_pair
+from apptek.graph.slot_search import FIELDS, STREAMS, UNDATED, Longs2, nearest_in_slot
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.graph.tknn import FIELDS, PAST, STREAMS, UNDATED, Longs2, nearest_in_slot
+from apptek.graph.tknn import PAST
 
 PAIR, REVERSED, SUBJECT_OUT, SUBJECT_IN, OBJECT_OUT, OBJECT_IN = range(6)
 SHARPNESS = 6.0

@@ -1,4 +1,4 @@
-"""Facts by pair of entities and time, for looking up what happened between two of them."""
+"""Facts by pair of entities and time, to look up what happened between two entities."""
 
 from dataclasses import dataclass
 
@@ -7,6 +7,7 @@ import numpy as np
 from apptek.arrays import Ints, read_only
 from apptek.compiling import leaf
 from apptek.graph.incidence import Incidence, build_incidence
+from apptek.graph.slot_search import lower_bound
 from apptek.graph.temporal_graph import TemporalGraph
 
 
@@ -26,26 +27,20 @@ class PairIndex:
         """The pairs of a graph. O(n log n)."""
         subjects, objects = graph.facts.subjects, graph.facts.objects
         keys = subjects.astype(np.int64) * graph.entity_count + objects
-        pairs, places = np.unique(keys, return_inverse=True)
+        pairs, pair_of_fact = np.unique(keys, return_inverse=True)
         firsts = np.searchsorted(pairs, np.arange(graph.entity_count + 1) * graph.entity_count)
         return cls(
             read_only(firsts.astype(np.int32)),
             read_only((pairs % graph.entity_count).astype(np.int32)),
-            build_incidence((places.astype(np.int32),), len(pairs), graph.since, graph.until),
+            build_incidence((pair_of_fact.astype(np.int32),), len(pairs), graph.since, graph.until),
         )
 
 
 @leaf
 def find_pair(firsts: Ints, objects: Ints, subject: int, object_: int) -> int:
-    """The pair of two entities, -1 where there is none. O(log n) in the subject's partners."""
+    """The pair of two entities, -1 where they have no fact. O(log n) in the subject's partners."""
     if subject < 0 or object_ < 0:
         return -1
-    lo, hi = firsts[subject], firsts[subject + 1]
-    stop = hi
-    while lo < hi:
-        middle = (lo + hi) >> 1
-        if objects[middle] < object_:
-            lo = middle + 1
-        else:
-            hi = middle
-    return lo if lo < stop and objects[lo] == object_ else -1
+    stop = firsts[subject + 1]
+    pair = lower_bound(objects, firsts[subject], stop, object_)
+    return pair if pair < stop and objects[pair] == object_ else -1

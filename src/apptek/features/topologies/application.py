@@ -22,7 +22,8 @@ from apptek.arrays import Bools, Ints, Longs, Words, read_only
 from apptek.compiling import in_threads, leaf
 from apptek.data.queries import Queries
 from apptek.features.topologies.topology import TopologySet
-from apptek.graph.tknn import FIELDS, STREAMS, Arrays, nearest_facts
+from apptek.graph.slot_search import FIELDS, STREAMS
+from apptek.graph.tknn import Arrays, nearest_facts
 
 CHUNK = 4096  # queries that one thread takes at a time
 ROOM = 1024  # entities that the work space of a query has room for at first

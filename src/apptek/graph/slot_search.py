@@ -1,0 +1,321 @@
+"""The k facts of one slot of an Incidence that are nearest in time, as numba kernels.
+
+Nearest first, by (distance, start, fact). Distance is 0 inside [since, until], else to the nearest
+end; with one unknown end, to the known one; undated facts come last, but first for an undated
+query. `start` is since, else until. So of equally near facts the earlier comes first, then the
+lower index.
+
+Points are sorted by time, so their list grows outwards from the moment; with intervals it is merged
+from up to six streams, each already in order. A look-up allocates nothing and costs O(log n + k)
+whatever the size of the graph (an interval that contains the moment costs a climb in a tree,
+O(log n)).
+
+All that these kernels inline is in this file, because numba's cache does not notice an edit in
+another one.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from apptek.arrays import Ints
+from apptek.compiling import leaf
+from apptek.data.times import UNKNOWN
+
+UNDATED = 1 << 40  # the distance of an undated fact: beyond that of every dated one
+FAN_BITS = 4  # one maximum in `tops` stands for 16 entries, see FAN_OUT in incidence.py
+
+# The kinds of streams: points and intervals from the moment on, points before it, intervals that
+# contain it, intervals that ended before it, undated facts.
+ON, BACK, CONTAINING, ENDED, LISTED = 0, 1, 2, 3, 4
+# The fields of a stream, one row of the work space. The first three are the key of its next fact,
+# and the columns of a list of nearest facts, too; the others say how to go on from there.
+DISTANCE, START, FACT, POSITION, STOP, GROUP, FIRST, KIND = 0, 1, 2, 3, 4, 5, 6, 7
+STREAMS, FIELDS = 6, 8
+
+Longs2 = npt.NDArray[np.int64]  # (streams, fields), or a list's (k, 3)
+
+
+@leaf
+def nearest_in_slot(
+    offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
+    level_offsets: Ints, since: Ints, until: Ints, twins: Ints, slot: int, when: int, k: int,
+    hidden: int, past: int, farthest: int, streams: Longs2, nearest: Longs2,
+) -> int:  # fmt: skip
+    """Lists the k nearest facts of a slot as rows (distance, start, fact); returns how many.
+
+    Where `past` is not 0, only facts that ended before the moment: an undated query has none.
+    None beyond `farthest` is needed, and a slot without intervals stops there.
+    """
+    if past and when == UNKNOWN:
+        return 0
+    if when == UNKNOWN or offsets[3 * slot + 1] < offsets[3 * slot + 2]:
+        return _nearest_of_streams(
+            offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until,
+            twins, slot, when, k, hidden, past, streams, nearest,
+        )  # fmt: skip
+    return _nearest_points(
+        offsets, facts, starts, twins, slot, when, k, hidden, past, farthest, nearest
+    )
+
+
+@leaf
+def _nearest_points(
+    offsets: Ints, facts: Ints, starts: Ints, twins: Ints, slot: int, when: int, k: int,
+    hidden: int, past: int, farthest: int, nearest: Longs2,
+) -> int:  # fmt: skip
+    """Lists the k nearest facts of a slot without intervals; returns how many.
+
+    The list grows outwards from the moment. Later points come one by one. Earlier ones come in
+    groups of one time: within a group facts ascend, so walking back one by one would list the
+    highest index first, and at the edge of k would keep the wrong ones.
+    """
+    points, stop = offsets[3 * slot], offsets[3 * slot + 1]
+    after = lower_bound(starts, points, stop, when)
+    before, count = after, 0
+    if past:
+        after = stop  # a point at the moment itself has not ended before it
+    while count < k and (before > points or after < stop):
+        back = np.int64(when) - starts[before - 1] if before > points else UNDATED
+        on = np.int64(starts[after]) - when if after < stop else UNDATED
+        if min(back, on) > farthest:
+            return count
+        if back <= on:  # a tie goes to the earlier fact
+            group = before - 1
+            if group > points and starts[group - 1] == starts[group]:
+                group = lower_bound(starts, points, before, starts[group])
+            lo, hi = group, before
+            before = group
+        else:
+            lo, hi = after, after + 1
+            after += 1
+        count = _append(facts, starts, twins, lo, hi, when, k, hidden, nearest, count)
+    if past:
+        return count
+    undated, end = offsets[3 * slot + 2], offsets[3 * slot + 3]
+    return _append(facts, starts, twins, undated, end, when, k, hidden, nearest, count)
+
+
+@leaf
+def _append(
+    facts: Ints, starts: Ints, twins: Ints, lo: int, hi: int, when: int, k: int, hidden: int,
+    nearest: Longs2, count: int,
+) -> int:  # fmt: skip
+    """Appends facts[lo:hi] to a list until it has k, without the hidden ones; its new length."""
+    position = lo
+    while position < hi and count < k:
+        fact = facts[position]
+        if not _is_hidden(twins, fact, hidden):
+            start = np.int64(starts[position])
+            nearest[count, DISTANCE] = UNDATED if start == UNKNOWN else abs(start - when)
+            nearest[count, START] = start
+            nearest[count, FACT] = fact
+            count += 1
+        position += 1
+    return count
+
+
+@leaf
+def _is_hidden(twins: Ints, fact: int, hidden: int) -> bool:
+    # `twins` is empty where no fact has one; -1 hides nothing and must not index it.
+    return fact == hidden or (hidden >= 0 and twins.size > 0 and twins[fact] == twins[hidden])
+
+
+@leaf
+def _nearest_of_streams(
+    offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
+    level_offsets: Ints, since: Ints, until: Ints, twins: Ints, slot: int, when: int, k: int,
+    hidden: int, past: int, streams: Longs2, nearest: Longs2,
+) -> int:  # fmt: skip
+    """Lists the k nearest facts of a slot with intervals, or of any slot for an undated query.
+
+    A merge of the slot's streams. There are at most six, so the first is found by comparing them
+    all: a heap would cost more.
+    """
+    open_count = _open_streams(
+        offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until, slot,
+        when, past, streams,
+    )  # fmt: skip
+    count = 0
+    while count < k and open_count:
+        best = _nearest_stream(streams, open_count)
+        if not _is_hidden(twins, streams[best, FACT], hidden):
+            for column in range(FACT + 1):
+                nearest[count, column] = streams[best, column]
+            count += 1
+        if not _advance(
+            facts, starts, by_end, tops, level_offsets, since, until, when, streams, best
+        ):
+            open_count -= 1
+            _copy_stream(streams, open_count, best)  # the last one takes the place of the ended one
+    return count
+
+
+@leaf
+def _nearest_stream(streams: Longs2, open_count: int) -> int:
+    """The stream whose next fact comes first by (distance, start, fact)."""
+    best = 0
+    for row in range(1, open_count):
+        order = streams[row, DISTANCE] - streams[best, DISTANCE]
+        if order == 0:
+            order = streams[row, START] - streams[best, START]
+            if order == 0:
+                order = streams[row, FACT] - streams[best, FACT]
+        if order < 0:
+            best = row
+    return best
+
+
+@leaf
+def _open_streams(
+    offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
+    level_offsets: Ints, since: Ints, until: Ints, slot: int, when: int, past: int,
+    streams: Longs2,
+) -> int:  # fmt: skip
+    """Opens the streams of a slot that have any fact, each at its first one; returns how many.
+
+    For an undated query every dated fact is equally far, so the streams ON start at the beginning
+    and no stream goes back in time.
+    """
+    points, intervals = offsets[3 * slot], offsets[3 * slot + 1]
+    undated, end = offsets[3 * slot + 2], offsets[3 * slot + 3]
+    after, begun = points, intervals
+    if when != UNKNOWN:
+        after = lower_bound(starts, points, intervals, when)
+        begun = lower_bound(starts, intervals, undated, when + 1)
+    _start(streams, 0, ON, after, intervals, 0)
+    _start(streams, 1, BACK, after, after, points)
+    _start(streams, 2, ON, begun, undated, 0)
+    _start(streams, 3, LISTED, undated, end, 0)
+    stream_count = 4
+    if begun > intervals:  # intervals that began until then: they contain the moment or have ended
+        first = interval_offsets[slot]
+        ended = _first_ending_from(by_end, until, first, interval_offsets[slot + 1], when)
+        _start(streams, 4, CONTAINING, intervals, begun, intervals - first)
+        _start(streams, 5, ENDED, ended, ended, first)
+        stream_count = 6
+    open_count = 0
+    for row in range(stream_count):
+        kind = streams[row, KIND]
+        if past and kind != BACK and kind != ENDED:
+            continue
+        if _advance(facts, starts, by_end, tops, level_offsets, since, until, when, streams, row):
+            _copy_stream(streams, row, open_count)
+            open_count += 1
+    return open_count
+
+
+@leaf
+def _copy_stream(streams: Longs2, source: int, target: int) -> None:
+    for column in range(FIELDS):
+        streams[target, column] = streams[source, column]
+
+
+@leaf
+def _start(streams: Longs2, row: int, kind: int, position: int, stop: int, first: int) -> None:
+    """Sets a stream to just before its first fact.
+
+    ON, CONTAINING and LISTED go up from `position` to `stop`. BACK and ENDED go down from
+    `position` to `first`, one group of equal times after the other, and up within a group. For
+    CONTAINING `first` is the position in `facts` of the interval that is number 0 in `tops`.
+    """
+    streams[row, POSITION] = position - 1
+    streams[row, STOP] = stop
+    streams[row, GROUP] = position
+    streams[row, FIRST] = first
+    streams[row, KIND] = kind
+
+
+@leaf
+def _advance(
+    facts: Ints, starts: Ints, by_end: Ints, tops: Ints, level_offsets: Ints, since: Ints,
+    until: Ints, when: int, streams: Longs2, row: int,
+) -> bool:  # fmt: skip
+    """Moves a stream to its next fact; False where there is none."""
+    kind, stop, first = streams[row, KIND], streams[row, STOP], streams[row, FIRST]
+    position = streams[row, POSITION] + 1
+    if kind == CONTAINING:
+        position = _next_containing(facts, tops, level_offsets, until, when, position, stop, first)
+    if position >= stop:
+        stop = streams[row, GROUP]
+        if (kind != BACK and kind != ENDED) or stop == first:
+            return False
+        # The group is used up: go on with the group of equal times that lies before it.
+        if kind == BACK:
+            position = lower_bound(starts, first, stop, starts[stop - 1])
+        else:
+            position = _first_ending_from(by_end, until, first, stop, until[by_end[stop - 1]])
+        streams[row, GROUP], streams[row, STOP] = position, stop
+    fact = by_end[position] if kind == ENDED else facts[position]
+    streams[row, POSITION] = position
+    streams[row, FACT] = fact
+    streams[row, START] = since[fact] if kind == ENDED else starts[position]
+    end = until[fact] if kind == ENDED else starts[position]
+    streams[row, DISTANCE] = _distance(kind, when, end)
+    return True
+
+
+@leaf
+def _distance(kind: int, when: int, end: int) -> int:
+    """The distance of a fact whose nearest end is `end`.
+
+    In 64 bits: two times may be more than 2**31 apart.
+    """
+    if kind == CONTAINING:
+        return 0
+    if kind == LISTED:
+        return 0 if when == UNKNOWN else UNDATED
+    return UNDATED if when == UNKNOWN else int(abs(np.int64(end) - when))
+
+
+@leaf
+def lower_bound(values: Ints, lo: int, hi: int, value: int) -> int:
+    """The first position in the ascending values[lo:hi] that is not below `value`; hi if none."""
+    while lo < hi:
+        middle = (lo + hi) >> 1
+        if values[middle] < value:
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo
+
+
+@leaf
+def _first_ending_from(by_end: Ints, until: Ints, lo: int, hi: int, when: int) -> int:
+    """The first position in by_end[lo:hi] that ends at `when` or later; hi if none does."""
+    while lo < hi:
+        middle = (lo + hi) >> 1
+        if until[by_end[middle]] < when:
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo
+
+
+@leaf
+def _next_containing(
+    facts: Ints, tops: Ints, level_offsets: Ints, until: Ints, when: int, position: int,
+    stop: int, shift: int,
+) -> int:  # fmt: skip
+    """The first interval in facts[position:stop] that ends at `when` or later; stop if none does.
+
+    A walk in the tree of maxima: along the entries of a level, up at the end of every 16, down
+    into the first maximum that reaches `when`. So long runs of ended intervals cost O(log n).
+    """
+    level, node = 0, position - shift
+    while (node << (FAN_BITS * level)) < stop - shift:
+        if level == 0:
+            reaches = until[facts[node + shift]] >= when
+        else:
+            reaches = tops[level_offsets[level - 1] + node] >= when
+        if reaches:
+            if level == 0:
+                return node + shift
+            level -= 1
+            node <<= FAN_BITS
+        else:
+            node += 1
+            # Up only at the start of a group of 16: its parent stands for no entry behind us.
+            if node & ((1 << FAN_BITS) - 1) == 0 and level + 1 < level_offsets.size:
+                level += 1
+                node >>= FAN_BITS
+    return stop
