@@ -1,5 +1,7 @@
 """Libraries that a plain installation does without."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 
 from apptek.errors import ApptekError
@@ -9,6 +11,22 @@ def require_torch(who: str = "the agent") -> None:
     """Says what to install where the libraries that learn are missing."""
     if find_spec("torch") is None or find_spec("safetensors") is None:
         raise ApptekError(f"{who} needs PyTorch: pip install 'apptek[agent]'")
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Lets torch use one thread, then as many as before; with a block or as a decorator.
+
+    The networks here are small: two threads beside another busy process only wait for each other.
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def require_service() -> None:

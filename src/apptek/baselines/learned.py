@@ -15,10 +15,11 @@ from safetensors.torch import load, save
 from apptek.arrays import Floats
 from apptek.baselines.embedding import Embedding
 from apptek.baselines.interface import Rival, Scorer, Space, Task
-from apptek.baselines.training import Course, Trainer, score_queries
+from apptek.baselines.training import Course, Trainer, choose_device, score_queries
 from apptek.data.facts import Dataset
 from apptek.data.queries import Queries
 from apptek.errors import CheckpointError, ModelError
+from apptek.extras import one_torch_thread
 from apptek.files import write_whole
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.seeding import generator
@@ -36,6 +37,7 @@ class Learned:
     def __init__(self, model: Embedding) -> None:
         self.model = model
 
+    @one_torch_thread()
     def scores(self, queries: Queries) -> Floats:
         """(B, R)."""
         return score_queries(self.model, queries)
@@ -50,9 +52,12 @@ def learned_rival(build: Build, presets: Mapping[str, Any], space: Space) -> Riv
     return Rival(presets=presets, fit=partial(_fit, build), open=partial(_open, build), space=space)
 
 
+@one_torch_thread()
 def _fit(build: Build, task: Task) -> tuple[Scorer, dict[str, Any]]:
     model = build(task.dataset, task.graph, task.config, generator(task.seed, "embedding"))
-    trainer = Trainer(model, task.dataset, task.config.training, seed=task.seed)
+    trainer = Trainer(
+        model, task.dataset, task.config.training, seed=task.seed, device=choose_device()
+    )
     checkpoint = task.work / CHECKPOINT
     if checkpoint.exists():
         load_checkpoint(trainer, checkpoint)

@@ -17,6 +17,7 @@ from apptek.errors import ConfigError, DivergedError
 from apptek.evaluation.filters import KnownPredicates, known_predicates
 from apptek.evaluation.ranking import expected_ranks
 from apptek.seeding import generator
+from apptek.terminal import tell
 
 Objective = Literal["predicates", "entities"]
 Optimizer = Literal["adagrad", "adam"]
@@ -53,6 +54,14 @@ class TrainingConfig:
             raise ConfigError(f"training.{name} must be {what}, not {getattr(self, name)!r}")
 
 
+def choose_device() -> torch.device:
+    """The GPU where torch has one, with a line on stderr that says so; else the CPU."""
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    tell("training on the GPU; with CUDA_VISIBLE_DEVICES set to nothing it would be the CPU")
+    return torch.device("cuda")
+
+
 @dataclass(slots=True)
 class Course:
     """What a training run has reached: an entry for each epoch, and the best epoch's weights."""
@@ -71,10 +80,15 @@ class Trainer:
     """One training run, epoch by epoch; all randomness of an epoch comes from its own streams."""
 
     def __init__(
-        self, model: Embedding, dataset: Dataset, config: TrainingConfig, *, seed: int
+        self,
+        model: Embedding,
+        dataset: Dataset,
+        config: TrainingConfig,
+        *,
+        seed: int,
+        device: torch.device,
     ) -> None:
-        torch.set_num_threads(1)  # two threads beside another busy process wait for each other
-        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.device = device
         self.model, self.config, self.seed = model.to(self.device), config, seed
         facts = model.training_facts(dataset.train)
         self.asked = model.encode(held_out_queries(facts)).to(self.device)

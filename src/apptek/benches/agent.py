@@ -5,7 +5,6 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-import torch
 
 from apptek.agent.environment import Environment, World, play
 from apptek.agent.trainer import Trainer
@@ -15,6 +14,7 @@ from apptek.config import AgentConfig
 from apptek.data.queries import training_queries
 from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN
+from apptek.extras import one_torch_thread
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.seeding import generator
 
@@ -27,12 +27,12 @@ TARGETS = {
 }
 
 
+@one_torch_thread()
 def bench_agent(*, quick: bool = False) -> BenchReport:
     """Plays and trains on ICEWS14 (a world of its size where it is not there), plays on 10 M facts.
 
     Quick: a world of 20,000 facts, and 500 k facts instead of 10 M.
     """
-    torch.set_num_threads(1)
     large, small = (500_000, 50_000) if quick else (10_000_000, 100_000)
     dataset = bench_dataset(quick)
     graph = TemporalGraph.of(dataset)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from apptek.agent.controls import compare_with_controls, play_greedily
 from apptek.agent.dqn import FrozenPolicy
@@ -19,12 +18,14 @@ from apptek.config import AgentConfig
 from apptek.data.facts import Dataset, Names
 from apptek.data.queries import held_out_queries, training_queries
 from apptek.experiments.result_file import write_result
+from apptek.extras import one_torch_thread
 from apptek.graph.temporal_graph import TemporalGraph
 
 RESULT = "result.json"
 CURVE_POINTS = 200
 
 
+@one_torch_thread()
 def run_agent(
     dataset: Dataset,
     config: AgentConfig,
@@ -39,7 +40,6 @@ def run_agent(
 
     Compared on the training queries (each with its own fact hidden) and on those of valid.
     """
-    torch.set_num_threads(1)  # two threads beside another busy process only wait for each other
     graph = TemporalGraph.of(dataset)
     world, queries = World(graph, config), training_queries(dataset.train)
     started, from_the_start = time.monotonic(), not folder.exists()

@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
-import torch
 from safetensors.torch import load_file
 
 from apptek.agent.controls import play_greedily
@@ -18,6 +17,7 @@ from apptek.agent.training_run import WEIGHTS, Observer, train
 from apptek.arrays import Bools, Ints
 from apptek.config import MiningConfig
 from apptek.data.queries import Queries
+from apptek.extras import one_torch_thread
 from apptek.features.topologies.mining import Mined, mine
 from apptek.seeding import generator
 
@@ -26,6 +26,7 @@ AT_ONCE = 50
 Stage = Callable[[str], AbstractContextManager[None]]  # tells that a stage begins, and times it
 
 
+@one_torch_thread()
 def discover(
     world: World,
     queries: Queries,
@@ -41,7 +42,6 @@ def discover(
 
     The agent is trained in `folder`, where a run that was stopped goes on.
     """
-    torch.set_num_threads(1)  # two threads beside another busy process only wait for each other
     if config.policy == "one-step":
         return _one_step(world, predicates)
     if config.policy == "two-step":
