@@ -168,7 +168,7 @@ def vector_at(table: Entities, entity: int, features: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", ["de_transe", "de_distmult", "de_simple"])
-def test_the_diachronic_rivals_are_what_their_formulas_say(name: str) -> None:
+def test_the_diachronic_baselines_are_what_their_formulas_say(name: str) -> None:
     data = fifty_facts()
     model = model_of(name, data)
     assert isinstance(model, Diachronic)

@@ -1,4 +1,4 @@
-"""The search for a rival's settings on valid."""
+"""The search for a baseline's settings on valid."""
 
 import json
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from apptek.baselines.interface import Rival, Task
+from apptek.baselines.definition import BaselineDefinition, FitTask
 from apptek.baselines.search import (
     CHANGED,
     Trial,
@@ -64,26 +64,28 @@ def data(world: Path) -> Dataset:
     return read_dataset(str(world))
 
 
-def made_up_rival(fit: Callable[..., Any] = pytest.fail) -> Rival:
+def made_up_baseline(fit: Callable[..., Any] = pytest.fail) -> BaselineDefinition:
     def no_folder(*_: object) -> Any:
-        pytest.fail("a search opens no model")
+        pytest.fail("a search loads no model")
 
-    return Rival(presets={"default": Settings()}, fit=fit, open=no_folder, space=SPACE)
+    return BaselineDefinition(presets={"default": Settings()}, fit=fit, load=no_folder, space=SPACE)
 
 
 @pytest.fixture
-def rival_of_seconds(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Puts a rival into the search that needs 20 seconds for a trial, whatever the clock says."""
+def slow_baseline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Lets the search run a made-up baseline that takes 20 seconds of its own clock a trial."""
     clock = [0.0]
 
     def put(fails: Callable[[Model], bool] = lambda _: False) -> None:
-        def fit(task: Task) -> tuple[Any, dict[str, Any]]:
+        def fit(task: FitTask) -> tuple[Any, dict[str, Any]]:
             clock[0] += 20
             if fails(task.config.model):
                 raise DivergedError("training has diverged")
             return None, {"valid_mrr": mrr_of(task.config.model), "epoch": task.config.model.size}
 
-        monkeypatch.setattr("apptek.baselines.search.rival", lambda _: made_up_rival(fit))
+        monkeypatch.setattr(
+            "apptek.baselines.search.find_baseline", lambda _: made_up_baseline(fit)
+        )
         monkeypatch.setattr("apptek.baselines.search.time.process_time", lambda: clock[0])
 
     return put
@@ -144,8 +146,8 @@ def test_the_spaces_hold_settings_that_are_sound(name: str, preset: str) -> None
 # How long it goes on
 
 
-def test_trials_begin_while_there_is_time(data: Dataset, rival_of_seconds: Any) -> None:
-    rival_of_seconds()
+def test_trials_begin_while_there_is_time(data: Dataset, slow_baseline: Any) -> None:
+    slow_baseline()
     trials = search(data, 1.0)
     assert [trial.seconds for trial in trials] == [20.0, 20.0, 20.0]
     assert trials[0].settings == {"model.size": 1, "model.rate": 0.1, "model.kind": "a"}
@@ -153,31 +155,29 @@ def test_trials_begin_while_there_is_time(data: Dataset, rival_of_seconds: Any) 
     assert len(search(data, 0.01)) == 1
 
 
-def test_the_search_climbs_to_the_best(data: Dataset, rival_of_seconds: Any) -> None:
-    rival_of_seconds()
+def test_the_search_climbs_to_the_best(data: Dataset, slow_baseline: Any) -> None:
+    slow_baseline()
     best = best_trial(search(data, 10.0))
     assert best is not None
     assert best.settings == {"model.size": 4, "model.rate": 0.2, "model.kind": "b"}
 
 
 def test_a_search_that_was_stopped_goes_on_as_if_it_had_not(
-    data: Dataset, rival_of_seconds: Any
+    data: Dataset, slow_baseline: Any
 ) -> None:
-    rival_of_seconds()
+    slow_baseline()
     whole = search(data, 2.0)
     assert search(data, 2.0, done=whole[:2]) == whole
     assert search(data, 2.0, done=whole) == whole
     assert search(data, 2.0, seed=1)[1:] != whole[1:]
 
 
-def test_a_trial_that_fails_is_told_and_the_others_go_on(
-    data: Dataset, rival_of_seconds: Any
-) -> None:
-    rival_of_seconds(fails=lambda model: model.size == 1)
+def test_a_trial_that_fails_is_told_and_the_others_go_on(data: Dataset, slow_baseline: Any) -> None:
+    slow_baseline(fails=lambda model: model.size == 1)
     trials = search(data, 2.0)
     assert (trials[0].valid_mrr, trials[0].error) == (None, "training has diverged")
     assert best_trial(trials) is not None
-    rival_of_seconds(fails=lambda _: True)
+    slow_baseline(fails=lambda _: True)
     with pytest.raises(ApptekError, match="every trial of made up has failed; the first: training"):
         search_result("made up", Settings(), search(data, 1.0), 1.0)
 
@@ -231,7 +231,7 @@ def test_damaged_trials_are_refused(world: Path, tmp_path: Path) -> None:
     assert "trials.json is damaged" in failure
 
 
-def test_the_cells_of_the_rivals_have_the_settings_that_the_search_has_chosen() -> None:
+def test_the_cells_of_the_baselines_have_the_settings_that_the_search_has_chosen() -> None:
     """ICEWS05-15 takes over those of ICEWS14, but for what its cells say themselves."""
     cells = read_cells(ROOT / "paper" / "cells")
     results = read_results(ROOT / "paper" / "results")
@@ -282,7 +282,7 @@ def test_the_command_tells_its_trials_and_the_command_to_fit(world: Path, tmp_pa
 
 
 def test_a_search_that_is_stopped_leaves_what_it_has_found(
-    world: Path, tmp_path: Path, rival_of_seconds: Any, monkeypatch: pytest.MonkeyPatch
+    world: Path, tmp_path: Path, slow_baseline: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "found.json"
     told: list[str] = []
@@ -292,8 +292,8 @@ def test_a_search_that_is_stopped_leaves_what_it_has_found(
         if len(told) == 3:
             raise KeyboardInterrupt
 
-    rival_of_seconds()
-    monkeypatch.setattr("apptek.baselines.registry.rival", lambda _: made_up_rival())
+    slow_baseline()
+    monkeypatch.setattr("apptek.baselines.registry.find_baseline", lambda _: made_up_baseline())
     monkeypatch.setattr("apptek.terminal.tell", stop)
     words = ["search", "x", str(world), "--minutes", "9", "--result", str(path)]
     done = CliRunner().invoke(app, words)

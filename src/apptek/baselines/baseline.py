@@ -1,4 +1,4 @@
-"""A fitted rival as a model: it answers, is evaluated, and stands in a folder as ours do."""
+"""A fitted baseline as a model: it answers, is evaluated, and stands in a folder as ours do."""
 
 import time
 from collections.abc import Sequence
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from apptek.arrays import Floats, Matrix
-from apptek.baselines.interface import Progress, Scorer, Task
-from apptek.baselines.registry import preset_of, rival, settings_from_json
+from apptek.baselines.definition import FitTask, Progress, Scorer
+from apptek.baselines.registry import find_baseline, preset_of
 from apptek.data.facts import SPLITS, Dataset, Split
 from apptek.data.protocols import Protocol, apply_protocol
 from apptek.data.queries import Queries, held_out_queries
@@ -29,6 +29,7 @@ from apptek.models.answers import (
 )
 from apptek.models.storage import ABOUT, DAMAGE, load_data, read_json, save_data, write_json
 from apptek.resuming import open_work, work_folder
+from apptek.settings import config_from_json
 
 FORMAT = 1
 KIND = "baseline"
@@ -41,7 +42,7 @@ def no_progress(_what: str, _done: int, _total: int) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineModel:
-    """What was fitted: a rival's scorer with the data under its protocol, settings and report."""
+    """A fitted scorer with its data under the protocol, its settings and its report."""
 
     name: str
     preset: str
@@ -56,7 +57,7 @@ class BaselineModel:
 
 
 class Baseline:
-    """A fitted rival that answers queries, as a Predictor does.
+    """A fitted baseline that answers queries, as a Predictor does.
 
     baseline = Baseline.fit("recency", data, folder="model")
     Baseline.load("model").evaluate("valid").metrics.mrr
@@ -81,7 +82,7 @@ class Baseline:
         progress: Progress = no_progress,
         about_run: dict[str, Any] | None = None,
     ) -> "Baseline":
-        """Fits a rival; with a `folder`, it is saved there, and a run that was stopped can resume.
+        """Fits a baseline. With a `folder` it is saved there, and a stopped run can be resumed.
 
         config     instead of the preset's settings
         about_run  further entries for run.json: a command, a commit
@@ -102,11 +103,11 @@ class Baseline:
         with work_folder(folder) as work:
             open_work(work, identity, resume=resume)
             graph = TemporalGraph.of(dataset)
-            task = Task(
+            task = FitTask(
                 dataset=dataset, graph=graph, config=settings, seed=seed, work=work,
                 progress=progress,
             )  # fmt: skip
-            scorer, report = rival(name).fit(task)
+            scorer, report = find_baseline(name).fit(task)
             model = BaselineModel(
                 name=name,
                 preset=preset,
@@ -147,7 +148,7 @@ class Baseline:
     def evaluate(self, split: Split = "test") -> Evaluation:
         """The ranking metrics on a split of the model's own data, under its own protocol.
 
-        All its scores are in memory at once: some rivals are much faster when asked so.
+        All its scores are in memory at once: some baselines are much faster when asked so.
         """
         data = self.model.dataset
         scores = self.scores(held_out_queries(data.split(split)))
@@ -204,9 +205,9 @@ def load_baseline(folder: Path) -> BaselineModel:
 
 def _load(folder: Path, about: dict[str, Any]) -> BaselineModel:
     name = str(about["name"])
-    kind = rival(name)
+    kind = find_baseline(name)
     dataset, graph = load_data(folder, about["data"]["name"])
-    config = settings_from_json(next(iter(kind.presets.values())), about["settings"])
+    config = config_from_json(kind.presets["default"], about["settings"])
     return BaselineModel(
         name=name,
         preset=about["preset"],
@@ -215,7 +216,7 @@ def _load(folder: Path, about: dict[str, Any]) -> BaselineModel:
         config=config,
         dataset=dataset,
         graph=graph,
-        scorer=kind.open(folder, dataset, graph, config),
+        scorer=kind.load(folder, dataset, graph, config),
         calibration=Calibration(**about["calibration"]),
         report=about["report"],
     )

@@ -20,7 +20,7 @@ import numpy as np
 from apptek.arrays import Floats, Ints, read_only
 from apptek.baselines.counting_kernels import score_all
 from apptek.baselines.counts import Counts, count_twins
-from apptek.baselines.interface import Rival, Scorer, Task
+from apptek.baselines.definition import BaselineDefinition, FitTask, Scorer
 from apptek.compiling import in_threads
 from apptek.data.facts import Dataset
 from apptek.data.queries import Queries, held_out_queries
@@ -198,13 +198,13 @@ def _valid_mrr(dataset: Dataset, most: int) -> Callable[[Scorer], float]:
     return quality
 
 
-def _fit_frequency(task: Task) -> tuple[Scorer, dict[str, Any]]:
+def _fit_frequency(task: FitTask) -> tuple[Scorer, dict[str, Any]]:
     scorer = Frequency(task.graph)
     quality = _valid_mrr(task.dataset, task.config.counting.most_queries)
     return scorer, {"valid_mrr": quality(scorer)}
 
 
-def _fit_rung(name: str, task: Task) -> tuple[Scorer, dict[str, Any]]:
+def _fit_rung(name: str, task: FitTask) -> tuple[Scorer, dict[str, Any]]:
     config, counts = task.config.counting, Counts(task.graph)
     mrr_of = _valid_mrr(task.dataset, config.most_queries)
     weights, mrr, tried = choose_weights(
@@ -214,19 +214,19 @@ def _fit_rung(name: str, task: Task) -> tuple[Scorer, dict[str, Any]]:
     return Counting(counts, weights), report
 
 
-def _open_frequency(_folder: Path, _data: Dataset, graph: TemporalGraph, _config: Any) -> Scorer:
+def _load_frequency(_folder: Path, _data: Dataset, graph: TemporalGraph, _config: Any) -> Scorer:
     return Frequency(graph)
 
 
-def _open_rung(folder: Path, _data: Dataset, graph: TemporalGraph, _config: Any) -> Scorer:
+def _load_rung(folder: Path, _data: Dataset, graph: TemporalGraph, _config: Any) -> Scorer:
     return Counting(Counts(graph), Weights(**read_json(folder, WEIGHTS)))
 
 
 PRESETS = {"default": Settings()}
-RIVALS = {
-    "frequency": Rival(presets=PRESETS, fit=_fit_frequency, open=_open_frequency),
+DEFINITIONS = {
+    "frequency": BaselineDefinition(presets=PRESETS, fit=_fit_frequency, load=_load_frequency),
     **{
-        name: Rival(presets=PRESETS, fit=partial(_fit_rung, name), open=_open_rung)
+        name: BaselineDefinition(presets=PRESETS, fit=partial(_fit_rung, name), load=_load_rung)
         for name in LADDER
     },
 }

@@ -23,8 +23,8 @@ from torch import Tensor, nn
 
 from apptek.arrays import Ints, Longs
 from apptek.baselines.embedding import Asked, Embedding, dropped, normal
-from apptek.baselines.learned import learned_rival
-from apptek.baselines.training import TrainingConfig
+from apptek.baselines.learned import learned_baseline
+from apptek.baselines.training import QUICK_TRAINING, TrainingConfig
 from apptek.data.facts import Dataset
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import ConfigError
@@ -54,7 +54,7 @@ class DiachronicConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Every setting of the diachronic rivals."""
+    """Every setting of the diachronic baselines."""
 
     model: DiachronicConfig = field(default_factory=DiachronicConfig)
     training: TrainingConfig = field(
@@ -252,8 +252,9 @@ SPACE = {
     "training.learning_rate": (1e-3, 3e-3, 1e-2),
     "training.batch_size": (256, 512, 1024),
 }
-RIVALS = {
-    "de_transe": learned_rival(partial(_build, DeTransE), PRESETS, SPACE),
-    "de_distmult": learned_rival(partial(_build, DeDistMult), PRESETS, SPACE),
-    "de_simple": learned_rival(partial(_build, DeSimplE), PRESETS, SPACE),
+QUICK = {**QUICK_TRAINING, "model.size": 16}
+DEFINITIONS = {
+    "de_transe": learned_baseline(partial(_build, DeTransE), PRESETS, SPACE, QUICK),
+    "de_distmult": learned_baseline(partial(_build, DeDistMult), PRESETS, SPACE, QUICK),
+    "de_simple": learned_baseline(partial(_build, DeSimplE), PRESETS, SPACE, QUICK),
 }

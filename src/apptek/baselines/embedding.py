@@ -1,4 +1,4 @@
-"""What the learned rivals share: an embedding of entities, predicates and times that scores."""
+"""What the learned baselines share: an embedding of entities, predicates and times that scores."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A learned rival: trained with checkpoints on the way, kept as safetensors, asked as a scorer."""
+"""Baselines that are trained embeddings: fitting with checkpoints, weights as safetensors."""
 
 import json
 import time
@@ -13,8 +13,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load, save
 
 from apptek.arrays import Floats
+from apptek.baselines.definition import BaselineDefinition, FitTask, Scorer, Space
 from apptek.baselines.embedding import Embedding
-from apptek.baselines.interface import Rival, Scorer, Space, Task
 from apptek.baselines.training import Course, Trainer, choose_device, score_queries
 from apptek.data.facts import Dataset
 from apptek.data.queries import Queries
@@ -47,13 +47,21 @@ class Learned:
         (folder / WEIGHTS).write_bytes(save(_plain(self.model.state_dict())))
 
 
-def learned_rival(build: Build, presets: Mapping[str, Any], space: Space) -> Rival:
-    """The rival whose embedding `build` makes; its settings have a section `training`."""
-    return Rival(presets=presets, fit=partial(_fit, build), open=partial(_open, build), space=space)
+def learned_baseline(
+    build: Build, presets: Mapping[str, Any], space: Space, quick_settings: Mapping[str, Any]
+) -> BaselineDefinition:
+    """The baseline whose embedding `build` makes; its settings have a section `training`."""
+    return BaselineDefinition(
+        presets=presets,
+        fit=partial(_fit, build),
+        load=partial(_load, build),
+        space=space,
+        quick_settings=quick_settings,
+    )
 
 
 @one_torch_thread()
-def _fit(build: Build, task: Task) -> tuple[Scorer, dict[str, Any]]:
+def _fit(build: Build, task: FitTask) -> tuple[Scorer, dict[str, Any]]:
     model = build(task.dataset, task.graph, task.config, generator(task.seed, "embedding"))
     trainer = Trainer(
         model, task.dataset, task.config.training, seed=task.seed, device=choose_device()
@@ -75,7 +83,7 @@ def _fit(build: Build, task: Task) -> tuple[Scorer, dict[str, Any]]:
     return Learned(model), report | model.remarks(task.dataset)
 
 
-def _open(
+def _load(
     build: Build, folder: Path, dataset: Dataset, graph: TemporalGraph, config: Any
 ) -> Scorer:
     model = build(dataset, graph, config, generator(0, "embedding"))

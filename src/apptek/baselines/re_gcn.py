@@ -20,8 +20,8 @@ from torch.nn import functional
 
 from apptek.arrays import Ints
 from apptek.baselines.embedding import Asked, Embedding, dropped, normal
-from apptek.baselines.learned import learned_rival
-from apptek.baselines.training import TrainingConfig
+from apptek.baselines.learned import learned_baseline
+from apptek.baselines.training import QUICK_TRAINING, TrainingConfig
 from apptek.data.facts import Dataset, Facts
 from apptek.data.queries import held_out_queries
 from apptek.data.times import UNKNOWN
@@ -305,4 +305,10 @@ SPACE = {
     "training.learning_rate": (5e-4, 1e-3, 2e-3, 4e-3),
     "training.batch_size": (100, 200, 500),
 }
-RIVALS = {"re_gcn": learned_rival(_build, PRESETS, SPACE)}
+QUICK = {
+    **QUICK_TRAINING,
+    "model.size": 16,
+    "model.channels": 4,
+    "model.history": 2,
+}
+DEFINITIONS = {"re_gcn": learned_baseline(_build, PRESETS, SPACE, QUICK)}

@@ -1,7 +1,7 @@
-"""The search for a rival's settings: trial after trial on valid, within minutes of one core.
+"""The search for a baseline's settings: trial after trial on valid, within minutes of one core.
 
 The first trial is the settings as they are. Every other one changes two settings of the best so
-far. A trial that has begun is finished, so that slow rivals run a little over.
+far. A trial that has begun is finished, so that slow baselines run a little over.
 """
 
 import math
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from apptek.baselines.interface import Progress, Space, Task
-from apptek.baselines.registry import rival
+from apptek.baselines.definition import FitTask, Progress, Space
+from apptek.baselines.registry import find_baseline
 from apptek.data.facts import Dataset
 from apptek.data.protocols import Protocol, apply_protocol
 from apptek.errors import ConfigError, DataError, DivergedError
@@ -70,7 +70,7 @@ def search_settings(
             break
         tried = with_settings(config, setting_texts(settings))
         with TemporaryDirectory(prefix="apptek-search-") as work:
-            task = Task(
+            task = FitTask(
                 dataset=dataset, graph=graph, config=tried, seed=seed, work=Path(work),
                 progress=progress,
             )  # fmt: skip
@@ -80,8 +80,8 @@ def search_settings(
 
 
 def space_of(name: str) -> Space:
-    """What may be tried for a rival; ConfigError where there is nothing."""
-    space = rival(name).space
+    """What may be tried for a baseline; ConfigError where there is nothing."""
+    space = find_baseline(name).space
     if not space:
         raise ConfigError(
             f"{name} has nothing to search for: it makes its choices while it is fitted"
@@ -116,10 +116,10 @@ def next_settings(
     return None
 
 
-def _run(name: str, settings: dict[str, Any], task: Task) -> Trial:
+def _run(name: str, settings: dict[str, Any], task: FitTask) -> Trial:
     started = time.process_time()
     try:
-        report = rival(name).fit(task)[1]
+        report = find_baseline(name).fit(task)[1]
     except DivergedError as error:  # other settings may not
         seconds = time.process_time() - started
         return Trial(

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from apptek.arrays import Ints
 from apptek.baselines.embedding import Asked, Embedding, normal
-from apptek.baselines.learned import learned_rival
-from apptek.baselines.training import TrainingConfig
+from apptek.baselines.learned import learned_baseline
+from apptek.baselines.training import QUICK_TRAINING, TrainingConfig
 from apptek.data.facts import Dataset
 from apptek.data.times import UNKNOWN
 from apptek.errors import ConfigError
@@ -149,4 +149,5 @@ SPACE = {
     "training.learning_rate": (0.03, 0.1, 0.3),
     "training.batch_size": (300, 1000, 3000),
 }
-RIVALS = {"tnt_complex": learned_rival(_build, PRESETS, SPACE)}
+QUICK = {**QUICK_TRAINING, "model.rank": 16}
+DEFINITIONS = {"tnt_complex": learned_baseline(_build, PRESETS, SPACE, QUICK)}

@@ -1,11 +1,13 @@
-"""The commands that fit a rival, and search for its settings."""
+"""The commands that fit a baseline, and search for its settings."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from apptek.baselines.registry import LEARNED_NAMES, NAMES
 from apptek.commands.options import (
     DataArgument,
     ResumeOption,
@@ -26,14 +28,17 @@ ProtocolOption = Annotated[
 ]
 
 
+def _alternatives(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}."
+
+
 @reads_data
 def baseline(
     name: Annotated[
         str,
         typer.Argument(
             metavar="NAME",
-            help="frequency, profile, pair, recency, tnt_complex, de_transe, de_distmult, "
-            "de_simple or re_gcn.",
+            help=_alternatives(NAMES),
         ),
     ],
     data: DataArgument,
@@ -46,7 +51,7 @@ def baseline(
     *,
     reading: Reading,
 ) -> None:
-    """Fit a rival: counting or an embedding, for `evaluate`, `predict` and `compare`.
+    """Fit a baseline: counting or an embedding, for `evaluate`, `predict` and `compare`.
 
     Example: `apptek baseline recency icews14 --out recency`
     """
@@ -82,7 +87,8 @@ def search(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="tnt_complex, de_transe, de_distmult, de_simple or re_gcn."
+            metavar="NAME",
+            help=_alternatives(LEARNED_NAMES),
         ),
     ],
     data: DataArgument,
@@ -99,7 +105,7 @@ def search(
     *,
     reading: Reading,
 ) -> None:
-    """Search for the settings with which a rival does best on valid; test is not asked.
+    """Search for the settings with which a baseline does best on valid; test is not asked.
 
     The first trial is the preset, every other one changes two settings of the best so far.
 

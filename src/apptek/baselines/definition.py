@@ -1,0 +1,62 @@
+"""What a baseline is to the rest of the package: how it is fitted, loaded, and asked for scores."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from apptek.arrays import Floats
+from apptek.data.facts import Dataset
+from apptek.data.queries import Queries
+from apptek.graph.temporal_graph import TemporalGraph
+
+Space = Mapping[str, Sequence[Any]]  # the values that a search may try, by section.key
+Progress = Callable[[str, int, int], None]  # called with a message, steps done, steps in total
+
+
+class Scorer(Protocol):
+    """A fitted baseline.
+
+    The counting baselines leave out the fact that a query hides. A trained embedding cannot
+    forget a fact, so that for it `hidden` has no effect.
+    """
+
+    def scores(self, queries: Queries) -> Floats:
+        """The scores of all predicates, (B, R). An entity of -1 is unknown."""
+
+    def save(self, folder: Path) -> None:
+        """Writes the fitted parameters into a model folder under construction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitTask:
+    """Everything that one fit of a baseline depends on, and where it may keep checkpoints.
+
+    Every choice is made on `dataset.valid`. The test split is used for one thing only: the filter
+    of the ranks on valid knows its facts, as is usual.
+    """
+
+    dataset: Dataset  # under the protocol of the fit
+    graph: TemporalGraph
+    config: Any  # the baseline's own settings class
+    seed: int
+    work: Path
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineDefinition:
+    """All that the package needs to know of a baseline beyond its line in the registry.
+
+    presets         its settings by the name of the preset; "default" is always there
+    fit             returns the scorer, and a report of what was chosen on valid
+    load            reads a scorer from a model folder, given its data, graph and settings
+    space           what `apptek search` may try; empty where there is nothing to search for
+    quick_settings  by section.key, what makes a fit on a tiny world take seconds
+    """
+
+    presets: Mapping[str, Any]
+    fit: Callable[[FitTask], tuple[Scorer, dict[str, Any]]]
+    load: Callable[[Path, Dataset, TemporalGraph, Any], Scorer]
+    space: Space = field(default_factory=dict)
+    quick_settings: Mapping[str, Any] = field(default_factory=dict)
