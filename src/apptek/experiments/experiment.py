@@ -51,7 +51,7 @@ _KEYS: dict[str, set[str]] = {  # beside what, serves and dataset
     "agent": {"seeds", "settings"},
     "topologies": {"predicates", *_FITTED},
 }
-_RIVALS = ("baseline", "search")
+_WITH_BASELINE = ("baseline", "search")
 _NEEDED = {
     "baseline": {"name"},
     "search": {"name", "minutes"},
@@ -90,8 +90,10 @@ class Cell:
 
     def config(self) -> Any:
         """Its settings, those of the preset included; ConfigError where they make no sense."""
-        rival = self.what in _RIVALS
-        own = preset_of(self.baseline, self.preset) if rival else preset(self.preset or "paper")
+        is_baseline = self.what in _WITH_BASELINE
+        own = (
+            preset_of(self.baseline, self.preset) if is_baseline else preset(self.preset or "paper")
+        )
         try:
             whole = with_settings(own, self.settings)
         except ConfigError as error:
@@ -103,7 +105,9 @@ class Cell:
         out = self.result_name(seed)
         if self.what == "statistics":
             return f"apptek data stats {shlex.quote(self.dataset)} --json"
-        verb = {what: f"{what} {self.baseline}" for what in _RIVALS} | {"agent": "train-agent"}
+        verb = {what: f"{what} {self.baseline}" for what in _WITH_BASELINE} | {
+            "agent": "train-agent"
+        }
         words = ["apptek", *verb.get(self.what, "fit").split(), self.dataset]
         if self.what != "agent":
             words += ["--preset", self.preset, "--protocol", self.protocol]
@@ -129,7 +133,7 @@ class Cell:
             return found
         config = asdict(self.config())
         found["settings"] = {"agent": config} if self.what == "agent" else config
-        if self.what in (*_RIVALS, "topologies"):
+        if self.what in (*_WITH_BASELINE, "topologies"):
             found["preset"] = self.preset
         if self.what != "agent":
             found["protocol"] = self.protocol
@@ -200,7 +204,7 @@ def _cell(name: str, written: dict[str, Any]) -> Cell:
         what=what,
         serves=tuple(written["serves"]),
         dataset=_text("dataset", written["dataset"]),
-        baseline=_one_of("name", written["name"], NAMES) if what in _RIVALS else "",
+        baseline=_one_of("name", written["name"], NAMES) if what in _WITH_BASELINE else "",
         preset=_preset(what, written.get("preset")),
         protocol=_one_of("protocol", written.get("protocol", "official"), PROTOCOLS),  # type: ignore[arg-type]
         seeds=tuple(seeds),
@@ -211,7 +215,7 @@ def _cell(name: str, written: dict[str, Any]) -> Cell:
 
 
 def _preset(what: str, name: str | None) -> str:
-    if what in _RIVALS:
+    if what in _WITH_BASELINE:
         return _one_of("preset", name or "default", ("default", "paper"))
     return _one_of("preset", name, tuple(PRESETS)) if what in ("fit", "topologies") else ""
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from apptek.baselines.registry import NAMES, PAST_ONLY_NAMES
 from apptek.errors import ConfigError
 from apptek.experiments.experiment import Cell, results_of
 from apptek.experiments.tables import KEYS, NOTHING, PRINTED, TABLES, Maker, markdown
@@ -15,7 +16,7 @@ Numbers = dict[str, tuple[float, ...]]  # MRR, Hits@10, Hits@1 by data set
 TITLES = {"icews14": "ICEWS14", "icews05-15": "ICEWS05-15", "yago15k": "YAGO15K"}
 
 # Table 2 as printed: MRR, Hits@10, Hits@1.
-PRINTED_RIVALS: dict[str, Numbers] = {
+PRINTED_BASELINES: dict[str, Numbers] = {
     "TNTComplEx": {
         "icews14": (0.2691, 0.5266, 0.1701),
         "icews05-15": (0.2398, 0.4775, 0.1327),
@@ -46,11 +47,7 @@ PRINTED_TKNN = {
     25: (0.4716, 0.7591, 0.3269, 41),
     50: (0.4469, 0.7425, 0.3079, 66),
 }
-ROWS = (
-    "frequency", "profile", "pair", "recency",
-    "tnt_complex", "de_transe", "de_distmult", "de_simple", "re_gcn",
-    "apptek_paper", "apptek_default", "apptek_max",
-)  # fmt: skip
+ROWS = (*NAMES, "apptek_paper", "apptek_default", "apptek_max")
 COMMANDS = {f"apptek_{preset}": f"fit --preset {preset}" for preset in ("paper", "default", "max")}
 COUNTS = {
     "entities": "entities",
@@ -153,13 +150,13 @@ def _our_rows(cells: Sequence[Cell], results: Results) -> dict[str, Numbers]:
 def _row_name(cell: Cell) -> str:
     """Those that see only the past say so: they answer a harder question."""
     theirs = cell.what == "baseline" and cell.preset == "paper"
-    only_past = cell.baseline == "re_gcn" or "features.past_only=true" in cell.settings
+    only_past = cell.baseline in PAST_ONLY_NAMES or "features.past_only=true" in cell.settings
     return cell.model + ", preset paper" * theirs + ", past only" * only_past
 
 
 def _ranked_table(cells: Sequence[Cell], ours: dict[str, Numbers]) -> str:
     datasets = list(dict.fromkeys(cell.dataset for cell in cells))
-    printed = PRINTED_RIVALS if any(data in TITLES for data in datasets) else {}
+    printed = PRINTED_BASELINES if any(data in TITLES for data in datasets) else {}
     rows = {f"{name}, as printed": numbers for name, numbers in printed.items()} | ours
     cells_of: dict[str, list[str]] = {name: [] for name in rows}
     for data in datasets:
@@ -265,7 +262,7 @@ def table_m(cells: Sequence[Cell], results: Results) -> str:
 
 
 def table_search(cells: Sequence[Cell], results: Results) -> str:
-    """What the search on valid tried for each rival, within the same time, and what it chose."""
+    """What the search on valid tried for each baseline, within the same time, and what it chose."""
     order = {name: place for place, name in enumerate(ROWS)}
     rows = []
     for cell in sorted(_by_data(cells), key=lambda cell: order[cell.baseline]):
@@ -282,7 +279,7 @@ def table_search(cells: Sequence[Cell], results: Results) -> str:
                     ", ".join(f"`{text}`" for text in setting_texts(result["best"])) or "none",
                 ]
             )
-    header = ("rival", "data", "minutes", "trials", "preset, valid MRR", "best, valid MRR")
+    header = ("baseline", "data", "minutes", "trials", "preset, valid MRR", "best, valid MRR")
     return markdown((*header, "settings changed"), rows)
 
 

@@ -3,30 +3,24 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from apptek.baselines.registry import find_baseline
 from apptek.data.reading.reader import read_dataset
 from apptek.data.synthetic.world import make_world, write_world
 from apptek.experiments.experiment import Cell
+from apptek.settings import setting_texts
 
 FACTS = 2_000
 MINUTES = 0.01  # of a search
 TOPOLOGIES = 3  # predicates whose topologies are shown
 
-_TRAINED = {"training.epochs": "2", "training.batch_size": "500"}
-_DIACHRONIC = {**_TRAINED, "model.size": "16"}
-_BASELINES = {
-    "tnt_complex": {**_TRAINED, "model.rank": "16"},
-    "de_transe": _DIACHRONIC,
-    "de_distmult": _DIACHRONIC,
-    "de_simple": _DIACHRONIC,
-    "re_gcn": {**_TRAINED, "model.size": "16", "model.channels": "4", "model.history": "2"},
-}
-_PRESETS = {
-    "paper": {"classifier.epochs": "2", "classifier.l2": "[3.0]", "mining.rollouts": "1"},
-    "default": {"classifier.epochs": "1"},
-    "max": {"classifier.epochs": "1", "reranker.rounds": "5"},
+_PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {"classifier.epochs": 2, "classifier.l2": [3.0], "mining.rollouts": 1},
+    "default": {"classifier.epochs": 1},
+    "max": {"classifier.epochs": 1, "reranker.rounds": 5},
 }
 
 
@@ -53,9 +47,13 @@ def quick_cells(cells: Sequence[Cell], root: Path) -> list[Cell]:
 
 
 def _quick_settings(cell: Cell) -> tuple[str, ...]:
-    small = _BASELINES.get(cell.baseline, {}) if cell.baseline else _PRESETS.get(cell.preset, {})
-    own = dict(text.split("=", 1) for text in cell.settings)
-    return tuple(f"{key}={value}" for key, value in (own | small).items())
+    """The cell's own settings, with those replaced that would take long."""
+    if cell.baseline:
+        small = find_baseline(cell.baseline).quick_settings
+    else:
+        small = _PRESETS.get(cell.preset, {})
+    texts = {text.split("=", 1)[0]: text for text in (*cell.settings, *setting_texts(small))}
+    return tuple(texts.values())
 
 
 def _commonest(world: Path) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A search for a rival's settings as a result file."""
+"""A search for a baseline's settings as a result file."""
 
 import json
 from collections.abc import Sequence
