@@ -6,7 +6,7 @@ import typer
 from typer.cli import get_docs_for_click
 
 from apptek.cli import app
-from apptek.experiments.experiment import read_cells
+from apptek.experiments.experiment import read_experiments
 from apptek.experiments.paper_tables import all_tables
 from apptek.experiments.tables import read_results, with_tables
 
@@ -24,7 +24,7 @@ def cli_docs() -> str:
 def page_with_tables(name: str) -> str:
     """A page whose tables come from the recorded results."""
     text = (ROOT / name).read_text(encoding="utf-8")
-    tables = all_tables(read_cells(ROOT / "paper" / "cells"))
+    tables = all_tables(read_experiments(ROOT / "paper" / "experiments"))
     return with_tables(text, read_results(ROOT / "paper" / "results"), tables)
 
 

@@ -14,7 +14,7 @@ from apptek.data.reading.reader import read_dataset
 from apptek.errors import ApptekError
 from apptek.experiments import contest as contests
 from apptek.experiments import runner as running
-from apptek.experiments.contest import entrant_cell, hold_contest
+from apptek.experiments.contest import contest_experiment, run_contest
 from apptek.experiments.result_file import read_result
 
 QUICK = ("frequency", "pair")
@@ -48,10 +48,10 @@ def test_the_best_comes_first_and_the_others_are_held_against_it(
     against = second["against_best"]
     assert against["mean"] == pytest.approx(second["metrics"]["mrr"] - first["metrics"]["mrr"])
     assert against["low"] <= against["mean"] <= against["high"]
-    for entrant in (first, second):
-        fitted = open_model(Path(entrant["folder"]))
-        assert fitted.evaluate("test").metrics.mrr == entrant["metrics"]["mrr"]
-        assert read_result(out / "results" / f"{entrant['name']}-seed0.json")["split"] == "test"
+    for contestant in (first, second):
+        fitted = open_model(Path(contestant["folder"]))
+        assert fitted.evaluate("test").metrics.mrr == contestant["metrics"]["mrr"]
+        assert read_result(out / "results" / f"{contestant['name']}-seed0.json")["split"] == "test"
 
 
 def test_a_contest_goes_on_and_more_may_join(
@@ -59,13 +59,13 @@ def test_a_contest_goes_on_and_more_may_join(
 ) -> None:
     out = tmp_path / "contest"
     ran: list[str] = []
-    run_cell = running.run_cell
+    execute = running.execute
 
     def noted(one: running.Run, tell: running.Tell) -> None:
         ran.append(one.name)
-        run_cell(one, tell)
+        execute(one, tell)
 
-    monkeypatch.setattr(running, "run_cell", noted)
+    monkeypatch.setattr(running, "execute", noted)
     assert run(events, "--out", out, "--models", "pair")[0] == 0
     assert run(events, "--out", out, "--models", "pair,frequency", "--json")[0] == 0
     assert ran == ["pair-seed0", "frequency-seed0"]
@@ -82,7 +82,7 @@ def test_a_table_is_shown_with_the_interval_and_where_the_best_stands(
     assert "apptek predict" in told
 
 
-def test_several_seeds_are_one_entrant(world: Path, tmp_path: Path) -> None:
+def test_several_seeds_are_one_contestant(world: Path, tmp_path: Path) -> None:
     code, shown, told = run(
         world, "--out", tmp_path / "c", "--models", "pair,frequency", "--seeds", 2, "--json"
     )
@@ -130,16 +130,16 @@ def test_a_failure_says_so_and_keeps_the_rest(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = read_dataset(world)
-    cells = [entrant_cell(name, str(world)) for name in QUICK]
+    experiments = [contest_experiment(name, str(world)) for name in QUICK]
 
     def fail(*_: object) -> None:
         raise ApptekError("out of luck")
 
     with monkeypatch.context() as patched:
-        patched.setattr(running, "run_cell", fail)
+        patched.setattr(running, "execute", fail)
         with pytest.raises(ApptekError, match="frequency-seed0: out of luck; what was run is kept"):
-            hold_contest(data, cells, tmp_path / "c", lambda _: None)
-    assert len(hold_contest(data, cells, tmp_path / "c", lambda _: None)) == 2
+            run_contest(data, experiments, tmp_path / "c", lambda _: None)
+    assert len(run_contest(data, experiments, tmp_path / "c", lambda _: None)) == 2
 
 
 def test_without_torch_the_others_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_without_torch_the_others_take_part(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("apptek.extras.find_spec", lambda _: None)
     assert contests.usual_models() == contests.WITHOUT_TORCH
     for name in contests.WITHOUT_TORCH:
-        entrant_cell(name, "d").config()
+        contest_experiment(name, "d").config()
 
 
 # Reading

@@ -18,10 +18,10 @@ from apptek.errors import ApptekError, ConfigError
 from apptek.experiments import runner as running
 from apptek.experiments.experiment import (
     SHOWN,
-    Cell,
+    Experiment,
     differences,
-    read_cell,
-    read_cells,
+    read_experiment,
+    read_experiments,
     results_of,
 )
 from apptek.experiments.figures import FIGURES, nearest_names, write_figure
@@ -35,15 +35,15 @@ from apptek.experiments.paper_tables import (
     table_m,
     table_search,
 )
-from apptek.experiments.quick_experiments import quick_cells
+from apptek.experiments.quick_experiments import quick_versions
 from apptek.experiments.reproduce import reproduce
 from apptek.experiments.result_file import read_result, write_result
 from apptek.experiments.runner import Folders, Run, missing_runs, run_all
 from apptek.experiments.tables import NOTHING, TABLES, with_tables
 
 ROOT = Path(__file__).parents[1]
-CELLS = ROOT / "paper" / "cells"
-PAIR = Cell(
+EXPERIMENTS = ROOT / "paper" / "experiments"
+PAIR = Experiment(
     name="pair-world",
     what="baseline",
     serves=("table2",),
@@ -57,37 +57,47 @@ def quiet(_: str) -> None:
     """For runs that nobody watches."""
 
 
-def made_up(cell: Cell, mrr: float, seed: int = 0, **more: Any) -> dict[str, Any]:
-    """A result of a cell that nobody ran."""
+def made_up(experiment: Experiment, mrr: float, seed: int = 0, **more: Any) -> dict[str, Any]:
+    """A result of an experiment that nobody ran."""
     metrics = {"mrr": mrr, "hits_at_1": mrr / 2, "hits_at_10": mrr / 2 + 0.5}
-    return {**cell.expected(), "seed": seed, "metrics": metrics, "seconds": {}, **more}
+    return {**experiment.expected(), "seed": seed, "metrics": metrics, "seconds": {}, **more}
 
 
-def cell_file(folder: Path, text: str) -> Path:
-    path = folder / "cell.toml"
+def experiment_file(folder: Path, text: str) -> Path:
+    path = folder / "experiment.toml"
     path.write_text(text, encoding="utf-8")
     return path
 
 
-# Cells
+# Experiments
 
 
-def test_every_cell_of_the_paper_is_sound() -> None:
-    cells = read_cells(CELLS)
-    for cell in cells:
-        cell.config()
-    assert {shown for cell in cells for shown in cell.serves} == set(SHOWN)
-    names = [cell.result_name(seed) for cell in cells for seed in cell.seeds]
+def test_every_experiment_of_the_paper_is_sound() -> None:
+    experiments = read_experiments(EXPERIMENTS)
+    for experiment in experiments:
+        experiment.config()
+    assert {shown for experiment in experiments for shown in experiment.serves} == set(SHOWN)
+    names = [
+        experiment.result_name(seed) for experiment in experiments for seed in experiment.seeds
+    ]
     assert len(set(names)) == len(names)
 
 
 def test_table2_has_every_model_on_every_data_set() -> None:
-    cells = [cell for cell in read_cells(CELLS) if "table2" in cell.serves]
-    asked = {(cell.model, cell.dataset) for cell in cells if cell.protocol == "official"}
+    experiments = [
+        experiment for experiment in read_experiments(EXPERIMENTS) if "table2" in experiment.serves
+    ]
+    asked = {
+        (experiment.model, experiment.dataset)
+        for experiment in experiments
+        if experiment.protocol == "official"
+    }
     models = {model for model, _ in asked}
     assert len(models) == 12
     assert asked == {(m, d) for m in models for d in ("icews14", "icews05-15", "yago15k")}
-    assert {cell.model for cell in cells if cell.protocol == "paper"} == models
+    assert {
+        experiment.model for experiment in experiments if experiment.protocol == "paper"
+    } == models
 
 
 @pytest.mark.parametrize(
@@ -111,7 +121,10 @@ def test_table2_has_every_model_on_every_data_set() -> None:
             "settings come in sections",
         ),
         ('what = "agent"\nserves = ["figure-actions"]\ndataset = 3', "dataset must be a name"),
-        ('what = "agent"\nserves = ["table2"]\ndataset = "d"', "does not show cells of agent"),
+        (
+            'what = "agent"\nserves = ["table2"]\ndataset = "d"',
+            "does not show experiments of agent",
+        ),
         (
             'what = "search"\nserves = ["table-search"]\ndataset = "d"\nname = "re_gcn"',
             "needs minutes",
@@ -123,31 +136,33 @@ def test_table2_has_every_model_on_every_data_set() -> None:
         ("what = ", "Invalid value"),
     ],
 )
-def test_a_wrong_cell_is_refused_with_its_file(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=r"cell\.toml") as caught:
-        read_cell(cell_file(tmp_path, text))
+def test_a_wrong_experiment_is_refused_with_its_file(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=r"experiment\.toml") as caught:
+        read_experiment(experiment_file(tmp_path, text))
     assert message in str(caught.value)
 
 
 def test_an_unknown_setting_is_refused(tmp_path: Path) -> None:
     text = 'what = "agent"\nserves = ["figure-actions"]\ndataset = "d"\n[settings.agent]\ntknnn = 5'
-    with pytest.raises(ConfigError, match=r"the cell cell: .*did you mean tknn"):
-        read_cell(cell_file(tmp_path, text)).config()
+    with pytest.raises(ConfigError, match=r"the experiment experiment: .*did you mean tknn"):
+        read_experiment(experiment_file(tmp_path, text)).config()
 
 
-def test_a_folder_without_cells_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ApptekError, match="holds no cells"):
-        read_cells(tmp_path)
+def test_a_folder_without_experiments_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ApptekError, match="holds no experiments"):
+        read_experiments(tmp_path)
 
 
-def test_the_command_of_a_cell_says_all_that_differs() -> None:
-    cell = read_cell(CELLS / "re_gcn-icews05-15-official.toml")
-    assert cell.command(0) == (
+def test_the_command_of_an_experiment_says_all_that_differs() -> None:
+    experiment = read_experiment(EXPERIMENTS / "re_gcn-icews05-15-official.toml")
+    assert experiment.command(0) == (
         "apptek baseline re_gcn icews05-15 --preset default --protocol official --seed 0 "
         "--out re_gcn-icews05-15-official --set model.size=64 --set training.batch_size=500 "
         "--set training.learning_rate=0.002"
     )
-    assert read_cell(CELLS / "agent-icews14-paper-tknn5.toml").command(0) == (
+    assert read_experiment(EXPERIMENTS / "agent-icews14-paper-tknn5.toml").command(0) == (
         "apptek train-agent icews14 --seed 0 --out agent-icews14-paper-tknn5 --set agent.tknn=5"
     )
 
@@ -166,30 +181,30 @@ def test_a_result_has_the_presets_value_of_a_setting_that_is_younger_than_it() -
 
 
 def test_answers_as_of_each_time_are_another_run() -> None:
-    cell = read_cell(CELLS / "apptek_default-icews14-official.toml")
-    assert results_of(cell, [made_up(cell, 0.5, as_of=False)])
-    assert not results_of(cell, [made_up(cell, 0.5, as_of=True)])
-    past = read_cell(CELLS / "apptek_default-icews14-past-only.toml")
+    experiment = read_experiment(EXPERIMENTS / "apptek_default-icews14-official.toml")
+    assert results_of(experiment, [made_up(experiment, 0.5, as_of=False)])
+    assert not results_of(experiment, [made_up(experiment, 0.5, as_of=True)])
+    past = read_experiment(EXPERIMENTS / "apptek_default-icews14-past-only.toml")
     assert results_of(past, [made_up(past, 0.5)])
-    assert not results_of(past, [made_up(cell, 0.5, as_of=True)])
-    ordinary = made_up(cell, 0.5)
+    assert not results_of(past, [made_up(experiment, 0.5, as_of=True)])
+    ordinary = made_up(experiment, 0.5)
     del ordinary["settings"]["features"]
     assert not results_of(past, [ordinary])
 
 
 def test_a_run_that_is_recorded_twice_counts_once() -> None:
-    cell = replace(PAIR, seeds=(0, 1))
-    results = [made_up(cell, 0.5), made_up(cell, 0.5), made_up(cell, 0.7, seed=1)]
-    results.append(made_up(cell, 0.9, seed=7))  # none of the cell's seeds
-    assert [result["seed"] for result in results_of(cell, results)] == [0, 1]
+    experiment = replace(PAIR, seeds=(0, 1))
+    results = [made_up(experiment, 0.5), made_up(experiment, 0.5), made_up(experiment, 0.7, seed=1)]
+    results.append(made_up(experiment, 0.9, seed=7))  # none of the experiment's seeds
+    assert [result["seed"] for result in results_of(experiment, results)] == [0, 1]
 
 
 def test_data_of_one_name_in_different_places_is_refused(tmp_path: Path) -> None:
     for place in ("a", "b"):
         text = f'what = "statistics"\nserves = ["table1"]\ndataset = "{place}/world"\n'
         (tmp_path / f"{place}.toml").write_text(text)
-    with pytest.raises(ConfigError, match="cells a and b have data of one name"):
-        read_cells(tmp_path)
+    with pytest.raises(ConfigError, match="experiments a and b have data of one name"):
+        read_experiments(tmp_path)
 
 
 # Runs
@@ -200,16 +215,16 @@ def folders(tmp_path: Path) -> Folders:
     return Folders(tmp_path / "paper")
 
 
-def test_a_cell_is_run_once_and_its_result_tells_how(world: Path, folders: Folders) -> None:
-    cell = replace(PAIR, dataset=str(world), seeds=(0, 1))
-    runs = missing_runs([cell], folders)
+def test_an_experiment_is_run_once_and_its_result_tells_how(world: Path, folders: Folders) -> None:
+    experiment = replace(PAIR, dataset=str(world), seeds=(0, 1))
+    runs = missing_runs([experiment], folders)
     said: list[str] = []
     assert run_all(runs, said.append) == []
-    assert [line for line in said if line.startswith("cell")] == [
-        "cell 1 of 2: pair-world-seed0",
-        "cell 2 of 2: pair-world-seed1",
+    assert [line for line in said if line.startswith("run")] == [
+        "run 1 of 2: pair-world-seed0",
+        "run 2 of 2: pair-world-seed1",
     ]
-    assert missing_runs([cell], folders) == []
+    assert missing_runs([experiment], folders) == []
     result = read_result(folders.results / "pair-world-seed1.json")
     assert (result["model"], result["seed"], result["dataset"]) == ("pair", 1, "world")
     assert result["command"] == (
@@ -220,11 +235,13 @@ def test_a_cell_is_run_once_and_its_result_tells_how(world: Path, folders: Folde
     assert list(folders.work.iterdir()) == []
 
 
-def test_an_interrupted_cell_goes_on_and_counts_once(
+def test_an_interrupted_experiment_goes_on_and_counts_once(
     world: Path, folders: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = ("model.rank=8", "training.epochs=3", "training.patience=3")
-    cell = replace(PAIR, name="tnt", baseline="tnt_complex", dataset=str(world), settings=settings)
+    experiment = replace(
+        PAIR, name="tnt", baseline="tnt_complex", dataset=str(world), settings=settings
+    )
 
     def stop(*_words: object, **_more: object) -> None:
         raise KeyboardInterrupt
@@ -238,20 +255,22 @@ def test_an_interrupted_cell_goes_on_and_counts_once(
         ):  # first while it is fitted, then before it is written
             patched.setattr(where, stop)
             with pytest.raises(KeyboardInterrupt):
-                run_all(missing_runs([cell], folders), quiet)
+                run_all(missing_runs([experiment], folders), quiet)
         assert list(folders.results.iterdir()) == []
     assert (folders.work / "tnt").is_dir()  # the second time it was fitted to the end
     with monkeypatch.context() as patched:
         patched.setattr("apptek.baselines.baseline.Baseline.fit", stop)  # not again
-        assert run_all(missing_runs([cell], folders), quiet) == []
+        assert run_all(missing_runs([experiment], folders), quiet) == []
     assert [path.name for path in folders.results.glob("*.json")] == ["tnt.json"]
-    assert missing_runs([cell], folders) == []
+    assert missing_runs([experiment], folders) == []
 
 
 def test_an_agent_that_was_stopped_goes_on(
     world: Path, folders: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cell = Cell(name="agent-w", what="agent", serves=("figure-actions",), dataset=str(world))
+    experiment = Experiment(
+        name="agent-w", what="agent", serves=("figure-actions",), dataset=str(world)
+    )
 
     def stop(*_words: object, **_more: object) -> None:
         raise KeyboardInterrupt
@@ -259,15 +278,15 @@ def test_an_agent_that_was_stopped_goes_on(
     with monkeypatch.context() as patched:
         patched.setattr("apptek.experiments.agent._result", stop)
         with pytest.raises(KeyboardInterrupt):
-            run_all(missing_runs([cell], folders), quiet)
-    assert run_all(missing_runs([cell], folders), quiet) == []
+            run_all(missing_runs([experiment], folders), quiet)
+    assert run_all(missing_runs([experiment], folders), quiet) == []
     assert read_result(folders.results / "agent-w.json")["episodes"] > 0
 
 
 def test_a_model_of_another_run_is_not_taken(
     world: Path, folders: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cell = replace(PAIR, dataset=str(world))
+    experiment = replace(PAIR, dataset=str(world))
 
     def stop(*_words: object, **_more: object) -> None:
         raise KeyboardInterrupt
@@ -275,14 +294,14 @@ def test_a_model_of_another_run_is_not_taken(
     with monkeypatch.context() as patched:
         patched.setattr("apptek.experiments.runner.write_evaluation", stop)
         with pytest.raises(KeyboardInterrupt):
-            run_all(missing_runs([cell], folders), quiet)
-    other = replace(cell, settings=("counting.smoothing=[1.0]",))
+            run_all(missing_runs([experiment], folders), quiet)
+    other = replace(experiment, settings=("counting.smoothing=[1.0]",))
     (failure,) = run_all(missing_runs([other], folders), quiet)
     assert "holds a model of another run (counting.smoothing" in failure
-    assert run_all(missing_runs([cell], folders), quiet) == []
+    assert run_all(missing_runs([experiment], folders), quiet) == []
 
 
-def test_a_cell_that_fails_does_not_stop_the_others(world: Path, folders: Folders) -> None:
+def test_an_experiment_that_fails_does_not_stop_the_others(world: Path, folders: Folders) -> None:
     bad = replace(PAIR, name="bad", dataset="no such data")
     good = replace(PAIR, dataset=str(world))
     (failure,) = run_all(missing_runs([bad, good], folders), quiet)
@@ -290,15 +309,15 @@ def test_a_cell_that_fails_does_not_stop_the_others(world: Path, folders: Folder
     assert [path.stem for path in folders.results.glob("*.json")] == ["pair-world"]
 
 
-def test_two_processes_do_not_run_one_cell(world: Path, folders: Folders) -> None:
-    cell = replace(PAIR, dataset=str(world))
+def test_two_processes_do_not_run_one_experiment(world: Path, folders: Folders) -> None:
+    experiment = replace(PAIR, dataset=str(world))
     folders.work.mkdir(parents=True)
     said: list[str] = []
     with (folders.work / ".pair-world.lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        run_all(missing_runs([cell], folders), said.append)
+        run_all(missing_runs([experiment], folders), said.append)
     assert said[-1] == "pair-world is being run by another process"
-    assert missing_runs([cell], folders) == [Run(cell, 0, folders)]
+    assert missing_runs([experiment], folders) == [Run(experiment, 0, folders)]
 
 
 @pytest.mark.parametrize(
@@ -335,10 +354,10 @@ def test_a_result_of_another_run_keeps_its_file(folders: Folders) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_cell_on_a_single_file_knows_its_result(world: Path, folders: Folders) -> None:
-    cell = replace(PAIR, dataset=str(world / "train.tsv"))
-    assert run_all(missing_runs([cell], folders), quiet) == []
-    assert missing_runs([cell], folders) == []
+def test_an_experiment_on_a_single_file_knows_its_result(world: Path, folders: Folders) -> None:
+    experiment = replace(PAIR, dataset=str(world / "train.tsv"))
+    assert run_all(missing_runs([experiment], folders), quiet) == []
+    assert missing_runs([experiment], folders) == []
     assert read_result(folders.results / "pair-world.json")["dataset"] == "train"
 
 
@@ -362,20 +381,20 @@ def test_a_model_of_other_facts_is_not_taken(
 
 
 def test_a_place_for_figures_that_is_none_is_refused(folders: Folders) -> None:
-    cells, results = made_up_results()
+    experiments, results = made_up_results()
     folders.root.mkdir()
     folders.figures.write_text("")
     with pytest.raises(ApptekError, match="figures cannot be written"):
-        write_figure("figure-actions", cells, results, folders.figures)
+        write_figure("figure-actions", experiments, results, folders.figures)
 
 
-def test_a_table_without_cells_says_so(folders: Folders) -> None:
-    with pytest.raises(ApptekError, match="there is no cell for table3"):
+def test_a_table_without_experiments_says_so(folders: Folders) -> None:
+    with pytest.raises(ApptekError, match="there is no experiment for table3"):
         reproduce("table3", [PAIR], folders, quiet)
 
 
-def test_a_pattern_that_fits_no_cell_lists_them(folders: Folders) -> None:
-    with pytest.raises(ApptekError, match="table2 has no cell 'x'; it has pair-world"):
+def test_a_pattern_that_fits_no_experiment_lists_them(folders: Folders) -> None:
+    with pytest.raises(ApptekError, match="table2 has no experiment 'x'; it has pair-world"):
         reproduce("table2", [PAIR], folders, quiet, only="x")
 
 
@@ -390,10 +409,14 @@ def test_the_best_is_bold_and_the_second_italic() -> None:
 
 def test_table2_shows_means_over_seeds_beside_the_printed() -> None:
     first = replace(PAIR, dataset="icews14", seeds=(0, 1, 2))
-    cells = [first, replace(PAIR, name="y", dataset="yago15k")]
-    cells.append(replace(PAIR, name="z", dataset="icews14", baseline="profile"))
-    results = [made_up(cells[0], 0.6), made_up(cells[0], 0.8, seed=1), made_up(cells[2], 0.5)]
-    text = table2(cells, results)
+    experiments = [first, replace(PAIR, name="y", dataset="yago15k")]
+    experiments.append(replace(PAIR, name="z", dataset="icews14", baseline="profile"))
+    results = [
+        made_up(experiments[0], 0.6),
+        made_up(experiments[0], 0.8, seed=1),
+        made_up(experiments[2], 0.5),
+    ]
+    text = table2(experiments, results)
     assert text.endswith(
         "Not recorded yet: pair on yago15k.\n\n"
         "Means of fewer seeds than asked for: pair on icews14 (2 of 3)."
@@ -405,7 +428,7 @@ def test_table2_shows_means_over_seeds_beside_the_printed() -> None:
 
 
 def test_models_that_see_only_the_past_have_rows_of_their_own() -> None:
-    fit = Cell(name="f", what="fit", serves=("table2",), dataset="icews14", preset="default")
+    fit = Experiment(name="f", what="fit", serves=("table2",), dataset="icews14", preset="default")
     past = replace(fit, name="p", settings=("features.past_only=true",))
     results = [made_up(fit, 0.7), made_up(past, 0.5)]
     text = table2([fit, past], results)
@@ -424,32 +447,36 @@ def test_the_overview_holds_the_official_test_alone() -> None:
 
 
 def test_the_reproduction_stands_beside_the_printed_numbers() -> None:
-    fit = Cell(name="f", what="fit", serves=("table2",), dataset="icews14", preset="paper")
-    cells = [fit, replace(fit, name="p", protocol="paper")]
-    results = [made_up(cells[0], 0.9), made_up(cells[1], 0.6)]
-    assert reproduced(cells, results).splitlines()[2:] == [
+    fit = Experiment(name="f", what="fit", serves=("table2",), dataset="icews14", preset="paper")
+    experiments = [fit, replace(fit, name="p", protocol="paper")]
+    results = [made_up(experiments[0], 0.9), made_up(experiments[1], 0.6)]
+    assert reproduced(experiments, results).splitlines()[2:] == [
         "| ICEWS14 | 0.6000 | 0.4889 | 0.8000 | 0.7749 | 0.3000 | 0.3421 |"
     ]
 
 
 def test_the_table_of_the_search_names_what_it_changed() -> None:
-    cell = Cell(name="s", what="search", serves=("table-search",), dataset="icews14", minutes=5.0)
-    cell = replace(cell, baseline="de_simple", preset="default")
+    experiment = Experiment(
+        name="s", what="search", serves=("table-search",), dataset="icews14", minutes=5.0
+    )
+    experiment = replace(experiment, baseline="de_simple", preset="default")
     trials = [{"valid_mrr": 0.5}, {"valid_mrr": 0.6}]
-    result = made_up(cell, 0.6, trials=trials, best={"model.size": 50, "training.epochs": 3})
-    assert table_search([cell], [result]).splitlines()[2:] == [
+    result = made_up(experiment, 0.6, trials=trials, best={"model.size": 50, "training.epochs": 3})
+    assert table_search([experiment], [result]).splitlines()[2:] == [
         "| de_simple | ICEWS14 | 5 | 2 | 0.5000 | 0.6000 | `model.size=50`, `training.epochs=3` |"
     ]
 
 
-def test_two_cells_for_one_place_are_refused() -> None:
+def test_two_experiments_for_one_place_are_refused() -> None:
     other = replace(PAIR, name="other", settings=("counting.floor=[0.5]",))
-    with pytest.raises(ConfigError, match="cells other and pair-world are for one place: pair"):
+    with pytest.raises(
+        ConfigError, match="experiments other and pair-world are for one place: pair"
+    ):
         table2([PAIR, other], [])
 
 
 def test_our_models_count_a_run_once() -> None:
-    fit = Cell(name="f", what="fit", serves=("table2",), dataset="icews14", preset="default")
+    fit = Experiment(name="f", what="fit", serves=("table2",), dataset="icews14", preset="default")
     groups = {"mirrored": None, "not_mirrored": None}
     run = made_up(fit, 0.5, seconds={"fit": 1.0}, groups=groups, command="c")
     run["metrics"]["ece"] = 0.01
@@ -457,9 +484,9 @@ def test_our_models_count_a_run_once() -> None:
 
 
 def test_table3_has_the_time_of_an_episode() -> None:
-    fit = Cell(name="f", what="fit", serves=("table3",), dataset="icews14", preset="paper")
+    fit = Experiment(name="f", what="fit", serves=("table3",), dataset="icews14", preset="paper")
     fit = replace(fit, protocol="paper", settings=("agent.tknn=5",))
-    count = Cell(name="c", what="statistics", serves=("table3",), dataset="icews14")
+    count = Experiment(name="c", what="statistics", serves=("table3",), dataset="icews14")
     results = [
         made_up(fit, 0.5, seconds={"train the agent": 20.0}),
         {**count.expected(), "official": {"train": 10_000}},
@@ -469,27 +496,27 @@ def test_table3_has_the_time_of_an_episode() -> None:
 
 
 def test_table_m_names_what_is_not_recorded() -> None:
-    fit = Cell(name="f", what="fit", serves=("table-m",), dataset="icews14", preset="paper")
+    fit = Experiment(name="f", what="fit", serves=("table-m",), dataset="icews14", preset="paper")
     other = replace(fit, name="g", settings=("mining.top=15",))
     text = table_m([fit, other], [made_up(fit, 0.5) | {"topologies": {"number": 7}}])
     assert text.endswith("Not recorded yet: g.")
 
 
 def test_table_m_is_sorted_by_m() -> None:
-    fit = Cell(name="f", what="fit", serves=("table-m",), dataset="icews14", preset="paper")
-    cells = [replace(fit, name=f"f{m}", settings=(f"mining.top={m}",)) for m in (50, 15)]
-    results = [made_up(cell, 0.5, topologies={"number": 1000}) for cell in cells]
-    rows = [line.split(" | ")[:3] for line in table_m(cells, results).splitlines()[2:]]
+    fit = Experiment(name="f", what="fit", serves=("table-m",), dataset="icews14", preset="paper")
+    experiments = [replace(fit, name=f"f{m}", settings=(f"mining.top={m}",)) for m in (50, 15)]
+    results = [made_up(experiment, 0.5, topologies={"number": 1000}) for experiment in experiments]
+    rows = [line.split(" | ")[:3] for line in table_m(experiments, results).splitlines()[2:]]
     assert rows == [["| ICEWS14", "15", "1,000"], ["| ICEWS14", "50", "1,000"]]
 
 
 def test_without_results_every_table_says_so() -> None:
-    for make in all_tables(read_cells(CELLS)).values():
+    for make in all_tables(read_experiments(EXPERIMENTS)).values():
         assert make([]) == NOTHING
 
 
 def test_rows_of_tknn_and_m_stay_out_of_the_table_of_predictions() -> None:
-    fit = Cell(name="f", what="fit", serves=("table3",), dataset="icews14", preset="paper")
+    fit = Experiment(name="f", what="fit", serves=("table3",), dataset="icews14", preset="paper")
     varied = replace(fit, settings=("agent.tknn=5",))
     assert TABLES["prediction"]([made_up(varied, 0.5)]) == NOTHING
     assert preset("paper").agent.tknn != 5
@@ -503,10 +530,10 @@ def test_only_what_stands_between_marks_is_made_anew() -> None:
 # Figures
 
 
-def agent_results(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+def agent_results(experiments: Sequence[Experiment]) -> list[dict[str, Any]]:
     return [
         {
-            **cell.expected(),
+            **experiment.expected(),
             "seed": 0,
             "legal_actions": [3.0, 4.0, None],
             "rewards": {"episodes": [1, 2], "mean_500": [0.1, 0.2], "mean_10000": [0.1, 0.1]},
@@ -514,11 +541,11 @@ def agent_results(cells: Sequence[Cell]) -> list[dict[str, Any]]:
                 name: [7, 0.5] for name in ("Consult", "Reject", "Accuse", "Visit", "Riot")
             },
         }
-        for cell in cells
+        for experiment in experiments
     ]
 
 
-def topology_result(cell: Cell) -> dict[str, Any]:
+def topology_result(experiment: Experiment) -> dict[str, Any]:
     fact = {
         "subject": "A",
         "predicate": "p",
@@ -536,22 +563,22 @@ def topology_result(cell: Cell) -> dict[str, Any]:
         "bystanders": {"subject": 9, "object": 0},
     }
     one = {"topology": ["p", "q"], "connected": 3, "share": 0.5, "weight": 0.1, "example": example}
-    found = {name: [one, {**one, "example": None}] for name in cell.predicates}
-    return {**cell.expected(), "seed": 0, "topologies": found}
+    found = {name: [one, {**one, "example": None}] for name in experiment.predicates}
+    return {**experiment.expected(), "seed": 0, "topologies": found}
 
 
-def made_up_results() -> tuple[list[Cell], list[dict[str, Any]]]:
-    cells = read_cells(CELLS)
-    agents = [cell for cell in cells if cell.what == "agent"]
-    (topologies,) = (cell for cell in cells if cell.what == "topologies")
-    return cells, [*agent_results(agents), topology_result(topologies)]
+def made_up_results() -> tuple[list[Experiment], list[dict[str, Any]]]:
+    experiments = read_experiments(EXPERIMENTS)
+    agents = [experiment for experiment in experiments if experiment.what == "agent"]
+    (topologies,) = (experiment for experiment in experiments if experiment.what == "topologies")
+    return experiments, [*agent_results(agents), topology_result(topologies)]
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_written_as_svg_and_png_the_same_each_time(name: str, tmp_path: Path) -> None:
-    cells, results = made_up_results()
-    svg, png = write_figure(name, cells, results, tmp_path / "one")
-    again, _ = write_figure(name, cells, results, tmp_path / "two")
+    experiments, results = made_up_results()
+    svg, png = write_figure(name, experiments, results, tmp_path / "one")
+    again, _ = write_figure(name, experiments, results, tmp_path / "two")
     assert ET.parse(svg).getroot().tag == "{http://www.w3.org/2000/svg}svg"
     assert svg.read_bytes() == again.read_bytes()
     head = png.read_bytes()[:24]
@@ -561,7 +588,7 @@ def test_a_figure_is_written_as_svg_and_png_the_same_each_time(name: str, tmp_pa
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_of_nothing_is_not_written(name: str, tmp_path: Path) -> None:
-    assert write_figure(name, read_cells(CELLS), [], tmp_path / "figures") == []
+    assert write_figure(name, read_experiments(EXPERIMENTS), [], tmp_path / "figures") == []
     assert not (tmp_path / "figures").exists()
 
 
@@ -578,7 +605,7 @@ def test_without_matplotlib_figures_say_what_to_install(
 ) -> None:
     monkeypatch.setattr("apptek.extras.find_spec", lambda _: None)
     with pytest.raises(ApptekError, match=r"pip install 'apptek\[figures\]'"):
-        reproduce("figure-actions", read_cells(CELLS), folders, quiet)
+        reproduce("figure-actions", read_experiments(EXPERIMENTS), folders, quiet)
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -592,18 +619,21 @@ def test_the_figures_of_the_docs_are_there(name: str) -> None:
 # The command
 
 
-def test_quick_cells_are_of_every_kind(tmp_path: Path) -> None:
-    real, quick = read_cells(CELLS), quick_cells(read_cells(CELLS), tmp_path)
+def test_quick_versions_are_of_every_kind(tmp_path: Path) -> None:
+    real, quick = (
+        read_experiments(EXPERIMENTS),
+        quick_versions(read_experiments(EXPERIMENTS), tmp_path),
+    )
     assert {(c.what, c.model, c.preset) for c in quick} == {
         (c.what, c.model, c.preset) for c in real
     }
-    assert {shown for cell in quick for shown in cell.serves} == set(SHOWN)
-    for cell in quick:
-        cell.config()
+    assert {shown for experiment in quick for shown in experiment.serves} == set(SHOWN)
+    for experiment in quick:
+        experiment.config()
 
 
 def test_what_is_recorded_is_shown_and_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "run_cell", lambda *_: pytest.fail("something was run"))
+    monkeypatch.setattr(running, "execute", lambda *_: pytest.fail("something was run"))
     done = CliRunner().invoke(app, ["reproduce", "table1", "--only-recorded"])
     assert done.exit_code == 0, done.output
     assert "72,826" in done.stdout
@@ -637,7 +667,7 @@ def test_all_of_it_runs_on_a_small_world(tmp_path: Path) -> None:
     assert len(list((tmp_path / "figures").iterdir())) == 2 * len(FIGURES)
     again = CliRunner().invoke(app, ["reproduce", "all", "--quick", "--out", str(tmp_path)])
     assert again.stdout == done.stdout
-    assert "cell 1" not in again.output
+    assert "run 1" not in again.output
 
 
 def test_the_package_brings_the_extra_for_figures() -> None:

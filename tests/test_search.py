@@ -26,7 +26,7 @@ from apptek.cli import app
 from apptek.data.facts import Dataset
 from apptek.data.reading.reader import read_dataset
 from apptek.errors import ApptekError, ConfigError, DivergedError
-from apptek.experiments.experiment import Cell, read_cells, results_of
+from apptek.experiments.experiment import Experiment, read_experiments, results_of
 from apptek.experiments.result_file import read_result
 from apptek.experiments.runner import Folders, missing_runs, run_all
 from apptek.experiments.search import search_result
@@ -182,10 +182,10 @@ def test_a_trial_that_fails_is_told_and_the_others_go_on(data: Dataset, slow_bas
         search_result("made up", Settings(), search(data, 1.0), 1.0)
 
 
-# As a cell
+# As an experiment
 
 
-CELL = Cell(
+EXPERIMENT = Experiment(
     name="search-w",
     what="search",
     serves=("table-search",),
@@ -200,7 +200,7 @@ CELL = Cell(
 def test_an_interrupted_search_goes_on(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folders, cell = Folders(tmp_path), replace(CELL, dataset=str(world))
+    folders, experiment = Folders(tmp_path), replace(EXPERIMENT, dataset=str(world))
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
@@ -208,52 +208,60 @@ def test_an_interrupted_search_goes_on(
     with monkeypatch.context() as patched:
         patched.setattr("apptek.experiments.runner.search_result", stop)
         with pytest.raises(KeyboardInterrupt):
-            run_all(missing_runs([cell], folders), lambda _: None)
+            run_all(missing_runs([experiment], folders), lambda _: None)
     kept = folders.work / "search-w" / "trials.json"
     tried = json.loads(kept.read_text(encoding="utf-8"))["trials"]
     assert tried
-    other = replace(cell, minutes=0.03)
+    other = replace(experiment, minutes=0.03)
     (failure,) = run_all(missing_runs([other], folders), lambda _: None)
     assert "of a search with other settings" in failure
-    assert run_all(missing_runs([cell], folders), lambda _: None) == []
+    assert run_all(missing_runs([experiment], folders), lambda _: None) == []
     result = read_result(folders.results / "search-w.json")
     assert result["trials"] == tried  # not one of them was run again
-    assert missing_runs([cell], folders) == []
+    assert missing_runs([experiment], folders) == []
     assert not kept.exists()
 
 
 def test_damaged_trials_are_refused(world: Path, tmp_path: Path) -> None:
-    folders, cell = Folders(tmp_path), replace(CELL, dataset=str(world))
+    folders, experiment = Folders(tmp_path), replace(EXPERIMENT, dataset=str(world))
     kept = folders.work / "search-w" / "trials.json"
     kept.parent.mkdir(parents=True)
     kept.write_text('{"trials": [', encoding="utf-8")
-    (failure,) = run_all(missing_runs([cell], folders), lambda _: None)
+    (failure,) = run_all(missing_runs([experiment], folders), lambda _: None)
     assert "trials.json is damaged" in failure
 
 
-def test_the_cells_of_the_baselines_have_the_settings_that_the_search_has_chosen() -> None:
-    """ICEWS05-15 takes over those of ICEWS14, but for what its cells say themselves."""
-    cells = read_cells(ROOT / "paper" / "cells")
+def test_the_experiments_of_the_baselines_have_the_settings_that_the_search_has_chosen() -> None:
+    """ICEWS05-15 takes over those of ICEWS14, but for what its experiments say themselves."""
+    experiments = read_experiments(ROOT / "paper" / "experiments")
     results = read_results(ROOT / "paper" / "results")
     searched = {
-        (cell.baseline, cell.dataset): found[0]["best"]
-        for cell in cells
-        if cell.what == "search" and (found := results_of(cell, results))
+        (experiment.baseline, experiment.dataset): found[0]["best"]
+        for experiment in experiments
+        if experiment.what == "search" and (found := results_of(experiment, results))
     }
     everywhere = {(name, data) for name in LEARNED for data in ("icews14", "yago15k")}
     assert set(searched) == everywhere - {("re_gcn", "yago15k")}  # that one has the preset's
-    for cell in cells:
-        if cell.what != "baseline" or cell.baseline not in LEARNED or cell.preset == "paper":
+    for experiment in experiments:
+        if (
+            experiment.what != "baseline"
+            or experiment.baseline not in LEARNED
+            or experiment.preset == "paper"
+        ):
             continue
-        chosen = searched.get((cell.baseline, cell.dataset.replace("icews05-15", "icews14")), {})
-        own = replace(cell, settings=()).config()
-        space = space_of(cell.baseline)
+        chosen = searched.get(
+            (experiment.baseline, experiment.dataset.replace("icews05-15", "icews14")), {}
+        )
+        own = replace(experiment, settings=()).config()
+        space = space_of(experiment.baseline)
         expected = values_of(own, space) | chosen
-        present = values_of(cell.config(), space)
-        free = {"model.size", "training.batch_size"} if cell.dataset == "icews05-15" else set()
+        present = values_of(experiment.config(), space)
+        free = (
+            {"model.size", "training.batch_size"} if experiment.dataset == "icews05-15" else set()
+        )
         assert {k: v for k, v in present.items() if k not in free} == {
             k: v for k, v in expected.items() if k not in free
-        }, cell.name
+        }, experiment.name
 
 
 # The command

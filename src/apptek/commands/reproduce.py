@@ -15,7 +15,7 @@ What = Literal[
     "figure-actions", "figure-rewards", "figure-success", "figure-topologies",
     "all",
 ]  # fmt: skip
-CELLS = Path("paper") / "cells"
+EXPERIMENTS = Path("paper") / "experiments"
 
 
 def reproduce(
@@ -31,11 +31,13 @@ def reproduce(
         ),
     ] = False,
     only: Annotated[
-        str, typer.Option("--only", help="Run only cells whose name matches: `re_gcn-*`.")
+        str, typer.Option("--only", help="Run only experiments whose name matches: `re_gcn-*`.")
     ] = "*",
-    cells: Annotated[
+    experiments: Annotated[
         Path | None,
-        typer.Option("--cells", help="The folder of the cells.  [paper/cells]"),
+        typer.Option(
+            "--experiments", "--cells", help="The folder of the experiments.  [paper/experiments]"
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -47,25 +49,25 @@ def reproduce(
 ) -> None:
     """Make a table or figure of the paper anew: run what is missing, then read the results.
 
-    Every cell leaves a result file, and is not run again where that is there. A run that was
+    Every experiment leaves a result file, and is not run again where that is there. A run that was
     stopped goes on where it was.
 
     Example: `apptek reproduce table2 --only-recorded`
     """
-    from apptek.experiments.experiment import read_cells
-    from apptek.experiments.quick_experiments import quick_cells
+    from apptek.experiments.experiment import read_experiments
+    from apptek.experiments.quick_experiments import quick_versions
     from apptek.experiments.reproduce import reproduce as make
     from apptek.experiments.runner import Folders
     from apptek.terminal import tell
 
     if only_recorded and only != "*":
         raise typer.BadParameter("--only says what to run, but --only-recorded runs nothing")
-    found = read_cells(cells or _own_folder() / "cells")
+    found = read_experiments(experiments or _own_folder() / "experiments")
     if only_recorded and out is not None and not out.is_dir():
         raise ApptekError(f"{out}: there is no such folder, so nothing is recorded in it")
     with _place(out, quick) as root:
         if quick:
-            found = quick_cells(found, root)
+            found = quick_versions(found, root)
         made = make(
             what,
             found,
@@ -88,8 +90,8 @@ def reproduce(
 
 def _own_folder() -> Path:
     """The folder `paper` here, else that of the checkout that runs."""
-    here, checkout = CELLS.parent, Path(__file__).parents[3] / CELLS.parent
-    return here if CELLS.is_dir() else checkout
+    here, checkout = EXPERIMENTS.parent, Path(__file__).parents[3] / EXPERIMENTS.parent
+    return here if EXPERIMENTS.is_dir() else checkout
 
 
 @contextmanager

@@ -92,37 +92,37 @@ def contest(
 
     Example: `apptek contest events.csv --out contest`
     """
-    from apptek.experiments.contest import entrant_cell, hold_contest, usual_models
+    from apptek.experiments.contest import contest_experiment, run_contest, usual_models
     from apptek.terminal import output, table, tell
 
     names = [name.strip() for name in models.split(",")] if models else usual_models()
     if len(set(names)) < len(names):
         raise typer.BadParameter(f"{models!r} names a model twice")
-    cells = [entrant_cell(name, data, seed) for name in names for seed in range(seeds)]
-    found = hold_contest(
+    experiments = [contest_experiment(name, data, seed) for name in names for seed in range(seeds)]
+    found = run_contest(
         reading.read(data),
-        cells,
+        experiments,
         out,
         tell,
         reading=reading.words(),
     )
     if as_json:
-        print_json({"models": [asdict(entrant) for entrant in found]})
+        print_json({"models": [asdict(contestant) for contestant in found]})
         return
     rows = [
         (
-            entrant.name,
-            *(f"{value:.4f}" for value in entrant.metrics.values()),
-            "" if entrant.seconds is None else f"{entrant.seconds:.1f}",
+            contestant.name,
+            *(f"{value:.4f}" for value in contestant.metrics.values()),
+            "" if contestant.seconds is None else f"{contestant.seconds:.1f}",
         )
-        for entrant in found
+        for contestant in found
     ]
     header = ("model", "MRR", "Hits@1", "Hits@10", "ECE", "seconds")
     shown, best = output(), found[0]
     shown.print(table(f"{data}, test split; seconds to fit", header, rows))
-    for entrant in found:
-        if (one := entrant.against_best) is not None:
-            ahead = f"{entrant.name}: MRR {one.mean:+.4f} against {best.name}"
+    for contestant in found:
+        if (one := contestant.against_best) is not None:
+            ahead = f"{contestant.name}: MRR {one.mean:+.4f} against {best.name}"
             line = f"{ahead}, 95 % interval {one.low:+.4f} .. {one.high:+.4f}"
             shown.print(line, soft_wrap=True, markup=False)
     tell(f"{best.name} stands in {best.folder}: apptek predict {best.folder} ...")

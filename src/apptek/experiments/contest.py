@@ -12,7 +12,7 @@ from apptek.config import PRESETS
 from apptek.data.facts import SPLITS, Dataset
 from apptek.errors import ApptekError
 from apptek.experiments.compare import Difference, compare_results
-from apptek.experiments.experiment import Cell
+from apptek.experiments.experiment import Experiment
 from apptek.experiments.result_file import read_result
 from apptek.experiments.runner import Folders, Tell, missing_runs, run_all
 from apptek.extras import require_torch
@@ -24,7 +24,7 @@ KEYS = ("mrr", "hits_at_1", "hits_at_10", "ece")
 
 
 @dataclass(frozen=True, slots=True)
-class Entrant:
+class Contestant:
     """What a model has reached: means over the seeds; against the best, where that is another."""
 
     name: str
@@ -43,13 +43,13 @@ def usual_models() -> tuple[str, ...]:
     return USUAL
 
 
-def entrant_cell(name: str, data: str, seed: int = 0) -> Cell:
+def contest_experiment(name: str, data: str, seed: int = 0) -> Experiment:
     """A model of this name, a preset or a baseline; ApptekError lists the known ones."""
     if name not in (*PRESETS, *NAMES):
         known = ", ".join((*PRESETS, *NAMES))
         raise ApptekError(f"there is no model {name!r}; known: {known}")
     ours = name in PRESETS
-    return Cell(
+    return Experiment(
         name=f"{name}-seed{seed}",
         what="fit" if ours else "baseline",
         serves=(),
@@ -60,27 +60,27 @@ def entrant_cell(name: str, data: str, seed: int = 0) -> Cell:
     )
 
 
-def hold_contest(
+def run_contest(
     dataset: Dataset,
-    cells: Sequence[Cell],
+    experiments: Sequence[Experiment],
     folder: Path,
     tell: Tell,
     *,
     reading: Sequence[str] = (),
-) -> list[Entrant]:
-    """Fits and evaluates what has no result in the folder yet; the entrants, best first.
+) -> list[Contestant]:
+    """Fits and evaluates what has no result in the folder yet; the contestants, best first.
 
     reading  options of a command that read the data so
     """
-    cells = [replace(cell, reading=tuple(reading)) for cell in cells]
+    experiments = [replace(experiment, reading=tuple(reading)) for experiment in experiments]
     if len(dataset.test) == 0:
         raise ApptekError(f"{dataset.name} has no test facts: there is nothing to ask")
     folders = Folders(folder, keeps_models=True)
     _claim(folder, dataset)
-    failures = run_all(missing_runs(cells, folders, dataset), tell)
+    failures = run_all(missing_runs(experiments, folders, dataset), tell)
     if failures:
         raise ApptekError(f"{failures[0]}; what was run is kept")
-    return standings(cells, folders)
+    return standings(experiments, folders)
 
 
 def _claim(folder: Path, dataset: Dataset) -> None:
@@ -98,11 +98,11 @@ def _claim(folder: Path, dataset: Dataset) -> None:
         raise ApptekError(f"{folder} is about other data, or data split otherwise: choose another")
 
 
-def standings(cells: Sequence[Cell], folders: Folders) -> list[Entrant]:
-    """The entrants of a folder by their MRR, best first, each against the best."""
+def standings(experiments: Sequence[Experiment], folders: Folders) -> list[Contestant]:
+    """The contestants of a folder by their MRR, best first, each against the best."""
     files: dict[str, list[Path]] = {}
-    for cell in cells:
-        files.setdefault(_name(cell), []).append(folders.results / f"{cell.name}.json")
+    for experiment in experiments:
+        files.setdefault(_name(experiment), []).append(folders.results / f"{experiment.name}.json")
     found = {name: [read_result(path) for path in paths] for name, paths in files.items()}
     ranked = sorted(files, key=lambda name: -_mean(found[name], "mrr"))
     against: dict[str, Difference] = {}
@@ -110,7 +110,7 @@ def standings(cells: Sequence[Cell], folders: Folders) -> list[Entrant]:
         compared = compare_results([path for name in ranked for path in files[name]])
         against = dict(zip(ranked[1:], compared.differences, strict=True))
     return [
-        Entrant(
+        Contestant(
             name,
             str(folders.work / files[name][0].stem),
             {key: _mean(found[name], key) for key in KEYS},
@@ -121,8 +121,8 @@ def standings(cells: Sequence[Cell], folders: Folders) -> list[Entrant]:
     ]
 
 
-def _name(cell: Cell) -> str:
-    return cell.baseline or cell.preset
+def _name(experiment: Experiment) -> str:
+    return experiment.baseline or experiment.preset
 
 
 def _mean(results: Sequence[dict[str, Any]], key: str) -> float:

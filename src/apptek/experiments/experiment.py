@@ -1,4 +1,4 @@
-"""A cell: one line of an experiment, written as TOML, and the results that are its own.
+"""An experiment, described in TOML, and the results that belong to it.
 
 what = "baseline"            statistics, baseline, search, fit, agent or topologies
 serves = ["table2"]          the tables and figures that show it
@@ -35,7 +35,7 @@ SHOWN = (
     "figure-actions", "figure-rewards", "figure-success", "figure-topologies",
 )  # fmt: skip
 _FITTED = {"preset", "protocol", "seeds", "settings"}
-_SERVED = {  # what cells of a kind can be shown in
+_SERVED = {  # what experiments of a kind can be shown in
     "statistics": {"table1", "table3"},
     "baseline": {"table2"},
     "search": {"table-search"},
@@ -61,7 +61,7 @@ _NEEDED = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Experiment:
     """What is run, on what, and with which settings; `settings` as --set takes them."""
 
     name: str
@@ -85,7 +85,7 @@ class Cell:
         return self.baseline if self.what == "baseline" else self.what
 
     def result_name(self, seed: int) -> str:
-        """The result file of a seed, without .json: the cell's own name where there is but one."""
+        """The name of a seed's result, without .json; a single seed has the experiment's name."""
         return f"{self.name}-seed{seed}" if len(self.seeds) > 1 else self.name
 
     def config(self) -> Any:
@@ -97,7 +97,7 @@ class Cell:
         try:
             whole = with_settings(own, self.settings)
         except ConfigError as error:
-            raise ConfigError(f"the cell {self.name}: {error}") from None
+            raise ConfigError(f"the experiment {self.name}: {error}") from None
         return whole.agent if self.what == "agent" else whole
 
     def command(self, seed: int) -> str:
@@ -147,59 +147,61 @@ class Cell:
         return plain
 
 
-def read_cells(folder: Path) -> list[Cell]:
-    """The cells of a folder by name; ConfigError says which file is wrong, and what in it."""
+def read_experiments(folder: Path) -> list[Experiment]:
+    """The experiments of a folder by name; ConfigError says which file is wrong, and what in it."""
     paths = sorted(folder.glob("*.toml"))
     if not paths:
-        raise ApptekError(f"{folder} holds no cells: name the folder of the .toml with --cells")
-    cells = [read_cell(path) for path in paths]
-    _refuse_namesakes(cells)
-    return cells
+        raise ApptekError(
+            f"{folder} holds no experiments: name the folder of the .toml with --experiments"
+        )
+    experiments = [read_experiment(path) for path in paths]
+    _refuse_namesakes(experiments)
+    return experiments
 
 
-def _refuse_namesakes(cells: Sequence[Cell]) -> None:
+def _refuse_namesakes(experiments: Sequence[Experiment]) -> None:
     """Results tell data sets apart by their names."""
-    known: dict[str, Cell] = {}
-    for cell in cells:
-        path = Path(cell.dataset)
-        other = known.setdefault(dataset_name(path), cell)
+    known: dict[str, Experiment] = {}
+    for experiment in experiments:
+        path = Path(experiment.dataset)
+        other = known.setdefault(dataset_name(path), experiment)
         if path.resolve() != Path(other.dataset).resolve():
             raise ConfigError(
-                f"the cells {other.name} and {cell.name} have data of one name, in different "
-                f"places: {other.dataset} and {cell.dataset}"
+                f"the experiments {other.name} and {experiment.name} have data of one name, in "
+                f"different places: {other.dataset} and {experiment.dataset}"
             )
 
 
-def read_cell(path: Path) -> Cell:
-    """A cell, checked but for its settings, whose check may need torch: see `config`."""
+def read_experiment(path: Path) -> Experiment:
+    """An experiment, checked but for its settings, whose check may need torch: see `config`."""
     try:
         written = tomllib.loads(path.read_text(encoding="utf-8"))
-        return _cell(path.stem, written)
+        return _experiment(path.stem, written)
     except (OSError, ValueError, TypeError, ConfigError) as error:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def _cell(name: str, written: dict[str, Any]) -> Cell:
+def _experiment(name: str, written: dict[str, Any]) -> Experiment:
     what: Any = _one_of("what", written.get("what"), get_args(What))
     known = {"what", "serves", "dataset", *_KEYS[what]}
     needed = {"what", "serves", "dataset", *_NEEDED.get(what, set())}
     for wrong, why in ((set(written) - known, "has no"), (needed - set(written), "needs")):
         if wrong:
-            raise ConfigError(f"a cell of {what} {why} {', '.join(sorted(wrong))}")
+            raise ConfigError(f"an experiment of {what} {why} {', '.join(sorted(wrong))}")
     for key in ("serves", "seeds", "predicates"):
         if not isinstance(written.get(key, []), list) or written.get(key) == []:
             raise ConfigError(f"{key} must be a list that is not empty")
     for one in written["serves"]:
         _one_of("serves", one, SHOWN)
         if one not in _SERVED[what]:
-            raise ConfigError(f"{one} does not show cells of {what}")
+            raise ConfigError(f"{one} does not show experiments of {what}")
     seeds = written.get("seeds", [0])
     if any(type(seed) is not int or seed < 0 for seed in seeds) or len(set(seeds)) < len(seeds):
         raise ConfigError(f"seeds must be distinct numbers from 0, not {seeds}")
     minutes = written.get("minutes", 0.0)
     if what == "search" and (type(minutes) not in (int, float) or not 0 < minutes < math.inf):
         raise ConfigError(f"minutes must be a number above 0, not {minutes!r}")
-    return Cell(
+    return Experiment(
         name=name,
         what=what,
         serves=tuple(written["serves"]),
@@ -240,18 +242,18 @@ def _one_of(key: str, value: Any, known: Sequence[str]) -> str:
     return str(value)
 
 
-def differences(cell: Cell, result: dict[str, Any], **more: Any) -> list[str]:
-    """In what a result is not one of the cell's: nothing where it is; `more` must be so, too.
+def differences(experiment: Experiment, result: dict[str, Any], **more: Any) -> list[str]:
+    """In what a result is not one of the experiment's: nothing where it is; `more` must be so, too.
 
     A setting that the result does not name is younger than it: it had the preset's.
     """
-    expected = cell.expected() | more
+    expected = experiment.expected() | more
     found = [
         f"{key} {result.get(key)!r}, not {value!r}"
         for key, value in expected.items()
         if key != "settings" and result.get(key) != value
     ]
-    own = replace(cell, settings=()).expected().get("settings", {})
+    own = replace(experiment, settings=()).expected().get("settings", {})
     for section, values in expected.get("settings", {}).items():
         recorded = own[section] | result.get("settings", {}).get(section, {})
         found += [
@@ -265,12 +267,16 @@ def differences(cell: Cell, result: dict[str, Any], **more: Any) -> list[str]:
     return found
 
 
-def results_of(cell: Cell, results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The results of a cell, one for each seed: a run that is recorded twice counts once."""
+def results_of(experiment: Experiment, results: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The results of an experiment, one for each seed: a run that is recorded twice counts once."""
     found: dict[int, dict[str, Any]] = {}
     for result in results:
         seed = int(result.get("seed") or 0)
-        wanted = result.get("model") == cell.model and seed in cell.seeds and seed not in found
-        if wanted and not differences(cell, result):
+        wanted = (
+            result.get("model") == experiment.model
+            and seed in experiment.seeds
+            and seed not in found
+        )
+        if wanted and not differences(experiment, result):
             found[seed] = result
     return [found[seed] for seed in sorted(found)]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apptek.errors import ApptekError
-from apptek.experiments.experiment import Cell, results_of
+from apptek.experiments.experiment import Experiment, results_of
 from apptek.experiments.paper_tables import TITLES, Results, serving
 from apptek.experiments.topology_figure import topologies_figure
 from apptek.extras import require_matplotlib
@@ -60,10 +60,12 @@ def drawing_style() -> Iterator[None]:
         yield
 
 
-def write_figure(name: str, cells: Sequence[Cell], results: Results, folder: Path) -> list[Path]:
+def write_figure(
+    name: str, experiments: Sequence[Experiment], results: Results, folder: Path
+) -> list[Path]:
     """Draws a figure into NAME.svg and NAME.png; nothing where nothing is recorded for it."""
     with drawing_style():
-        figure = FIGURES[name](serving(cells, name), results)
+        figure = FIGURES[name](serving(experiments, name), results)
         if figure is None:
             return []
         paths = [folder / f"{name}.svg", folder / f"{name}.png"]
@@ -76,9 +78,9 @@ def write_figure(name: str, cells: Sequence[Cell], results: Results, folder: Pat
     return paths
 
 
-def _panels(cells: Sequence[Cell], results: Results) -> dict[str, list[dict[str, Any]]]:
+def _panels(experiments: Sequence[Experiment], results: Results) -> dict[str, list[dict[str, Any]]]:
     """Results by data set in the paper's order, in each by rising tknn."""
-    found = [result for cell in cells for result in results_of(cell, results)]
+    found = [result for experiment in experiments for result in results_of(experiment, results)]
     names = sorted({r["dataset"] for r in found}, key=lambda name: [*TITLES, name].index(name))
     return {name: sorted((r for r in found if r["dataset"] == name), key=_tknn) for name in names}
 
@@ -96,13 +98,13 @@ def _figure(count: int, height: float = PANEL) -> "tuple[Figure, list[Axes]]":
 
 
 def agent_figure(
-    cells: Sequence[Cell],
+    experiments: Sequence[Experiment],
     results: Results,
     draw: "Callable[[Axes, Results], None]",
     xlabel: str,
 ) -> "Figure | None":
     """A panel for each data set, in which every tknn has its colour."""
-    panels = _panels(cells, results)
+    panels = _panels(experiments, results)
     if not panels:
         return None
     figure, axes = _figure(len(panels))
@@ -165,7 +167,7 @@ def nearest_names(wanted: Sequence[str], known: Sequence[str]) -> list[str]:
     return found
 
 
-FIGURES: "dict[str, Callable[[Sequence[Cell], Results], Figure | None]]" = {
+FIGURES: "dict[str, Callable[[Sequence[Experiment], Results], Figure | None]]" = {
     "figure-actions": partial(agent_figure, draw=_draw_actions, xlabel="step of the episode"),
     "figure-rewards": partial(
         agent_figure,

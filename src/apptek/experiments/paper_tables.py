@@ -7,7 +7,7 @@ from typing import Any
 
 from apptek.baselines.registry import NAMES, PAST_ONLY_NAMES
 from apptek.errors import ConfigError
-from apptek.experiments.experiment import Cell, results_of
+from apptek.experiments.experiment import Experiment, results_of
 from apptek.experiments.tables import KEYS, NOTHING, PRINTED, TABLES, Maker, markdown
 from apptek.settings import setting_texts
 
@@ -60,7 +60,7 @@ COUNTS = {
 SOURCES = {"official": "official", "paper": "its protocol", "printed_in_paper": "printed"}
 
 
-def all_tables(cells: Sequence[Cell]) -> dict[str, Maker]:
+def all_tables(experiments: Sequence[Experiment]) -> dict[str, Maker]:
     """Every table that a page may show, by name."""
     made = {
         "table1": table1,
@@ -69,20 +69,26 @@ def all_tables(cells: Sequence[Cell]) -> dict[str, Maker]:
         "table-m": table_m,
         "table-search": table_search,
     }
-    own = {name: partial(make, serving(cells, name)) for name, make in made.items()}
+    own = {name: partial(make, serving(experiments, name)) for name, make in made.items()}
     short = {"overview": overview, "reproduced": reproduced}
-    return TABLES | own | {n: partial(make, serving(cells, "table2")) for n, make in short.items()}
+    return (
+        TABLES
+        | own
+        | {n: partial(make, serving(experiments, "table2")) for n, make in short.items()}
+    )
 
 
-def serving(cells: Sequence[Cell], shown: str) -> list[Cell]:
-    """The cells that a table or figure shows."""
-    return [cell for cell in cells if shown in cell.serves]
+def serving(experiments: Sequence[Experiment], shown: str) -> list[Experiment]:
+    """The experiments that a table or figure shows."""
+    return [experiment for experiment in experiments if shown in experiment.serves]
 
 
-def table1(cells: Sequence[Cell], results: Results) -> str:
+def table1(experiments: Sequence[Experiment], results: Results) -> str:
     """Statistics of the data sets: the public splits, the paper's protocol, and as printed."""
-    cells = [cell for cell in cells if cell.what == "statistics"]
-    found = [result for cell in _by_data(cells) for result in results_of(cell, results)]
+    experiments = [experiment for experiment in experiments if experiment.what == "statistics"]
+    found = [
+        result for experiment in _by_data(experiments) for result in results_of(experiment, results)
+    ]
     sources = [
         (_title(result), words, result[source])
         for result in found
@@ -103,14 +109,16 @@ def table1(cells: Sequence[Cell], results: Results) -> str:
     return "\n".join([table, "", *reasons]) if reasons else table
 
 
-def table2(cells: Sequence[Cell], results: Results) -> str:
+def table2(experiments: Sequence[Experiment], results: Results) -> str:
     """Every model, under the official protocol and under the paper's, whose numbers are its own.
 
     Means over the seeds. In every column the best of ours is bold, the second italic.
     """
     parts = []
     for protocol, title in (("official", "Official protocol"), ("paper", "The paper's protocol")):
-        of_protocol = [cell for cell in _by_data(cells) if cell.protocol == protocol]
+        of_protocol = [
+            experiment for experiment in _by_data(experiments) if experiment.protocol == protocol
+        ]
         ours = {name: row for name, row in _our_rows(of_protocol, results).items() if row}
         if ours:
             parts.append(f"**{title}**\n\n{_ranked_table(of_protocol, ours)}")
@@ -118,64 +126,76 @@ def table2(cells: Sequence[Cell], results: Results) -> str:
     return "\n\n".join(parts) or NOTHING
 
 
-def _what_is_missing(cells: Sequence[Cell], results: Results) -> list[str]:
-    """A line on the cells without any result, and one on those with fewer seeds than asked for."""
-    counts = [(cell, len(results_of(cell, results))) for cell in cells]
-    absent = [f"{_row_name(cell)} on {cell.dataset}" for cell, found in counts if not found]
+def _what_is_missing(experiments: Sequence[Experiment], results: Results) -> list[str]:
+    """Lines that name the experiments without results, and those with too few seeds."""
+    counts = [(experiment, len(results_of(experiment, results))) for experiment in experiments]
+    absent = [
+        f"{_row_name(experiment)} on {experiment.dataset}"
+        for experiment, found in counts
+        if not found
+    ]
     fewer = [
-        f"{_row_name(cell)} on {cell.dataset} ({found} of {len(cell.seeds)})"
-        for cell, found in counts
-        if 0 < found < len(cell.seeds)
+        f"{_row_name(experiment)} on {experiment.dataset} ({found} of {len(experiment.seeds)})"
+        for experiment, found in counts
+        if 0 < found < len(experiment.seeds)
     ]
     lines = (("Not recorded yet", absent), ("Means of fewer seeds than asked for", fewer))
     return [f"{title}: {'; '.join(found)}." for title, found in lines if found]
 
 
-def _our_rows(cells: Sequence[Cell], results: Results) -> dict[str, Numbers]:
+def _our_rows(experiments: Sequence[Experiment], results: Results) -> dict[str, Numbers]:
     """By the row's name and the data set: means over the seeds, nothing where none is recorded."""
     rows: dict[str, Numbers] = {}
-    owners: dict[tuple[str, str], Cell] = {}
+    owners: dict[tuple[str, str], Experiment] = {}
     order = {name: place for place, name in enumerate(ROWS)}
-    for cell in sorted(cells, key=lambda cell: (order.get(cell.model, 99), _row_name(cell))):
-        name = _row_name(cell)
-        other = owners.setdefault((name, cell.dataset), cell)
-        if other is not cell:
-            raise ConfigError(f"the cells {other.name} and {cell.name} are for one place: {name}")
+    for experiment in sorted(
+        experiments, key=lambda experiment: (order.get(experiment.model, 99), _row_name(experiment))
+    ):
+        name = _row_name(experiment)
+        other = owners.setdefault((name, experiment.dataset), experiment)
+        if other is not experiment:
+            raise ConfigError(
+                f"the experiments {other.name} and {experiment.name} are for one place: {name}"
+            )
         row = rows.setdefault(name, {})
-        if found := results_of(cell, results):
-            row[cell.dataset] = _means(found)
+        if found := results_of(experiment, results):
+            row[experiment.dataset] = _means(found)
     return rows
 
 
-def _row_name(cell: Cell) -> str:
+def _row_name(experiment: Experiment) -> str:
     """Those that see only the past say so: they answer a harder question."""
-    theirs = cell.what == "baseline" and cell.preset == "paper"
-    only_past = cell.baseline in PAST_ONLY_NAMES or "features.past_only=true" in cell.settings
-    return cell.model + ", preset paper" * theirs + ", past only" * only_past
+    theirs = experiment.what == "baseline" and experiment.preset == "paper"
+    only_past = (
+        experiment.baseline in PAST_ONLY_NAMES or "features.past_only=true" in experiment.settings
+    )
+    return experiment.model + ", preset paper" * theirs + ", past only" * only_past
 
 
-def _ranked_table(cells: Sequence[Cell], ours: dict[str, Numbers]) -> str:
-    datasets = list(dict.fromkeys(cell.dataset for cell in cells))
+def _ranked_table(experiments: Sequence[Experiment], ours: dict[str, Numbers]) -> str:
+    datasets = list(dict.fromkeys(experiment.dataset for experiment in experiments))
     printed = PRINTED_BASELINES if any(data in TITLES for data in datasets) else {}
     rows = {f"{name}, as printed": numbers for name, numbers in printed.items()} | ours
-    cells_of: dict[str, list[str]] = {name: [] for name in rows}
+    texts_of: dict[str, list[str]] = {name: [] for name in rows}
     for data in datasets:
         for place in range(len(KEYS)):
             column = {name: rows[name][data][place] for name in rows if data in rows[name]}
             texts = {name: f"{value:.4f}" for name, value in column.items()}
             texts |= mark_best({name: column[name] for name in ours if name in column})
             for name in rows:
-                cells_of[name].append(texts.get(name, ""))
+                texts_of[name].append(texts.get(name, ""))
     titles = [TITLES.get(data, _short(data)) for data in datasets]
     header = [f"{title} {key}" for title in titles for key in ("MRR", "Hits@10", "Hits@1")]
-    return markdown(("model", *header), [[name, *found] for name, found in cells_of.items()])
+    return markdown(("model", *header), [[name, *found] for name, found in texts_of.items()])
 
 
-def overview(cells: Sequence[Cell], results: Results) -> str:
+def overview(experiments: Sequence[Experiment], results: Results) -> str:
     """The MRR of every model under the official protocol: Table 2 in short."""
-    cells = [cell for cell in _by_data(cells) if cell.protocol == "official"]
-    datasets = list(dict.fromkeys(cell.dataset for cell in cells))
-    rows = {name: found for name, found in _our_rows(cells, results).items() if found}
+    experiments = [
+        experiment for experiment in _by_data(experiments) if experiment.protocol == "official"
+    ]
+    datasets = list(dict.fromkeys(experiment.dataset for experiment in experiments))
+    rows = {name: found for name, found in _our_rows(experiments, results).items() if found}
     marked = {
         data: mark_best({name: found[data][0] for name, found in rows.items() if data in found})
         for data in datasets
@@ -190,14 +210,14 @@ def overview(cells: Sequence[Cell], results: Results) -> str:
     return markdown(("", *(TITLES.get(data, _short(data)) for data in datasets)), body)
 
 
-def reproduced(cells: Sequence[Cell], results: Results) -> str:
+def reproduced(experiments: Sequence[Experiment], results: Results) -> str:
     """The preset `paper` under the paper's own protocol, beside what the paper prints."""
     rows = []
-    for cell in _by_data(cells):
-        if (cell.model, cell.protocol) == ("apptek_paper", "paper"):
-            found = results_of(cell, results)
-            title = TITLES.get(cell.dataset, _short(cell.dataset))
-            rows.append([title, *_beside(found, PRINTED.get(cell.dataset))])
+    for experiment in _by_data(experiments):
+        if (experiment.model, experiment.protocol) == ("apptek_paper", "paper"):
+            found = results_of(experiment, results)
+            title = TITLES.get(experiment.dataset, _short(experiment.dataset))
+            rows.append([title, *_beside(found, PRINTED.get(experiment.dataset))])
     return markdown(("", *_beside_header()), rows if any(row[1] for row in rows) else [])
 
 
@@ -216,14 +236,14 @@ def mark_best(column: dict[str, float]) -> dict[str, str]:
     }
 
 
-def table3(cells: Sequence[Cell], results: Results) -> str:
+def table3(experiments: Sequence[Experiment], results: Results) -> str:
     """How tknn changes accuracy, and the time to train the agent, beside the paper's."""
-    counted = [cell for cell in cells if cell.what == "statistics"]
+    counted = [experiment for experiment in experiments if experiment.what == "statistics"]
     facts = {r["dataset"]: r["official"]["train"] for c in counted for r in results_of(c, results)}
     rows = []
-    for tknn, cell in _by_setting(cells, "agent", "tknn"):
-        found = results_of(cell, results)
-        printed = PRINTED_TKNN.get(tknn) if cell.dataset in TITLES else None
+    for tknn, experiment in _by_setting(experiments, "agent", "tknn"):
+        found = results_of(experiment, results)
+        printed = PRINTED_TKNN.get(tknn) if experiment.dataset in TITLES else None
         times = [_milliseconds(result, facts.get(result["dataset"])) for result in found]
         known = [time for time in times if time is not None]
         rows.append(
@@ -245,28 +265,32 @@ def _milliseconds(result: dict[str, Any], facts: int | None) -> float | None:
     return float(1000 * seconds / (facts * result["settings"]["agent"]["epochs"]))
 
 
-def table_m(cells: Sequence[Cell], results: Results) -> str:
+def table_m(experiments: Sequence[Experiment], results: Results) -> str:
     """How many topologies are kept for each predicate, and what that is worth."""
     rows = []
-    for data in dict.fromkeys(cell.dataset for cell in _by_data(cells)):
-        of_data = [cell for cell in cells if cell.dataset == data]
-        for most, cell in _by_setting(of_data, "mining", "top"):
-            if found := results_of(cell, results):
+    for data in dict.fromkeys(experiment.dataset for experiment in _by_data(experiments)):
+        of_data = [experiment for experiment in experiments if experiment.dataset == data]
+        for most, experiment in _by_setting(of_data, "mining", "top"):
+            if found := results_of(experiment, results):
                 number = statistics.mean(result["topologies"]["number"] for result in found)
                 metrics = [f"{value:.4f}" for value in _means(found)]
                 rows.append([_title(found[0]), str(most), f"{number:,.0f}", *metrics])
     table = markdown(("data", "m", "topologies", "MRR", "Hits@10", "Hits@1"), rows)
-    fits = [cell for cell in _by_data(cells) if cell.what == "fit"]
-    absent = [cell.name for cell in fits if rows and not results_of(cell, results)]
+    fits = [experiment for experiment in _by_data(experiments) if experiment.what == "fit"]
+    absent = [
+        experiment.name for experiment in fits if rows and not results_of(experiment, results)
+    ]
     return f"{table}\n\nNot recorded yet: {'; '.join(absent)}." if absent else table
 
 
-def table_search(cells: Sequence[Cell], results: Results) -> str:
+def table_search(experiments: Sequence[Experiment], results: Results) -> str:
     """What the search on valid tried for each baseline, within the same time, and what it chose."""
     order = {name: place for place, name in enumerate(ROWS)}
     rows = []
-    for cell in sorted(_by_data(cells), key=lambda cell: order[cell.baseline]):
-        for result in results_of(cell, results):
+    for experiment in sorted(
+        _by_data(experiments), key=lambda experiment: order[experiment.baseline]
+    ):
+        for result in results_of(experiment, results):
             first, tried = result["trials"][0], result["trials"]
             rows.append(
                 [
@@ -283,9 +307,14 @@ def table_search(cells: Sequence[Cell], results: Results) -> str:
     return markdown((*header, "settings changed"), rows)
 
 
-def _by_setting(cells: Sequence[Cell], section: str, key: str) -> list[tuple[int, Cell]]:
-    fits = [cell for cell in cells if cell.what == "fit"]
-    values = [(int(getattr(getattr(cell.config(), section), key)), cell) for cell in fits]
+def _by_setting(
+    experiments: Sequence[Experiment], section: str, key: str
+) -> list[tuple[int, Experiment]]:
+    fits = [experiment for experiment in experiments if experiment.what == "fit"]
+    values = [
+        (int(getattr(getattr(experiment.config(), section), key)), experiment)
+        for experiment in fits
+    ]
     return sorted(values, key=lambda pair: pair[0])
 
 
@@ -306,10 +335,17 @@ def _means(found: Results) -> tuple[float, ...]:
     return tuple(statistics.mean(result["metrics"][key] for result in found) for key in KEYS)
 
 
-def _by_data(cells: Sequence[Cell]) -> list[Cell]:
-    """Cells with the data sets in the paper's order."""
+def _by_data(experiments: Sequence[Experiment]) -> list[Experiment]:
+    """Experiments with the data sets in the paper's order."""
     order = {name: place for place, name in enumerate(TITLES)}
-    return sorted(cells, key=lambda cell: (order.get(cell.dataset, 9), cell.dataset, cell.name))
+    return sorted(
+        experiments,
+        key=lambda experiment: (
+            order.get(experiment.dataset, 9),
+            experiment.dataset,
+            experiment.name,
+        ),
+    )
 
 
 def _title(result: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from apptek.baselines.registry import find_baseline
 from apptek.data.reading.reader import read_dataset
 from apptek.data.synthetic.world import make_world, write_world
-from apptek.experiments.experiment import Cell
+from apptek.experiments.experiment import Experiment
 from apptek.settings import setting_texts
 
 FACTS = 2_000
@@ -24,35 +24,35 @@ _PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-def quick_cells(cells: Sequence[Cell], root: Path) -> list[Cell]:
-    """The cells on a world that is written below `root`, each kind once."""
+def quick_versions(experiments: Sequence[Experiment], root: Path) -> list[Experiment]:
+    """The experiments on a world that is written below `root`, each kind once."""
     world = root / "world"
     if not world.exists():
         write_world(make_world(FACTS, 0), world)
     predicates = _commonest(world)
-    found: dict[str, Cell] = {}
-    for cell in sorted(cells, key=lambda cell: cell.dataset != "icews14"):
-        name = cell.name.replace(cell.dataset, world.name)
+    found: dict[str, Experiment] = {}
+    for experiment in sorted(experiments, key=lambda experiment: experiment.dataset != "icews14"):
+        name = experiment.name.replace(experiment.dataset, world.name)
         quick = replace(
-            cell,
+            experiment,
             name=name,
             dataset=str(world),
-            seeds=cell.seeds[:1],
-            settings=_quick_settings(cell),
-            predicates=predicates if cell.predicates else (),
-            minutes=min(cell.minutes, MINUTES),
+            seeds=experiment.seeds[:1],
+            settings=_quick_settings(experiment),
+            predicates=predicates if experiment.predicates else (),
+            minutes=min(experiment.minutes, MINUTES),
         )
         found.setdefault(name, quick)
     return list(found.values())
 
 
-def _quick_settings(cell: Cell) -> tuple[str, ...]:
-    """The cell's own settings, with those replaced that would take long."""
-    if cell.baseline:
-        small = find_baseline(cell.baseline).quick_settings
+def _quick_settings(experiment: Experiment) -> tuple[str, ...]:
+    """The experiment's own settings, with those replaced that would take long."""
+    if experiment.baseline:
+        small = find_baseline(experiment.baseline).quick_settings
     else:
-        small = _PRESETS.get(cell.preset, {})
-    texts = {text.split("=", 1)[0]: text for text in (*cell.settings, *setting_texts(small))}
+        small = _PRESETS.get(experiment.preset, {})
+    texts = {text.split("=", 1)[0]: text for text in (*experiment.settings, *setting_texts(small))}
     return tuple(texts.values())
 
 

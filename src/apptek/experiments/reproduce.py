@@ -1,4 +1,4 @@
-"""A table or figure of the paper from its cells: what is missing is run, the rest only read."""
+"""A table or figure of the paper: missing experiments are run, then it is made from results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from apptek.errors import ApptekError
-from apptek.experiments.experiment import SHOWN, Cell
+from apptek.experiments.experiment import SHOWN, Experiment
 from apptek.experiments.figures import FIGURES, write_figure
 from apptek.experiments.paper_tables import all_tables
 from apptek.experiments.runner import Folders, Tell, missing_runs, run_all
@@ -17,7 +17,7 @@ ALL = "all"
 
 @dataclass(slots=True)
 class Made:
-    """Tables as Markdown, the files of figures, and a line for each cell that failed."""
+    """Tables as Markdown, the files of figures, and a line for each experiment that failed."""
 
     tables: dict[str, str] = field(default_factory=dict)
     figures: dict[str, list[Path]] = field(default_factory=dict)
@@ -26,16 +26,16 @@ class Made:
 
 def reproduce(
     what: str,
-    cells: Sequence[Cell],
+    experiments: Sequence[Experiment],
     folders: Folders,
     tell: Tell,
     *,
     only: str = "*",
     run: bool = True,
 ) -> Made:
-    """Runs the missing cells of a table, a figure or all, then makes it from the results alone.
+    """Runs the missing experiments of a table, a figure or all, then makes it from the results.
 
-    only  a pattern for the names of cells that may run
+    only  a pattern for the names of experiments that may run
     run   False: nothing is run
     """
     shown = SHOWN if what == ALL else (what,)
@@ -43,21 +43,21 @@ def reproduce(
         require_matplotlib()  # before hours of running, not after
     made = Made()
     if run:
-        needed = [cell for cell in cells if set(cell.serves) & set(shown)]
-        chosen = [cell for cell in needed if fnmatchcase(cell.name, only)]
+        needed = [experiment for experiment in experiments if set(experiment.serves) & set(shown)]
+        chosen = [experiment for experiment in needed if fnmatchcase(experiment.name, only)]
         if not chosen:
             if not needed:
-                raise ApptekError(f"there is no cell for {what}")
-            raise ApptekError(f"{what} has no cell {only!r}; it has {_listed(needed)}")
+                raise ApptekError(f"there is no experiment for {what}")
+            raise ApptekError(f"{what} has no experiment {only!r}; it has {_listed(needed)}")
         made.failures = run_all(missing_runs(chosen, folders), tell)
-    results, tables = folders.recorded(), all_tables(cells)
+    results, tables = folders.recorded(), all_tables(experiments)
     for name in shown:
         if name in FIGURES:
-            made.figures[name] = write_figure(name, cells, results, folders.figures)
+            made.figures[name] = write_figure(name, experiments, results, folders.figures)
         else:
             made.tables[name] = tables[name](results)
     return made
 
 
-def _listed(cells: Sequence[Cell]) -> str:
-    return ", ".join(cell.name for cell in cells)
+def _listed(experiments: Sequence[Experiment]) -> str:
+    return ", ".join(experiment.name for experiment in experiments)

@@ -1,6 +1,6 @@
-"""Running cells: each leaves one result file a seed, and goes on where it was stopped.
+"""Running experiments: each leaves one result file a seed, and goes on where it was stopped.
 
-What is on its way stands in a work folder of the cell's name, which goes when its result is there.
+A run that is not finished has a work folder of its name, which is removed with the result written.
 """
 
 import json
@@ -21,7 +21,7 @@ from apptek.data.facts import Dataset
 from apptek.data.protocols import apply_protocol, compare_statistics
 from apptek.data.reading.reader import read_dataset
 from apptek.errors import ApptekError
-from apptek.experiments.experiment import Cell, differences, results_of
+from apptek.experiments.experiment import Experiment, differences, results_of
 from apptek.experiments.model_result import about_model, write_evaluation
 from apptek.experiments.result_file import about_run, read_result, write_result
 from apptek.experiments.search import describe, keep_trials, kept_trials, search_result
@@ -56,7 +56,7 @@ class Folders:
 
     @property
     def work(self) -> Path:
-        """Cells that are on their way; and models, where they are kept."""
+        """Experiments that are on their way; and models, where they are kept."""
         return self.root / ("models" if self.keeps_models else "work")
 
     def recorded(self) -> list[dict[str, Any]]:
@@ -66,17 +66,19 @@ class Folders:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A cell with one of its seeds."""
+    """An experiment with one of its seeds."""
 
-    cell: Cell
+    experiment: Experiment
     seed: int
     folders: Folders
-    data: Dataset | None = None  # that the cell's data set stands for; read if it is not given
+    data: Dataset | None = (
+        None  # that the experiment's data set stands for; read if it is not given
+    )
 
     @property
     def name(self) -> str:
         """Of its result."""
-        return self.cell.result_name(self.seed)
+        return self.experiment.result_name(self.seed)
 
     @property
     def result(self) -> Path:
@@ -95,21 +97,25 @@ class Run:
 
     def dataset(self) -> Dataset:
         """What it runs on."""
-        return _dataset(self.cell.dataset) if self.data is None else self.data
+        return _dataset(self.experiment.dataset) if self.data is None else self.data
 
 
-@lru_cache(maxsize=1)  # cells of one data set mostly follow each other
+@lru_cache(maxsize=1)  # experiments of one data set mostly follow each other
 def _dataset(name: str) -> Dataset:
     return read_dataset(name)
 
 
-def missing_runs(cells: Sequence[Cell], folders: Folders, data: Dataset | None = None) -> list[Run]:
+def missing_runs(
+    experiments: Sequence[Experiment], folders: Folders, data: Dataset | None = None
+) -> list[Run]:
     """The runs that have no result yet; ApptekError where a file of another run has the name."""
     results = folders.recorded()
     found = []
-    for cell in cells:
-        done = {int(result.get("seed") or 0) for result in results_of(cell, results)}
-        runs = [Run(cell, seed, folders, data) for seed in cell.seeds if seed not in done]
+    for experiment in experiments:
+        done = {int(result.get("seed") or 0) for result in results_of(experiment, results)}
+        runs = [
+            Run(experiment, seed, folders, data) for seed in experiment.seeds if seed not in done
+        ]
         for run in runs:
             _refuse_another(run)
         found += runs
@@ -120,9 +126,10 @@ def _refuse_another(run: Run) -> None:
     if not run.result.exists():
         return
     result = read_result(run.result)
-    found = differences(run.cell, result, seed=run.seed)
+    found = differences(run.experiment, result, seed=run.seed)
     raise ApptekError(
-        f"{run.result} is of another run ({'; '.join(found[:3])}): move it away, or change the cell"
+        f"{run.result} is of another run ({'; '.join(found[:3])}): "
+        "move it away, or change the experiment"
     )
 
 
@@ -130,13 +137,13 @@ def run_all(runs: Sequence[Run], tell: Tell) -> list[str]:
     """Runs them one after the other; what went wrong, a line for each that failed."""
     failures = []
     for number, run in enumerate(runs, start=1):
-        tell(f"cell {number} of {len(runs)}: {run.name}")
+        tell(f"run {number} of {len(runs)}: {run.name}")
         try:
             with _claimed(run) as is_ours:
                 if not is_ours:
                     tell(f"{run.name} is being run by another process")
                 elif not run.result.exists():
-                    run_cell(run, tell)
+                    execute(run, tell)
         except ApptekError as error:
             tell(f"{run.name} failed: {error}")
             failures.append(f"{run.name}: {error}")
@@ -168,17 +175,17 @@ def _claimed(run: Run) -> Iterator[bool]:
             Path(lock.name).unlink(missing_ok=True)
 
 
-def run_cell(run: Run, tell: Tell) -> None:
+def execute(run: Run, tell: Tell) -> None:
     """Runs to the end, or on from where it was stopped, and writes the result."""
-    _RUNNERS[run.cell.what](run, tell)
+    _RUNNERS[run.experiment.what](run, tell)
     if not run.folders.keeps_models:
         shutil.rmtree(run.folder, ignore_errors=True)
 
 
 def _run_statistics(run: Run, _tell: Tell) -> None:
-    cell = run.cell
-    found = compare_statistics(run.dataset(), BENCHMARKS.get(cell.dataset))
-    named = {"model": cell.model, "seed": run.seed, "command": cell.command(run.seed)}
+    experiment = run.experiment
+    found = compare_statistics(run.dataset(), BENCHMARKS.get(experiment.dataset))
+    named = {"model": experiment.model, "seed": run.seed, "command": experiment.command(run.seed)}
     write_result(run.result, {**found, **named})
 
 
@@ -186,12 +193,12 @@ def _run_agent(run: Run, tell: Tell) -> None:
     require_torch()
     from apptek.experiments.agent import run_agent
 
-    cell = run.cell
+    experiment = run.experiment
     tell("stage: train the agent and compare it with its controls")
     found = run_agent(
-        run.dataset(), cell.config(), run.folder, seed=run.seed, resume=run.folder.exists()
+        run.dataset(), experiment.config(), run.folder, seed=run.seed, resume=run.folder.exists()
     )
-    write_result(run.result, {**found, "command": cell.command(run.seed)})
+    write_result(run.result, {**found, "command": experiment.command(run.seed)})
 
 
 def _run_model(run: Run, tell: Tell) -> None:
@@ -203,49 +210,58 @@ def _run_model(run: Run, tell: Tell) -> None:
 
 
 def _run_search(run: Run, tell: Tell) -> None:
-    cell, config, kept = run.cell, run.cell.config(), run.folder / "trials.json"
-    identity = cell.expected() | {"seed": run.seed}
+    experiment, config, kept = run.experiment, run.experiment.config(), run.folder / "trials.json"
+    identity = experiment.expected() | {"seed": run.seed}
 
     def on_trial(trials: list[Trial]) -> None:
         keep_trials(kept, identity, trials)
         tell(f"trial {len(trials)}: {describe(trials[-1])}")
 
-    with step_progress(f"searching {cell.baseline}") as progress:
+    with step_progress(f"searching {experiment.baseline}") as progress:
         trials = search_settings(
-            cell.baseline,
+            experiment.baseline,
             run.dataset(),
             config,
-            minutes=cell.minutes,
-            protocol=cell.protocol,
+            minutes=experiment.minutes,
+            protocol=experiment.protocol,
             seed=run.seed,
             done=kept_trials(kept, identity),
             on_trial=on_trial,
             progress=progress,
         )
-    found = search_result(cell.baseline, config, trials, cell.minutes)
-    about = {"dataset": run.dataset().name, "preset": cell.preset, "protocol": cell.protocol}
-    command = {"seed": run.seed, "command": cell.command(run.seed)}
+    found = search_result(experiment.baseline, config, trials, experiment.minutes)
+    about = {
+        "dataset": run.dataset().name,
+        "preset": experiment.preset,
+        "protocol": experiment.protocol,
+    }
+    command = {"seed": run.seed, "command": experiment.command(run.seed)}
     write_result(run.result, {**found, **about, **command})
 
 
 def _run_topologies(run: Run, tell: Tell) -> None:
     fitted = _fitted(run, tell)
     assert isinstance(fitted, Predictor)
-    cell, about = run.cell, json.loads((run.folder / "run.json").read_text(encoding="utf-8"))
-    shown = (["apptek", "topologies", run.name, "--predicate", name] for name in cell.predicates)
+    experiment, about = (
+        run.experiment,
+        json.loads((run.folder / "run.json").read_text(encoding="utf-8")),
+    )
+    shown = (
+        ["apptek", "topologies", run.name, "--predicate", name] for name in experiment.predicates
+    )
     write_result(
         run.result,
         {
-            "model": cell.model,
+            "model": experiment.model,
             "dataset": fitted.model.dataset.name,
-            "preset": cell.preset,
-            "protocol": cell.protocol,
+            "preset": experiment.preset,
+            "protocol": experiment.protocol,
             "seed": run.seed,
             "settings": about_model(fitted)["settings"],
-            "predicates": list(cell.predicates),
-            "topologies": mined_topologies(fitted.model, cell.predicates),
+            "predicates": list(experiment.predicates),
+            "topologies": mined_topologies(fitted.model, experiment.predicates),
             "seconds": about.get("seconds"),
-            "command": " && ".join([cell.command(run.seed), *map(shlex.join, shown)]),
+            "command": " && ".join([experiment.command(run.seed), *map(shlex.join, shown)]),
         },
     )
 
@@ -256,20 +272,20 @@ def _fitted(run: Run, tell: Tell) -> Answering:
         found = open_model(run.folder)
         _check_model(run, found)
         return found
-    cell = run.cell
-    config, resume = cell.config(), run.unfinished.exists()
+    experiment = run.experiment
+    config, resume = experiment.config(), run.unfinished.exists()
     common: dict[str, Any] = {
-        "preset": cell.preset,
+        "preset": experiment.preset,
         "config": config,
-        "protocol": cell.protocol,
+        "protocol": experiment.protocol,
         "seed": run.seed,
         "folder": run.folder,
         "resume": resume,
-        "about_run": about_run() | {"command": cell.command(run.seed)},
+        "about_run": about_run() | {"command": experiment.command(run.seed)},
     }
-    if cell.what == "baseline":
-        with step_progress(f"fitting {cell.baseline}") as progress:
-            return Baseline.fit(cell.baseline, run.dataset(), progress=progress, **common)
+    if experiment.what == "baseline":
+        with step_progress(f"fitting {experiment.baseline}") as progress:
+            return Baseline.fit(experiment.baseline, run.dataset(), progress=progress, **common)
     if "topologies" in config.features.parts:
         require_torch()
     return Predictor.fit(run.dataset(), on_stage=lambda name: tell(f"stage: {name}"), **common)
@@ -277,12 +293,15 @@ def _fitted(run: Run, tell: Tell) -> Answering:
 
 def _check_model(run: Run, found: Answering) -> None:
     """ApptekError where a model that an interrupted run has left is not that of this run."""
-    model, cell = found.model, run.cell
+    model, experiment = found.model, run.experiment
     told = about_model(found) | {"dataset": model.dataset.name, "protocol": model.protocol}
     told |= {"seed": model.seed, "settings": json.loads(json.dumps(told["settings"]))}
-    told["model"] = cell.model  # topologies are those of a model that is called otherwise
-    wrong = differences(cell, cell.expected() | told, seed=run.seed)
-    if model.dataset.train.digest() != apply_protocol(run.dataset(), cell.protocol).train.digest():
+    told["model"] = experiment.model  # topologies are those of a model that is called otherwise
+    wrong = differences(experiment, experiment.expected() | told, seed=run.seed)
+    if (
+        model.dataset.train.digest()
+        != apply_protocol(run.dataset(), experiment.protocol).train.digest()
+    ):
         wrong.append("other training facts")
     if wrong:
         what = "; ".join(wrong[:3])

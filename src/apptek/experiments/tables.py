@@ -108,13 +108,15 @@ def models_table(results: Sequence[dict[str, Any]]) -> str:
     rows = []
     for name, found in _by_model(results):
         first = found[0]
-        cells = [_mean(found, "metrics", key) for key in ("mrr", "hits_at_1", "hits_at_10", "ece")]
+        columns = [
+            _mean(found, "metrics", key) for key in ("mrr", "hits_at_1", "hits_at_10", "ece")
+        ]
         seconds = statistics.mean(sum(result["seconds"].values()) for result in found)
         rows.append(
             [
                 first["dataset"],
                 name,
-                *cells,
+                *columns,
                 *(_mean_of_group(found, group) for group in ("mirrored", "not_mirrored")),
                 str(len(found)),
                 f"{seconds:.0f} s",
@@ -129,8 +131,8 @@ def groups_table(results: Sequence[dict[str, Any]]) -> str:
     """The MRR of our models by kind of query, means over the seeds."""
     rows = []
     for name, found in _by_model(results):
-        cells = [_mean_of_group(found, group) for group in GROUPS]
-        rows.append([found[0]["dataset"], name, *cells])
+        columns = [_mean_of_group(found, group) for group in GROUPS]
+        rows.append([found[0]["dataset"], name, *columns])
     header = ("data", "model", *(group.replace("_", " ") for group in GROUPS))
     return markdown(header, rows)
 

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from apptek.experiments.experiment import Cell, results_of
+from apptek.experiments.experiment import Experiment, results_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,9 +19,11 @@ SUBJECT, OBJECT = (0.25, 0.5), (0.75, 0.5)
 Place = tuple[float, float]
 
 
-def topologies_figure(cells: Sequence[Cell], results: Sequence[dict[str, Any]]) -> "Figure | None":
+def topologies_figure(
+    experiments: Sequence[Experiment], results: Sequence[dict[str, Any]]
+) -> "Figure | None":
     """For each predicate the mined topologies with the largest weights, each on an example."""
-    found = [result for cell in cells for result in results_of(cell, results)][:1]
+    found = [result for experiment in experiments for result in results_of(experiment, results)][:1]
     if not found:
         return None
     from matplotlib.figure import Figure
