@@ -1,4 +1,4 @@
-"""Small networks, states and transitions for tests of the agent."""
+"""Small networks, states and trainers for tests of the agent."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,10 +7,15 @@ from oracles import PlainFact
 from worlds import PREDICATES, facts_of, plain_facts
 
 from apptek.agent.dqn import build_network
+from apptek.agent.environment import World
 from apptek.agent.q_network import QNetwork
 from apptek.agent.states import PairTable, States, pair_table
+from apptek.agent.trainer import Trainer
 from apptek.arrays import read_only
 from apptek.config import AgentConfig
+from apptek.data.queries import training_queries
+from apptek.data.synthetic.world import make_world
+from apptek.graph.temporal_graph import TemporalGraph
 
 SMALL = AgentConfig(
     predicate_size=3,
@@ -21,6 +26,7 @@ SMALL = AgentConfig(
     batch_size=8,
     learning_rate=1e-3,
 )
+QUICK = AgentConfig(tknn=5, epochs=0.5, replay_ratio=2.0)  # trains in a second
 
 worlds = st.lists(plain_facts(), min_size=1, max_size=12)
 sides = st.lists(st.integers(0, 1000), max_size=9)  # taken modulo the number of facts or pairs
@@ -65,3 +71,14 @@ def random_legal_mask(count: int, actions: int, rng: np.random.Generator) -> npt
     legal = rng.random((count, actions)) < 0.4
     legal[np.arange(count), rng.integers(0, actions, count)] = True
     return read_only(legal)
+
+
+def world_of(config: AgentConfig, facts: int = 3000) -> World:
+    """A planted world."""
+    return World(TemporalGraph.of(make_world(facts, 1).dataset), config)
+
+
+def trainer_of(config: AgentConfig = QUICK, seed: int = 0, facts: int = 3000) -> Trainer:
+    """A trainer on a planted world, before its first step."""
+    world = world_of(config, facts)
+    return Trainer(world, training_queries(world.graph.facts), seed=seed)

@@ -1,5 +1,6 @@
 import hashlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,17 @@ for _name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "APPTEK_TOKEN"
 
 settings.register_profile("apptek", deadline=None, derandomize=True)
 settings.load_profile("apptek")
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Lets torch compute in one thread during a module: small networks are faster so."""
+    import torch  # only for the tests that need it
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

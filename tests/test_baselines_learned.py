@@ -9,8 +9,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from model_folders import Killed, files_of
 from oracles import PlainFact
-from test_predictor import files_of
 from worlds import facts_of, graph_of
 
 from apptek.baselines import learned
@@ -209,10 +209,6 @@ def test_an_unseen_entity_is_answered_like_every_other_unseen_one(name: str) -> 
     assert np.isfinite(scores).all()
     assert np.array_equal(scores[0], scores[1])
     assert np.ptp(scores[0]) > 0
-
-
-class Killed(BaseException):
-    pass
 
 
 @pytest.mark.parametrize("name", LEARNED)

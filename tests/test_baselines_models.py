@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_cli import apptek
-from test_predictor import files_of
+from command_line import apptek
+from model_folders import files_of
 from typer.testing import CliRunner
 
 from apptek.baselines.baseline import Baseline

@@ -1,28 +1,17 @@
 import json
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from command_line import apptek
 from make_docs import PAGES, cli_docs, page_with_tables
 
 from apptek.cli import main
 from apptek.terminal import output, table
 
 ROOT = Path(__file__).parents[1]
-
-
-def apptek(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command as a person would."""
-    return subprocess.run(
-        [sys.executable, "-c", "from apptek.cli import main; main()", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | variables,
-    )
 
 
 def test_help_says_what_it_is_and_every_command_ends_with_an_example() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import PlainFact, plain_clock
-from test_environment import queries_of
+from plain_queries import queries_of
 from worlds import graph_of, moments, plain_facts
 
 from apptek.config import KERNELS, HistoryConfig

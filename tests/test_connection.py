@@ -1,9 +1,8 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import PlainEpisode, PlainFact
-from test_environment import Query as PlainQuery
-from test_environment import queries_of, questions, settings_of
+from oracles import PlainFact
+from plain_queries import agent_configs, plain_episode, plain_queries, queries_of
 from worlds import PREDICATES, graph_of, plain_facts
 
 from apptek.agent.environment import World
@@ -49,24 +48,10 @@ def on_shortest_ways(
     }
 
 
-def plain_episode(
-    plain: list[PlainFact], query: PlainQuery, config: AgentConfig, steps: int
-) -> PlainEpisode:
-    return PlainEpisode(
-        plain,
-        query[:3],
-        hidden=query[3],
-        tknn=config.tknn,
-        traversal=config.traversal,
-        max_steps=steps,
-        predicate_count=PREDICATES,
-    )
-
-
 @settings(max_examples=200)
 @given(
     st.lists(plain_facts(), max_size=25),
-    settings_of(),
+    agent_configs(),
     st.lists(st.integers(0, 2 * PREDICATES - 1), min_size=1, max_size=4),
     st.data(),
 )
@@ -75,7 +60,7 @@ def test_replaying_agrees_with_the_definitions(
 ) -> None:
     actions = PREDICATES * (2 if config.traversal == "tagged" else 1)
     sequence = [action % actions for action in wanted]
-    query = data.draw(questions(plain))
+    query = data.draw(plain_queries(plain))
     near = Surroundings(World(graph_of(plain), config), queries_of([query]))
     found = connect(near, sequence)
     episode, steps = plain_episode(plain, query, config, len(sequence)), 0

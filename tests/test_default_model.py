@@ -11,13 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fact_files import write
+from html_pages import assert_contained, read_page
 from hypothesis import given
 from hypothesis import strategies as st
+from model_folders import Killed, files_of
 from oracles import PlainFact
-from test_drawing import assert_contained, read_page
-from test_environment import Query as PlainQuery
-from test_environment import queries_of, questions
-from test_predictor import Killed, files_of
+from plain_queries import PlainQuery, plain_queries, queries_of
 from worlds import dataset_of, football_careers, plain_facts
 
 from apptek.config import PRESETS, Config, FeaturesConfig, preset
@@ -522,7 +521,7 @@ def has_ended(fact: PlainFact, when: int | None) -> bool:
 def test_what_ends_at_that_time_or_later_changes_no_feature_of_a_forecast(
     plain: list[PlainFact], data: st.DataObject
 ) -> None:
-    query = data.draw(questions(plain))
+    query = data.draw(plain_queries(plain))
     later = plain_facts().filter(lambda fact: not has_ended(fact, query[2]))
     changed = [
         fact if has_ended(fact, query[2]) or place == query[3] else data.draw(later)

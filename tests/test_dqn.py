@@ -1,5 +1,4 @@
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,14 +23,7 @@ from apptek.config import AgentConfig
 from apptek.errors import ApptekError
 
 PAIRS, ACTIONS = 40, 5
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def learner_of(config: AgentConfig = SMALL, seed: int = 0) -> Learner:

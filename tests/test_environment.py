@@ -3,57 +3,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import PlainEpisode, PlainFact, play_episode
-from worlds import ENTITIES, PREDICATES, graph_of, moments, plain_facts
+from plain_queries import PlainQuery, agent_configs, plain_episode, plain_queries, queries_of
+from worlds import graph_of, plain_facts
 
 from apptek.agent import environment as module
 from apptek.agent.environment import Environment, World, play
-from apptek.config import AgentConfig, Traversal
-from apptek.data.queries import Queries, training_queries
-from apptek.data.times import UNKNOWN
+from apptek.config import AgentConfig
+from apptek.data.queries import training_queries
 from apptek.errors import ApptekError
 from apptek.seeding import generator
-
-Query = tuple[int | None, int | None, int | None, int | None]
-entities = st.none() | st.integers(0, ENTITIES - 1)
-
-
-@st.composite
-def settings_of(draw: st.DrawFn) -> AgentConfig:
-    traversal: Traversal = draw(st.sampled_from(["both", "outgoing", "tagged"]))
-    return AgentConfig(
-        tknn=draw(st.integers(1, 6)), max_steps=draw(st.integers(1, 4)), traversal=traversal
-    )
-
-
-@st.composite
-def questions(draw: st.DrawFn, plain: list[PlainFact]) -> Query:
-    """Any two entities, or a fact asked about with itself hidden."""
-    if bool(plain) and draw(st.booleans()):
-        index = draw(st.integers(0, len(plain) - 1))
-        fact = plain[index]
-        when = fact.until if fact.since is None else fact.since
-        return fact.subject, fact.object, when, index
-    return draw(entities), draw(entities), draw(st.none() | moments), None
-
-
-def queries_of(asked: list[Query]) -> Queries:
-    def column(place: int, unknown: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
-        values = [row[place] for row in asked]
-        return np.asarray([unknown if v is None else v for v in values], np.int32)
-
-    return Queries(column(0, -1), column(1, -1), column(2, UNKNOWN), column(3, -1))
-
-
-def plain_episode(plain: list[PlainFact], query: Query, config: AgentConfig) -> PlainEpisode:
-    return PlainEpisode(
-        plain,
-        query[:3],
-        hidden=query[3],
-        tknn=config.tknn,
-        traversal=config.traversal,
-        max_steps=config.max_steps,
-        predicate_count=PREDICATES,
-    )
 
 
 def assert_same(environment: Environment, episodes: list[PlainEpisode]) -> None:
@@ -75,11 +33,11 @@ def assert_same(environment: Environment, episodes: list[PlainEpisode]) -> None:
 
 
 @settings(max_examples=200)
-@given(st.lists(plain_facts(), max_size=25), settings_of(), st.data())
+@given(st.lists(plain_facts(), max_size=25), agent_configs(), st.data())
 def test_agrees_with_the_definitions_at_every_step(
     plain: list[PlainFact], config: AgentConfig, data: st.DataObject
 ) -> None:
-    asked = [data.draw(questions(plain)) for _ in range(3)]
+    asked = [data.draw(plain_queries(plain)) for _ in range(3)]
     environment = Environment(World(graph_of(plain), config), queries_of(asked))
     episodes = [plain_episode(plain, query, config) for query in asked]
     assert_same(environment, episodes)
@@ -96,14 +54,14 @@ def test_agrees_with_the_definitions_at_every_step(
 @settings(max_examples=150)
 @given(
     st.lists(plain_facts(), max_size=25),
-    settings_of(),
+    agent_configs(),
     st.sampled_from(["random", "commonest"]),
     st.data(),
 )
 def test_whole_episodes_agree_with_the_definitions(
     plain: list[PlainFact], config: AgentConfig, policy: str, data: st.DataObject
 ) -> None:
-    asked = [data.draw(questions(plain)) for _ in range(4)]
+    asked = [data.draw(plain_queries(plain)) for _ in range(4)]
     world = World(graph_of(plain), config)
     played = play(world, queries_of(asked), policy, seed=5)  # type: ignore[arg-type]
     seeds = generator(5, "episodes").integers(0, 2**64, 4, np.uint64).tolist()
@@ -122,7 +80,7 @@ def corridor(length: int) -> list[PlainFact]:
 def test_a_restarted_slot_begins_anew_and_leaves_the_others_alone() -> None:
     plain = corridor(4)
     world = World(graph_of(plain), AgentConfig(tknn=3))
-    asked: list[Query] = [(0, 4, 2, None), (0, 4, 2, None), (0, 1, 2, 0)]
+    asked: list[PlainQuery] = [(0, 4, 2, None), (0, 4, 2, None), (0, 1, 2, 0)]
     environment = Environment(world, queries_of(asked))
     environment.step([0, 1, 1])
     before = [part.tolist() for part in environment.side(0)]

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from classifier_examples import CLASSES, FEATURES, examples_of, random_examples, rows_of
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from oracles import PlainFact
+from plain_queries import queries_of
 from ranking_oracles import PlainExample, adagrad, folded
-from test_classifier import CLASSES, FEATURES, examples_of, random_examples, rows_of
-from test_environment import queries_of
 from worlds import dataset_of
 
 from apptek.arrays import Doubles

@@ -1,5 +1,3 @@
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import torch
@@ -14,13 +12,7 @@ from apptek.agent.fingerprint import BLOCK, Fingerprint, find_winners, pool
 from apptek.agent.states import distinct_members, in_blocks, pair_table
 from apptek.arrays import read_only
 
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def fingerprint_of(plain: list[PlainFact], seed: int = 0) -> Fingerprint:

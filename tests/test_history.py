@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import PlainFact, PlainHistory, family_facts, plain_history
-from test_environment import Query, queries_of, questions
+from plain_queries import PlainQuery, plain_queries, queries_of
 from worlds import ENTITIES, PREDICATES, graph_of, plain_facts, random_intervals
 
 from apptek.arrays import read_only
@@ -71,7 +71,7 @@ def named(history: History, rows: SparseRows, row: int) -> dict[HistoryFeature, 
     return found
 
 
-def assert_agrees(plain: list[PlainFact], asked: list[Query], config: PlainHistory) -> None:
+def assert_agrees(plain: list[PlainFact], asked: list[PlainQuery], config: PlainHistory) -> None:
     history = history_of(graph_of(plain), config)
     rows, cuts = history.rows(queries_of(asked))
     assert cuts == 0
@@ -86,7 +86,7 @@ def assert_agrees(plain: list[PlainFact], asked: list[Query], config: PlainHisto
 def test_agrees_with_the_definition(
     plain: list[PlainFact], config: PlainHistory, data: st.DataObject
 ) -> None:
-    assert_agrees(plain, [data.draw(questions(plain)) for _ in range(3)], config)
+    assert_agrees(plain, [data.draw(plain_queries(plain)) for _ in range(3)], config)
 
 
 @settings(max_examples=100)
@@ -94,14 +94,14 @@ def test_agrees_with_the_definition(
 def test_agrees_where_every_fact_is_dated(plain: list[PlainFact], data: st.DataObject) -> None:
     history = history_of(graph_of(plain))
     assert not [name for name in history.kernels if "undated" in name]
-    assert_agrees(plain, [data.draw(questions(plain)) for _ in range(3)], PLAIN)
+    assert_agrees(plain, [data.draw(plain_queries(plain)) for _ in range(3)], PLAIN)
 
 
 @pytest.mark.parametrize("past_only", [False, True])
 def test_agrees_where_there_are_many_intervals(past_only: bool) -> None:
     rng = np.random.default_rng(3)
     plain = random_intervals(2000, rng)
-    asked: list[Query] = [
+    asked: list[PlainQuery] = [
         (int(rng.integers(0, 3)), int(rng.integers(0, 3)), int(rng.integers(-5, 710)), None)
         for _ in range(15)
     ]
@@ -113,7 +113,7 @@ def test_agrees_where_there_are_many_intervals(past_only: bool) -> None:
 def test_its_facts_are_those_that_the_features_were_made_of(
     plain: list[PlainFact], config: PlainHistory, data: st.DataObject
 ) -> None:
-    asked = [data.draw(questions(plain)) for _ in range(2)]
+    asked = [data.draw(plain_queries(plain)) for _ in range(2)]
     history = history_of(graph_of(plain), config)
     found = history.facts(queries_of(asked), 1)
     assert {family: facts.tolist() for family, facts in found.items()} == {
@@ -125,7 +125,9 @@ def point(predicate: int, time: int, subject: int = 0, object_: int = 1) -> Plai
     return PlainFact(subject, predicate, object_, time, time)
 
 
-def values_of(plain: list[PlainFact], query: Query, **settings: Any) -> dict[HistoryFeature, float]:
+def values_of(
+    plain: list[PlainFact], query: PlainQuery, **settings: Any
+) -> dict[HistoryFeature, float]:
     config = replace(PLAIN, **settings)
     history = history_of(graph_of(plain), config)
     return named(history, history.rows(queries_of([query]))[0], 0)
@@ -288,7 +290,7 @@ def test_features_of_one_family_and_kernel_share_a_copy_weight(config: PlainHist
 # Arrays and chunks
 
 
-def many_questions(rng: np.random.Generator) -> list[Query]:
+def many_questions(rng: np.random.Generator) -> list[PlainQuery]:
     return [
         (int(rng.integers(0, 4)), int(rng.integers(0, 4)), int(rng.integers(-5, 500)), None)
         for _ in range(100)

@@ -4,7 +4,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
-from test_cli import apptek
+from command_line import apptek
 
 from apptek.data.reading.reader import read_dataset
 from apptek.predictor import Predictor, Query

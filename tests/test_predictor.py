@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from model_folders import Killed, files_of
 from pyarrow import csv, parquet
 
 from apptek.config import preset
@@ -33,14 +34,6 @@ def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("models") / "model"
     Predictor.fit(data, folder=place, preset="paper", config=CONFIG)
     return place
-
-
-def files_of(folder: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != "run.json"
-    }
 
 
 def test_a_loaded_model_answers_as_the_fitted_one(folder: Path, data: Dataset) -> None:
@@ -76,10 +69,6 @@ def test_a_model_fitted_in_memory_is_saved_and_explains(
     assert files_of(tmp_path / "saved") == files_of(folder)
     query = Query(data.entities[0], data.entities[1], "2019-05-05")
     assert predictor.explain(query).predicate == predictor.predict([query])[0].predicates[0]
-
-
-class Killed(BaseException):
-    pass
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from test_cli import apptek
+from command_line import apptek
 
 from apptek.benches.http_clients import running_service
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
 import pytest
+from model_folders import files_of
 
 from apptek.arrays import Bools
 from apptek.data.facts import SPLITS, Facts, Split
@@ -394,10 +395,6 @@ def test_a_negative_seed_is_refused() -> None:
 def test_a_world_may_have_a_million_facts() -> None:
     data = make_world(1_000_000).dataset
     assert sum(len(data.split(split)) for split in SPLITS) == 1_000_000
-
-
-def files_of(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
 def test_the_same_seed_writes_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:

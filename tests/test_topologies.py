@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import PlainEpisode, PlainFact
-from test_environment import Query, queries_of, questions, settings_of
+from plain_queries import PlainQuery, agent_configs, plain_queries, queries_of
 from worlds import PREDICATES, graph_of, plain_facts
 
 from apptek.agent.environment import Episodes, World, play
@@ -30,7 +30,7 @@ def ones(rows: BinaryRows) -> list[set[int]]:
 
 
 def connects(
-    plain: list[PlainFact], query: Query, config: AgentConfig, sequence: tuple[int, ...]
+    plain: list[PlainFact], query: PlainQuery, config: AgentConfig, sequence: tuple[int, ...]
 ) -> bool:
     """The definition: replay the actions; an absent one is a no-op; met at the end or earlier."""
     episode = PlainEpisode(
@@ -50,7 +50,10 @@ def connects(
 
 @settings(max_examples=150)
 @given(
-    st.lists(plain_facts(), max_size=25), settings_of(), st.lists(sequences, max_size=12), st.data()
+    st.lists(plain_facts(), max_size=25),
+    agent_configs(),
+    st.lists(sequences, max_size=12),
+    st.data(),
 )
 def test_applying_agrees_with_replaying(
     plain: list[PlainFact],
@@ -60,7 +63,7 @@ def test_applying_agrees_with_replaying(
 ) -> None:
     actions = PREDICATES * (2 if config.traversal == "tagged" else 1)
     topologies = topology_set([tuple(a % actions for a in one) for one in wanted])
-    asked = [data.draw(questions(plain)) for _ in range(3)]
+    asked = [data.draw(plain_queries(plain)) for _ in range(3)]
     found = ones(apply_topologies(World(graph_of(plain), config), queries_of(asked), topologies))
     for row, query in zip(found, asked, strict=True):
         for place, sequence in enumerate(topologies.sequences):

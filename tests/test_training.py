@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from agent_parts import QUICK, trainer_of
 from oracles import PlainFact
 from worlds import facts_of
 
@@ -25,12 +26,7 @@ from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError, CheckpointError
 from apptek.graph.temporal_graph import TemporalGraph
 
-QUICK = AgentConfig(tknn=5, epochs=0.5, replay_ratio=2.0)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def corridor_world(lanes: int) -> TemporalGraph:
@@ -48,15 +44,6 @@ def corridor_world(lanes: int) -> TemporalGraph:
                 plain.append(PlainFact(stops[place], 3 + blind, end, lane % 5, lane % 5))
         plain.append(PlainFact(stops[0], 5, stops[3], 3, 3))
     return TemporalGraph.build(facts_of(plain), TimeAxis("integer"), lanes * 10, 6)
-
-
-def world_of(config: AgentConfig, facts: int = 3000) -> World:
-    return World(TemporalGraph.of(make_world(facts, 1).dataset), config)
-
-
-def trainer_of(config: AgentConfig = QUICK, seed: int = 0, facts: int = 3000) -> Trainer:
-    world = world_of(config, facts)
-    return Trainer(world, training_queries(world.graph.facts), seed=seed)
 
 
 def weights_of(trainer: Trainer) -> dict[str, bytes]:
@@ -147,7 +134,7 @@ def test_a_run_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(tmp_path: Path
 PROGRAM = """
 import sys, time
 from pathlib import Path
-from test_training import trainer_of
+from agent_parts import trainer_of
 from apptek.agent.training_run import train
 
 def slowly(trainer):
@@ -160,7 +147,8 @@ train(trainer_of(), Path(sys.argv[1]), resume="resume" in sys.argv, checkpoint_s
 
 
 def run_program(*words: str) -> "subprocess.Popen[bytes]":
-    variables = {"PYTHONPATH": str(Path(__file__).parent), "OMP_NUM_THREADS": "1"}
+    folders = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    variables = {"PYTHONPATH": os.pathsep.join(filter(None, folders)), "OMP_NUM_THREADS": "1"}
     return subprocess.Popen([sys.executable, "-c", PROGRAM, *words], env=os.environ | variables)
 
 

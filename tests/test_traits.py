@@ -7,7 +7,7 @@ from fact_files import parquet_bytes, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import PlainFact, plain_traits
-from test_environment import queries_of, questions
+from plain_queries import plain_queries, queries_of
 from worlds import ENTITIES, dataset_of, facts_of, names_of, plain_facts
 
 from apptek.config import TraitsConfig
@@ -231,7 +231,7 @@ def test_agrees_with_the_definition(
     table = {kind: {f"e{e}": value for e, value in of.items()} for kind, of in types.items()}
     kinds = types_from_table(table, dataset.entities, dataset.train)
     traits = Traits.of(dataset, TraitsConfig(weight=0.3, entities=most), kinds)
-    asked = [data.draw(questions(plain)) for _ in range(3)]
+    asked = [data.draw(plain_queries(plain)) for _ in range(3)]
     rows = traits.rows(queries_of(asked))
     assert rows.feature_count == len(traits)
     for row, query in enumerate(asked):

@@ -1,0 +1,53 @@
+"""Small examples to fit a linear softmax on, in plain form and as arrays."""
+
+import numpy as np
+from ranking_oracles import PlainExample
+
+from apptek.evaluation.filters import KnownPredicates
+from apptek.features.sparse import SparseRows
+from apptek.models.linear_fit import Examples
+
+FEATURES, CLASSES = 4, 5
+
+
+def rows_of(rows: list[dict[int, float]], feature_count: int, binary: bool) -> SparseRows:
+    """Rows that map each active feature to its value; binary rows keep the features alone."""
+    values = np.asarray([value for row in rows for value in row.values()], np.float32)
+    return SparseRows(
+        np.cumsum([0, *map(len, rows)], dtype=np.int64),
+        np.asarray([feature for row in rows for feature in row], np.int32),
+        feature_count,
+        None if binary else values,
+    )
+
+
+def examples_of(
+    plain: list[PlainExample], feature_count: int = FEATURES, *, binary: bool = False
+) -> Examples:
+    """The same examples as arrays."""
+    others = [sorted(example.others) for example in plain]
+    return Examples(
+        rows_of([example.features for example in plain], feature_count, binary),
+        np.asarray([example.label for example in plain], np.int32),
+        KnownPredicates(
+            np.cumsum([0, *map(len, others)], dtype=np.int64),
+            np.asarray([r for row in others for r in row], np.int32),
+        ),
+    )
+
+
+def random_examples(
+    count: int, rng: np.random.Generator, *, binary: bool = False
+) -> list[PlainExample]:
+    """Labels that depend on the features, and now and then another predicate that holds too."""
+    truth = rng.normal(0, 2, (FEATURES, CLASSES))
+    found = []
+    for _ in range(count):
+        active = np.flatnonzero(rng.random(FEATURES) < 0.5).tolist()
+        features = {f: 1.0 if binary else float(np.float32(rng.normal())) for f in active}
+        example = PlainExample(features, 0)
+        chances = example.probabilities(truth, np.zeros(CLASSES))
+        label = int(rng.choice(CLASSES, p=chances))
+        others = set(np.flatnonzero(rng.random(CLASSES) < 0.1).tolist()) - {label}
+        found.append(PlainExample(features, label, frozenset(others)))
+    return found

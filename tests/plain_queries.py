@@ -1,0 +1,60 @@
+"""Queries as plain tuples, random ones from Hypothesis among them, as arrays and as episodes."""
+
+import numpy as np
+from hypothesis import strategies as st
+from oracles import PlainEpisode, PlainFact
+from worlds import ENTITIES, PREDICATES, moments
+
+from apptek.arrays import Ints
+from apptek.config import AgentConfig, Traversal
+from apptek.data.queries import Queries
+from apptek.data.times import UNKNOWN
+
+# subject, object, time, hidden fact; None is an unknown entity, no time, or nothing hidden
+PlainQuery = tuple[int | None, int | None, int | None, int | None]
+_entities = st.none() | st.integers(0, ENTITIES - 1)
+
+
+@st.composite
+def plain_queries(draw: st.DrawFn, facts: list[PlainFact]) -> PlainQuery:
+    """Any two entities at any time, or the query of a fact, which is then hidden."""
+    if bool(facts) and draw(st.booleans()):
+        index = draw(st.integers(0, len(facts) - 1))
+        fact = facts[index]
+        when = fact.until if fact.since is None else fact.since
+        return fact.subject, fact.object, when, index
+    return draw(_entities), draw(_entities), draw(st.none() | moments), None
+
+
+def queries_of(plain: list[PlainQuery]) -> Queries:
+    """The same queries as arrays."""
+
+    def column(index: int, unknown: int) -> Ints:
+        values = [query[index] for query in plain]
+        return np.asarray([unknown if value is None else value for value in values], np.int32)
+
+    return Queries(column(0, -1), column(1, -1), column(2, UNKNOWN), column(3, -1))
+
+
+@st.composite
+def agent_configs(draw: st.DrawFn) -> AgentConfig:
+    """Settings of the decision process under which small graphs differ."""
+    traversal: Traversal = draw(st.sampled_from(["both", "outgoing", "tagged"]))
+    return AgentConfig(
+        tknn=draw(st.integers(1, 6)), max_steps=draw(st.integers(1, 4)), traversal=traversal
+    )
+
+
+def plain_episode(
+    facts: list[PlainFact], query: PlainQuery, config: AgentConfig, max_steps: int | None = None
+) -> PlainEpisode:
+    """The oracle's episode of a query, with the steps of the settings or as many as given."""
+    return PlainEpisode(
+        facts,
+        query[:3],
+        hidden=query[3],
+        tknn=config.tknn,
+        traversal=config.traversal,
+        max_steps=config.max_steps if max_steps is None else max_steps,
+        predicate_count=PREDICATES,
+    )
