@@ -1,4 +1,5 @@
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,67 @@ def test_a_damaged_or_foreign_folder_is_refused(tmp_path: Path) -> None:
         TemporalGraph.open(folder)
     with pytest.raises(GraphError, match="not a saved graph"):
         TemporalGraph.open(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"axis": None},
+        {"axis": {"unit": "fortnight"}},
+        {"axis": {"unit": "day", "mixed": "yes"}},
+        {"entity_count": None},
+        {"entity_count": -1},
+        {"entity_count": 4},
+        {"entity_count": 5.0},
+        {"fact_count": 49},
+        {"predicate_count": "2"},
+        {"files": []},
+        {"files": {}},
+        {"files": {"since": ["since"]}},
+        {"shapes": {}},
+    ],
+)
+def test_a_damaged_description_is_refused(tmp_path: Path, damage: dict[str, object]) -> None:
+    folder = tmp_path / "graph"
+    graph_of(random_intervals(50, np.random.default_rng(3))).save(folder)
+    about = json.loads((folder / "graph.json").read_text())
+    (folder / "graph.json").write_text(json.dumps(about | damage))
+    with pytest.raises(GraphError, match="graph"):
+        TemporalGraph.open(folder)
+    for key in damage:
+        del about[key]
+    (folder / "graph.json").write_text(json.dumps(about))
+    with pytest.raises(GraphError, match=r"graph\.json is damaged"):
+        TemporalGraph.open(folder)
+
+
+def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "graph"
+    graph_of(random_intervals(50, np.random.default_rng(3))).save(folder)
+    about = json.loads((folder / "graph.json").read_text())
+    for name in (name for name, size in about["shapes"].items() if size):
+        shorter = about["shapes"] | {about["files"][name]: about["shapes"][name] - 1}
+        (folder / "graph.json").write_text(json.dumps(about | {"shapes": shorter}))
+        path = folder / f"{about['files'][name]}.npy"
+        whole = path.read_bytes()
+        np.save(path, np.load(path)[:-1])
+        with pytest.raises(GraphError, match=r"do not fit together|is damaged"):
+            TemporalGraph.open(folder)
+        path.write_bytes(whole)
+
+
+@given(position=st.integers(0, 127), byte=st.integers(0, 255))
+def test_a_damaged_header_is_refused_or_does_no_harm(
+    position: int, byte: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("graphs") / "graph"
+    graph_of(random_intervals(9, np.random.default_rng(3))).save(folder)
+    path = folder / "facts.since.npy"
+    content = bytearray(path.read_bytes())
+    content[position] = byte
+    path.write_bytes(content)
+    with suppress(GraphError):
+        assert len(TemporalGraph.open(folder).facts) == 9
 
 
 def test_as_of_a_day_a_year_is_not_over(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The kinds of arrays that pass between the rooms, and what holds for all of them."""
+"""The types of the arrays that modules exchange, and two helpers for all of them."""
 
 from typing import Any, TypeVar
 
@@ -16,17 +16,17 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-    """The same array, closed for writing."""
+    """Makes an array read-only and returns it."""
     array.flags.writeable = False
     return array
 
 
 def take_ragged(offsets: Longs, rows: npt.NDArray[np.intp]) -> tuple[Longs, Longs]:
-    """Some rows of a ragged table: their new offsets, and the old places of what is in them.
+    """Selects rows of a ragged table: their new offsets, and the old positions of their values.
 
     Row i of a ragged table is values[offsets[i] : offsets[i + 1]].
     """
     counts = np.diff(offsets)[rows]
-    new = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum(counts, out=new[1:])
-    return new, np.repeat(offsets[:-1][rows] - new[:-1], counts) + np.arange(new[-1])
+    taken = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(counts, out=taken[1:])
+    return taken, np.repeat(offsets[:-1][rows] - taken[:-1], counts) + np.arange(taken[-1])

@@ -1,8 +1,8 @@
-"""Kernels: compiled once, kept on the disk, free of Python's lock, and so run in threads.
+"""How kernels are compiled and run in threads.
 
-numba counts the references of every array that a function is handed, at each call: for small
-functions over many arrays that is much of the time. A `leaf` allocates nothing, so it need not
-count.
+Compiled code is cached on the disk and releases Python's lock. numba's cache looks only at the file
+that a kernel is in: after an edit to a function that a kernel in another file calls, the old code
+would still run (see CONTRIBUTING.md).
 """
 
 import os
@@ -17,13 +17,18 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def kernel(function: Function) -> Function:
-    """Compiles a function that may make arrays."""
+    """Compiles a function that may allocate arrays."""
     compiled: Function = njit(cache=True, nogil=True)(function)  # type: ignore[assignment]
     return compiled
 
 
 def leaf(function: Function) -> Function:
-    """Compiles a function that makes no array and copies no row: references are not counted."""
+    """Compiles a function that allocates no array, without reference counting.
+
+    At every call numba counts the references of each array that is passed. For a small function
+    over many arrays that is much of the time, and it needs no counting as long as it allocates
+    nothing.
+    """
     compiled: Function = njit(cache=True, nogil=True, _nrt=False)(function)  # type: ignore[call-overload]
     return compiled
 
@@ -31,9 +36,9 @@ def leaf(function: Function) -> Function:
 def in_threads(
     work: Callable[[int], Result], starts: range, threads: int | None = None
 ) -> list[Result]:
-    """What `work` gives for every start, in order; by as many threads as there are cores.
+    """Calls `work` for every start and returns the results in order; one thread for each core.
 
-    A single start is worked on here and now: a thread would cost more.
+    A single start is worked on in the calling thread: a pool would cost more.
     """
     if len(starts) < 2:
         return [work(start) for start in starts]

@@ -1,4 +1,4 @@
-"""One seed, many named streams of randomness that do not disturb each other."""
+"""Random numbers: one seed gives many independent streams, each with a name."""
 
 import zlib
 
@@ -6,5 +6,5 @@ import numpy as np
 
 
 def generator(seed: int, name: str) -> np.random.Generator:
-    """The stream `name` of `seed`: the same for ever, and unlike that of any other name or seed."""
+    """The generator of one stream, the same at every call; another name or seed gives another."""
     return np.random.default_rng(np.random.SeedSequence([seed, zlib.crc32(name.encode())]))

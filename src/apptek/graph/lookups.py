@@ -1,4 +1,4 @@
-"""The facts of an entity by direction, those between two, and what holds between two at a time."""
+"""Look-ups by entity: its facts in each direction, and the facts and predicates between two."""
 
 import numpy as np
 import numpy.typing as npt
@@ -9,12 +9,12 @@ from apptek.graph.temporal_graph import TemporalGraph
 
 
 def outgoing(graph: TemporalGraph, entity: int) -> Ints:
-    """The facts whose subject it is."""
+    """The facts of which the entity is the subject."""
     return _slot(graph, entity)
 
 
 def incoming(graph: TemporalGraph, entity: int) -> Ints:
-    """The facts whose object it is."""
+    """The facts of which the entity is the object."""
     return _slot(graph, graph.entity_count + entity)
 
 
@@ -24,25 +24,26 @@ def _slot(graph: TemporalGraph, slot: int) -> Ints:
 
 
 def between(graph: TemporalGraph, subject: int, object_: int) -> Ints:
-    """The facts from one entity to another."""
-    mine, theirs = outgoing(graph, subject), incoming(graph, object_)
-    if len(mine) <= len(theirs):
-        found: Ints = mine[graph.facts.objects[mine] == object_]
+    """The facts from one entity to another. Costs as much as the entity with fewer facts has."""
+    of_subject, of_object = outgoing(graph, subject), incoming(graph, object_)
+    facts: Ints
+    if len(of_subject) <= len(of_object):
+        facts = of_subject[graph.facts.objects[of_subject] == object_]
     else:
-        found = theirs[graph.facts.subjects[theirs] == subject]
-    return found
+        facts = of_object[graph.facts.subjects[of_object] == subject]
+    return facts
 
 
 def ends_of(graph: TemporalGraph, facts: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
-    """First and last position of each fact; an unknown end is where the known one is."""
+    """The first and last position of each fact; an unknown end is taken to be the known one."""
     since, until = graph.since[facts], graph.until[facts]
     return np.where(since == UNKNOWN, until, since), np.where(until == UNKNOWN, since, until)
 
 
 def predicates_at(graph: TemporalGraph, subject: int, object_: int, moment: int) -> list[int]:
-    """What holds from one entity to another at a position; at an unknown one, what is undated.
+    """The predicates that hold from one entity to another at a position, ascending.
 
-    An entity of -1 is unknown to the graph.
+    At UNKNOWN, those of the undated facts. An entity of -1 is unknown to the graph and has none.
     """
     if min(subject, object_) < 0:
         return []
@@ -50,5 +51,5 @@ def predicates_at(graph: TemporalGraph, subject: int, object_: int, moment: int)
     if not len(facts):
         return []
     first, last = ends_of(graph, facts)
-    held = facts[(first <= moment) & (moment <= last)]
-    return sorted(set(graph.facts.predicates[held].tolist()))
+    holding = facts[(first <= moment) & (moment <= last)]
+    return sorted(set(graph.facts.predicates[holding].tolist()))

@@ -13,9 +13,9 @@ from apptek.graph.temporal_graph import TemporalGraph
 
 @dataclass(frozen=True, slots=True)
 class PairIndex:
-    """Every directed pair that has a fact; pair p owns slot p of the incidence.
+    """Every ordered pair of entities that has a fact; pair p owns slot p of the incidence.
 
-    The pairs of subject s are those from firsts[s] to firsts[s + 1]; their objects ascend.
+    The pairs of subject s are firsts[s] to firsts[s + 1] - 1; their objects ascend.
     """
 
     firsts: Ints  # (entities + 1,)
@@ -24,7 +24,7 @@ class PairIndex:
 
     @classmethod
     def of(cls, graph: TemporalGraph) -> "PairIndex":
-        """The pairs of a graph. O(n log n)."""
+        """Indexes the pairs of a graph. O(n log n)."""
         subjects, objects = graph.facts.subjects, graph.facts.objects
         keys = subjects.astype(np.int64) * graph.entity_count + objects
         pairs, pair_of_fact = np.unique(keys, return_inverse=True)

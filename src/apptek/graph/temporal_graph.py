@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from apptek.arrays import Ints, read_only
 from apptek.compiling import in_threads
 from apptek.data.fact_keys import fact_keys
 from apptek.data.facts import Dataset, Facts
-from apptek.data.times import UNKNOWN, TimeAxis
+from apptek.data.times import UNKNOWN, TimeAxis, Unit
 from apptek.errors import GraphError
 from apptek.files import new_folder
 from apptek.graph.incidence import Incidence, build_incidence
@@ -27,12 +27,12 @@ DIRECTIONS: dict[str, int] = {"both": BOTH, "outgoing": OUTGOING, "incoming": IN
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemporalGraph:
-    """Facts, each entity's by time in both directions, and who hides with whom.
+    """Facts, indexed by entity, direction and time.
 
     since, until  positions on the axis (the facts themselves hold codes; mostly the same arrays)
     twins         for facts with one known end, the lowest index among those of the same triple:
                   they are hidden together. Empty where no fact is of that kind.
-    past_only     a view of the graph (see as_of): at any moment, only what had ended before
+    past_only     whether a query sees only the facts that ended before it, see as_of
     """
 
     facts: Facts
@@ -47,7 +47,7 @@ class TemporalGraph:
 
     @classmethod
     def of(cls, dataset: Dataset) -> "TemporalGraph":
-        """The graph of a data set: its training facts, and no others."""
+        """Builds the graph of a data set from its training facts alone."""
         return cls.build(
             dataset.train, dataset.axis, len(dataset.entities), len(dataset.predicates)
         )
@@ -56,7 +56,7 @@ class TemporalGraph:
     def build(
         cls, facts: Facts, axis: TimeAxis, entity_count: int, predicate_count: int
     ) -> "TemporalGraph":
-        """The graph of these facts. O(n log n)."""
+        """Builds the graph of these facts. O(n log n)."""
         since, until = _positions(facts, axis)
         return cls(
             facts=facts,
@@ -70,20 +70,20 @@ class TemporalGraph:
         )
 
     def as_of(self) -> "TemporalGraph":
-        """The same graph as seen at the time of each question, for forecasts.
+        """The same graph as seen at the time of each query, for forecasts.
 
-        There are only the facts that ended (until, else since) strictly before; no undated ones. A
-        coarse date ends with its last day: "1998" is not over on 1998-05-05.
+        A query sees only the facts that ended (until, else since) strictly before it, and no
+        undated ones. A coarse date ends with its last day: "1998" is not over on 1998-05-05.
         """
         if not self.axis.mixed:
             return replace(self, past_only=True)
         since, until = _positions(self.facts, self.axis, last=True)
         ends = (self.facts.subjects, self.facts.objects)
-        found = build_incidence(ends, self.entity_count, since, until)
-        return replace(self, since=since, until=until, incidence=found, past_only=True)
+        incidence = build_incidence(ends, self.entity_count, since, until)
+        return replace(self, since=since, until=until, incidence=incidence, past_only=True)
 
     def directions(self, traversal: str) -> int:
-        """What the kernels take as `directions`."""
+        """The flags that the kernels take as `directions`."""
         return DIRECTIONS[traversal] | (PAST if self.past_only else 0)
 
     @property
@@ -100,28 +100,29 @@ class TemporalGraph:
         hidden: npt.ArrayLike | None = None,
         traversal: Traversal = "both",
     ) -> Ints:
-        """N_tknn of many (entity, time code) at once: (n, k) facts, nearest first, -1 as filling.
+        """N_tknn of n entities, each at a time code: (n, k) facts, nearest first, padded with -1.
 
-        hidden  for each look-up the one fact that must not be seen (with its twins), or -1.
-        An entity of -1 is one that the graph does not know: it has no facts.
+        hidden  for each look-up the fact that must not be seen (nor its twins), or -1.
+        An entity of -1 is unknown to the graph and has no facts.
         """
         entities, codes = np.asarray(entities, np.int32), np.asarray(times, np.int32)
         masked = np.full(len(entities), -1) if hidden is None else np.asarray(hidden)
         self._check(entities, codes, k, masked)
         moments, masked = self.axis.positions(codes), masked.astype(np.int32)
-        found = np.empty((len(entities), k), np.int32)
+        nearest = np.empty((len(entities), k), np.int32)
         arrays, directions = self.kernel_arrays(), self.directions(traversal)
 
         def look_up(start: int) -> None:
             rows = slice(start, start + CHUNK)
-            asked, at, unseen = (read_only(a[rows]) for a in (entities, moments, masked))
-            nearest_of_all(arrays, directions, asked, at, unseen, found[rows])
+            # Read-only like the mapped arrays of a model, so that numba compiles one version.
+            chunk = [read_only(column[rows]) for column in (entities, moments, masked)]
+            nearest_of_all(arrays, directions, chunk[0], chunk[1], chunk[2], nearest[rows])
 
         in_threads(look_up, range(0, len(entities), CHUNK))
-        return found
+        return nearest
 
     def kernel_arrays(self) -> tuple[Any, ...]:
-        """What the kernels of tknn.py take as `arrays`."""
+        """The arrays in the order in which the kernels of tknn.py take them."""
         columns = (getattr(self.incidence, column.name) for column in fields(self.incidence))
         return (*columns, self.since, self.until, self.twins)
 
@@ -134,20 +135,21 @@ class TemporalGraph:
             raise GraphError("entities, times and hidden facts must be equally many")
         limits = (("entity", entities, self.entity_count), ("fact", hidden, len(self.facts)))
         for what, ids, count in limits:
-            if len(ids) and not (ids.min() >= -1 and ids.max() < count):
-                raise GraphError(f"there is no {what} {ids.max()}: the graph has {count}")
+            unknown = ids[(ids < -1) | (ids >= count)]
+            if len(unknown):
+                raise GraphError(f"there is no {what} {unknown[0]}: the graph has {count}")
 
     def _arrays(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """Every array with its name."""
+        """Every array with the name under which it is saved."""
         for part, holder in (("facts", self.facts), ("incidence", self.incidence)):
             for column in fields(holder):
                 yield f"{part}.{column.name}", getattr(holder, column.name)
         yield from (("since", self.since), ("until", self.until), ("twins", self.twins))
 
     def save(self, folder: Path) -> None:
-        """Writes the graph as a folder of .npy files; whole, or not at all."""
+        """Writes the graph as a folder of .npy files, completely or not at all."""
         files: dict[str, str] = {}
-        written: dict[int, str] = {}
+        written: dict[int, str] = {}  # one file for an array that has several names
         with new_folder(folder) as building:
             for name, array in self._arrays():
                 if id(array) not in written:
@@ -168,15 +170,36 @@ class TemporalGraph:
 
     @classmethod
     def open(cls, folder: Path) -> "TemporalGraph":
-        """The graph of a folder, its arrays mapped from the disk and read-only."""
+        """Opens a saved graph, its arrays mapped from the disk and read-only.
+
+        GraphError where files are missing or damaged, or of another format. Only types and sizes
+        are checked: looking at the values would read all of the mapped files.
+        """
         about = _read_about(folder)
+        try:
+            graph = cls._from_files(folder, about)
+            fitting = _sizes_fit(graph, about["fact_count"])
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise GraphError(f"{folder / 'graph.json'} is damaged ({error!r})") from None
+        if not fitting:
+            raise GraphError(f"{folder}: the sizes of its files do not fit together")
+        return graph
+
+    @classmethod
+    def _from_files(cls, folder: Path, about: dict[str, Any]) -> "TemporalGraph":
         opened: dict[str, npt.NDArray[Any]] = {}
         for file in sorted(set(about["files"].values())):
             opened[file] = _open_array(folder / f"{file}.npy", about["shapes"][file])
         arrays = {name: opened[file] for name, file in about["files"].items()}
+        axis = TimeAxis(**about["axis"])
+        if axis.unit not in get_args(Unit) or not isinstance(axis.mixed, bool):
+            raise ValueError(f"there is no axis {about['axis']}")
+        for name in ("entity_count", "predicate_count", "fact_count"):
+            if type(about[name]) is not int or about[name] < 0:
+                raise ValueError(f"{name} is {about[name]!r}")
         return cls(
             facts=Facts(**_part(arrays, "facts")),
-            axis=TimeAxis(**about["axis"]),
+            axis=axis,
             entity_count=about["entity_count"],
             predicate_count=about["predicate_count"],
             since=arrays["since"],
@@ -187,32 +210,31 @@ class TemporalGraph:
 
 
 def _positions(facts: Facts, axis: TimeAxis, *, last: bool = False) -> tuple[Ints, Ints]:
-    """Where the facts lie on the axis: from the first moments of their dates, or the `last`."""
+    """Since and until on the axis, by the first moment of what is written or by its `last`."""
 
-    def placed(codes: Ints) -> Ints:
-        return axis.positions(_last_moments(codes, axis) if last else codes)
+    def locate(codes: Ints) -> Ints:
+        if last:
+            codes = np.where(codes == UNKNOWN, codes, axis.last_moments(codes))
+        return axis.positions(codes)
 
-    since = read_only(placed(facts.since))
+    since = read_only(locate(facts.since))
     if facts.until is facts.since:
-        return since, since
-    until = placed(facts.until)
+        return since, since  # one array, so that points need one column in memory and on the disk
+    until = locate(facts.until)
     if axis.mixed:  # 2003-05 .. 2003 starts inside the year that it ends in
         until = np.where(until == UNKNOWN, until, np.maximum(since, until))
     return since, read_only(until)
 
 
-def _last_moments(codes: Ints, axis: TimeAxis) -> Ints:
-    return np.where(codes == UNKNOWN, codes, axis.last_moments(codes))
-
-
 def _twins(facts: Facts) -> Ints:
-    half = (facts.since == UNKNOWN) != (facts.until == UNKNOWN)
-    if facts.since is facts.until or not half.any():
+    """For every fact with one known end the first one of the same triple; for others itself."""
+    half_open = (facts.since == UNKNOWN) != (facts.until == UNKNOWN)
+    if facts.since is facts.until or not half_open.any():
         return read_only(np.empty(0, np.int32))
-    rows = np.flatnonzero(half)
-    triples = facts.take(rows)
-    same = np.zeros(len(rows), np.int32)
-    (keys,) = fact_keys(Facts(triples.subjects, triples.predicates, triples.objects, same, same))
+    rows = np.flatnonzero(half_open)
+    subjects, predicates, objects, *_ = facts.take(rows).columns()
+    no_times = np.zeros(len(rows), np.int32)
+    (keys,) = fact_keys(Facts(subjects, predicates, objects, no_times, no_times))
     _, firsts, groups = np.unique(keys, return_index=True, return_inverse=True)
     twins = np.arange(len(facts), dtype=np.int32)
     twins[rows] = rows[firsts[groups]]
@@ -227,11 +249,11 @@ def _part(arrays: dict[str, npt.NDArray[Any]], part: str) -> dict[str, Any]:
 def _read_about(folder: Path) -> dict[str, Any]:
     try:
         about = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise GraphError(f"{folder} is not a saved graph: {error}") from None
-    found = about.get("format") if isinstance(about, dict) else None
-    if found != FORMAT:
-        raise GraphError(f"{folder}: graph of format {found}, expected {FORMAT}; build it again")
+    version = about.get("format") if isinstance(about, dict) else None
+    if version != FORMAT:
+        raise GraphError(f"{folder}: graph of format {version}, expected {FORMAT}; build it again")
     return dict(about)
 
 
@@ -239,8 +261,32 @@ def _open_array(path: Path, length: int) -> npt.NDArray[Any]:
     """One column, mapped; a file of another kind or length is refused."""
     try:
         array = np.load(path, mmap_mode="r" if length else None, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise GraphError(f"{path}: missing or damaged ({error})") from None
-    if array.dtype != np.int32 or array.shape != (length,):
-        raise GraphError(f"{path}: found {array.dtype}{array.shape}, expected int32({length},)")
+        dtype, shape = array.dtype, array.shape
+    except Exception as error:  # a damaged header fails in numpy in many ways
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise GraphError(f"{path}: missing or damaged ({reason})") from None
+    if dtype != np.int32 or shape != (length,):
+        raise GraphError(f"{path}: found {dtype}{shape}, expected int32({length},)")
     return read_only(np.asarray(array))
+
+
+def _sizes_fit(graph: TemporalGraph, fact_count: int) -> bool:
+    """Whether the arrays have the sizes that the kernels rely on without looking."""
+    incidence, slot_count = graph.incidence, 2 * graph.entity_count
+    interval_slots = slot_count if len(incidence.by_end) else 0
+    sizes = (
+        (graph.facts.subjects, fact_count),
+        (graph.since, fact_count),
+        (graph.until, fact_count),
+        (graph.twins, fact_count if len(graph.twins) else 0),
+        (incidence.offsets, 3 * slot_count + 1),
+        (incidence.facts, 2 * fact_count),
+        (incidence.starts, 2 * fact_count),
+        (incidence.interval_offsets, interval_slots + 1),
+    )
+    return (
+        all(len(array) == size for array, size in sizes)
+        and incidence.offsets[-1] == 2 * fact_count
+        and incidence.interval_offsets[-1] == len(incidence.by_end)
+        and incidence.level_offsets[-1] == len(incidence.tops)
+    )
