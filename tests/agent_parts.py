@@ -7,7 +7,7 @@ from oracles import PlainFact
 from worlds import PREDICATES, facts_of, plain_facts
 
 from apptek.agent.dqn import build_network
-from apptek.agent.environment import World
+from apptek.agent.environment import DecisionProcess
 from apptek.agent.q_network import QNetwork
 from apptek.agent.states import PairTable, States, pair_table
 from apptek.agent.trainer import Trainer
@@ -73,12 +73,12 @@ def random_legal_mask(count: int, actions: int, rng: np.random.Generator) -> npt
     return read_only(legal)
 
 
-def world_of(config: AgentConfig, facts: int = 3000) -> World:
-    """A planted world."""
-    return World(TemporalGraph.of(make_world(facts, 1).dataset), config)
+def process_of(config: AgentConfig, facts: int = 3000) -> DecisionProcess:
+    """The decision process on a planted world."""
+    return DecisionProcess(TemporalGraph.of(make_world(facts, 1).dataset), config)
 
 
 def trainer_of(config: AgentConfig = QUICK, seed: int = 0, facts: int = 3000) -> Trainer:
     """A trainer on a planted world, before its first step."""
-    world = world_of(config, facts)
-    return Trainer(world, training_queries(world.graph.facts), seed=seed)
+    process = process_of(config, facts)
+    return Trainer(process, training_queries(process.graph.facts), seed=seed)

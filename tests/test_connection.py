@@ -5,7 +5,7 @@ from oracles import PlainFact
 from plain_queries import agent_configs, plain_episode, plain_queries, queries_of
 from worlds import PREDICATES, graph_of, plain_facts
 
-from apptek.agent.environment import World
+from apptek.agent.environment import DecisionProcess
 from apptek.config import AgentConfig
 from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN, TimeAxis
@@ -61,7 +61,7 @@ def test_replaying_agrees_with_the_definitions(
     actions = PREDICATES * (2 if config.traversal == "tagged" else 1)
     sequence = [action % actions for action in wanted]
     query = data.draw(plain_queries(plain))
-    near = Surroundings(World(graph_of(plain), config), queries_of([query]))
+    near = Surroundings(DecisionProcess(graph_of(plain), config), queries_of([query]))
     found = connect(near, sequence)
     episode, steps = plain_episode(plain, query, config, len(sequence)), 0
     while not episode.met() and steps < len(sequence):
@@ -96,7 +96,9 @@ def test_the_shortest_connection_comes_first_and_the_others_stand_by() -> None:
         PlainFact(4, 0, 1, 5, 5),
         PlainFact(0, 1, 1, 5, 5),  # of another predicate
     ]
-    near = Surroundings(World(graph_of(plain), AgentConfig()), queries_of([(0, 1, 5, None)]))
+    near = Surroundings(
+        DecisionProcess(graph_of(plain), AgentConfig()), queries_of([(0, 1, 5, None)])
+    )
     found = connect(near, [0, 2])
     assert found is not None
     assert (found.steps, found.meeting, found.hops) == (1, (2, 3), ((1, 1), (1, 1)))
@@ -157,5 +159,7 @@ def test_numbers_and_names_as_people_read_them() -> None:
 
 def test_unknown_queries_have_no_connection() -> None:
     unknown = Queries(*(np.asarray([value], np.int32) for value in (-1, -1, 0, -1)))
-    near = Surroundings(World(graph_of([PlainFact(0, 0, 1, 0, 0)]), AgentConfig()), unknown)
+    near = Surroundings(
+        DecisionProcess(graph_of([PlainFact(0, 0, 1, 0, 0)]), AgentConfig()), unknown
+    )
     assert connect(near, [0]) is None

@@ -7,7 +7,7 @@ from plain_queries import PlainQuery, agent_configs, plain_episode, plain_querie
 from worlds import graph_of, plain_facts
 
 from apptek.agent import environment as module
-from apptek.agent.environment import Environment, World, play
+from apptek.agent.environment import DecisionProcess, Environment, play
 from apptek.config import AgentConfig
 from apptek.data.queries import training_queries
 from apptek.errors import ApptekError
@@ -38,7 +38,7 @@ def test_agrees_with_the_definitions_at_every_step(
     plain: list[PlainFact], config: AgentConfig, data: st.DataObject
 ) -> None:
     asked = [data.draw(plain_queries(plain)) for _ in range(3)]
-    environment = Environment(World(graph_of(plain), config), queries_of(asked))
+    environment = Environment(DecisionProcess(graph_of(plain), config), queries_of(asked))
     episodes = [plain_episode(plain, query, config) for query in asked]
     assert_same(environment, episodes)
     while not environment.done.all():
@@ -62,8 +62,8 @@ def test_whole_episodes_agree_with_the_definitions(
     plain: list[PlainFact], config: AgentConfig, policy: str, data: st.DataObject
 ) -> None:
     asked = [data.draw(plain_queries(plain)) for _ in range(4)]
-    world = World(graph_of(plain), config)
-    played = play(world, queries_of(asked), policy, seed=5)  # type: ignore[arg-type]
+    process = DecisionProcess(graph_of(plain), config)
+    played = play(process, queries_of(asked), policy, seed=5)  # type: ignore[arg-type]
     seeds = generator(5, "episodes").integers(0, 2**64, 4, np.uint64).tolist()
     for number, query in enumerate(asked):
         met, trail = play_episode(plain_episode(plain, query, config), policy, seeds[number])
@@ -79,15 +79,15 @@ def corridor(length: int) -> list[PlainFact]:
 
 def test_a_restarted_slot_begins_anew_and_leaves_the_others_alone() -> None:
     plain = corridor(4)
-    world = World(graph_of(plain), AgentConfig(tknn=3))
+    process = DecisionProcess(graph_of(plain), AgentConfig(tknn=3))
     asked: list[PlainQuery] = [(0, 4, 2, None), (0, 4, 2, None), (0, 1, 2, 0)]
-    environment = Environment(world, queries_of(asked))
+    environment = Environment(process, queries_of(asked))
     environment.step([0, 1, 1])
     before = [part.tolist() for part in environment.side(0)]
     environment.restart(np.asarray([1]), queries_of([(2, 4, 3, None)]))
     assert [part.tolist() for part in environment.side(0)] == before
     assert environment.steps.tolist() == [1, 0, 1]
-    fresh = Environment(world, queries_of([(2, 4, 3, None)]))
+    fresh = Environment(process, queries_of([(2, 4, 3, None)]))
     for side in range(2):
         for mine, other in zip(environment.side(2 + side), fresh.side(side), strict=True):
             assert mine.tolist() == other.tolist()
@@ -95,11 +95,13 @@ def test_a_restarted_slot_begins_anew_and_leaves_the_others_alone() -> None:
 
 def test_subject_is_object_meets_at_once() -> None:
     environment = Environment(
-        World(graph_of(corridor(3)), AgentConfig()), queries_of([(1, 1, 0, None)])
+        DecisionProcess(graph_of(corridor(3)), AgentConfig()), queries_of([(1, 1, 0, None)])
     )
     assert environment.met.tolist() == environment.done.tolist() == [True]
     played = play(
-        World(graph_of(corridor(3)), AgentConfig()), queries_of([(1, 1, 0, None)]), "random"
+        DecisionProcess(graph_of(corridor(3)), AgentConfig()),
+        queries_of([(1, 1, 0, None)]),
+        "random",
     )
     assert played.met[0]
     assert (played.trail == -1).all()
@@ -107,7 +109,7 @@ def test_subject_is_object_meets_at_once() -> None:
 
 def test_two_unknown_entities_do_not_meet() -> None:
     environment = Environment(
-        World(graph_of(corridor(3)), AgentConfig()), queries_of([(None, None, 0, None)])
+        DecisionProcess(graph_of(corridor(3)), AgentConfig()), queries_of([(None, None, 0, None)])
     )
     assert not environment.met.any()
     assert environment.done.all()
@@ -116,7 +118,7 @@ def test_two_unknown_entities_do_not_meet() -> None:
 def test_a_query_never_sees_its_own_fact() -> None:
     plain = corridor(4)
     graph = graph_of(plain)
-    environment = Environment(World(graph, AgentConfig()), training_queries(graph.facts))
+    environment = Environment(DecisionProcess(graph, AgentConfig()), training_queries(graph.facts))
     while not environment.done.all():
         environment.step(environment.edges.argmax(axis=1))
         for number in range(len(plain)):
@@ -126,22 +128,22 @@ def test_a_query_never_sees_its_own_fact() -> None:
 
 
 def test_illegal_actions_and_impossible_queries_are_refused() -> None:
-    world = World(graph_of(corridor(4)), AgentConfig())
-    environment = Environment(world, queries_of([(0, 4, 2, None)]))
+    process = DecisionProcess(graph_of(corridor(4)), AgentConfig())
+    environment = Environment(process, queries_of([(0, 4, 2, None)]))
     with pytest.raises(ApptekError, match="not legal"):
         environment.step([2])
     with pytest.raises(ApptekError, match="as many actions"):
         environment.step([0, 0])
     with pytest.raises(ApptekError, match="entity 99"):
-        Environment(world, queries_of([(99, 4, 2, None)]))
+        Environment(process, queries_of([(99, 4, 2, None)]))
 
 
 def test_chunks_and_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = corridor(4) * 3
     graph = graph_of(plain)
-    world, queries = World(graph, AgentConfig(tknn=2)), training_queries(graph.facts)
-    whole = play(world, queries, "random", seed=3)
+    process, queries = DecisionProcess(graph, AgentConfig(tknn=2)), training_queries(graph.facts)
+    whole = play(process, queries, "random", seed=3)
     monkeypatch.setattr(module, "CHUNK", 2)
-    parts = play(world, queries, "random", seed=3)
+    parts = play(process, queries, "random", seed=3)
     assert np.array_equal(whole.trail, parts.trail)
     assert np.array_equal(whole.met, parts.met)

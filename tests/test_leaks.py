@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from apptek.agent.environment import World, play
+from apptek.agent.environment import DecisionProcess, play
 from apptek.arrays import Floats, Ints
 from apptek.config import AgentConfig, ClassifierConfig, RerankerConfig, preset
 from apptek.data.facts import Dataset, Facts
@@ -53,9 +53,9 @@ def test_with_shuffled_labels_test_and_out_of_fold_queries_score_like_frequency(
     data = make_world(12_000, 4).dataset
     train = shuffled(data)
     graph = TemporalGraph.build(train, data.axis, len(data.entities), len(data.predicates))
-    world = World(graph, AgentConfig(tknn=10))
+    process = DecisionProcess(graph, AgentConfig(tknn=10))
     queries = training_queries(train)
-    mined = mine([play(world, queries, "random")], train.predicates, 15)
+    mined = mine([play(process, queries, "random")], train.predicates, 15)
     topologies = topology_set(mined.sequences())
 
     fold = generator(0, "fold").random(len(train)) < 0.5
@@ -63,7 +63,7 @@ def test_with_shuffled_labels_test_and_out_of_fold_queries_score_like_frequency(
     parts = [np.flatnonzero(fold & usable), np.flatnonzero(~fold & usable)]
     facts = [train.take(rows) for rows in parts]
     rows = [
-        sparse_rows(apply_topologies(world, queries.take(part), topologies), len(topologies))
+        sparse_rows(apply_topologies(process, queries.take(part), topologies), len(topologies))
         for part in parts
     ]
     examples = [
@@ -86,7 +86,7 @@ def test_with_shuffled_labels_test_and_out_of_fold_queries_score_like_frequency(
     assert abs(out_of_fold - mrr(like_frequency(len(facts[1])), facts[1], (train,))) < TOLERANCE
 
     test = data.test
-    test_rows = apply_topologies(world, held_out_queries(test), topologies)
+    test_rows = apply_topologies(process, held_out_queries(test), topologies)
     scores = model.scores(sparse_rows(test_rows, len(topologies)))
     known = (train, data.valid, test)
     assert abs(mrr(scores, test, known) - mrr(like_frequency(len(test)), test, known)) < TOLERANCE
@@ -98,10 +98,10 @@ def test_the_check_would_see_a_fact_that_is_not_hidden() -> None:
     data = make_world(12_000, 4).dataset
     train = shuffled(data)
     graph = TemporalGraph.build(train, data.axis, len(data.entities), len(data.predicates))
-    world = World(graph, AgentConfig(tknn=10))
+    process = DecisionProcess(graph, AgentConfig(tknn=10))
     topologies = topology_set([(predicate,) for predicate in range(len(data.predicates))])
     rows = sparse_rows(
-        apply_topologies(world, held_out_queries(train), topologies), len(topologies)
+        apply_topologies(process, held_out_queries(train), topologies), len(topologies)
     )
     examples = Examples(rows, train.predicates, known_predicates(train, (train,)))
     model, _ = fit_linear_softmax(

@@ -7,7 +7,7 @@ from oracles import PlainEpisode, PlainFact
 from plain_queries import PlainQuery, agent_configs, plain_queries, queries_of
 from worlds import PREDICATES, graph_of, plain_facts
 
-from apptek.agent.environment import Episodes, World, play
+from apptek.agent.environment import DecisionProcess, Episodes, play
 from apptek.config import AgentConfig
 from apptek.data.facts import Names
 from apptek.data.queries import Queries, training_queries
@@ -64,7 +64,9 @@ def test_applying_agrees_with_replaying(
     actions = PREDICATES * (2 if config.traversal == "tagged" else 1)
     topologies = topology_set([tuple(a % actions for a in one) for one in wanted])
     asked = [data.draw(plain_queries(plain)) for _ in range(3)]
-    found = ones(apply_topologies(World(graph_of(plain), config), queries_of(asked), topologies))
+    found = ones(
+        apply_topologies(DecisionProcess(graph_of(plain), config), queries_of(asked), topologies)
+    )
     for row, query in zip(found, asked, strict=True):
         for place, sequence in enumerate(topologies.sequences):
             assert (place in row) == connects(plain, query, config, sequence)
@@ -74,13 +76,13 @@ def test_a_small_work_space_grows_and_chunks_do_not_matter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     graph = TemporalGraph.of(make_world(2000, 0).dataset)
-    world, queries = World(graph, AgentConfig(tknn=8)), training_queries(graph.facts)
-    mined = mine([play(world, queries, "random")], graph.facts.predicates, 10)
+    process, queries = DecisionProcess(graph, AgentConfig(tknn=8)), training_queries(graph.facts)
+    mined = mine([play(process, queries, "random")], graph.facts.predicates, 10)
     topologies = topology_set(mined.sequences())
-    whole = apply_topologies(world, queries, topologies)
+    whole = apply_topologies(process, queries, topologies)
     monkeypatch.setattr(application, "ROOM", 64)
     monkeypatch.setattr(application, "CHUNK", 333)
-    parts = apply_topologies(world, queries, topologies)
+    parts = apply_topologies(process, queries, topologies)
     assert np.array_equal(whole.offsets, parts.offsets)
     assert np.array_equal(whole.columns, parts.columns)
     assert len(whole.columns) > len(queries)
@@ -127,14 +129,14 @@ def test_a_topology_reads_as_a_sentence_and_survives_json() -> None:
 def test_two_steps_are_enumerated_exhaustively() -> None:
     """s -a-> m <-b- o, and s -c-> o: every order that connects in at most two steps."""
     plain = [PlainFact(0, 0, 2, 1, 1), PlainFact(1, 1, 2, 1, 1), PlainFact(0, 2, 3, 1, 1)]
-    world = World(graph_of(plain), AgentConfig(tknn=5))
+    process = DecisionProcess(graph_of(plain), AgentConfig(tknn=5))
     queries = Queries(
         np.asarray([0, 0], np.int32),
         np.asarray([1, 3], np.int32),
         np.asarray([1, 1], np.int32),
         np.asarray([-1, -1], np.int32),
     )
-    episodes, owners = discovery._two_steps(world, queries, 0)
+    episodes, owners = discovery._two_steps(process, queries, 0)
     found = {
         (owner, tuple(action for action in way if action >= 0))
         for owner, way in zip(owners.tolist(), episodes.trail.tolist(), strict=True)

@@ -16,7 +16,7 @@ from worlds import facts_of
 from apptek.agent.checkpoint import load_checkpoint, save_checkpoint
 from apptek.agent.controls import compare_with_controls, paired_difference, play_greedily
 from apptek.agent.dqn import FrozenPolicy
-from apptek.agent.environment import World, play
+from apptek.agent.environment import DecisionProcess, play
 from apptek.agent.trainer import Trainer, episode_order
 from apptek.agent.training_run import CHECKPOINT, moving_means, train
 from apptek.config import AgentConfig
@@ -57,18 +57,18 @@ def test_the_agent_learns_the_only_way_through_a_corridor() -> None:
         learning_rate=1e-3, epsilon_decay=1e-3, weight_decay=0.0,
     )  # fmt: skip
     graph = corridor_world(300)
-    world = World(graph, config)
+    process = DecisionProcess(graph, config)
     asked = np.flatnonzero(graph.facts.predicates == 5)
     queries = training_queries(graph.facts).take(asked)
-    trainer = Trainer(world, queries, seed=0)
+    trainer = Trainer(process, queries, seed=0)
     while not trainer.finished:
         trainer.step()
     policy = FrozenPolicy(trainer.learner.network)
-    found = compare_with_controls(world, queries, policy, trainer.table.pair_of_fact, seed=1)
+    found = compare_with_controls(process, queries, policy, trainer.table.pair_of_fact, seed=1)
     assert found.agent > 0.95
     assert found.random < 0.5
     assert found.agent_minus_random.low > 0
-    trails = play_greedily(world, queries, policy, trainer.table.pair_of_fact).trail
+    trails = play_greedily(process, queries, policy, trainer.table.pair_of_fact).trail
     assert (trails[0] == [0, 1, 2]).all()
 
 
@@ -114,7 +114,7 @@ def test_an_episode_is_asked_once_an_epoch() -> None:
 def test_queries_that_meet_at_once_are_not_trained_on() -> None:
     graph = TemporalGraph.build(facts_of([PlainFact(0, 0, 0, 1, 1)]), TimeAxis("integer"), 1, 1)
     with pytest.raises(ApptekError, match="no query to train on"):
-        Trainer(World(graph, AgentConfig()), training_queries(graph.facts), seed=0)
+        Trainer(DecisionProcess(graph, AgentConfig()), training_queries(graph.facts), seed=0)
 
 
 def test_a_run_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(tmp_path: Path) -> None:
@@ -238,9 +238,9 @@ def test_a_paired_difference_covers_the_truth_about_95_times_in_100() -> None:
 def test_greedy_episodes_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     trainer = trainer_of()
     policy, queries = FrozenPolicy(trainer.learner.network), trainer.queries
-    whole = play_greedily(trainer.world, queries, policy, trainer.table.pair_of_fact)
+    whole = play_greedily(trainer.process, queries, policy, trainer.table.pair_of_fact)
     monkeypatch.setattr("apptek.agent.controls.CHUNK", 100)
-    parts = play_greedily(trainer.world, queries, policy, trainer.table.pair_of_fact)
+    parts = play_greedily(trainer.process, queries, policy, trainer.table.pair_of_fact)
     assert np.array_equal(whole.trail, parts.trail)
     assert np.array_equal(whole.met, parts.met)
-    assert len(play(trainer.world, queries, "commonest").met) == len(whole.met)
+    assert len(play(trainer.process, queries, "commonest").met) == len(whole.met)

@@ -52,7 +52,7 @@ def identity(trainer: Trainer) -> dict[str, str]:
     return {
         "format": str(FORMAT),
         "seed": str(trainer.seed),
-        "data": trainer.world.graph.facts.digest(),
+        "data": trainer.process.graph.facts.digest(),
         "settings": json.dumps(asdict(trainer.config), sort_keys=True),
     }
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from apptek.agent.dqn import FrozenPolicy, random_legal
-from apptek.agent.environment import Environment, Episodes, World, play
+from apptek.agent.environment import DecisionProcess, Environment, Episodes, play
 from apptek.arrays import Bools, Ints
 from apptek.compiling import in_threads
 from apptek.data.queries import Queries
@@ -16,7 +16,7 @@ NORMAL_95 = 1.959963984540054  # the half width of a 95 % interval in standard e
 
 
 def play_greedily(
-    world: World,
+    process: DecisionProcess,
     queries: Queries,
     policy: FrozenPolicy,
     pair_of_fact: Ints,
@@ -31,15 +31,15 @@ def play_greedily(
 
     def play_chunk(start: int) -> Episodes:
         rows = np.arange(start, min(start + CHUNK, len(queries)))
-        environment = Environment(world, queries.take(rows))
+        environment = Environment(process, queries.take(rows))
         rng = generator(seed, f"exploring from {start}")
         return _play_all(environment, policy, pair_of_fact, epsilon, rng)
 
     parts = in_threads(play_chunk, range(0, len(queries), CHUNK))
     return Episodes(
         np.concatenate([np.zeros(0, np.bool_), *(part.met for part in parts)]),
-        np.concatenate([_no_steps(world), *(part.trail for part in parts)]),
-        np.concatenate([_no_steps(world), *(part.legal_counts for part in parts)]),
+        np.concatenate([_no_steps(process), *(part.trail for part in parts)]),
+        np.concatenate([_no_steps(process), *(part.legal_counts for part in parts)]),
     )
 
 
@@ -69,8 +69,8 @@ def _play_all(
     return Episodes(met, trail, legal_counts)
 
 
-def _no_steps(world: World) -> Ints:
-    return np.empty((0, world.config.max_steps), np.int32)
+def _no_steps(process: DecisionProcess) -> Ints:
+    return np.empty((0, process.config.max_steps), np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +103,17 @@ class Comparison:
 
 
 def compare_with_controls(
-    world: World, queries: Queries, policy: FrozenPolicy, pair_of_fact: Ints, *, seed: int
+    process: DecisionProcess,
+    queries: Queries,
+    policy: FrozenPolicy,
+    pair_of_fact: Ints,
+    *,
+    seed: int,
 ) -> Comparison:
     """Mean rewards of the greedy agent and of both controls, paired over the queries."""
-    agent = play_greedily(world, queries, policy, pair_of_fact).met
-    random = play(world, queries, "random", seed=seed).met
-    commonest = play(world, queries, "commonest").met
+    agent = play_greedily(process, queries, policy, pair_of_fact).met
+    random = play(process, queries, "random", seed=seed).met
+    commonest = play(process, queries, "commonest").met
     return Comparison(
         len(queries),
         float(agent.mean()),

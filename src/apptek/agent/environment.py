@@ -21,7 +21,7 @@ from apptek.agent.states import States
 from apptek.arrays import Bools, Ints, read_only
 from apptek.compiling import in_threads
 from apptek.config import AgentConfig
-from apptek.data.queries import Queries
+from apptek.data.queries import Queries, QueryColumns
 from apptek.errors import ApptekError
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.seeding import generator
@@ -30,8 +30,11 @@ CHUNK = 2048  # episodes that one thread plays at a time
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    """A graph as the kernels take it, under the settings that shape an episode."""
+class DecisionProcess:
+    """The paper's Markov decision process: a graph, and the settings that shape an episode on it.
+
+    They decide which facts an entity shows (tknn, traversal) and what the actions are.
+    """
 
     graph: TemporalGraph
     config: AgentConfig
@@ -59,19 +62,13 @@ class World:
         shape = (directions, self.tagged, self.graph.predicate_count, self.config.tknn)
         return (self.graph.kernel_arrays(), columns, *shape)
 
-    def asked(self, queries: Queries) -> tuple[Ints, Ints, Ints, Ints]:
+    def kernel_queries(self, queries: Queries) -> QueryColumns:
         """The queries as the kernels take them; ApptekError for an entity that cannot be."""
         count = self.graph.entity_count
         for entities in (queries.subjects, queries.objects):
             if len(entities) and not (entities.min() >= -1 and entities.max() < count):
                 raise ApptekError(f"a query names entity {entities.max()}, of {count}")
-        moments = self.graph.axis.positions(queries.times)
-        return (
-            read_only(np.ascontiguousarray(queries.subjects, np.int32)),
-            read_only(np.ascontiguousarray(queries.objects, np.int32)),
-            read_only(np.ascontiguousarray(moments, np.int32)),
-            read_only(np.ascontiguousarray(queries.hidden, np.int32)),
-        )
+        return queries.for_kernels(self.graph.axis)
 
 
 class Environment:
@@ -83,12 +80,12 @@ class Environment:
     steps  (B,): actions taken so far
     """
 
-    def __init__(self, world: World, queries: Queries) -> None:
-        self._world, count = world, len(queries)
-        self._arguments = world.kernel_arguments()
-        self._asked = world.asked(queries)
+    def __init__(self, process: DecisionProcess, queries: Queries) -> None:
+        self._process, count = process, len(queries)
+        self._arguments = process.kernel_arguments()
+        self._asked = process.kernel_queries(queries)
         self._state = _no_state(count)
-        self.edges: Ints = np.zeros((count, world.action_count), np.int32)
+        self.edges: Ints = np.zeros((count, process.action_count), np.int32)
         self.done: Bools = np.zeros(count, np.bool_)
         self.met: Bools = np.zeros(count, np.bool_)
         self.steps: Ints = np.zeros(count, np.int32)
@@ -100,7 +97,7 @@ class Environment:
     @property
     def max_steps(self) -> int:
         """Expansions after which an episode ends."""
-        return self._world.config.max_steps
+        return self._process.config.max_steps
 
     @property
     def legal(self) -> Bools:
@@ -122,7 +119,7 @@ class Environment:
     def restart(self, slots: npt.NDArray[np.intp], queries: Queries) -> None:
         """Begins other queries in these slots; the other episodes stay as they are."""
         asked = [column.copy() for column in self._asked]
-        for column, new in zip(asked, self._world.asked(queries), strict=True):
+        for column, new in zip(asked, self._process.kernel_queries(queries), strict=True):
             column[slots] = new
             read_only(column)
         self._asked = (asked[0], asked[1], asked[2], asked[3])
@@ -140,7 +137,7 @@ class Environment:
 
     def states(self, pair_of_fact: Ints) -> States:
         """What the network sees of each episode: the pairs of core and periphery on both sides."""
-        return States(*members_of(self._state, self._world.tagged, pair_of_fact))
+        return States(*members_of(self._state, self._process.tagged, pair_of_fact))
 
     def side(self, row: int) -> tuple[Ints, Ints, Ints]:
         """Entities, core facts and periphery edges of row 2b (subject's) or 2b + 1 (object's)."""
@@ -180,7 +177,7 @@ class Episodes:
 
 
 def play(
-    world: World,
+    process: DecisionProcess,
     queries: Queries,
     policy: Literal["random", "commonest"],
     *,
@@ -191,8 +188,8 @@ def play(
 
     Each episode has a random stream of its own, so that threads and chunks do not matter.
     """
-    steps, arguments = world.config.max_steps, world.kernel_arguments()
-    asked = world.asked(queries)
+    steps, arguments = process.config.max_steps, process.kernel_arguments()
+    asked = process.kernel_queries(queries)
     seeds = generator(seed, "episodes").integers(0, 2**64, len(queries), np.uint64)
     met = np.zeros(len(queries), np.bool_)
     trail, legal_counts = np.empty((2, len(queries), steps), np.int32)

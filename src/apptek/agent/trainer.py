@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from apptek.agent.dqn import Learner, build_network
-from apptek.agent.environment import Environment, World
+from apptek.agent.environment import DecisionProcess, Environment
 from apptek.agent.replay import Replay
 from apptek.agent.states import pair_table
 from apptek.arrays import Bools, Ints
@@ -27,21 +27,21 @@ class Trainer:
     history         the episodes in the order in which they ended
     """
 
-    def __init__(self, world: World, queries: Queries, *, seed: int) -> None:
-        self.world, self.config, self.seed = world, world.config, seed
+    def __init__(self, process: DecisionProcess, queries: Queries, *, seed: int) -> None:
+        self.process, self.config, self.seed = process, process.config, seed
         self.queries = queries
-        self.table = pair_table(world.graph.facts)
+        self.table = pair_table(process.graph.facts)
         self.learner = Learner(
             build_network(
                 self.table,
-                world.graph.predicate_count,
-                world.action_count,
+                process.graph.predicate_count,
+                process.action_count,
                 self.config,
                 rng=generator(seed, "network"),
             ),
             self.config,
         )
-        self.replay = Replay(self.config.replay_size, world.action_count)
+        self.replay = Replay(self.config.replay_size, process.action_count)
         self.act_rng = generator(seed, "acting")
         self.sample_rng = generator(seed, "replay")
         self.order = episode_order(queries, self.config.epochs, seed)
@@ -139,7 +139,7 @@ class Trainer:
         idle = self.slots == IDLE
         queries = self.queries.take(np.where(idle, 0, self.slots))
         queries.subjects[idle] = queries.objects[idle] = -1  # ends at once
-        self.environment = Environment(self.world, queries)
+        self.environment = Environment(self.process, queries)
         self.environment.replay(self.trail)
 
 

@@ -1,12 +1,13 @@
 """The agent's bench: roll-outs, training, and what they cost on a large graph."""
 
 from dataclasses import replace
+from functools import partial
 from statistics import median
 from typing import Any
 
 import numpy as np
 
-from apptek.agent.environment import Environment, World, play
+from apptek.agent.environment import DecisionProcess, Environment, play
 from apptek.agent.trainer import Trainer
 from apptek.benches.reference import PlainEpisode, plain_facts, play_episode
 from apptek.benches.report import BenchReport, Target, bench_dataset, seconds
@@ -36,7 +37,7 @@ def bench_agent(*, quick: bool = False) -> BenchReport:
     large, small = (500_000, 50_000) if quick else (10_000_000, 100_000)
     dataset = bench_dataset(quick)
     graph = TemporalGraph.of(dataset)
-    rollouts = _bench_rollouts(World(graph, AgentConfig()), 30 if quick else 200)
+    rollouts = _bench_rollouts(DecisionProcess(graph, AgentConfig()), 30 if quick else 200)
     episodes = 1000 if quick else 6000
     training = {k: _train_ms(graph, AgentConfig(tknn=k), episodes) for k in PAPER_MS}
     growth = _bench_growth(small, large)
@@ -59,21 +60,21 @@ def bench_agent(*, quick: bool = False) -> BenchReport:
     )
 
 
-def _bench_rollouts(world: World, oracle_episodes: int) -> dict[str, float]:
+def _bench_rollouts(process: DecisionProcess, oracle_episodes: int) -> dict[str, float]:
     """Seconds per random episode on one thread, by the kernel and by the definition."""
-    queries = training_queries(world.graph.facts)
+    queries = training_queries(process.graph.facts)
     rows = generator(0, "bench").permutation(len(queries))[:20_000]
     asked = queries.take(rows)
-    play(world, asked.take(np.arange(1)), "random")  # compiles
-    kernel = [seconds(lambda: play(world, asked, "random", threads=1)) for _ in range(3)]
-    plain, facts_of = plain_facts(world.graph.facts)
+    play(process, asked.take(np.arange(1)), "random")  # compiles
+    kernel = [seconds(lambda: play(process, asked, "random", threads=1)) for _ in range(3)]
+    plain, facts_of = plain_facts(process.graph.facts)
 
     def play_plainly() -> None:
         for fact in rows[:oracle_episodes].tolist():
-            asked_of = (plain[fact].subject, plain[fact].object, _when(world, fact))
+            asked_of = (plain[fact].subject, plain[fact].object, _when(process, fact))
             episode = PlainEpisode(
-                plain, asked_of, hidden=fact, tknn=world.config.tknn, traversal="both",
-                max_steps=world.config.max_steps, predicate_count=world.graph.predicate_count,
+                plain, asked_of, hidden=fact, tknn=process.config.tknn, traversal="both",
+                max_steps=process.config.max_steps, predicate_count=process.graph.predicate_count,
                 facts_of=facts_of,
             )  # fmt: skip
             play_episode(episode, "random", fact)
@@ -81,15 +82,15 @@ def _bench_rollouts(world: World, oracle_episodes: int) -> dict[str, float]:
     return {"kernel": median(kernel) / len(rows), "oracle": seconds(play_plainly) / oracle_episodes}
 
 
-def _when(world: World, fact: int) -> int | None:
-    time = int(world.graph.facts.times[fact])
+def _when(process: DecisionProcess, fact: int) -> int | None:
+    time = int(process.graph.facts.times[fact])
     return None if time == UNKNOWN else time
 
 
 def _train_ms(graph: TemporalGraph, config: AgentConfig, episodes: int) -> float:
     """Milliseconds per training episode at replay ratio 1, once everything is compiled."""
     queries = training_queries(graph.facts)
-    trainer = Trainer(World(graph, replace(config, epochs=1.0)), queries, seed=0)
+    trainer = Trainer(DecisionProcess(graph, replace(config, epochs=1.0)), queries, seed=0)
     for _ in range(30):
         trainer.step()
     before = trainer.episodes_done
@@ -107,17 +108,23 @@ def _bench_growth(small: int, large: int) -> dict[int, float]:
     for size in (small, large):
         graph = TemporalGraph.of(make_world(size, 0).dataset)
         rows = generator(0, "bench").permutation(len(graph.facts))[:10_000]
-        world, asked = World(graph, AgentConfig()), training_queries(graph.facts).take(rows)
-        runs = [seconds(lambda w=world, a=asked: play(w, a, "random", threads=1)) for _ in range(4)]  # type: ignore[misc]
+        play_once = partial(
+            play,
+            DecisionProcess(graph, AgentConfig()),
+            training_queries(graph.facts).take(rows),
+            "random",
+            threads=1,
+        )
+        runs = [seconds(play_once) for _ in range(4)]
         found[size] = median(runs[1:]) / len(rows)
     return found
 
 
 def _parallel_bytes(graph: TemporalGraph) -> int:
     """The most that 4,096 episodes at tknn 50 take while they expand at random."""
-    world = World(graph, AgentConfig(tknn=50))
+    process = DecisionProcess(graph, AgentConfig(tknn=50))
     rows = generator(0, "bench").permutation(len(graph.facts))[:4096]
-    environment = Environment(world, training_queries(graph.facts).take(rows))
+    environment = Environment(process, training_queries(graph.facts).take(rows))
     rng, most = generator(0, "bench actions"), 0
     while not environment.done.all():
         before = environment.nbytes

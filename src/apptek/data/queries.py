@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import Ints
+from apptek.arrays import Ints, read_only
 from apptek.data.facts import Facts
+from apptek.data.times import TimeAxis
+
+QueryColumns = tuple[Ints, Ints, Ints, Ints]  # subjects, objects, moments, hidden facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,13 @@ class Queries:
     def columns(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Subjects, objects, times, hidden facts."""
         return self.subjects, self.objects, self.times, self.hidden
+
+    def for_kernels(self, axis: TimeAxis) -> QueryColumns:
+        """Subjects, objects, moments on the axis, hidden facts: read-only and contiguous."""
+        columns = (self.subjects, self.objects, axis.positions(self.times), self.hidden)
+        # A view: closing the array itself for writing would close it for its owner as well.
+        closed = [read_only(np.ascontiguousarray(column, np.int32).view()) for column in columns]
+        return closed[0], closed[1], closed[2], closed[3]
 
 
 def training_queries(facts: Facts) -> Queries:

@@ -10,7 +10,7 @@ import numpy as np
 
 from apptek.agent.controls import compare_with_controls, play_greedily
 from apptek.agent.dqn import FrozenPolicy
-from apptek.agent.environment import World
+from apptek.agent.environment import DecisionProcess
 from apptek.agent.trainer import History, Trainer
 from apptek.agent.training_run import Observer, moving_means, train
 from apptek.arrays import Ints
@@ -41,9 +41,9 @@ def run_agent(
     Compared on the training queries (each with its own fact hidden) and on those of valid.
     """
     graph = TemporalGraph.of(dataset)
-    world, queries = World(graph, config), training_queries(dataset.train)
+    process, queries = DecisionProcess(graph, config), training_queries(dataset.train)
     started, from_the_start = time.monotonic(), not folder.exists()
-    trainer = Trainer(world, queries, seed=seed)
+    trainer = Trainer(process, queries, seed=seed)
     train(
         trainer,
         folder,
@@ -65,15 +65,15 @@ def run_agent(
 
 
 def _result(trainer: Trainer, dataset: Dataset, seed: int) -> dict[str, Any]:
-    world, pair_of_fact = trainer.world, trainer.table.pair_of_fact
+    process, pair_of_fact = trainer.process, trainer.table.pair_of_fact
     policy = FrozenPolicy(trainer.learner.network)
     asked = {"train": trainer.queries, "valid": held_out_queries(dataset.valid)}
     metrics = {
-        split: asdict(compare_with_controls(world, queries, policy, pair_of_fact, seed=seed))
+        split: asdict(compare_with_controls(process, queries, policy, pair_of_fact, seed=seed))
         for split, queries in asked.items()
         if len(queries)
     }
-    greedy = play_greedily(world, trainer.queries, policy, pair_of_fact)
+    greedy = play_greedily(process, trainer.queries, policy, pair_of_fact)
     return {
         "model": "agent",
         "dataset": dataset.name,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from apptek.agent.environment import World
+from apptek.agent.environment import DecisionProcess
 from apptek.data.queries import Queries, training_queries
 from apptek.errors import ApptekError
 from apptek.explain.wording import when_text
@@ -28,35 +28,37 @@ def mined_topologies(model: Model, predicates: Sequence[str]) -> dict[str, list[
     for name in predicates:
         if names.find(name) is None:
             raise ApptekError(f"{model.dataset.name} has no predicate {name!r}")
-    world = World(model.graph, model.config.agent)
+    process = DecisionProcess(model.graph, model.config.agent)
     queries = training_queries(model.dataset.train)
     rows = {name: names.find(name) for name in predicates}
     return {
         name: [
-            _described(model, world, queries, one)
+            _described(model, process, queries, one)
             for one in [m for m in model.mined.topologies if m.predicate == row][:TOP]
         ]
         for name, row in rows.items()
     }
 
 
-def _described(model: Model, world: World, queries: Queries, one: MinedTopology) -> dict[str, Any]:
+def _described(
+    model: Model, process: DecisionProcess, queries: Queries, one: MinedTopology
+) -> dict[str, Any]:
     column = model.topologies.sequences.index(one.sequence) + model.features().first("topologies")
     return {
         "topology": to_names(one.sequence, model.dataset.predicates),
         "connected": one.queries,
         "share": one.queries / model.mined.tried[one.predicate],
         "weight": float(model.classifier.weights[column, one.predicate]),
-        "example": _example(model, world, queries, one),
+        "example": _example(model, process, queries, one),
     }
 
 
 def _example(
-    model: Model, world: World, queries: Queries, one: MinedTopology
+    model: Model, process: DecisionProcess, queries: Queries, one: MinedTopology
 ) -> dict[str, Any] | None:
     """The example with the fewest facts on its way; None where replaying connects none."""
     found = (
-        (row, connect(Surroundings(world, queries, row), one.sequence)) for row in one.examples
+        (row, connect(Surroundings(process, queries, row), one.sequence)) for row in one.examples
     )
     met = [(row, connection) for row, connection in found if connection is not None]
     if not met:

@@ -133,7 +133,7 @@ def _contributions(
 def _reasons(
     evidence: Evidence, detailed: Sequence[tuple[Key, Contribution]]
 ) -> tuple[Reason, ...]:
-    near = Surroundings(evidence.space.world, evidence.queries)
+    near = Surroundings(evidence.space.process, evidence.queries)
     reasons: list[Reason] = []
     for key, contribution in detailed:
         met = connect(near, evidence.topology(key)) if key[0] == "topology" else None

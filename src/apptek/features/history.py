@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from apptek.arrays import Doubles, Floats, Ints, Longs, read_only
+from apptek.arrays import Doubles, Floats, Ints, Longs
 from apptek.compiling import in_threads, kernel, leaf
 from apptek.config import FAMILIES, KERNELS, MOST_HISTORY_FACTS, HistoryConfig
 from apptek.data.queries import Queries
@@ -87,7 +87,7 @@ class History:
 
     def rows(self, queries: Queries) -> tuple[SparseRows, int]:
         """The features of many questions, and how many profiles a dominant partner cut short."""
-        asked = queries_for_kernels(self.graph, queries)
+        asked = queries.for_kernels(self.graph.axis)
         fill = partial(self._part, asked)
         parts = in_threads(fill, range(0, len(queries), CHUNK))
         counts = [np.zeros(1, np.int64), *(part[0] for part in parts)]
@@ -132,7 +132,7 @@ class History:
 
     def facts(self, queries: Queries, row: int) -> dict[str, Ints]:
         """The facts behind one question's features: of each family, the nearest first."""
-        asked = tuple(int(column[row]) for column in queries_for_kernels(self.graph, queries))
+        asked = tuple(int(column[row]) for column in queries.for_kernels(self.graph.axis))
         found = np.empty(MOST_HISTORY_FACTS, np.int32)
 
         def of(place: int) -> Ints:
@@ -147,15 +147,6 @@ def _places(names: tuple[str, ...], chosen: tuple[str, ...]) -> Ints:
     """The place of each name among the chosen ones, -1 where it is not."""
     places = [chosen.index(name) if name in chosen else -1 for name in names]
     return np.asarray(places, np.int32)
-
-
-def queries_for_kernels(graph: TemporalGraph, queries: Queries) -> tuple[Ints, Ints, Ints, Ints]:
-    """Subjects, objects, positions and hidden facts, as the kernels take them."""
-    columns = (
-        queries.subjects, queries.objects, graph.axis.positions(queries.times), queries.hidden
-    )  # fmt: skip
-    closed = [read_only(np.ascontiguousarray(column, np.int32).view()) for column in columns]
-    return closed[0], closed[1], closed[2], closed[3]
 
 
 Arrays = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints]

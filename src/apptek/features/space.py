@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apptek.agent.environment import World
+from apptek.agent.environment import DecisionProcess
 from apptek.config import FEATURE_PARTS, FeaturePart
 from apptek.data.queries import Queries
 from apptek.features.copies import Copies
@@ -25,7 +25,7 @@ class FeatureSpace:
     history: History | None
     traits: Traits | None
     topologies: TopologySet | None
-    world: World
+    process: DecisionProcess
     topology_weight: float = 1.0
 
     def __len__(self) -> int:
@@ -62,7 +62,7 @@ class FeatureSpace:
     def fired(self, queries: Queries) -> SparseRows:
         """Which topologies connect each question."""
         assert self.topologies is not None
-        return self.weighed(apply_topologies(self.world, queries, self.topologies))
+        return self.weighed(apply_topologies(self.process, queries, self.topologies))
 
     def weighed(self, found: BinaryRows) -> SparseRows:
         """Which topologies connect, as features."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from apptek.agent.environment import World
+from apptek.agent.environment import DecisionProcess
 from apptek.config import (
     AgentConfig,
     ClassifierConfig,
@@ -93,7 +93,7 @@ def feature_space(
         History(seen, clock, config.history) if "history" in parts else None,
         Traits.of(dataset, config.traits, kinds) if "traits" in parts else None,
         topologies if "topologies" in parts else None,
-        World(seen, config.agent),
+        DecisionProcess(seen, config.agent),
         config.features.topology_weight,
     )
 

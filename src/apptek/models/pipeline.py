@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from apptek.agent.environment import World
+from apptek.agent.environment import DecisionProcess
 from apptek.config import Config
 from apptek.data.facts import SPLITS, Dataset, Facts
 from apptek.data.protocols import Protocol, apply_protocol
@@ -122,7 +122,7 @@ def _fit(fit: Fit, preset: str, protocol: Protocol, observers: Sequence[Any]) ->
 
         seen = graph.as_of() if config.features.past_only else graph
         mined = discover(
-            World(seen, config.agent),
+            DecisionProcess(seen, config.agent),
             queries,
             train.predicates,
             config.mining,
@@ -242,7 +242,7 @@ def _fired(work: Path, space: FeatureSpace, queries: Queries, name: str) -> Spar
     offsets, columns = work / f"{name}.offsets.npy", work / f"{name}.columns.npy"
     if offsets.exists():
         return space.weighed(BinaryRows(np.load(offsets), np.load(columns)))
-    found = apply_topologies(space.world, queries, space.topologies)
+    found = apply_topologies(space.process, queries, space.topologies)
     write_whole(columns, found.columns)
     write_whole(offsets, found.offsets)  # last: it says that both are there
     return space.weighed(found)

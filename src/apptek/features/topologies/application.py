@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from apptek.agent.environment import World
+from apptek.agent.environment import DecisionProcess
 from apptek.agent.kernels import Columns
 from apptek.arrays import Bools, Ints, Longs, Words, read_only
 from apptek.compiling import in_threads, leaf
@@ -41,14 +41,16 @@ class BinaryRows:
         return len(self.offsets) - 1
 
 
-def apply_topologies(world: World, queries: Queries, topologies: TopologySet) -> BinaryRows:
+def apply_topologies(
+    process: DecisionProcess, queries: Queries, topologies: TopologySet
+) -> BinaryRows:
     """Which topologies connect which queries, (queries, topologies). Threads over chunks."""
-    asked = world.asked(queries)
+    asked = process.kernel_queries(queries)
 
     def apply_chunk(start: int) -> tuple[Longs, Ints]:
         rows = slice(start, start + CHUNK)
         some = tuple(read_only(column[rows]) for column in asked)
-        return _apply_chunk(world, some, topologies)
+        return _apply_chunk(process, some, topologies)
 
     parts = in_threads(apply_chunk, range(0, len(queries), CHUNK))
     counts = np.concatenate([np.zeros(1, np.int64), *(part[0] for part in parts)])
@@ -57,7 +59,7 @@ def apply_topologies(world: World, queries: Queries, topologies: TopologySet) ->
 
 
 def _apply_chunk(
-    world: World, asked: tuple[Ints, ...], topologies: TopologySet
+    process: DecisionProcess, asked: tuple[Ints, ...], topologies: TopologySet
 ) -> tuple[Longs, Ints]:
     """The number of ones in each row, and their columns; a work space that is full is doubled."""
     count, room = len(asked[0]), ROOM
@@ -66,24 +68,24 @@ def _apply_chunk(
     query = 0
     while query < count:
         columns = np.empty(max(len(topologies), 64 * room), np.int32)
-        space = _work_space(world, room, int(topologies.depths.max(initial=0)))
+        space = _work_space(process, room, int(topologies.depths.max(initial=0)))
         first = query
         filled = (len(topologies), counts, columns)
-        shape = world.kernel_arguments()[:-1]
+        shape = process.kernel_arguments()[:-1]
         query = _apply_from(*(query, *shape, asked, *trie, topologies.skip, *space, *filled))
         parts.append(columns[: counts[first:query].sum()].copy())
         room *= 1 + (query == first)
     return counts, np.concatenate([np.empty(0, np.int32), *parts])
 
 
-def _work_space(world: World, room: int, depth: int) -> tuple[Any, ...]:
+def _work_space(process: DecisionProcess, room: int, depth: int) -> tuple[Any, ...]:
     """The arrays of one query.
 
     Entities have numbers of their own, in the order in which they are met. A *node* is a set of
     entities that a side can have reached (node 0: the subject, node 1: the object), as a list in
     `reach` and as bits.
     """
-    k, words = world.config.tknn, -(-world.action_count // 64)
+    k, words = process.config.tknn, -(-process.action_count // 64)
     return (
         np.empty((4 * room), np.int32),  # keys, numbers, stamps: the numbers of entities
         np.empty((4 * room), np.int32),
@@ -99,7 +101,7 @@ def _work_space(world: World, room: int, depth: int) -> tuple[Any, ...]:
         np.empty((room, room // 64), np.uint64),  # bits
         np.empty(room, np.bool_),  # prepared: whether legal and memory of a node are there
         np.empty((room, words), np.uint64),  # legal: the actions that a node has
-        np.empty((room, world.action_count), np.int32),  # memory: what it becomes by each
+        np.empty((room, process.action_count), np.int32),  # memory: what it becomes by each
         np.zeros((2, depth + 1), np.int64),  # path: the nodes of both sides on the way here
         np.zeros(1, np.int64),  # known: how many entities have a number
         np.empty((STREAMS, FIELDS), np.int64),

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from apptek.agent.environment import World
+from apptek.agent.environment import DecisionProcess
 from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
@@ -74,11 +74,11 @@ def is_lasting(graph: TemporalGraph, fact: int) -> bool:
 class Surroundings:
     """N_tknn around one query: the facts that each entity shows at its time, looked up once."""
 
-    def __init__(self, world: World, queries: Queries, row: int = 0) -> None:
-        self.world, self.graph = world, world.graph
+    def __init__(self, process: DecisionProcess, queries: Queries, row: int = 0) -> None:
+        self.process, self.graph = process, process.graph
         self.starts = int(queries.subjects[row]), int(queries.objects[row])
         self._code, self._hidden = int(queries.times[row]), int(queries.hidden[row])
-        self.moment = int(world.graph.axis.positions(queries.times[row : row + 1])[0])
+        self.moment = int(process.graph.axis.positions(queries.times[row : row + 1])[0])
         self._edges: dict[int, list[Edge]] = {}
 
     def look_up(self, entities: Iterable[int]) -> None:
@@ -86,7 +86,7 @@ class Surroundings:
         new = sorted(set(entities) - self._edges.keys())
         if not new:
             return
-        config = self.world.config
+        config = self.process.config
         found = self.graph.nearest(
             new,
             np.full(len(new), self._code, np.int64),
@@ -103,8 +103,8 @@ class Surroundings:
         predicate = int(facts.predicates[fact])
         if subject == entity:
             yield Edge(fact, predicate, object_)
-        if object_ == entity and (subject != entity or self.world.tagged):
-            inverse = self.graph.predicate_count * self.world.tagged
+        if object_ == entity and (subject != entity or self.process.tagged):
+            inverse = self.graph.predicate_count * self.process.tagged
             yield Edge(fact, predicate + inverse, subject)
 
     def edges_of(self, entity: int) -> list[Edge]:
