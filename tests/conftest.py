@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from apptek.service.loaded_model import Served
+    from apptek.service.served_model import ServedModel
 
 ROOT = Path(__file__).parents[1]
 
@@ -71,8 +71,8 @@ def served_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def served(served_model: Path) -> "Served":
+def served(served_model: Path) -> "ServedModel":
     """The model as the service holds it."""
-    from apptek.service.loaded_model import Served
+    from apptek.service.served_model import ServedModel
 
-    return Served.open(served_model)
+    return ServedModel.open(served_model)

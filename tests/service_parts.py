@@ -5,20 +5,20 @@ from typing import Any
 from fastapi.testclient import TestClient
 
 from apptek.service.app import create_app
-from apptek.service.guard import Guard
-from apptek.service.limits import Limits
-from apptek.service.loaded_model import Served
-from apptek.service.server import LOOPBACK
+from apptek.service.http_server import LOOPBACK
+from apptek.service.request_limits import RequestLimits
+from apptek.service.security_middleware import SecurityMiddleware
+from apptek.service.served_model import ServedModel
 
 
-def client_of(served: Served, *, token: str | None = None, **limits: Any) -> TestClient:
+def client_of(served: ServedModel, *, token: str | None = None, **limits: Any) -> TestClient:
     """A client that sees errors as a client does: as answers."""
-    allowed = Limits(**limits)
-    app = Guard(create_app(served, allowed), allowed, token, LOOPBACK)
+    allowed = RequestLimits(**limits)
+    app = SecurityMiddleware(create_app(served, allowed), allowed, token, LOOPBACK)
     return TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
 
 
-def question(served: Served, row: int = 0) -> dict[str, str]:
+def question(served: ServedModel, row: int = 0) -> dict[str, str]:
     """A tuning fact as a query."""
     data = served.predictor.model.dataset
     facts = data.valid

@@ -16,7 +16,7 @@ from apptek.benches.http_clients import running_service
 from apptek.explain.layout import draw_reason
 from apptek.explain.svg import draw_svg
 from apptek.predictor import Query
-from apptek.service.loaded_model import Served
+from apptek.service.served_model import ServedModel
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 FLAGS = [
@@ -42,7 +42,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def address(served: Served) -> Iterator[str]:
+def address(served: ServedModel) -> Iterator[str]:
     with running_service(served.folder) as service:
         yield service.address
 
@@ -64,7 +64,7 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
 
 
 @pytest.fixture(scope="module")
-def asked(served: Served) -> dict[str, str]:
+def asked(served: ServedModel) -> dict[str, str]:
     """A query whose first reason connects by several entities."""
     for row in range(200):
         query = question(served, row)
@@ -176,7 +176,7 @@ def test_the_slider_dims_what_is_further_away(
 
 
 def test_page_and_file_show_the_same_drawing(
-    page: Page, address: str, served: Served, asked: dict[str, str]
+    page: Page, address: str, served: ServedModel, asked: dict[str, str]
 ) -> None:
     found = served.predictor.explain(Query(**asked))
     file = ElementTree.fromstring(draw_svg(draw_reason(found, found.reasons[0])))
@@ -220,7 +220,7 @@ def test_a_node_becomes_the_subject_by_keyboard(
     comes_to(page, subject=name, object=asked["object"])
 
 
-def test_known_predicates_can_be_hidden(page: Page, address: str, served: Served) -> None:
+def test_known_predicates_can_be_hidden(page: Page, address: str, served: ServedModel) -> None:
     data, facts = served.predictor.model.dataset, served.predictor.model.dataset.train
     names = [data.entities[int(ends[40])] for ends in (facts.subjects, facts.objects)]
     time = data.axis.format(int(facts.times[40]))
@@ -393,7 +393,7 @@ def test_every_width_and_both_colours_fit(
     context.close()
 
 
-def test_the_token_is_asked_for(browser: Browser, served: Served) -> None:
+def test_the_token_is_asked_for(browser: Browser, served: ServedModel) -> None:
     with running_service(served.folder, "--token", "secret") as service:
         page = browser.new_page()
         page.goto(service.address)
@@ -489,7 +489,7 @@ def test_show_more_moves_the_focus_to_what_is_new(
 
 
 def test_a_suggested_predicate_is_asked_for(
-    page: Page, address: str, asked: dict[str, str], served: Served
+    page: Page, address: str, asked: dict[str, str], served: ServedModel
 ) -> None:
     name = served.predictor.model.dataset.predicates[0]
     page.goto(link(address, predicate=f"{name}q", **asked))

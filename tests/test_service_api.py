@@ -10,15 +10,15 @@ from service_parts import client_of, problem, question
 
 from apptek.explain.layout import draw_reason
 from apptek.predictor import Query
-from apptek.service.loaded_model import Served
+from apptek.service.served_model import ServedModel
 
 
 @pytest.fixture(scope="module")
-def client(served: Served) -> TestClient:
+def client(served: ServedModel) -> TestClient:
     return client_of(served)
 
 
-def test_the_model_describes_itself(client: TestClient, served: Served) -> None:
+def test_the_model_describes_itself(client: TestClient, served: ServedModel) -> None:
     assert client.get("/api/health").json()["status"] == "ok"
     found = client.get("/api/model").json()
     data = served.predictor.model.dataset
@@ -34,13 +34,13 @@ def test_the_model_describes_itself(client: TestClient, served: Served) -> None:
         assert client.post("/api/predict", json=sample).status_code == 200
 
 
-def test_predicates_and_their_uses(client: TestClient, served: Served) -> None:
+def test_predicates_and_their_uses(client: TestClient, served: ServedModel) -> None:
     found = client.get("/api/predicates").json()["predicates"]
     assert [entry["name"] for entry in found] == list(served.predictor.model.dataset.predicates)
     assert sum(entry["facts"] for entry in found) == len(served.predictor.model.dataset.train)
 
 
-def test_entities_are_found_by_their_beginnings(client: TestClient, served: Served) -> None:
+def test_entities_are_found_by_their_beginnings(client: TestClient, served: ServedModel) -> None:
     name = question(served)["subject"]
     found = client.get("/api/entities", params={"q": name[:4].upper()}).json()
     assert name[:4].lower() in found["entities"][0]["name"].lower()
@@ -51,7 +51,7 @@ def test_entities_are_found_by_their_beginnings(client: TestClient, served: Serv
     assert name in missing["near"]
 
 
-def test_a_prediction_is_that_of_the_library(client: TestClient, served: Served) -> None:
+def test_a_prediction_is_that_of_the_library(client: TestClient, served: ServedModel) -> None:
     asked = question(served)
     (answer,) = client.post("/api/predict", json=asked | {"top": 5}).json()["answers"]
     (expected,) = served.predictor.predict([Query(**asked)], top=5)
@@ -62,7 +62,7 @@ def test_a_prediction_is_that_of_the_library(client: TestClient, served: Served)
     assert not answer["outside_span"]
 
 
-def test_a_batch_is_answered_as_its_queries_are(client: TestClient, served: Served) -> None:
+def test_a_batch_is_answered_as_its_queries_are(client: TestClient, served: ServedModel) -> None:
     queries = [question(served, row) for row in range(300)]
     batch = client.post("/api/predict", json={"queries": queries, "top": 3}).json()["answers"]
     assert len(batch) == 300
@@ -74,7 +74,7 @@ def test_a_batch_is_answered_as_its_queries_are(client: TestClient, served: Serv
 
 
 def test_known_predicates_are_those_of_the_training_facts(
-    client: TestClient, served: Served
+    client: TestClient, served: ServedModel
 ) -> None:
     model = served.predictor.model
     data, facts = model.dataset, model.dataset.train
@@ -96,7 +96,7 @@ def test_known_predicates_are_those_of_the_training_facts(
         assert known == expected
 
 
-def test_an_explanation_comes_with_its_drawings(client: TestClient, served: Served) -> None:
+def test_an_explanation_comes_with_its_drawings(client: TestClient, served: ServedModel) -> None:
     asked = question(served, 3)
     found = client.post("/api/explain", json=asked).json()
     expected = served.predictor.explain(Query(**asked))
@@ -114,7 +114,7 @@ def test_an_explanation_comes_with_its_drawings(client: TestClient, served: Serv
     assert {edge["fact"] for edge in edges} <= cited | {-1}
 
 
-def test_the_explained_predicate_can_be_chosen(client: TestClient, served: Served) -> None:
+def test_the_explained_predicate_can_be_chosen(client: TestClient, served: ServedModel) -> None:
     asked = question(served)
     second = client.post("/api/predict", json=asked).json()["answers"][0]["predicates"][1]
     found = client.post("/api/explain", json=asked | {"predicate": second["predicate"]}).json()
@@ -125,7 +125,7 @@ def test_the_explained_predicate_can_be_chosen(client: TestClient, served: Serve
 
 
 def test_the_timeline_of_an_entity_is_complete_and_in_order(
-    client: TestClient, served: Served
+    client: TestClient, served: ServedModel
 ) -> None:
     model = served.predictor.model
     name = question(served)["subject"]
@@ -143,7 +143,7 @@ def test_the_timeline_of_an_entity_is_complete_and_in_order(
     assert len(part["facts"]) == min(2, part["total"])
 
 
-def test_a_pair_has_a_history_in_both_directions(client: TestClient, served: Served) -> None:
+def test_a_pair_has_a_history_in_both_directions(client: TestClient, served: ServedModel) -> None:
     data, facts = served.predictor.model.dataset, served.predictor.model.dataset.train
     row = 11
     one, other = int(facts.subjects[row]), int(facts.objects[row])
@@ -174,7 +174,7 @@ def test_a_name_with_slashes_is_a_name(client: TestClient) -> None:
     assert "a/../b" in said["detail"]
 
 
-def test_an_unknown_entity_gets_near_names(client: TestClient, served: Served) -> None:
+def test_an_unknown_entity_gets_near_names(client: TestClient, served: ServedModel) -> None:
     asked = question(served)
     name = asked["subject"] + "q"
     said = problem(client.post("/api/predict", json=asked | {"subject": name}), 422)
@@ -188,7 +188,7 @@ def test_an_unknown_entity_gets_near_names(client: TestClient, served: Served) -
     assert client.post("/api/explain", json=body).json()["unseen_subject"]
 
 
-def test_times_that_are_none_and_times_outside(client: TestClient, served: Served) -> None:
+def test_times_that_are_none_and_times_outside(client: TestClient, served: ServedModel) -> None:
     asked = question(served)
     said = problem(client.post("/api/predict", json=asked | {"time": "yesterday"}), 422)
     assert said["where"] == "time"
@@ -241,7 +241,9 @@ names = st.one_of(
 
 @settings(max_examples=60)
 @given(name=names)
-def test_any_text_is_a_name_and_nothing_else(client: TestClient, served: Served, name: str) -> None:
+def test_any_text_is_a_name_and_nothing_else(
+    client: TestClient, served: ServedModel, name: str
+) -> None:
     asked = question(served)
     body = json.dumps(asked | {"subject": name})
     for path in ("/api/predict", "/api/explain"):
@@ -258,7 +260,7 @@ def test_a_model_folder_deleted_while_serving_does_no_harm(
 ) -> None:
     folder = tmp_path / "model"
     shutil.copytree(served_model, folder)
-    gone = Served.open(folder)
+    gone = ServedModel.open(folder)
     client = client_of(gone)
     before = client.post("/api/predict", json=question(gone)).json()
     assert client.get("/api/health").json()["model_on_disk"]

@@ -19,8 +19,8 @@ from schemathesis.specs.openapi.checks import (
 from service_parts import client_of, question
 
 from apptek.service.app import create_app
-from apptek.service.limits import Limits
-from apptek.service.loaded_model import Served
+from apptek.service.request_limits import RequestLimits
+from apptek.service.served_model import ServedModel
 
 PAGE = Path(__file__).parents[1] / "docs" / "http.md"
 
@@ -33,7 +33,7 @@ CHECKS = [
 
 
 @pytest.mark.slow
-def test_the_description_holds(served: Served) -> None:
+def test_the_description_holds(served: ServedModel) -> None:
     described = schemathesis.openapi.from_asgi("/api/openapi.json", create_app(served))
     found = list(described.get_all_operations())
     operations = [one.ok() for one in found if isinstance(one, Ok)]
@@ -48,7 +48,7 @@ def test_the_description_holds(served: Served) -> None:
         holds()
 
 
-def test_every_route_is_described_with_its_problems(served: Served) -> None:
+def test_every_route_is_described_with_its_problems(served: ServedModel) -> None:
     description = client_of(served).get("/api/openapi.json").json()
     expected = {
         "/api/health", "/api/model", "/api/entities", "/api/predicates", "/api/predict",
@@ -65,9 +65,9 @@ def test_every_route_is_described_with_its_problems(served: Served) -> None:
                     assert list(response["content"]) == ["application/problem+json"]
 
 
-def test_the_examples_of_the_description_have_the_form_of_a_query(served: Served) -> None:
+def test_the_examples_of_the_description_have_the_form_of_a_query(served: ServedModel) -> None:
     schemas = client_of(served).get("/api/openapi.json").json()["components"]["schemas"]
-    for name in ("OneQuestion", "ManyQuestions", "ExplainBody"):
+    for name in ("PredictQuery", "PredictBatch", "ExplainBody"):
         (example,) = schemas[name]["examples"]
         asked = question(served)
         body = {"queries": [asked]} if "queries" in example else example | asked
@@ -75,7 +75,7 @@ def test_the_examples_of_the_description_have_the_form_of_a_query(served: Served
         assert client_of(served).post(path, json=body).status_code == 200
 
 
-def test_the_page_about_the_interface_names_what_there_is(served: Served) -> None:
+def test_the_page_about_the_interface_names_what_there_is(served: ServedModel) -> None:
     client = client_of(served)
     paths = client.get("/api/openapi.json").json()["paths"]
     page = PAGE.read_text(encoding="utf-8")
@@ -93,7 +93,7 @@ def test_the_page_about_the_interface_names_what_there_is(served: Served) -> Non
 
 
 def test_the_limits_on_the_page_are_those_of_the_service() -> None:
-    page, limits = PAGE.read_text(encoding="utf-8"), Limits()
+    page, limits = PAGE.read_text(encoding="utf-8"), RequestLimits()
     assert f"more than {limits.body_bytes >> 20} MiB" in page
     assert f"more than {limits.batch:,} queries" in page
     assert f"within {limits.seconds:g} s" in page

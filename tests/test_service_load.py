@@ -8,7 +8,7 @@ import pytest
 from service_parts import question
 
 from apptek.benches.http_clients import load, request, running_service
-from apptek.service.loaded_model import Served
+from apptek.service.served_model import ServedModel
 
 CLIENTS, SECONDS = (200, 30.0) if os.environ.get("APPTEK_LOAD") == "full" else (50, 4.0)
 GROWTH = 24 << 20  # bytes that the process may have more than after its first answers
@@ -21,7 +21,7 @@ def resident_bytes(process: int) -> int:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_many_clients_meet_no_error_and_the_service_does_not_grow(served: Served) -> None:
+def test_many_clients_meet_no_error_and_the_service_does_not_grow(served: ServedModel) -> None:
     with running_service(served.folder) as service:
         asked = []
         for row in range(200):

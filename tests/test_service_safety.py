@@ -13,17 +13,17 @@ from service_parts import client_of, problem, question
 from apptek.errors import ApptekError
 from apptek.service import app as app_module
 from apptek.service.app import create_app
-from apptek.service.guard import Guard
-from apptek.service.limits import Limits
-from apptek.service.loaded_model import Served
-from apptek.service.pages import read_pages
-from apptek.service.server import check_reach
+from apptek.service.explorer_files import read_explorer_files
+from apptek.service.http_server import check_reach
+from apptek.service.request_limits import RequestLimits
+from apptek.service.security_middleware import SecurityMiddleware
+from apptek.service.served_model import ServedModel
 
 SOURCES = Path(__file__).parents[1] / "src" / "apptek" / "service"
 
 
 @pytest.mark.parametrize("path", ["/", "/docs", "/api/health", "/api/nothing", "/explorer/main.js"])
-def test_every_answer_has_strict_headers(served: Served, path: str) -> None:
+def test_every_answer_has_strict_headers(served: ServedModel, path: str) -> None:
     headers = client_of(served).get(path, headers={"Origin": "https://elsewhere.example"}).headers
     policy = headers["content-security-policy"]
     assert policy.startswith("default-src 'none'; script-src 'self';")
@@ -34,7 +34,7 @@ def test_every_answer_has_strict_headers(served: Served, path: str) -> None:
     assert not [name for name in headers if name.startswith("access-control-")]
 
 
-def test_other_sites_may_not_ask_first(served: Served) -> None:
+def test_other_sites_may_not_ask_first(served: ServedModel) -> None:
     asked = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST"}
     response = client_of(served).options("/api/predict", headers=asked)
     assert response.status_code == 405
@@ -42,7 +42,7 @@ def test_other_sites_may_not_ask_first(served: Served) -> None:
 
 
 def test_the_pages_load_nothing_from_elsewhere() -> None:
-    for name, page in read_pages().items():
+    for name, page in read_explorer_files().items():
         text = page.content.decode()
         if name.startswith("vendor/"):
             continue
@@ -54,7 +54,7 @@ def test_the_pages_load_nothing_from_elsewhere() -> None:
 
 
 def test_the_licence_of_what_is_vendored_lies_beside_it() -> None:
-    pages = read_pages()
+    pages = read_explorer_files()
     assert b"Copyright 2010-2026 Mike Bostock" in pages["vendor/d3.min.js"].content[:100]
     assert b"ISC" in pages["vendor/d3-LICENSE.txt"].content or b"Permission to use" in (
         pages["vendor/d3-LICENSE.txt"].content
@@ -62,7 +62,7 @@ def test_the_licence_of_what_is_vendored_lies_beside_it() -> None:
 
 
 @pytest.mark.parametrize("given", [None, "", "Bearer", "Bearer wrong", "Basic secret", "secret"])
-def test_without_the_token_nothing_is_told(served: Served, given: str | None) -> None:
+def test_without_the_token_nothing_is_told(served: ServedModel, given: str | None) -> None:
     client = client_of(served, token="secret")
     headers = {} if given is None else {"Authorization": given}
     for path in ("/api/model", "/api/health", "/api/openapi.json", "/api"):
@@ -72,7 +72,7 @@ def test_without_the_token_nothing_is_told(served: Served, given: str | None) ->
 
 
 def test_the_token_opens_and_is_compared_in_constant_time(
-    served: Served, monkeypatch: pytest.MonkeyPatch
+    served: ServedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compared: list[tuple[bytes, bytes]] = []
     compare = hmac.compare_digest
@@ -96,14 +96,14 @@ def test_the_token_opens_and_is_compared_in_constant_time(
         ("evil.example", False), ("127.0.0.1.evil.example:8000", False), ("", False),
     ],
 )  # fmt: skip
-def test_a_foreign_host_name_is_refused(served: Served, host: str, allowed: bool) -> None:
+def test_a_foreign_host_name_is_refused(served: ServedModel, host: str, allowed: bool) -> None:
     response = client_of(served).get("/api/health", headers={"Host": host})
     assert response.status_code == (200 if allowed else 400)
     if not allowed:
         problem(response, 400)
 
 
-def test_a_large_request_is_refused_however_it_comes(served: Served) -> None:
+def test_a_large_request_is_refused_however_it_comes(served: ServedModel) -> None:
     client = client_of(served, body_bytes=1000)
     said = problem(client.post("/api/predict", content=b"x" * 1001), 413)
     assert "1,000" in said["detail"]
@@ -116,7 +116,7 @@ def test_a_large_request_is_refused_however_it_comes(served: Served) -> None:
     assert client.post("/api/predict", json=question(served)).status_code == 200
 
 
-def test_a_large_batch_is_refused(served: Served) -> None:
+def test_a_large_batch_is_refused(served: ServedModel) -> None:
     client = client_of(served, batch=3)
     queries = [question(served)] * 4
     said = problem(client.post("/api/predict", json={"queries": queries}), 422)
@@ -133,12 +133,12 @@ def test_a_large_batch_is_refused(served: Served) -> None:
         {"queries": [{str(place): 1 for place in range(300_000)}]},
     ],
 )
-def test_a_senseless_body_is_refused(served: Served, body: Any) -> None:
+def test_a_senseless_body_is_refused(served: ServedModel, body: Any) -> None:
     content = json.dumps(body, separators=(",", ":")).encode()
     problem(client_of(served).post("/api/predict", content=content), 422)
 
 
-def test_queries_times_top_is_limited(served: Served) -> None:
+def test_queries_times_top_is_limited(served: ServedModel) -> None:
     client = client_of(served, pairs=10)
     queries = [question(served)] * 4
     said = problem(client.post("/api/predict", json={"queries": queries, "top": 3}), 422)
@@ -146,8 +146,8 @@ def test_queries_times_top_is_limited(served: Served) -> None:
     assert client.post("/api/predict", json={"queries": queries, "top": 2}).status_code == 200
 
 
-def test_a_body_that_never_arrives_is_given_up(served: Served) -> None:
-    allowed = Limits(seconds=0.1)
+def test_a_body_that_never_arrives_is_given_up(served: ServedModel) -> None:
+    allowed = RequestLimits(seconds=0.1)
     sent: list[Any] = []
 
     async def receive() -> Any:
@@ -157,12 +157,14 @@ def test_a_body_that_never_arrives_is_given_up(served: Served) -> None:
         sent.append(message)
 
     scope = {"type": "http", "path": "/api/predict", "method": "POST", "headers": []}
-    asyncio.run(Guard(create_app(served, allowed), allowed)(scope, receive, send))
+    asyncio.run(SecurityMiddleware(create_app(served, allowed), allowed)(scope, receive, send))
     assert sent[0]["status"] == 408
     assert b"0.1 seconds" in sent[1]["body"]
 
 
-def test_what_takes_too_long_is_given_up(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_takes_too_long_is_given_up(
+    served: ServedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answered = Event()
 
     def slow(*_: Any) -> Any:
@@ -180,7 +182,7 @@ def test_what_takes_too_long_is_given_up(served: Served, monkeypatch: pytest.Mon
 
 
 def test_an_error_of_ours_shows_no_traceback(
-    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    served: ServedModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: Any) -> Any:
         raise RuntimeError("a secret of the code")
@@ -202,7 +204,7 @@ def test_an_error_of_ours_shows_no_traceback(
         "/explorer/main.js/", "/etc/passwd", "/..%5c..%5capp.py",
     ],
 )  # fmt: skip
-def test_no_path_reaches_the_file_system(served: Served, path: str) -> None:
+def test_no_path_reaches_the_file_system(served: ServedModel, path: str) -> None:
     problem(client_of(served).get(path), 404)
 
 
@@ -210,7 +212,9 @@ def test_no_pickle_and_no_open_file_after_the_start() -> None:
     for source in SOURCES.glob("*.py"):
         text = source.read_text(encoding="utf-8")
         assert "pickle" not in text
-        assert not re.search(r"\bopen\(", text.replace("Served.open(", "").replace("def open(", ""))
+        assert not re.search(
+            r"\bopen\(", text.replace("ServedModel.open(", "").replace("def open(", "")
+        )
 
 
 @pytest.mark.parametrize(

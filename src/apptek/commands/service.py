@@ -29,6 +29,6 @@ def serve(
     Example: `apptek serve model --port 8000`
     """
     require_service()
-    from apptek.service.server import serve as run
+    from apptek.service.http_server import serve as run
 
     run(model, host, port, token, insecure)

@@ -1,4 +1,4 @@
-"""The HTTP service: typed routes over a served model, and the pages of the explorer."""
+"""The HTTP service: typed routes over a served model, and the explorer's pages."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,65 +11,70 @@ from pydantic import BaseModel, BeforeValidator
 from starlette.exceptions import HTTPException
 
 from apptek import __version__
-from apptek.service import catalogue, problems
-from apptek.service.answers import explained, predict
-from apptek.service.limits import Limits
-from apptek.service.loaded_model import Served
-from apptek.service.pages import read_pages
-from apptek.service.problems import TITLES, ServiceError
-from apptek.service.schemas import (
+from apptek.service import model_info, timelines
+from apptek.service.explorer_files import read_explorer_files
+from apptek.service.predict_explain import explain, predict
+from apptek.service.problem_json import (
+    TITLES,
+    ServiceError,
+    add_error_handlers,
+    describe_as_problem_json,
+    problem_responses,
+)
+from apptek.service.request_limits import RequestLimits
+from apptek.service.request_schemas import ExplainBody, PredictBatch, PredictBody
+from apptek.service.response_schemas import (
     Answers,
     Entities,
     EntityTimeline,
-    ExplainBody,
     ExplanationOut,
     Health,
-    ManyQuestions,
     ModelInfo,
     PairHistory,
     Predicates,
-    PredictBody,
     Topologies,
 )
+from apptek.service.served_model import ServedModel
 
 ABOUT = """Which predicate holds between a subject and an object at a time, and why.
 
-Errors are problem JSON (RFC 9457) that says what is wrong, where, and what to do."""
-Limit = Annotated[int, Query(ge=1, le=5000, description="At most so many.")]
+Errors are problem JSON (RFC 9457): what is wrong, where, and what to do."""
+Limit = Annotated[int, Query(ge=1, le=5000, description="The largest number to return.")]
 NameQuery = Annotated[str, Query(min_length=1, max_length=10_000)]
 From = Annotated[str | None, Query(alias="from", max_length=100, description="The first time.")]
 To = Annotated[str | None, Query(max_length=100, description="The last time.")]
 
 
-class _Desk:
-    """Where requests are worked on: a few at a time, none of them for too long.
+class _WorkerPool:
+    """Threads that compute the answers: a few at a time, and each within the time limit.
 
-    What is given up while it is being worked on keeps its worker until it is done.
+    A computation that runs out of time keeps its thread until it ends: threads cannot be stopped.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: RequestLimits) -> None:
         self._seconds = limits.seconds
-        self._workers = ThreadPoolExecutor(limits.workers)
+        self._threads = ThreadPoolExecutor(limits.workers)
 
     async def answer(self, work: Callable[[], BaseModel]) -> Response:
-        """What the work gives, as JSON; a ServiceError where it takes too long."""
+        """The result of some work as JSON. Raises a ServiceError if it takes too long."""
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._seconds):
-                text = await loop.run_in_executor(self._workers, lambda: work().model_dump_json())
+                # In the thread, too: writing a large batch as JSON would block the event loop.
+                text = await loop.run_in_executor(self._threads, lambda: work().model_dump_json())
         except TimeoutError:
             raise ServiceError(
                 503,
                 TITLES[503],
                 f"No answer within {self._seconds:g} seconds.",
-                advice="Ask for less at once, or try again in a while.",
+                advice="Send a smaller request, or try again later.",
             ) from None
         return Response(text, media_type="application/json")
 
 
-def create_app(served: Served, limits: Limits | None = None) -> FastAPI:
-    """The app of a served model; `guarded` puts it behind its guard."""
-    limits = limits or Limits()
+def create_app(served: ServedModel, limits: RequestLimits | None = None) -> FastAPI:
+    """The app of a served model. `http_server.secured_app` puts it behind its middleware."""
+    limits = limits or RequestLimits()
     app = FastAPI(
         title="APPTeK",
         version=__version__,
@@ -77,49 +82,49 @@ def create_app(served: Served, limits: Limits | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
-        responses=problems.responses(400, 401, 408, 413, 422, 503),
+        responses=problem_responses(400, 401, 408, 413, 422, 503),
     )
-    problems.install(app)
-    _add_catalogue(app, served, _Desk(limits))  # a desk of its own: names wait behind no batch
-    _add_answers(app, served, _Desk(limits), limits)
+    add_error_handlers(app)
+    _add_information(app, served, _WorkerPool(limits))  # its own pool: names wait for no batch
+    _add_predictions(app, served, _WorkerPool(limits), limits)
     _add_pages(app)
-    problems.describe(app)
+    describe_as_problem_json(app)
     return app
 
 
-def _add_catalogue(app: FastAPI, served: Served, desk: _Desk) -> None:
-    missing = problems.responses(404)
+def _add_information(app: FastAPI, served: ServedModel, pool: _WorkerPool) -> None:
+    missing = problem_responses(404)
 
     @app.get("/api/health", response_model=Health, tags=["model"])
     async def health() -> Response:
-        """Whether the service answers."""
-        return await desk.answer(partial(catalogue.health, served))
+        """Whether the service is up."""
+        return await pool.answer(partial(model_info.health, served))
 
     @app.get("/api/model", response_model=ModelInfo, tags=["model"])
     async def model() -> Response:
-        """Data set, settings, metrics, counts and time span of the model; sample queries."""
-        return await desk.answer(partial(catalogue.model_info, served))
+        """Data set, settings, metrics, counts and time span of the model, and sample queries."""
+        return await pool.answer(partial(model_info.describe_model, served))
 
     @app.get("/api/entities", response_model=Entities, tags=["names"])
     async def entities(
         q: Annotated[str, Query(max_length=10_000, description="What was typed.")] = "",
         limit: Annotated[int, Query(ge=1, le=100)] = 10,
     ) -> Response:
-        """Entities whose name, or a word of it, begins with what was typed; most used first."""
-        return await desk.answer(partial(catalogue.entities, served, q, limit))
+        """Entities whose name, or a word in it, begins with what was typed; most used first."""
+        return await pool.answer(partial(model_info.find_entities, served, q, limit))
 
     @app.get("/api/predicates", response_model=Predicates, tags=["names"])
     async def predicates() -> Response:
-        """All predicates and how often each is used."""
-        return await desk.answer(partial(catalogue.predicates, served))
+        """All predicates, and how often each is used."""
+        return await pool.answer(partial(model_info.list_predicates, served))
 
     @app.get("/api/topologies", response_model=Topologies, tags=["model"], responses=missing)
     async def topologies(
         predicate: Annotated[str | None, Query(min_length=1, max_length=10_000)] = None,
         limit: Limit = 5,
     ) -> Response:
-        """Mined topologies of each predicate, or of one."""
-        return await desk.answer(partial(catalogue.topologies, served, predicate, limit))
+        """Mined topologies and largest weights of each predicate, or of one."""
+        return await pool.answer(partial(model_info.list_topologies, served, predicate, limit))
 
     @app.get(
         "/api/entity/{name:path}/timeline",
@@ -133,9 +138,9 @@ def _add_catalogue(app: FastAPI, served: Served, desk: _Desk) -> None:
         to: To = None,
         limit: Limit = 500,
     ) -> Response:
-        """The training facts of an entity in the order of time."""
-        within = catalogue.window(served, since, to)
-        return await desk.answer(partial(catalogue.entity_timeline, served, name, within, limit))
+        """The training facts of an entity, in order of time."""
+        window = timelines.read_window(served, since, to)
+        return await pool.answer(partial(timelines.entity_timeline, served, name, window, limit))
 
     @app.get("/api/pair", response_model=PairHistory, tags=["histories"], responses=missing)
     async def pair(
@@ -146,61 +151,65 @@ def _add_catalogue(app: FastAPI, served: Served, desk: _Desk) -> None:
         limit: Limit = 500,
     ) -> Response:
         """The training facts between two entities, in both directions."""
-        within = catalogue.window(served, since, to)
-        ask = partial(catalogue.pair_history, served, subject, object_, within, limit)
-        return await desk.answer(ask)
+        window = timelines.read_window(served, since, to)
+        work = partial(timelines.pair_history, served, subject, object_, window, limit)
+        return await pool.answer(work)
 
 
-def _add_answers(app: FastAPI, served: Served, desk: _Desk, limits: Limits) -> None:
-    def few(body: Any) -> Any:
-        """The body as it is; counted before its queries are looked at, as their errors cost."""
+def _add_predictions(
+    app: FastAPI, served: ServedModel, pool: _WorkerPool, limits: RequestLimits
+) -> None:
+    def check_batch_size(body: Any) -> Any:
+        # Before pydantic looks at each query: millions of invalid ones would cost much memory.
         queries = body.get("queries") if isinstance(body, dict) else None
         if isinstance(queries, list) and len(queries) > limits.batch:
-            raise _too_large(f"at most {limits.batch:,} queries, not {len(queries):,}")
+            raise _batch_too_large(f"at most {limits.batch:,} queries, not {len(queries):,}")
         return body
 
     @app.post("/api/predict", response_model=Answers, tags=["answers"])
-    async def predictions(body: Annotated[PredictBody, BeforeValidator(few)]) -> Response:
-        """The most probable predicates of one query, or of a batch."""
-        if isinstance(body, ManyQuestions) and len(body.queries) * body.top > limits.pairs:
-            raise _too_large(
+    async def predictions(
+        body: Annotated[PredictBody, BeforeValidator(check_batch_size)],
+    ) -> Response:
+        """The most probable predicates for one query, or for a batch."""
+        if isinstance(body, PredictBatch) and len(body.queries) * body.top > limits.pairs:
+            raise _batch_too_large(
                 f"at most {limits.pairs:,} predicates to return, "
                 f"not {len(body.queries):,} queries x top {body.top:,}"
             )
-        return await desk.answer(partial(predict, served, body))
+        return await pool.answer(partial(predict, served, body))
 
     @app.post("/api/explain", response_model=ExplanationOut, tags=["answers"])
     async def explanation(body: ExplainBody) -> Response:
-        """Why a predicate: contributions, the facts behind them, and the drawn graphs."""
-        return await desk.answer(partial(explained, served, body))
+        """Why a predicate: contributions, the facts behind them, and drawings of the graph."""
+        return await pool.answer(partial(explain, served, body))
 
 
-def _too_large(limit: str) -> ServiceError:
+def _batch_too_large(limit: str) -> ServiceError:
     return ServiceError(
         422,
         "The batch is too large",
-        f"A batch has {limit}.",
-        advice="Send it in several requests.",
+        f"A batch may have {limit}.",
+        advice="Split it into several requests.",
         where="queries",
     )
 
 
 def _add_pages(app: FastAPI) -> None:
-    pages = read_pages()
+    files = read_explorer_files()
 
     def send(request: Request, name: str) -> Response:
-        if name not in pages:
+        if name not in files:
             raise HTTPException(404, "there is no such page")
-        return pages[name].response(request)
+        return files[name].response(request)
 
     @app.get("/", include_in_schema=False)
-    async def explorer(request: Request) -> Response:
+    async def explorer_page(request: Request) -> Response:
         return send(request, "index.html")
 
     @app.get("/docs", include_in_schema=False)
-    async def docs(request: Request) -> Response:
+    async def docs_page(request: Request) -> Response:
         return send(request, "docs.html")
 
     @app.get("/explorer/{name:path}", include_in_schema=False)
-    async def file(request: Request, name: str) -> Response:
+    async def explorer_file(request: Request, name: str) -> Response:
         return send(request, name)

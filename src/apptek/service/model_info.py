@@ -1,0 +1,123 @@
+"""What the service tells about its model: data and settings, names, topologies and weights."""
+
+from collections import Counter
+from dataclasses import asdict
+
+import numpy as np
+
+from apptek import __version__
+from apptek.data.times import UNKNOWN
+from apptek.explain.strongest_weights import strongest
+from apptek.features.topologies.topology import describe, to_names
+from apptek.service.request_schemas import QueryFields
+from apptek.service.response_schemas import (
+    CountedName,
+    Counts,
+    Entities,
+    Health,
+    MinedOut,
+    ModelInfo,
+    Predicates,
+    Span,
+    Topologies,
+    WeightOut,
+)
+from apptek.service.served_model import ServedModel
+
+
+def health(served: ServedModel) -> Health:
+    """The service is up, even if the model's folder is gone: all of it is in memory or mapped."""
+    return Health(version=__version__, model_on_disk=(served.folder / "model.json").exists())
+
+
+def describe_model(served: ServedModel) -> ModelInfo:
+    """The model's data, settings, metrics, counts and time span."""
+    model = served.predictor.model
+    data = model.dataset
+    return ModelInfo(
+        dataset=data.name,
+        preset=model.preset,
+        protocol=model.protocol,
+        seed=model.seed,
+        counts=Counts(
+            entities=len(data.entities),
+            predicates=len(data.predicates),
+            train=len(data.train),
+            valid=len(data.valid),
+            test=len(data.test),
+            topologies=len(model.topologies),
+        ),
+        span=_describe_span(served),
+        metrics=model.report,
+        settings=asdict(model.config),
+        samples=[QueryFields(**asdict(query)) for query in served.samples],
+    )
+
+
+def _describe_span(served: ServedModel) -> Span:
+    data = served.predictor.model.dataset
+    dated = data.train.times[data.train.dated]
+    positions = data.axis.positions(dated)
+    first = int(dated[positions.argmin()]) if len(dated) else UNKNOWN
+    last = int(dated[positions.argmax()]) if len(dated) else UNKNOWN
+    return Span(
+        unit=data.axis.unit,
+        mixed=data.axis.mixed,
+        first=data.axis.format(first),
+        last=data.axis.format(last),
+        first_position=served.span.first,
+        last_position=served.span.last,
+        undated=len(data.train) - len(dated),
+    )
+
+
+def find_entities(served: ServedModel, text: str, limit: int) -> Entities:
+    """Entities that match what was typed, or else similar names."""
+    names = served.predictor.model.dataset.entities
+    matches = served.index.search(text, limit)
+    return Entities(
+        entities=[CountedName(name=names[i], facts=int(served.counts[i])) for i in matches],
+        near=[] if matches else served.index.near(text),
+    )
+
+
+def list_predicates(served: ServedModel) -> Predicates:
+    """All predicates with the number of their training facts."""
+    data = served.predictor.model.dataset
+    counts = np.bincount(data.train.predicates, minlength=len(data.predicates)).tolist()
+    pairs = zip(data.predicates, counts, strict=True)
+    return Predicates(predicates=[CountedName(name=name, facts=count) for name, count in pairs])
+
+
+def list_topologies(served: ServedModel, predicate: str | None, limit: int) -> Topologies:
+    """The first `limit` mined topologies and largest weights of each predicate, or of one."""
+    model = served.predictor.model
+    names = model.dataset.predicates
+    if predicate is None:
+        predicates = list(range(len(names)))
+    else:
+        predicates = [served.predicate(predicate, "predicate", 404)]
+    listed: Counter[int] = Counter()
+    topologies = []
+    for mined in model.mined.topologies:  # of each predicate the commonest come first
+        listed[mined.predicate] += 1
+        if mined.predicate in predicates and listed[mined.predicate] <= limit:
+            topologies.append(
+                MinedOut(
+                    predicate=names[mined.predicate],
+                    topology=to_names(mined.sequence, names),
+                    sentence=describe(mined.sequence, names),
+                    connected=mined.queries,
+                    share=mined.queries / model.mined.tried[mined.predicate],
+                    examples=[
+                        model.dataset.describe(model.dataset.train, fact) for fact in mined.examples
+                    ],
+                )
+            )
+    space = served.predictor.answerer.space
+    weights = [
+        WeightOut(predicate=names[row], **asdict(weight))
+        for row in predicates
+        for weight in strongest(model, space, row, limit)
+    ]
+    return Topologies(topologies=topologies, strongest=weights)

@@ -1,0 +1,81 @@
+"""The bodies of requests."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic.config import JsonDict
+from pydantic_core import PydanticCustomError
+
+EXAMPLE: JsonDict = {"subject": "North Korea", "object": "South Korea", "time": "2014-08-15"}
+Name = Annotated[str, Field(min_length=1, max_length=10_000)]
+Time = Annotated[
+    str, Field(max_length=100, description="Written as in the data; ? if it is unknown.")
+]
+Top = Annotated[int, Field(ge=1, le=1000, description="How many predicates to return.")]
+
+
+class _StrictBody(BaseModel):
+    """A body that may have no other fields than these."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_extra_fields(cls, body: Any) -> Any:
+        # Pydantic would report every extra field: a body of 300,000 of them costs much memory.
+        if isinstance(body, dict) and len(body) > len(cls.model_fields):
+            extra = next(name for name in body if name not in cls.model_fields)
+            raise PydanticCustomError(
+                "extra_forbidden", "There is no field {name}", {"name": repr(extra)[:80]}
+            )
+        return body
+
+
+class QueryFields(_StrictBody):
+    """A query: which predicate holds between subject and object at that time?"""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [EXAMPLE]})
+
+    subject: Name
+    object: Name
+    time: Time = "?"
+
+
+class PredictQuery(QueryFields):
+    """One query to predict.
+
+    allow_unknown: answer even if a name does not occur in the data, instead of returning a problem.
+    """
+
+    top: Top = 10
+    allow_unknown: bool = False
+
+
+class PredictBatch(_StrictBody):
+    """Several queries to predict; the answers come in the same order."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"queries": [EXAMPLE], "top": 3}]}
+    )
+
+    queries: Annotated[list[QueryFields], Field(min_length=1, fail_fast=True)]
+    top: Top = 10
+    allow_unknown: bool = False
+
+
+def _form(body: Any) -> str:
+    return "many" if isinstance(body, dict) and "queries" in body else "one"
+
+
+# The tag decides which of the two forms a body is checked against, so that errors name one form.
+PredictBody = Annotated[
+    Annotated[PredictQuery, Tag("one")] | Annotated[PredictBatch, Tag("many")], Discriminator(_form)
+]
+
+
+class ExplainBody(QueryFields):
+    """A query, and the predicate to explain (by default the most probable one)."""
+
+    predicate: Name | None = None
+    top: int = Field(default=5, ge=0, le=50, description="How many reasons come with their facts.")
+    allow_unknown: bool = False

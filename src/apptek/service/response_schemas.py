@@ -1,0 +1,298 @@
+"""The bodies of responses."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from apptek.service.request_schemas import QueryFields
+
+
+class Health(BaseModel):
+    """The service is up."""
+
+    status: Literal["ok"] = "ok"
+    version: str
+    model_on_disk: bool = Field(
+        description="False if the model's folder was removed after the service started."
+    )
+
+
+class Span(BaseModel):
+    """The time axis of the data. Positions count in its unit (days from 1970-01-01).
+
+    If no fact is dated, first and last are "?" and both positions are 0.
+    """
+
+    unit: Literal["integer", "year", "month", "day"]
+    mixed: bool
+    first: str
+    last: str
+    first_position: int
+    last_position: int
+    undated: int = Field(description="Training facts without a time.")
+
+
+class Counts(BaseModel):
+    """The sizes of the model and its data."""
+
+    entities: int
+    predicates: int
+    train: int
+    valid: int
+    test: int
+    topologies: int
+
+
+class ModelInfo(BaseModel):
+    """The served model."""
+
+    dataset: str
+    preset: str
+    protocol: str
+    seed: int
+    counts: Counts
+    span: Span
+    metrics: dict[str, Any] = Field(description="Metrics on the tuning split, from fitting.")
+    settings: dict[str, Any]
+    samples: list[QueryFields] = Field(description="Queries to start with.")
+
+
+class CountedName(BaseModel):
+    """A name and the number of training facts that it occurs in."""
+
+    name: str
+    facts: int
+
+
+class Entities(BaseModel):
+    """Entities that match, best first. If none match, `near` has similar names."""
+
+    entities: list[CountedName]
+    near: list[str]
+
+
+class Predicates(BaseModel):
+    """All predicates, ordered by name."""
+
+    predicates: list[CountedName]
+
+
+class RankedPredicate(BaseModel):
+    """A predicate; `known` if a training fact has it between the two entities at that time."""
+
+    predicate: str
+    probability: float
+    known: bool
+
+
+class AnswerOut(QueryFields):
+    """A query and its predicates, most probable first."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    predicates: list[RankedPredicate]
+    unseen_subject: bool
+    unseen_object: bool
+    unseen_time: bool
+    outside_span: bool
+
+
+class Answers(BaseModel):
+    """One answer per query, in the same order."""
+
+    answers: list[AnswerOut]
+
+
+class Fact(BaseModel):
+    """A training fact. start and end are positions on the time axis, null if undated."""
+
+    fact: int
+    subject: str
+    predicate: str
+    object: str
+    since: str
+    until: str
+    date: str
+    start: int | None
+    end: int | None
+
+
+class NearFact(Fact):
+    """A fact near the query: its side, and its distance in time (negative: before the query)."""
+
+    side: Literal["subject", "object"]
+    distance: int | None
+    apart: str
+
+
+class Timeline(BaseModel):
+    """The first facts in order of time, out of `total`, and how all of them are distributed.
+
+    counts: the span from first to last in equal parts, and how many facts begin in each.
+    """
+
+    total: int
+    undated: int
+    first: int
+    last: int
+    counts: list[int]
+    facts: list[Fact]
+
+
+class EntityTimeline(Timeline):
+    """The facts of an entity."""
+
+    entity: str
+
+
+class PairHistory(BaseModel):
+    """The facts from subject to object, and those from object to subject."""
+
+    subject: str
+    object: str
+    forward: Timeline
+    backward: Timeline
+
+
+class MinedOut(BaseModel):
+    """A topology mined for a predicate: how many episodes it connected, and their share."""
+
+    predicate: str
+    topology: list[str]
+    sentence: str
+    connected: int
+    share: float
+    examples: list[str]
+
+
+class WeightOut(BaseModel):
+    """A feature in words and its weight for a predicate. part: history or topology."""
+
+    predicate: str
+    part: str
+    words: str
+    weight: float
+
+
+class Topologies(BaseModel):
+    """The commonest mined topologies and the largest weights of each predicate."""
+
+    topologies: list[MinedOut]
+    strongest: list[WeightOut]
+
+
+class _Open(BaseModel):
+    """Further fields of an explanation are passed on."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class CitedFactOut(_Open):
+    """A fact that a reason cites. distance is signed: negative is before the query."""
+
+    fact: int
+    subject: str
+    predicate: str
+    object: str
+    date: str
+    distance: int | None
+    apart: str
+    on_path: bool = True
+
+
+class ContributionOut(_Open):
+    """What a reason adds to the log-odds against the runner-up, and to the predicate's score."""
+
+    sentence: str
+    log_odds: float
+    score: float
+
+
+class MeetingOut(_Open):
+    """An entity that both sides reach, and how many hops it is from each."""
+
+    entity: str
+    subject_hops: int
+    object_hops: int
+
+
+class ReasonOut(ContributionOut):
+    """A contribution with the facts behind it."""
+
+    number: int
+    kind: str = "topology"
+    meeting: list[MeetingOut] = []
+    facts: list[CitedFactOut] = []
+    same_as: int = 0
+
+
+class PredicateShare(BaseModel):
+    """A predicate and its probability."""
+
+    predicate: str
+    probability: float
+
+
+class DrawnEntity(_Open):
+    """An entity in a drawing, and its centre."""
+
+    id: int
+    name: str
+    role: str
+    x: float
+    y: float
+    named: bool
+
+
+class DrawnFact(_Open):
+    """A fact in a drawing (-1: the query itself): a cubic curve, and the place of its label."""
+
+    source: int
+    target: int
+    fact: int
+    kind: str
+    predicate: str
+    date: str
+    more: int
+    curve: list[float]
+    label: list[float]
+
+
+class DrawingOut(_Open):
+    """The drawing of a reason: entities as nodes, facts as edges."""
+
+    number: int
+    title: str
+    width: float
+    height: float
+    nodes: list[DrawnEntity]
+    edges: list[DrawnFact]
+    note: str
+
+
+class ExplanationOut(_Open):
+    """Why a predicate. log_odds = bias + the log_odds of all `reasons` and all `further` ones."""
+
+    subject: str
+    object: str
+    time: str
+    predicate: str
+    probability: float
+    runner_up: str
+    runner_up_probability: float
+    log_odds: float
+    bias: float
+    reasons: list[ReasonOut]
+    further: list[ContributionOut]
+    ranked: list[PredicateShare]
+    unseen_subject: bool
+    unseen_object: bool
+    unseen_time: bool
+    known: list[str] = Field(
+        description="Predicates that training facts have between the two at that time."
+    )
+    notes: list[str] = Field(description="What is unusual about the query, in words.")
+    drawings: list[DrawingOut]
+    periphery: list[NearFact] = Field(
+        description="The facts nearest in time on both sides that no reason cites."
+    )

@@ -1,0 +1,134 @@
+"""ASGI middleware before the app: checks host and token, limits bodies, sets strict headers."""
+
+import asyncio
+import hmac
+from dataclasses import dataclass
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from apptek.service.problem_json import TITLES, ServiceError
+from apptek.service.request_limits import RequestLimits
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src 'self' blob: data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SecurityMiddleware:
+    """Refuses requests that the app must not see, and adds security headers to every response.
+
+    token  required under /api; None: no token is needed
+    hosts  names by which the service may be addressed; None: any name. This refuses a page of
+           another site that points its own host name at this machine (DNS rebinding).
+    """
+
+    app: ASGIApp
+    limits: RequestLimits
+    token: str | None = None
+    hosts: frozenset[str] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Reads the whole body and passes the request on, or answers with a problem."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        try:
+            self._check_access(Headers(scope=scope), scope["path"])
+            body = await self._read_body_in_time(Headers(scope=scope), receive)
+        except ServiceError as problem:
+            await problem.response()(scope, receive, send_with_headers)
+            return
+        # The routes know GET only; the server drops the body of a response to HEAD.
+        if scope["method"] == "HEAD":
+            scope = {**scope, "method": "GET"}
+        await self.app(scope, _replay(body, receive), send_with_headers)
+
+    def _check_access(self, headers: Headers, path: str) -> None:
+        host = _without_port(headers.get("host", ""))
+        if self.hosts is not None and host.lower() not in self.hosts:
+            raise ServiceError(
+                400, TITLES[400], "This service does not answer to that host name.",
+                advice="Address it by the name that it printed when it started.", where="Host",
+            )  # fmt: skip
+        if self.token is not None and path.startswith("/api"):
+            # Headers decodes as latin-1; undo it, since the token may have any UTF-8 characters.
+            credentials = headers.get("authorization", "").encode("latin-1")
+            if not hmac.compare_digest(credentials, f"Bearer {self.token}".encode()):
+                raise ServiceError(
+                    401, TITLES[401], "The token is missing or wrong.",
+                    advice="Send the header 'Authorization: Bearer TOKEN'.", where="Authorization",
+                )  # fmt: skip
+
+    async def _read_body_in_time(self, headers: Headers, receive: Receive) -> bytes:
+        """The whole body. Raises a ServiceError if it does not arrive in time."""
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                return await self._read_body(headers, receive)
+        except TimeoutError:
+            raise ServiceError(
+                408, TITLES[408], f"No complete body within {self.limits.seconds:g} seconds.",
+                advice="Send as many bytes as Content-Length says, or fewer.", where="body",
+            ) from None  # fmt: skip
+
+    async def _read_body(self, headers: Headers, receive: Receive) -> bytes:
+        """The whole body. Stops reading as soon as it is larger than allowed."""
+        announced = headers.get("content-length", "0")
+        if announced.isdecimal() and int(announced) > self.limits.body_bytes:
+            raise self._too_large()
+        # A chunked body announces no length, and a client may send more than it announced.
+        body, more = bytearray(), True
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":
+                break
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > self.limits.body_bytes:
+                raise self._too_large()
+        return bytes(body)
+
+    def _too_large(self) -> ServiceError:
+        return ServiceError(
+            413, TITLES[413], f"A body may have at most {self.limits.body_bytes:,} bytes.",
+            advice="Split the batch into several requests.", where="body",
+        )  # fmt: skip
+
+
+def _without_port(host: str) -> str:
+    """The name in a Host header such as example.org:80 or [::1]:80."""
+    end = host.rfind("]") + 1
+    return host[:end] or host.partition(":")[0]
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives the body that was read, then whatever the network sends."""
+    replayed = False
+
+    async def receive_again() -> Message:
+        nonlocal replayed
+        if replayed:
+            return await receive()
+        replayed = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive_again

@@ -1,0 +1,163 @@
+"""The model that is served: its predictor, an index of its names, its time span, sample queries."""
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+import numpy as np
+
+from apptek.arrays import Ints
+from apptek.data.facts import Dataset, Facts
+from apptek.data.times import UNKNOWN
+from apptek.errors import TimeFormatError
+from apptek.explain.name_index import NameIndex, entity_counts
+from apptek.graph.lookups import ends_of
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.predictor import Predictor, Query
+from apptek.service.problem_json import ServiceError, quoted
+
+SAMPLES = 4
+CANDIDATES = 400  # tuning facts that the samples are chosen from
+_TIME_FORMATS = {
+    "day": "a day such as 2014-05-13",
+    "month": "a month such as 2014-05",
+    "year": "a year such as 1999",
+    "integer": "a whole number",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Positions on the time axis from first to last, both included."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """Everything that the answers are made from.
+
+    The index of names is built in a thread of its own: with many entities it takes seconds, and
+    the service can answer queries before it is ready.
+    """
+
+    predictor: Predictor
+    folder: Path
+    span: Window
+    samples: tuple[Query, ...]
+    counts: Ints  # training facts of each entity
+    pending_index: "Future[NameIndex]"
+
+    @classmethod
+    def open(cls, folder: Path) -> "ServedModel":
+        """Loads a model and runs it once, so that the kernels are compiled before any request."""
+        predictor = Predictor.load(folder)
+        model = predictor.model
+        counts = entity_counts(model.dataset.train, len(model.dataset.entities))
+        pool = ThreadPoolExecutor(1)
+        pending_index = pool.submit(NameIndex, model.dataset.entities, counts)
+        pool.shutdown(wait=False)
+        samples = sample_queries(predictor, counts)
+        predictor.explain(samples[0])
+        return cls(predictor, folder, time_span(model.graph), samples, counts, pending_index)
+
+    @property
+    def index(self) -> NameIndex:
+        """The index of the entities' names; waits until it is built."""
+        return self.pending_index.result()
+
+    def entity(self, name: str, where: str, status: int = 422) -> int:
+        """The id of an entity. Raises a ServiceError with similar names if there is none."""
+        entity = self.predictor.model.dataset.entities.find(name)
+        if entity is None:
+            similar = self.index.near(name)
+            advice = "Choose one of the suggestions, or " if similar else ""
+            raise ServiceError(
+                status,
+                "Unknown entity",
+                f"The model knows no entity {quoted(name)}.",
+                advice=f"{advice}find names with /api/entities?q=.".capitalize(),
+                where=where,
+                suggestions=similar,
+            )
+        return entity
+
+    def predicate(self, name: str, where: str, status: int = 422) -> int:
+        """The id of a predicate. Raises a ServiceError with similar names if there is none."""
+        predicates = self.predictor.model.dataset.predicates
+        predicate = predicates.find(name)
+        if predicate is None:
+            by_key = {known.casefold(): known for known in predicates}
+            similar = get_close_matches(name[:200].casefold(), by_key, n=3)
+            raise ServiceError(
+                status,
+                "Unknown predicate",
+                f"The model knows no predicate {quoted(name)}.",
+                advice="/api/predicates lists all predicates.",
+                where=where,
+                suggestions=[by_key[key] for key in similar],
+            )
+        return predicate
+
+    def time(self, text: str, where: str) -> int:
+        """The code of a time. Raises a ServiceError that says how times are written."""
+        axis = self.predictor.model.dataset.axis
+        try:
+            return axis.parse(text)
+        except TimeFormatError as error:
+            expected = str(error).rpartition("expected ")[2]
+            raise ServiceError(
+                422,
+                "Not a time of this data",
+                f"{quoted(text)} cannot be read: expected {expected}.",
+                advice=f"Write {_TIME_FORMATS[axis.unit]}, or ? if the time is unknown.",
+                where=where,
+            ) from None
+
+    def position(self, code: int) -> int:
+        """The position of a time on the axis; UNKNOWN for an unknown time."""
+        return UNKNOWN if code == UNKNOWN else self.predictor.model.dataset.axis.position(code)
+
+    def is_outside_span(self, code: int) -> bool:
+        """Whether a time is before the first or after the last training fact."""
+        position = self.position(code)
+        return position != UNKNOWN and not self.span.first <= position <= self.span.last
+
+
+def time_span(graph: TemporalGraph) -> Window:
+    """From the earliest to the latest training fact; 0 to 0 if no fact is dated."""
+    first, last = ends_of(graph, np.arange(len(graph.facts)))
+    dated = first != UNKNOWN
+    return Window(int(first[dated].min()), int(last[dated].max())) if dated.any() else Window(0, 0)
+
+
+def query_of_fact(data: Dataset, facts: Facts, row: int) -> Query:
+    """The query that a fact answers."""
+    return Query(
+        data.entities[int(facts.subjects[row])],
+        data.entities[int(facts.objects[row])],
+        data.axis.format(int(facts.times[row])),
+    )
+
+
+def sample_queries(predictor: Predictor, counts: Ints) -> tuple[Query, ...]:
+    """A few tuning facts as queries that make a good first impression.
+
+    Each has a different predicate; those that the model answers correctly come first, then those
+    about entities with many facts.
+    """
+    data = predictor.model.dataset
+    facts = data.valid if len(data.valid) else data.train
+    rows = np.linspace(0, len(facts) - 1, min(CANDIDATES, len(facts))).astype(int)
+    queries = [query_of_fact(data, facts, row) for row in rows]
+    truths = [data.predicates[int(facts.predicates[row])] for row in rows]
+    answers = predictor.predict(queries, top=1)
+    correct = [a.predicates[0] == truth for a, truth in zip(answers, truths, strict=True)]
+    fewest = np.minimum(counts[facts.subjects[rows]], counts[facts.objects[rows]])
+    chosen: dict[str, Query] = {}
+    for i in sorted(range(len(rows)), key=lambda i: (not correct[i], -int(fewest[i]), i)):
+        if queries[i].subject != queries[i].object:
+            chosen.setdefault(truths[i], queries[i])
+    return tuple(chosen.values())[:SAMPLES] or (queries[0],)

@@ -1,0 +1,135 @@
+"""The training facts of an entity, or between two entities, in order of time."""
+
+import numpy as np
+
+from apptek.arrays import Ints
+from apptek.data.facts import Dataset
+from apptek.data.times import UNKNOWN
+from apptek.explain.wording import when_text
+from apptek.graph.lookups import between, ends_of, incoming, outgoing
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.service.problem_json import TITLES, ServiceError, quoted
+from apptek.service.response_schemas import EntityTimeline, Fact, PairHistory, Timeline
+from apptek.service.served_model import ServedModel, Window
+
+PARTS = 120  # at most so many counts over a window
+
+
+def read_window(served: ServedModel, since: str | None, until: str | None) -> Window:
+    """The window between two written times; by default the whole span of the data.
+
+    Raises a ServiceError if a time is unknown, or if the window ends before it begins.
+    """
+    axis = served.predictor.model.dataset.axis
+    first, last = served.span.first, served.span.last
+    if since is not None:
+        first = served.position(_known_time(served, since, "from"))
+    if until is not None:
+        # "to=2014" includes the whole of 2014: take the last moment that the text can mean.
+        code = np.asarray([_known_time(served, until, "to")], np.int32)
+        last = served.position(int(axis.last_moments(code)[0]))
+    # With one end given, a time outside the span makes an empty window, not an error.
+    if since is None:
+        return Window(min(first, last), last)
+    if until is None:
+        return Window(first, max(first, last))
+    if first > last:
+        raise ServiceError(
+            422,
+            TITLES[422],
+            f"The window ends at {quoted(until)}, before it begins at {quoted(since)}.",
+            advice="Exchange the two times.",
+            where="to",
+        )
+    return Window(first, last)
+
+
+def _known_time(served: ServedModel, text: str, where: str) -> int:
+    code = served.time(text, where)
+    if code == UNKNOWN:
+        raise ServiceError(
+            422,
+            "Not a time of this data",
+            "A window begins and ends at known times.",
+            advice=f"Write a time, or leave out {where!r} for the whole span.",
+            where=where,
+        )
+    return code
+
+
+def entity_timeline(served: ServedModel, name: str, window: Window, limit: int) -> EntityTimeline:
+    """The timeline of an entity."""
+    model = served.predictor.model
+    facts = facts_of(model.graph, served.entity(name, "name", 404))
+    timeline = timeline_of(model.dataset, model.graph, facts, window, limit)
+    return EntityTimeline(entity=name, **dict(timeline))
+
+
+def pair_history(
+    served: ServedModel, subject: str, object_: str, window: Window, limit: int
+) -> PairHistory:
+    """The timelines between two entities, one for each direction."""
+    data, graph = served.predictor.model.dataset, served.predictor.model.graph
+    source = served.entity(subject, "subject", 404)
+    target = served.entity(object_, "object", 404)
+    forward, backward = (
+        timeline_of(data, graph, _by_time(graph, between(graph, *ends)), window, limit)
+        for ends in ((source, target), (target, source))
+    )
+    return PairHistory(subject=subject, object=object_, forward=forward, backward=backward)
+
+
+def facts_of(graph: TemporalGraph, entity: int) -> Ints:
+    """All facts of an entity in order of time, undated ones last."""
+    received = incoming(graph, entity)
+    from_others = received[graph.facts.subjects[received] != entity]  # count a self-loop once
+    return _by_time(graph, np.concatenate([outgoing(graph, entity), from_others]))
+
+
+def _by_time(graph: TemporalGraph, facts: Ints) -> Ints:
+    first, last = ends_of(graph, facts)
+    return facts[np.lexsort((facts, last, first, first == UNKNOWN))]
+
+
+def timeline_of(
+    data: Dataset, graph: TemporalGraph, facts: Ints, window: Window, limit: int
+) -> Timeline:
+    """The facts inside a window: the first `limit` of them in words, and counts of all.
+
+    Undated facts are counted separately.
+    """
+    first, last = ends_of(graph, facts)
+    dated = first != UNKNOWN
+    inside = dated & (first <= window.last) & (last >= window.first)
+    # A fact that began before the window counts in the first part. int64: starts * parts is large.
+    starts = np.clip(first[inside], window.first, window.last).astype(np.int64) - window.first
+    width = window.last - window.first + 1
+    parts = min(PARTS, width)
+    counts = np.bincount(starts * parts // width, minlength=parts)
+    return Timeline(
+        total=int(inside.sum()),
+        undated=int((~dated).sum()),
+        first=window.first,
+        last=window.last,
+        counts=counts.tolist(),
+        facts=[describe_fact(data, graph, int(fact)) for fact in facts[inside][:limit]],
+    )
+
+
+def describe_fact(data: Dataset, graph: TemporalGraph, fact: int) -> Fact:
+    """A fact with its names and dates."""
+    facts, axis = graph.facts, graph.axis
+    since, until = (axis.format(int(codes[fact])) for codes in (facts.since, facts.until))
+    (first,), (last,) = ends_of(graph, np.asarray([fact]))
+    dated = int(first) != UNKNOWN
+    return Fact(
+        fact=fact,
+        subject=data.entities[int(facts.subjects[fact])],
+        predicate=data.predicates[int(facts.predicates[fact])],
+        object=data.entities[int(facts.objects[fact])],
+        since=since,
+        until=until,
+        date=when_text(since, until),
+        start=int(first) if dated else None,
+        end=int(last) if dated else None,
+    )
