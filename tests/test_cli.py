@@ -46,8 +46,8 @@ def test_help_and_import_load_nothing_heavy() -> None:
 @pytest.mark.parametrize(
     ("command", "advice"),
     [
-        ("fit", "stopped; the same command with --resume goes on"),
-        ("contest", "stopped; the same command goes on"),
+        ("fit", "stopped; run the same command with --resume to continue"),
+        ("contest", "stopped; run the same command to continue"),
         ("data stats", "stopped"),
     ],
 )
@@ -155,7 +155,7 @@ def test_skip_bad_lists_what_was_left_out(tmp_path: Path) -> None:
     assert found["official"]["train"] == 1
     assert found["bad_rows"] == 1
     assert found["bad_row_list"][0].startswith("train.txt:2: column 4 (time)")
-    assert "1 bad row left out" in done.stderr
+    assert "1 bad row skipped" in done.stderr
 
 
 def test_a_single_file_is_split_as_asked(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_a_single_file_is_split_as_asked(tmp_path: Path) -> None:
         (("data", "stats", "nowhere"), 1, "no such file or folder"),
         (("data", "stats", str(ROOT / "README.md")), 1, "unknown kind of file"),
         (("data", "stats", "README.md", "--split", "1/2"), 2, "expected three shares"),
-        (("data", "stats", "README.md", "--split", "1/1/1"), 2, "must make 1 together"),
+        (("data", "stats", "README.md", "--split", "1/1/1"), 2, "must sum to 1"),
         (("data", "download", "fb15k"), 1, "icews14"),
         (("data", "make-world", "new", "--facts", "-5"), 1, "facts"),
         (("bench", "nothing"), 2, "graph"),

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from apptek.baselines.open_model import open_model
 from apptek.cli import app
-from apptek.commands.reading_options import Reading
+from apptek.commands.options import Reading
 from apptek.data.reading.reader import read_dataset
 from apptek.errors import ApptekError
 from apptek.experiments import contest as contests
@@ -192,7 +192,7 @@ def test_models_are_fitted_on_a_file_read_as_told(
     assert isinstance(refused.exception, ApptekError)
     done = CliRunner().invoke(app, [*words, "--skip-bad", "--split-by", "time"])
     assert done.exit_code == 0, done.output
-    assert "left out: bad.tsv:" in done.stderr
-    assert "1 bad row left out" in done.stderr
+    assert "skipped: bad.tsv:" in done.stderr
+    assert "1 bad row skipped" in done.stderr
     data = open_model(tmp_path / "model").model.dataset
     assert data.train.since.max() <= data.test.since.min()

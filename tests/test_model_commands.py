@@ -78,18 +78,18 @@ def test_a_misspelt_name_is_answered_with_names_that_may_be_meant(place: Path) -
         words = (command, str(place / "model"), f"{subject}q", object_, time)
         done = apptek(*words, "--top", "1", COLUMNS="200")
         assert done.returncode == 0, done.stderr
-        (near,) = [line for line in done.stdout.splitlines() if line.startswith("Near")]
-        assert near.startswith(f"Near {subject}q: ")
+        (near,) = [line for line in done.stdout.splitlines() if line.startswith("Similar to")]
+        assert near.startswith(f"Similar to {subject}q: ")
         assert subject in near.split(": ")[1]
         right = apptek(command, str(place / "model"), subject, object_, time)
-        assert "Near" not in right.stdout
+        assert "Similar" not in right.stdout
 
 
 def test_predict_says_what_the_training_facts_hold(place: Path) -> None:
     data = read_dataset(place / "world")
     subject, predicate, object_, time = data.describe(data.train, 5).split(" | ")[:4]
     done = apptek("predict", str(place / "model"), subject, object_, time, COLUMNS="200")
-    assert f"Among the training facts of that time: {predicate}" in done.stdout
+    assert f"The training facts have, at that time: {predicate}" in done.stdout
     found = json.loads(
         apptek("predict", str(place / "model"), subject, object_, time, "--json").stdout
     )
@@ -105,7 +105,7 @@ def test_a_file_of_queries_is_answered(place: Path) -> None:
     assert not (place / "answers.csv").exists()
     done = apptek(*words, "--out", str(place / "answers.csv"), "--skip-bad", "--top", "1")
     assert done.returncode == 0, done.stderr
-    assert "1 queries answered, 1 left out" in done.stderr
+    assert "1 queries answered, 1 skipped" in done.stderr
     assert len((place / "answers.csv").read_text().splitlines()) == 2
 
 

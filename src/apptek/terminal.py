@@ -1,5 +1,6 @@
 """What a person sees in the terminal: results on stdout, progress and messages on stderr."""
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -34,8 +35,13 @@ def messages() -> Console:
 
 
 def tell(text: str) -> None:
-    """A line on stderr, with brackets and all."""
+    """Prints a line on stderr as it is, brackets included."""
     messages().print(text, soft_wrap=True, markup=False)
+
+
+def tell_next(*commands: Sequence[str]) -> None:
+    """Prints one line on stderr with the commands, of which one is the usual next step."""
+    tell(f"next: {', or '.join(shlex.join(['apptek', *words]) for words in commands)}")
 
 
 @contextmanager

@@ -1,5 +1,5 @@
-"""The commands, by room: each reads, calls one library function and prints.
+"""The commands: each reads its input, calls one function of the library and prints the result.
 
-Rooms are imported inside the commands, so that `apptek --help` does not wait for pyarrow, numba
-or torch.
+The library is imported inside the commands, so that `apptek --help` does not wait for pyarrow,
+numba or torch.
 """

@@ -1,4 +1,4 @@
-"""The commands that fit a baseline, and search for its settings."""
+"""The commands `baseline`, which fits a baseline, and `search`, which searches its settings."""
 
 import shlex
 from collections.abc import Sequence
@@ -10,21 +10,22 @@ import typer
 from apptek.baselines.registry import LEARNED_NAMES, NAMES
 from apptek.commands.options import (
     DataArgument,
+    OutOption,
+    ProtocolOption,
+    Reading,
     ResumeOption,
     SeedOption,
     SettingsOption,
+    reads_data,
 )
-from apptek.commands.reading_options import Reading, reads_data
 
 PresetOption = Annotated[
     Literal["default", "paper"],
     typer.Option(
-        "--preset", help="default: what serves best; paper: the objective of its authors."
+        "--preset",
+        metavar="NAME",
+        help="default: the settings that do best; paper: the objective of its authors.",
     ),
-]
-ProtocolOption = Annotated[
-    Literal["official", "paper"],
-    typer.Option("--protocol", help="official: the files as they are; paper: as it split them."),
 ]
 
 
@@ -42,7 +43,7 @@ def baseline(
         ),
     ],
     data: DataArgument,
-    out: Annotated[Path, typer.Option("--out", help="A new folder for the model.")],
+    out: OutOption,
     preset_name: PresetOption = "default",
     protocol: ProtocolOption = "official",
     settings: SettingsOption = None,
@@ -51,15 +52,17 @@ def baseline(
     *,
     reading: Reading,
 ) -> None:
-    """Fit a baseline: counting or an embedding, for `evaluate`, `predict` and `compare`.
+    """Fit a baseline: a counting model or an embedding.
 
-    Example: `apptek baseline recency icews14 --out recency`
+    `evaluate` and `predict` work on it as on any model.
+
+    Example: `apptek baseline recency world --out recency`
     """
     from apptek.baselines.baseline import Baseline
     from apptek.baselines.registry import preset_of
     from apptek.experiments.result_file import about_run
     from apptek.settings import with_settings
-    from apptek.terminal import step_progress, tell
+    from apptek.terminal import step_progress, tell, tell_next
 
     config = with_settings(preset_of(name, preset_name), settings or [])
     dataset = reading.read(data)
@@ -76,10 +79,9 @@ def baseline(
             progress=progress,
             about_run=about_run(),
         )
-    tell(
-        f"{name}: MRR {fitted.model.report['valid_mrr']:.4f} on the tuning split; "
-        f"the model is in {out}"
-    )
+    tell(f"{name}: MRR {fitted.model.report['valid_mrr']:.4f} on the tuning split")
+    tell(f"the model is in {out}")
+    tell_next(["evaluate", str(out), "--result", f"{name}.json"])
 
 
 @reads_data
@@ -93,25 +95,30 @@ def search(
     ],
     data: DataArgument,
     minutes: Annotated[
-        float, typer.Option("--minutes", help="Of one core; a trial that has begun is finished.")
+        float,
+        typer.Option(
+            "--minutes",
+            metavar="N",
+            help="The time for all trials, on one core; the last trial may take longer.",
+        ),
     ] = 15.0,
     preset_name: PresetOption = "default",
     protocol: ProtocolOption = "official",
     settings: SettingsOption = None,
     seed: SeedOption = 0,
     result: Annotated[
-        Path | None, typer.Option("--result", help="Write every trial to this JSON file.")
+        Path | None,
+        typer.Option("--result", metavar="FILE", help="Write every trial to this JSON file."),
     ] = None,
     *,
     reading: Reading,
 ) -> None:
-    """Search for the settings with which a baseline does best on valid; test is not asked.
+    """Search for the settings with which a baseline does best on the valid split.
 
-    The first trial is the preset, every other one changes two settings of the best so far.
+    The first trial is the preset; every other one changes two settings of the best so far. The test
+    split is not used. Ctrl-C ends the search with the best trial so far.
 
-    Ctrl-C ends it early, with the best so far.
-
-    Example: `apptek search de_simple icews14 --minutes 5`
+    Example: `apptek search de_simple world --minutes 1`
     """
     from apptek.baselines.registry import preset_of
     from apptek.baselines.search import Trial, best_trial, search_settings, space_of
@@ -151,10 +158,10 @@ def search(
     except KeyboardInterrupt:
         if best_trial(trials) is None:
             raise
-        tell("stopped: what is best so far")
+        tell("stopped; this is the best so far")
     found = search_result(name, config, trials, minutes)
     changes = [*(settings or []), *setting_texts(found["best"])]
     words = ["apptek", "baseline", name, data, "--preset", preset_name, "--protocol", protocol]
     words += ["--seed", str(seed), *(word for text in changes for word in ("--set", text))]
-    tell(f"best: MRR {found['metrics']['mrr']:.4f} on valid, with")
+    tell(f"best: MRR {found['metrics']['mrr']:.4f} on valid; fit it with")
     typer.echo(shlex.join([*words, *reading.words(), "--out", "model"]))

@@ -1,10 +1,10 @@
-"""The command that makes the paper's tables and figures anew."""
+"""The command `reproduce`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import typer
 
@@ -19,38 +19,48 @@ EXPERIMENTS = Path("paper") / "experiments"
 
 
 def reproduce(
-    what: Annotated[What, typer.Argument(help="A table or figure of the paper, or all of them.")],
+    what: Annotated[
+        What, typer.Argument(metavar="WHAT", help=f"One of {', '.join(get_args(What))}.")
+    ],
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="On a small invented world, within three minutes."),
+        typer.Option("--quick", help="Use a small invented world; below three minutes."),
     ] = False,
     only_recorded: Annotated[
         bool,
-        typer.Option(
-            "--only-recorded", help="Run nothing: tables and figures of what is recorded."
-        ),
+        typer.Option("--only-recorded", help="Run nothing; show only what is already recorded."),
     ] = False,
     only: Annotated[
-        str, typer.Option("--only", help="Run only experiments whose name matches: `re_gcn-*`.")
+        str,
+        typer.Option(
+            "--only",
+            metavar="PATTERN",
+            help="Run only experiments whose name matches, such as `re_gcn-*`.",
+        ),
     ] = "*",
     experiments: Annotated[
         Path | None,
         typer.Option(
-            "--experiments", "--cells", help="The folder of the experiments.  [paper/experiments]"
+            "--experiments",
+            "--cells",
+            metavar="DIR",
+            help="The folder of the experiments.  [default: paper/experiments]",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
-            help="Where results, figures and work stand.  [paper; a temporary one if --quick]",
+            metavar="DIR",
+            help="The folder for results and figures.  [default: paper; with --quick a temporary "
+            "folder]",
         ),
     ] = None,
 ) -> None:
-    """Make a table or figure of the paper anew: run what is missing, then read the results.
+    """Rebuild a table or figure of the paper: run what is missing, then read the results.
 
-    Every experiment leaves a result file, and is not run again where that is there. A run that was
-    stopped goes on where it was.
+    Every run leaves a result file and is not run again while that file exists. A run that was
+    stopped continues where it was.
 
     Example: `apptek reproduce table2 --only-recorded`
     """
@@ -61,10 +71,10 @@ def reproduce(
     from apptek.terminal import tell
 
     if only_recorded and only != "*":
-        raise typer.BadParameter("--only says what to run, but --only-recorded runs nothing")
+        raise typer.BadParameter("--only chooses what to run, but --only-recorded runs nothing")
     found = read_experiments(experiments or _own_folder() / "experiments")
     if only_recorded and out is not None and not out.is_dir():
-        raise ApptekError(f"{out}: there is no such folder, so nothing is recorded in it")
+        raise ApptekError(f"{out}: no such folder, so nothing is recorded in it")
     with _place(out, quick) as root:
         if quick:
             found = quick_versions(found, root)
@@ -82,10 +92,10 @@ def reproduce(
             files = ", ".join(map(str, paths)) or "nothing is recorded yet"
             typer.echo(f"{name}: {files}")
     if quick and out is None:
-        tell("The files of this quick run are gone now: keep them with --out FOLDER")
+        tell("The files of this quick run were temporary; keep them with --out DIR")
     if made.failures:
         more = f"; and {len(made.failures) - 1} more" if len(made.failures) > 1 else ""
-        raise ApptekError(f"{made.failures[0]}{more}; what was run is kept")
+        raise ApptekError(f"{made.failures[0]}{more}; finished runs are kept")
 
 
 def _own_folder() -> Path:

@@ -1,4 +1,4 @@
-"""Commands that hold models against each other."""
+"""The commands `compare`, of results, and `contest`, of models fitted on one's own data."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -6,8 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from apptek.commands.options import DataArgument, JsonOption, print_json
-from apptek.commands.reading_options import Reading, reads_data
+from apptek.commands.options import (
+    DataArgument,
+    JsonOption,
+    Reading,
+    ResultOption,
+    print_json,
+    reads_data,
+)
 
 if TYPE_CHECKING:
     from apptek.experiments.compare import Difference
@@ -16,21 +22,23 @@ if TYPE_CHECKING:
 def compare(
     results: Annotated[
         list[Path],
-        typer.Argument(metavar="RESULT...", help="Result files of `evaluate --result`."),
+        typer.Argument(metavar="RESULT...", help="Result files that `evaluate --result` wrote."),
     ],
     top: Annotated[
-        int, typer.Option("--top", min=1, help="Predicates to show, of gains and of losses.")
+        int,
+        typer.Option(
+            "--top", metavar="N", min=1, help="How many gains and how many losses to show."
+        ),
     ] = 5,
-    result: Annotated[
-        Path | None, typer.Option("--result", help="Also write a result file, for the tables.")
-    ] = None,
+    result: ResultOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Hold models against the first, query by query: MRR differences with 95 % intervals.
+    """Compare models with the first one, query by query.
 
-    Results that differ in nothing but the seed count as one model.
+    It shows the differences in MRR with 95 % intervals. Results that differ only in the seed count
+    as one model.
 
-    Example: `apptek compare recency.json tnt_complex.json`
+    Example: `apptek compare recency.json model.json`
     """
     from apptek.experiments.compare import compare_results
     from apptek.experiments.result_file import write_result
@@ -38,7 +46,7 @@ def compare(
     from apptek.terminal import output, table
 
     if len(results) < 2:
-        raise typer.BadParameter("give two result files at least")
+        raise typer.BadParameter("give at least two result files")
     if result is not None:
         check_target(result)
     found = compare_results(results)
@@ -72,28 +80,35 @@ def compare(
 @reads_data
 def contest(
     data: DataArgument,
-    out: Annotated[Path, typer.Option("--out", help="A folder for the models and their results.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="DIR", help="The folder for the models and their results."),
+    ],
     models: Annotated[
         str | None,
         typer.Option(
             "--models",
-            help="Presets and baselines, as `pair,max`.  [recency, tnt_complex, paper, default]",
+            metavar="LIST",
+            help="Presets and baselines, such as `pair,max`.  "
+            "[default: recency,tnt_complex,paper,default]",
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many runs of each.")] = 1,
+    seeds: Annotated[
+        int, typer.Option("--seeds", metavar="N", min=1, help="How many runs of each model.")
+    ] = 1,
     as_json: JsonOption = False,
     *,
     reading: Reading,
 ) -> None:
-    """See which model serves your data best: counting, an embedding, the agent, or the default.
+    """Find the model that suits your data best: fit several and compare them.
 
-    Each is fitted on train, makes its choices on valid, and answers the same queries of test. What
-    was run is kept: a contest that was stopped goes on, and more models may join later.
+    Each model is fitted on train, chooses its settings on valid and is evaluated on test. Finished
+    runs are kept: run the same command to continue after a stop, or with more models to add them.
 
-    Example: `apptek contest events.csv --out contest`
+    Example: `apptek contest world --out contest --models recency,default`
     """
     from apptek.experiments.contest import contest_experiment, run_contest, usual_models
-    from apptek.terminal import output, table, tell
+    from apptek.terminal import output, table, tell, tell_next
 
     names = [name.strip() for name in models.split(",")] if models else usual_models()
     if len(set(names)) < len(names):
@@ -125,7 +140,8 @@ def contest(
             ahead = f"{contestant.name}: MRR {one.mean:+.4f} against {best.name}"
             line = f"{ahead}, 95 % interval {one.low:+.4f} .. {one.high:+.4f}"
             shown.print(line, soft_wrap=True, markup=False)
-    tell(f"{best.name} stands in {best.folder}: apptek predict {best.folder} ...")
+    tell(f"the best model, {best.name}, is in {best.folder}")
+    tell_next(["predict", str(best.folder), "SUBJECT", "OBJECT", "TIME"])
 
 
 def _gains_text(difference: "Difference", top: int) -> str:

@@ -1,4 +1,4 @@
-"""Training the agent on its own."""
+"""The command `train-agent`."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,38 +8,47 @@ import typer
 from apptek.commands.options import (
     DataArgument,
     JsonOption,
+    OutOption,
+    Reading,
     ResumeOption,
     SeedOption,
     SettingsOption,
     print_json,
+    reads_data,
 )
-from apptek.commands.reading_options import Reading, reads_data
 from apptek.extras import require_torch
 
 
 @reads_data
 def train_agent(
     data: DataArgument,
-    out: Annotated[Path, typer.Option("--out", help="A new folder for the agent.")],
+    out: OutOption,
     settings: SettingsOption = None,
     seed: SeedOption = 0,
     resume: ResumeOption = False,
     checkpoint_seconds: Annotated[
-        float, typer.Option("--checkpoint-seconds", min=0, help="Time between checkpoints.")
+        float,
+        typer.Option(
+            "--checkpoint-seconds", metavar="N", min=0, help="Seconds between checkpoints."
+        ),
     ] = 60.0,
     tensorboard: Annotated[
         Path | None,
-        typer.Option("--tensorboard", help="Write scalars there (needs the extra `tensorboard`)."),
+        typer.Option(
+            "--tensorboard",
+            metavar="DIR",
+            help="Write TensorBoard scalars there (needs the extra `tensorboard`).",
+        ),
     ] = None,
     as_json: JsonOption = False,
     *,
     reading: Reading,
 ) -> None:
-    """Train the agent by deep Q-learning and compare it with the controls that learn nothing.
+    """Train the paper's agent by deep Q-learning and compare it with controls that do not learn.
 
-    The folder gets the network, every episode, rewards.csv as it goes, and result.json.
+    The folder gets the network, every episode, rewards.csv (updated while it runs) and result.json.
 
-    Example: `apptek train-agent icews14 --out agent --set agent.tknn=10`
+    Example: `apptek train-agent world --out agent --set agent.tknn=10`
     """
     from apptek.settings import with_settings
 
@@ -47,6 +56,7 @@ def train_agent(
     from apptek.commands.training_progress import training_progress
     from apptek.config import preset
     from apptek.experiments.agent import run_agent
+    from apptek.terminal import tell_next
 
     config = with_settings(preset("paper"), settings or []).agent
     dataset = reading.read(data)
@@ -62,8 +72,9 @@ def train_agent(
         )
     if as_json:
         print_json(result)
-    else:
-        _print_comparison(result)
+        return
+    _print_comparison(result)
+    tell_next(["fit", data, "--preset", "paper", "--out", "model"])
 
 
 def _print_comparison(result: dict[str, Any]) -> None:
@@ -73,15 +84,15 @@ def _print_comparison(result: dict[str, Any]) -> None:
     rows = [
         (
             split,
-            found["queries"],
-            *(f"{found[policy]:.4f}" for policy in policies),
-            *(_interval(found[f"agent_minus_{control}"]) for control in controls),
+            rewards["queries"],
+            *(f"{rewards[policy]:.4f}" for policy in policies),
+            *(_interval(rewards[f"agent_minus_{control}"]) for control in controls),
         )
-        for split, found in result["metrics"].items()
+        for split, rewards in result["metrics"].items()
     ]
     header = ("queries of", "number", "agent", "random", "commonest", "- random", "- commonest")
     output().print(table(f"Mean reward on {result['dataset']}", header, rows))
-    output().print("In brackets: 95 % interval of the difference, paired over the same queries.")
+    output().print("In brackets: the 95 % interval of the difference, paired by query.")
 
 
 def _interval(difference: dict[str, float]) -> str:

@@ -1,0 +1,51 @@
+"""The command `bench`."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from apptek.commands.options import JsonOption, print_json
+from apptek.extras import require_service, require_torch
+
+
+def bench(
+    what: Annotated[
+        Literal["graph", "agent", "predict", "serve"],
+        typer.Argument(metavar="PART", help="The part to measure: graph, agent, predict or serve."),
+    ] = "graph",
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes, below a minute.")] = False,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            "--model", metavar="MODEL", help="For serve: this model, instead of fitting one."
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure speed and memory, as ratios within one run.
+
+    Example: `apptek bench graph --quick`
+    """
+    from apptek.benches.report import print_report
+    from apptek.terminal import working
+
+    if what == "agent":
+        require_torch()
+        from apptek.benches.agent import bench_agent as measure
+    elif what == "predict":
+        from apptek.benches.predict import bench_predict as measure
+    elif what == "serve":
+        require_service()
+        from apptek.benches.serve import bench_serve
+
+        measure = partial(bench_serve, model=model)
+    else:
+        from apptek.benches.graph import bench_graph as measure
+    with working(f"measuring: {what}"):
+        report = measure(quick=quick)
+    if as_json:
+        print_json({"ratios": report.ratios, "figures": report.figures})
+    else:
+        print_report(report)

@@ -1,0 +1,130 @@
+"""The commands `explain`, about one answer, and `topologies`, about all that a model learned."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from apptek.commands.options import AsOfOption, JsonOption, ModelArgument, TopOption, print_json
+from apptek.commands.predict import TIME, similar_names
+
+
+def explain(
+    model: ModelArgument,
+    subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="The entity that acts.")],
+    object_: Annotated[str, typer.Argument(metavar="OBJECT", help="The entity acted upon.")],
+    time: Annotated[str, typer.Argument(metavar="TIME", help=TIME)],
+    predicate: Annotated[
+        str | None,
+        typer.Option(
+            "--predicate",
+            metavar="NAME",
+            help="Explain this predicate instead of the most probable one.",
+        ),
+    ] = None,
+    top: TopOption = 5,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Also write an HTML page with drawings."),
+    ] = None,
+    as_of: AsOfOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Explain an answer: what speaks for a predicate, with the facts behind it.
+
+    Example: `apptek explain model Brazil Peru 2014-08-15 --html why.html`
+    """
+    from apptek.explain.html_report import explanation_html
+    from apptek.explain.text import explanation_text
+    from apptek.files import write_whole
+    from apptek.predictor import Predictor, Query
+    from apptek.terminal import output, tell
+
+    query = Query(subject, object_, time)
+    predictor = Predictor.load(model, as_of=as_of)
+    explanation = predictor.explain(query, predicate, most=top)
+    if html is not None:
+        write_whole(html, explanation_html(explanation).encode())
+        tell(f"The explanation with drawings is in {html}")
+    if as_json:
+        print_json(explanation.as_json())
+    else:
+        console = output()
+        notes = similar_names(predictor.model.dataset, query)
+        text = "\n".join([explanation_text(explanation, console.width), *notes])
+        console.print(text, markup=False, soft_wrap=True)
+
+
+def topologies(
+    model: ModelArgument,
+    predicate: Annotated[
+        str | None,
+        typer.Option("--predicate", metavar="NAME", help="Only the features of this predicate."),
+    ] = None,
+    top: TopOption = 5,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a model learned: the features with the largest weights for each predicate.
+
+    A model of the preset `paper` also lists the topologies mined for each predicate, with the
+    number and the share of its training episodes that they connected.
+
+    Example: `apptek topologies model --predicate "Make a visit" --top 3`
+    """
+    from apptek.errors import ApptekError
+    from apptek.explain.strongest_weights import strongest
+    from apptek.features.topologies.topology import describe, to_names
+    from apptek.models.model import load_model
+    from apptek.terminal import output, table
+
+    fitted = load_model(model)
+    names = fitted.dataset.predicates
+    predicate_id = None if predicate is None else names.find(predicate)
+    if predicate is not None and predicate_id is None:
+        raise ApptekError(f"the model knows no predicate {predicate!r}")
+    shown = range(len(names)) if predicate_id is None else [predicate_id]
+    space = fitted.features()
+    weights = {p: strongest(fitted, space, p, top) for p in shown}
+    mined: dict[int, list[Any]] = {p: [] for p in shown}
+    for topology in fitted.mined.topologies:
+        if topology.predicate in mined and len(mined[topology.predicate]) < top:
+            mined[topology.predicate].append(topology)
+    if as_json:
+        print_json(
+            {
+                names[p]: {
+                    "strongest": [asdict(weight) for weight in weights[p]],
+                    "mined": [
+                        {
+                            "topology": to_names(topology.sequence, names),
+                            "connected": topology.queries,
+                            "share": topology.queries / fitted.mined.tried[p],
+                            "examples": [
+                                fitted.dataset.describe(fitted.dataset.train, fact)
+                                for fact in topology.examples
+                            ],
+                        }
+                        for topology in mined[p]
+                    ],
+                }
+                for p in shown
+            }
+        )
+        return
+    weight_rows = [(names[p], f"{w.weight:+.2f}", w.words) for p in shown for w in weights[p]]
+    title = "The largest weights: what speaks most for a predicate"
+    output().print(table(title, ("predicate", "weight", "feature"), weight_rows))
+    mined_rows = [
+        (
+            names[p],
+            topology.queries,
+            f"{topology.queries / fitted.mined.tried[p]:.1%}",
+            describe(topology.sequence, names),
+        )
+        for p in shown
+        for topology in mined[p]
+    ]
+    if mined_rows:
+        header = ("predicate", "connected", "of its episodes", "topology")
+        output().print(table("Mined topologies", header, mined_rows))

@@ -1,0 +1,119 @@
+"""The command `predict`."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from apptek.commands.options import (
+    BAD_ROWS_SHOWN,
+    SKIP_BAD,
+    AsOfOption,
+    JsonOption,
+    ModelArgument,
+    TopOption,
+    print_json,
+)
+
+TIME = "The time, as the data writes times; '?' (in quotes) if unknown."
+_FILE_PANEL = "Many queries at once"
+
+
+def predict(
+    model: ModelArgument,
+    subject: Annotated[
+        str | None, typer.Argument(metavar="SUBJECT", help="The entity that acts.")
+    ] = None,
+    object_: Annotated[
+        str | None, typer.Argument(metavar="OBJECT", help="The entity acted upon.")
+    ] = None,
+    time: Annotated[str | None, typer.Argument(metavar="TIME", help=TIME)] = None,
+    top: TopOption = 10,
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            "--queries",
+            metavar="FILE",
+            rich_help_panel=_FILE_PANEL,
+            help="A file of queries: subject, object, time (.csv, .tsv, .txt, .parquet).",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            rich_help_panel=_FILE_PANEL,
+            help="The file for the answers to --queries (.csv, .tsv, .parquet).",
+        ),
+    ] = None,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", rich_help_panel=_FILE_PANEL, help=SKIP_BAD)
+    ] = False,
+    as_of: AsOfOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Rank the predicates between two entities at a time, most probable first.
+
+    Example: `apptek predict model Brazil Peru 2014-08-15`
+    """
+    from apptek.baselines.open_model import open_model
+    from apptek.models.answers import Query
+
+    words = (subject, object_, time)
+    if queries is not None and out is not None and words == (None, None, None):
+        _answer_file(open_model(model, as_of=as_of), queries, out, top=top, skip_bad=skip_bad)
+        return
+    if subject is None or object_ is None or time is None or queries or out:
+        raise typer.BadParameter("give SUBJECT OBJECT TIME, or --queries FILE and --out FILE")
+    predictor = open_model(model, as_of=as_of)
+    (answer,) = predictor.predict([Query(subject, object_, time)], top=top)
+    if as_json:
+        print_json(asdict(answer))
+    else:
+        _print_answer(answer, predictor.model.dataset)
+
+
+def similar_names(data: Any, query: Any) -> list[str]:
+    """A line for each name of the query that the data does not know: the names most like it."""
+    from apptek.explain.name_index import NameIndex, entity_counts
+
+    unknown = [name for name in (query.subject, query.object) if data.entities.find(name) is None]
+    if not unknown:
+        return []
+    index = NameIndex(data.entities, entity_counts(data.train, len(data.entities)))
+    similar = {name: index.near(name) for name in unknown}
+    return [f"Similar to {name}: {', '.join(names)}." for name, names in similar.items() if names]
+
+
+def _answer_file(predictor: Any, queries: Path, out: Path, *, top: int, skip_bad: bool) -> None:
+    from apptek.models.batch_files import answer_file
+    from apptek.terminal import tell, working
+
+    with working(f"answering {queries}"):
+        answered, skipped = answer_file(predictor, queries, out, top=top, skip_bad=skip_bad)
+    for defect in skipped[:BAD_ROWS_SHOWN]:
+        typer.echo(f"skipped: {defect}", err=True)
+    tell(f"{answered:,} queries answered, {len(skipped):,} skipped: {out}")
+
+
+def _print_answer(answer: Any, data: Any) -> None:
+    from apptek.terminal import BAR, output, table
+
+    query = answer.query
+    ranking = zip(answer.predicates, answer.probabilities, strict=True)
+    rows = [(name, f"{share:6.1%}", BAR * round(share * 30)) for name, share in ranking]
+    title = f"{query.subject}, ?, {query.object}, {query.time}"
+    console = output()
+    console.print(table(title, ("predicate", "probability", ""), rows), markup=False)
+    unseen = {
+        "subject": answer.unseen_subject,
+        "object": answer.unseen_object,
+        "time": answer.unseen_time,
+    }
+    notes = [f"The {name} does not occur in the training facts." for name in unseen if unseen[name]]
+    if answer.known:
+        notes.append(f"The training facts have, at that time: {', '.join(answer.known)}.")
+    for note in [*notes, *similar_names(data, query)]:
+        console.print(note, markup=False, soft_wrap=True)
