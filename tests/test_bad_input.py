@@ -131,7 +131,7 @@ def test_a_file_of_bad_rows_alone_is_refused_even_when_they_are_skipped(tmp_path
     write(tmp_path / "train.tsv", GOOD)
     write(tmp_path / "test.tsv", "a\tp\nb\tp\n")
     assert fault_of(tmp_path, skip_bad=True) == (
-        "test.tsv: none of its 2 rows is good; the first: "
+        "test.tsv: all 2 rows are bad; the first: "
         "test.tsv:1: row: found 2 columns, expected 3, 4 or 5 columns"
     )
 
@@ -241,7 +241,7 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("apptek.data.reading.text_blocks.BLOCK_BYTES", 4)
     monkeypatch.setattr("apptek.data.reading.text_blocks.LONGEST_LINE", 20)
     path = write(tmp_path / "facts.tsv", b"a" * 99)
-    assert fault_of(path) == f"{path}: a line of more than 20 bytes"
+    assert fault_of(path) == f"{path}: found a line of more than 20 bytes, expected one fact"
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_more_names_than_fit_an_id_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, text: str
 ) -> None:
     monkeypatch.setattr("apptek.data.reading.assembly.MOST_NAMES", 1)
-    assert fault_of(write(tmp_path / "facts.tsv", text)) == f"2 {what}; expected at most 1"
+    assert fault_of(write(tmp_path / "facts.tsv", text)) == f"found 2 {what}, expected at most 1"
 
 
 # Bad Parquet

@@ -227,7 +227,7 @@ def test_a_killed_run_resumes_to_the_same_bytes(
 
     with pytest.raises(Killed):
         Baseline.fit(name, data, config=config, folder=tmp_path / "three", progress=kill)
-    with pytest.raises(CheckpointError, match="go on with --resume"):
+    with pytest.raises(CheckpointError, match="continue it with --resume"):
         Baseline.fit(name, data, config=config, folder=tmp_path / "three")
     Baseline.fit(name, data, config=config, folder=tmp_path / "three", resume=True)
     assert files_of(tmp_path / "one") == files_of(tmp_path / "three")

@@ -264,7 +264,7 @@ def test_seeds_of_one_model_are_taken_together(folder: Path, data: Dataset, tmp_
     assert [model.seeds for model in found.models] == [(0,), (0, 1)]
     assert found.models[1].deviation == 0.0
     assert len(found.differences) == 1
-    with pytest.raises(ApptekError, match="two models at least"):
+    with pytest.raises(ApptekError, match="at least two models"):
         compare_results(paths[1:])
 
 
@@ -361,7 +361,7 @@ def test_a_stopped_fit_of_other_valid_facts_is_not_resumed(data: Dataset, tmp_pa
     open_work(work, identity, resume=False)
     (work / "checkpoint").write_text("half")
     fewer = replace(data, valid=data.valid.take(np.arange(len(data.valid) - 1)))
-    with pytest.raises(CheckpointError, match="of another run"):
+    with pytest.raises(CheckpointError, match="belongs to another run"):
         Baseline.fit("pair", fewer, folder=tmp_path / "model", resume=True)
     Baseline.fit("pair", data, folder=tmp_path / "model", resume=True)
 

@@ -121,7 +121,7 @@ def test_a_folder_about_other_data_is_refused(world: Path, events: Path, tmp_pat
     for words in ([world], [events, "--split-by", "time"]):
         code, _, told = run(*words, "--out", out, "--models", "pair")
         assert code == 1
-        assert "is about other data, or data split otherwise" in told
+        assert "holds a contest on other data or another split" in told
     (out / "contest.json").write_text("{")
     assert "contest.json cannot be used" in run(events, "--out", out, "--models", "pair")[2]
 
@@ -137,7 +137,9 @@ def test_a_failure_says_so_and_keeps_the_rest(
 
     with monkeypatch.context() as patched:
         patched.setattr(running, "execute", fail)
-        with pytest.raises(ApptekError, match="frequency-seed0: out of luck; what was run is kept"):
+        with pytest.raises(
+            ApptekError, match="frequency-seed0: out of luck; finished runs are kept"
+        ):
             run_contest(data, experiments, tmp_path / "c", lambda _: None)
     assert len(run_contest(data, experiments, tmp_path / "c", lambda _: None)) == 2
 

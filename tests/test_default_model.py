@@ -116,7 +116,7 @@ def test_a_fit_that_was_stopped_at_any_stage_resumes(
     with pytest.raises(Killed):
         Predictor.fit(data, folder=place, on_stage=stop)
     assert not place.exists()
-    with pytest.raises(CheckpointError, match="go on with --resume"):
+    with pytest.raises(CheckpointError, match="continue it with --resume"):
         Predictor.fit(data, folder=place)
     with pytest.raises(CheckpointError, match="of another fit"):
         Predictor.fit(data, folder=place, types={"a": {"b": "c"}}, resume=True)
@@ -157,7 +157,7 @@ def test_types_of_a_table_replace_those_of_names_and_are_kept(
 def test_types_that_would_be_ignored_are_refused(data: Dataset) -> None:
     with pytest.raises(DataError, match="no entity of the data has a 'letter'"):
         Predictor.fit(data, types={"letter": {"nobody": "N"}})
-    with pytest.raises(ConfigError, match="needs the features of traits"):
+    with pytest.raises(ConfigError, match="needs traits in features"):
         Predictor.fit(data, preset="paper", types={"letter": {data.entities[0]: "N"}})
 
 

@@ -307,7 +307,7 @@ def test_a_wrong_blob_id_is_named_where_no_other_sum_is_known(
 def test_more_bytes_than_the_file_has_are_not_stored(benchmark: Benchmark, tmp_path: Path) -> None:
     short = replace(benchmark.files["train"], size=10)
     told: list[int] = []
-    with pytest.raises(DownloadError, match="is not the file it should be"):
+    with pytest.raises(DownloadError, match="is not the expected file"):
         download(
             replace(benchmark, files={"train": short}),
             tmp_path,
@@ -359,7 +359,7 @@ def test_a_wrong_file_in_the_place_is_not_overwritten(
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "test.txt").write_bytes(b"mine")
     message = fails(benchmark, tmp_path)
-    assert "is not the public file" in message
+    assert "is not the published file" in message
     assert hashlib.sha256(b"mine").hexdigest() in message
     assert files_in(tmp_path) == {"tiny/test.txt": b"mine"}
     assert behaviour.requests == []

@@ -85,10 +85,10 @@ def test_a_fit_that_was_stopped_at_any_stage_resumes(
     with pytest.raises(Killed):
         Predictor.fit(data, folder=place, preset="paper", config=CONFIG, on_stage=stop)
     assert not place.exists()
-    with pytest.raises(CheckpointError, match="go on with --resume"):
+    with pytest.raises(CheckpointError, match="continue it with --resume"):
         Predictor.fit(data, folder=place, preset="paper", config=CONFIG)
     other = with_settings(CONFIG, ["mining.top=3"])
-    with pytest.raises(CheckpointError, match="of another run"):
+    with pytest.raises(CheckpointError, match="belongs to another run"):
         Predictor.fit(data, folder=place, preset="paper", config=other, resume=True)
     Predictor.fit(data, folder=place, preset="paper", config=CONFIG, resume=True)
     assert files_of(place) == files_of(folder)
@@ -129,7 +129,7 @@ def test_controls_fit_too(data: Dataset, tmp_path: Path, policy: str) -> None:
 
 def test_data_without_valid_facts_is_refused_at_once(data: Dataset, tmp_path: Path) -> None:
     bare = replace(data, valid=data.valid.take(np.arange(0)))
-    with pytest.raises(DataError, match="tuned on valid, which is empty"):
+    with pytest.raises(DataError, match="no valid facts to tune the model on"):
         Predictor.fit(bare, folder=tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 

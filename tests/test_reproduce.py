@@ -377,7 +377,7 @@ def test_a_model_of_other_facts_is_not_taken(
     write_world(make_world(500, 1), tmp_path / "elsewhere" / "world")
     other = replace(PAIR, dataset=str(tmp_path / "elsewhere" / "world"))
     (failure,) = run_all(missing_runs([other], folders), quiet)
-    assert "of another run (other training facts)" in failure
+    assert "belongs to another run (other training facts)" in failure
 
 
 def test_a_place_for_figures_that_is_none_is_refused(folders: Folders) -> None:
@@ -470,7 +470,7 @@ def test_the_table_of_the_search_names_what_it_changed() -> None:
 def test_two_experiments_for_one_place_are_refused() -> None:
     other = replace(PAIR, name="other", settings=("counting.floor=[0.5]",))
     with pytest.raises(
-        ConfigError, match="experiments other and pair-world are for one place: pair"
+        ConfigError, match="experiments other and pair-world fill the same row: pair"
     ):
         table2([PAIR, other], [])
 

@@ -163,7 +163,7 @@ def test_settings_are_checked() -> None:
         RerankerConfig(candidates=1)
     with pytest.raises(ConfigError, match="learning_rate"):
         RerankerConfig(learning_rate=0.0)
-    with pytest.raises(ConfigError, match="needs the features of history"):
+    with pytest.raises(ConfigError, match="needs history in features"):
         with_settings(preset("max"), ['features.parts=["traits"]'])
 
 

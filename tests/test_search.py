@@ -336,8 +336,8 @@ def test_a_search_asks_first_whether_it_can_write(world: Path, tmp_path: Path, p
     [
         (["recency"], "recency has nothing to search for"),
         (["oracle"], "there is no baseline 'oracle'; known: frequency"),
-        (["de_simple", "--minutes", "0"], "minutes of a search must be above 0, not 0"),
-        (["de_simple", "--minutes", "inf"], "minutes of a search must be above 0, not inf"),
+        (["de_simple", "--minutes", "0"], "--minutes must be above 0, not 0"),
+        (["de_simple", "--minutes", "inf"], "--minutes must be above 0, not inf"),
         (["de_simple", "--set", "model.sise=3"], "did you mean size"),
     ],
 )

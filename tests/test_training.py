@@ -195,7 +195,7 @@ def test_nothing_that_was_there_is_overwritten(tmp_path: Path) -> None:
         train(trainer_of(facts=400), tmp_path / "mine")
     (tmp_path / "stopped").mkdir()
     save_checkpoint(trainer_of(facts=400), tmp_path / "stopped" / CHECKPOINT)
-    with pytest.raises(CheckpointError, match="go on with --resume"):
+    with pytest.raises(CheckpointError, match="continue it with --resume"):
         train(trainer_of(facts=400), tmp_path / "stopped")
     assert all(path.read_bytes() == content for path, content in before.items())
 

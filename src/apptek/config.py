@@ -177,7 +177,7 @@ class Config:
 
     def __post_init__(self) -> None:
         if self.reranker.rounds and "history" not in self.features.parts:
-            raise ConfigError("a re-ranker needs the features of history: see features.parts")
+            raise ConfigError("the re-ranker needs history in features.parts")
 
 
 DEFAULT = "default"

@@ -45,7 +45,7 @@ def check_new_folder(target: Path) -> None:
 def check_target(path: Path) -> None:
     """ApptekError where a file cannot be written there: to be asked before long work."""
     if path.is_dir():
-        raise ApptekError(f"{path} is a folder; a file is to be written there")
+        raise ApptekError(f"{path} is a folder; expected the name of a file to write")
     if not path.parent.is_dir():
         raise ApptekError(f"{path} cannot be written: there is no folder {path.parent}")
 

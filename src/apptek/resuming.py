@@ -42,7 +42,7 @@ def check_same_run(expected: Identity, recorded: Identity, place: Path, advice: 
     different = differences(expected, recorded)
     if different:
         named = "; ".join(different[:_SHOWN])
-        raise CheckpointError(f"{place} is of another run ({named}): {advice}")
+        raise CheckpointError(f"{place} belongs to another run ({named}): {advice}")
 
 
 def read_record(path: Path, advice: str) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def read_record(path: Path, advice: str) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path} is damaged ({error}): {advice}") from None
     if not isinstance(record, dict):
-        raise CheckpointError(f"{path} is damaged (it holds no object): {advice}")
+        raise CheckpointError(f"{path} is damaged (not a JSON object): {advice}")
     return record
 
 
@@ -90,5 +90,5 @@ def open_work(work: Path, identity: Identity, *, resume: bool) -> None:
     """A new work folder, or with `resume` the one that a stopped run of the same fit has left."""
     record = work / "fit.json"
     if record.exists() and not resume:
-        raise CheckpointError(f"{work} holds a fit that was stopped: go on with --resume")
+        raise CheckpointError(f"{work} holds a fit that was stopped: continue it with --resume")
     claim(record, identity, f"remove {work} to start again")

@@ -149,7 +149,7 @@ def _split(text: str) -> tuple[str, str, str]:
     name, equals, value = text.partition("=")
     section, dot, key = name.partition(".")
     if not (equals and dot):
-        raise ConfigError(f"--set {text}: expected section.key=value, as agent.tknn=25")
+        raise ConfigError(f"--set {text}: expected section.key=value, such as agent.tknn=25")
     return section, key, value
 
 

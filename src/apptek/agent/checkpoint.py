@@ -63,7 +63,7 @@ def load_checkpoint(trainer: Trainer, path: Path) -> None:
     for key, expected in identity(trainer).items():
         if about.get(key) != expected:
             raise CheckpointError(
-                f"{path} is of another run: {key} is {about.get(key)}, expected {expected}"
+                f"{path} belongs to another run: {key} is {about.get(key)}, expected {expected}"
             )
     try:
         _restore(trainer, json.loads(about["position"]), arrays)

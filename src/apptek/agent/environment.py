@@ -67,7 +67,9 @@ class DecisionProcess:
         count = self.graph.entity_count
         for entities in (queries.subjects, queries.objects):
             if len(entities) and not (entities.min() >= -1 and entities.max() < count):
-                raise ApptekError(f"a query names entity {entities.max()}, of {count}")
+                raise ApptekError(
+                    f"a query has entity {entities.max()}, but there are only {count}"
+                )
         return queries.for_kernels(self.graph.axis)
 
 
@@ -108,7 +110,9 @@ class Environment:
         """Takes an action in every episode that goes on; which of them are rewarded."""
         chosen = np.asarray(actions, np.int32)
         if chosen.shape != self.done.shape:
-            raise ApptekError(f"{len(self)} episodes need as many actions, not {chosen.shape}")
+            raise ApptekError(
+                f"expected {len(self)} actions, one per episode, found {chosen.shape}"
+            )
         going = ~self.done
         if not self.edges[going, chosen[going]].all():
             raise ApptekError("an action is not legal: no such predicate in either periphery")

@@ -46,7 +46,9 @@ class Trainer:
         self.sample_rng = generator(seed, "replay")
         self.order = episode_order(queries, self.config.epochs, seed)
         if not len(self.order):
-            raise ApptekError("there is no query to train on: every subject is its own object")
+            raise ApptekError(
+                "there is no query to train on: subject and object are always the same"
+            )
         slots = min(self.config.parallel, len(self.order))
         self.started = self.episodes_done = self.environment_steps = 0
         self.debt = 0.0  # transitions collected that are still to be learned from

@@ -74,7 +74,9 @@ def _prepare(trainer: Trainer, folder: Path, resume: bool) -> None:
         raise CheckpointError(f"{folder} holds a trained agent already; choose another folder")
     if (folder / CHECKPOINT).exists():
         if not resume:
-            raise CheckpointError(f"{folder} holds a run that was stopped: go on with --resume")
+            raise CheckpointError(
+                f"{folder} holds a run that was stopped: continue it with --resume"
+            )
         load_checkpoint(trainer, folder / CHECKPOINT)
         return
     if folder.exists() and any(folder.iterdir()) and not resume:

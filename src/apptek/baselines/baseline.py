@@ -91,7 +91,7 @@ class Baseline:
         settings = config or preset_of(name, preset)
         dataset = apply_protocol(data, protocol)
         if not len(dataset.valid):
-            raise DataError(f"{name} makes its choices on valid, but there are no valid facts")
+            raise DataError(f"{name} chooses its settings on valid, but there are no valid facts")
         identity = {
             "baseline": name,
             "data": {split: dataset.split(split).digest() for split in SPLITS},

@@ -138,7 +138,7 @@ def _check(queries: Queries, graph: TemporalGraph) -> None:
     )
     for what, ids, count in limits:
         if len(ids) and not (ids.min() >= -1 and ids.max() < count):
-            raise ApptekError(f"a query names {what} {ids.max()}, of {count}")
+            raise ApptekError(f"a query has {what} {ids.max()}, but there are only {count}")
 
 
 def _closed(column: Ints) -> Ints:

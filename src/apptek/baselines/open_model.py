@@ -19,5 +19,5 @@ def open_model(folder: Path, *, as_of: bool = False) -> Answering:
     if not is_baseline(folder):
         return Predictor.load(folder, as_of=as_of)
     if as_of:
-        raise ModelError(f"{folder} is a baseline: it cannot answer as of the question's time")
+        raise ModelError(f"{folder} is a baseline: --as-of needs a model of `apptek fit`")
     return Baseline.load(folder)

@@ -58,10 +58,10 @@ def search_settings(
     """
     space = space_of(name)
     if not 0 < minutes < math.inf:
-        raise ConfigError(f"the minutes of a search must be above 0, not {minutes:g}")
+        raise ConfigError(f"--minutes must be above 0, not {minutes:g}")
     dataset = apply_protocol(data, protocol)
     if not len(dataset.valid):
-        raise DataError(f"the search asks valid, but {data.name} has no valid facts")
+        raise DataError(f"a search needs valid facts, but {data.name} has none")
     graph, trials = TemporalGraph.of(dataset), list(done)
     while not trials or sum(trial.seconds for trial in trials) < 60 * minutes:
         rng = generator(seed, f"trial {len(trials)}")
@@ -83,9 +83,7 @@ def space_of(name: str) -> Space:
     """What may be tried for a baseline; ConfigError where there is nothing."""
     space = find_baseline(name).space
     if not space:
-        raise ConfigError(
-            f"{name} has nothing to search for: it makes its choices while it is fitted"
-        )
+        raise ConfigError(f"{name} has nothing to search for: fitting chooses its settings")
     return space
 
 

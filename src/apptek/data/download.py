@@ -67,7 +67,7 @@ def _is_there(file: PublicFile, path: Path, progress: Progress) -> bool:
         raise DownloadError(f"cannot read {path}: {error.strerror}") from error
     if fault:
         raise DownloadError(
-            f"{path} is there but is not the public file: {fault}; it was left as it is: "
+            f"{path} exists but is not the published file: {fault}; "
             f"move it away, or set {DATA_VARIABLE} to another folder"
         )
     progress(path.name, size, size)
@@ -166,7 +166,7 @@ def _verify(file: PublicFile, part: Path) -> None:
     fault = checksum_fault(file, part)
     if fault:
         part.unlink()
-        raise DownloadError(f"{file.address} is not the file it should be: {fault}; it was removed")
+        raise DownloadError(f"{file.address} is not the expected file: {fault}; it was removed")
 
 
 def _disk_fault(error: OSError, part: Path) -> str:

@@ -31,7 +31,7 @@ class Splitting:
         if not (0 < self.train <= 1 and 0 <= self.valid <= 1 and self.train + self.valid <= 1):
             raise DataError(
                 f"split {self.train:g}/{self.valid:g}: expected shares of train and valid, "
-                "above 0 and 1 together at most"
+                "above 0 and with a sum of at most 1"
             )
 
 

@@ -98,7 +98,7 @@ def compare_results(paths: Sequence[Path]) -> Comparison:
     for result in results:
         groups.setdefault(result.identity, []).append(result)
     if len(groups) < 2:
-        raise ApptekError("a comparison needs results of two models at least")
+        raise ApptekError("a comparison needs results of at least two models")
     names = _names(list(groups.values()))
     models = [_compared(name, part) for name, part in zip(names, groups.values(), strict=True)]
     values = [_reciprocals(part) for part in groups.values()]
@@ -149,7 +149,9 @@ def _check(results: Sequence[_Result]) -> None:
             raise ApptekError(f"{result.path} and {first.path} answer different queries")
         run = (result.identity, result.about.get("seed"))
         if run in seen:
-            raise ApptekError(f"{result.path} and {seen[run]} are of the same run: name one")
+            raise ApptekError(
+                f"{result.path} and {seen[run]} are the same run: give only one of them"
+            )
         seen[run] = result.path
 
 

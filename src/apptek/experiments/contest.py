@@ -74,12 +74,12 @@ def run_contest(
     """
     experiments = [replace(experiment, reading=tuple(reading)) for experiment in experiments]
     if len(dataset.test) == 0:
-        raise ApptekError(f"{dataset.name} has no test facts: there is nothing to ask")
+        raise ApptekError(f"{dataset.name} has no test facts to evaluate on")
     folders = Folders(folder, keeps_models=True)
     _claim(folder, dataset)
     failures = run_all(missing_runs(experiments, folders, dataset), tell)
     if failures:
-        raise ApptekError(f"{failures[0]}; what was run is kept")
+        raise ApptekError(f"{failures[0]}; finished runs are kept")
     return standings(experiments, folders)
 
 
@@ -95,7 +95,9 @@ def _claim(folder: Path, dataset: Dataset) -> None:
     except (OSError, ValueError) as error:
         raise ApptekError(f"{path} cannot be used: {error}") from None
     if found != about:
-        raise ApptekError(f"{folder} is about other data, or data split otherwise: choose another")
+        raise ApptekError(
+            f"{folder} holds a contest on other data or another split: choose another"
+        )
 
 
 def standings(experiments: Sequence[Experiment], folders: Folders) -> list[Contestant]:

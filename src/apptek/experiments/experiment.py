@@ -190,7 +190,7 @@ def _experiment(name: str, written: dict[str, Any]) -> Experiment:
             raise ConfigError(f"an experiment of {what} {why} {', '.join(sorted(wrong))}")
     for key in ("serves", "seeds", "predicates"):
         if not isinstance(written.get(key, []), list) or written.get(key) == []:
-            raise ConfigError(f"{key} must be a list that is not empty")
+            raise ConfigError(f"{key} must be a non-empty list")
     for one in written["serves"]:
         _one_of("serves", one, SHOWN)
         if one not in _SERVED[what]:

@@ -155,7 +155,7 @@ def _our_rows(experiments: Sequence[Experiment], results: Results) -> dict[str, 
         other = owners.setdefault((name, experiment.dataset), experiment)
         if other is not experiment:
             raise ConfigError(
-                f"the experiments {other.name} and {experiment.name} are for one place: {name}"
+                f"the experiments {other.name} and {experiment.name} fill the same row: {name}"
             )
         row = rows.setdefault(name, {})
         if found := results_of(experiment, results):

@@ -39,7 +39,7 @@ def read_result(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ApptekError(f"{path} is not a result file: {error.strerror}") from None
     except ValueError as error:
-        raise ApptekError(f"{path} is not a result file: it is no JSON ({error})") from None
+        raise ApptekError(f"{path} is not a result file: it is not JSON ({error})") from None
     if not isinstance(result, dict) or result.get("format") != FORMAT:
         raise ApptekError(f"{path}: a result of another format; expected format {FORMAT}")
     if wrong := _wrong_part(result):

@@ -128,7 +128,7 @@ def _refuse_another(run: Run) -> None:
     result = read_result(run.result)
     found = differences(run.experiment, result, seed=run.seed)
     raise ApptekError(
-        f"{run.result} is of another run ({'; '.join(found[:3])}): "
+        f"{run.result} belongs to another run ({'; '.join(found[:3])}): "
         "move it away, or change the experiment"
     )
 

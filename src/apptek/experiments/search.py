@@ -64,7 +64,9 @@ def kept_trials(path: Path, identity: dict[str, Any]) -> list[Trial]:
         kept = json.loads(path.read_text(encoding="utf-8"))
         trials, found = [Trial(**trial) for trial in kept["trials"]], kept["search"]
     except (ValueError, TypeError, KeyError) as error:
-        raise ApptekError(f"{path} is damaged ({error}): remove it to begin anew") from None
+        raise ApptekError(f"{path} is damaged ({error}): remove it to start again") from None
     if found != identity:
-        raise ApptekError(f"{path} is of a search with other settings: remove it to begin anew")
+        raise ApptekError(
+            f"{path} belongs to a search with other settings: remove it to start again"
+        )
     return trials

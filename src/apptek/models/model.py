@@ -149,7 +149,7 @@ def load_model(folder: Path) -> Model:
     about = read_json(folder, ABOUT)
     if about.get("kind") == "baseline":
         name = about.get("name")
-        raise ModelError(f"{folder} is the baseline {name}: it has no topologies to show")
+        raise ModelError(f"{folder} is the baseline {name}: only evaluate and predict take it")
     if about.get("format") != FORMAT:
         found = about.get("format")
         raise ModelError(f"{folder}: a model of format {found}, expected {FORMAT}; fit it again")

@@ -92,8 +92,8 @@ def fit_model(
     dataset = apply_protocol(data, protocol)
     if not len(dataset.valid):
         raise DataError(
-            f"a model is tuned on valid, which is empty ({len(dataset.train):,} facts in train): "
-            "more facts are needed, or another --split (by time, undated facts go to train)"
+            f"there are no valid facts to tune the model on ({len(dataset.train):,} facts in "
+            "train): add facts or choose another --split (by time, undated facts go to train)"
         )
     identity = {
         "data": {split: dataset.split(split).digest() for split in SPLITS},
@@ -116,7 +116,7 @@ def _fit(fit: Fit, preset: str, protocol: Protocol, observers: Sequence[Any]) ->
     queries = training_queries(train)
     mined, topologies = Mined((), {}, {}), topology_set([])
     if not np.any(queries.subjects != queries.objects):
-        raise DataError("there is no query to fit on: every subject is its own object")
+        raise DataError("there is no query to fit on: subject and object are always the same")
     if "topologies" in config.features.parts:
         from apptek.models.discovery import discover  # the only part that needs torch
 
@@ -213,7 +213,7 @@ def _kinds(fit: Fit) -> tuple[Kind, ...]:
     config, data = fit.config, fit.dataset
     if "traits" not in config.features.parts or not config.traits.types:
         if fit.types:
-            raise ConfigError("a table of types needs the features of traits, with traits.types")
+            raise ConfigError("a table of types needs traits in features.parts, and traits.types")
         return ()
     given = types_from_table(fit.types, data.entities, data.train)
     for kind in given:

@@ -134,7 +134,7 @@ def fit_reranker(
     left_out = _known(examples, asked, found)
     usable = hits.any(axis=1)
     if not usable.any():
-        raise ApptekError("no training question has its predicate among the candidates")
+        raise ApptekError("no training query has its predicate among the candidates")
     table = found.features[usable].reshape(-1, found.features.shape[2])
     data = lightgbm.Dataset(
         table,

@@ -79,7 +79,7 @@ def read_json(folder: Path, name: str) -> dict[str, Any]:
     except OSError as error:
         raise ModelError(f"{folder} is not a model folder: {name}: {error.strerror}") from None
     except ValueError as error:
-        raise ModelError(f"{folder} is damaged: {name} is no JSON ({error})") from None
+        raise ModelError(f"{folder} is damaged: {name} is not JSON ({error})") from None
     if not isinstance(found, dict):
-        raise ModelError(f"{folder} is damaged: {name} holds no object")
+        raise ModelError(f"{folder} is damaged: {name} is not a JSON object")
     return found

@@ -113,7 +113,7 @@ def _unify(dictionaries: list[pa.Array], what: str) -> tuple[Names, list[Ints]]:
         raise DataError(f"the names of all {what} do not fit together ({reason})") from None
     names = together.chunk(0).dictionary
     if len(names) > MOST_NAMES:
-        raise DataError(f"{len(names)} {what}; expected at most {MOST_NAMES}")
+        raise DataError(f"found {len(names)} {what}, expected at most {MOST_NAMES}")
     order = pc.array_sort_indices(names)
     ranks = np.empty(len(names), np.int32)
     ranks[order.to_numpy()] = np.arange(len(names), dtype=np.int32)

@@ -83,7 +83,7 @@ def find_layout(
         return Layout(len(first), _places_by_word(first, where)), True
     by_place = all(column.isdecimal() for column in wanted.values())
     if header is False and not by_place:
-        raise DataError(f"{where}: without a header, --columns takes places: subject=1,...")
+        raise DataError(f"{where}: without a header, --columns takes column numbers: subject=1,...")
     has_header = not by_place or (_is_header(first) if header is None else header)
     names = first if has_header else []  # a first fact may well hold the number of a place
     places = {role: _place(column, names, first, where) for role, column in wanted.items()}

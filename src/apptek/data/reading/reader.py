@@ -173,7 +173,7 @@ class _Reading:
         bad = self.defect_count - bad
         if not good and bad:
             first = next((str(d) for d in self.defects if d.file == file.name), "")
-            raise DataError(f"{file.name}: none of its {bad} rows is good; the first: {first}")
+            raise DataError(f"{file.name}: all {bad} rows are bad; the first: {first}")
         if not good:
             raise DataError(f"{file.name}: there is nothing below the header; expected facts")
         self.progress.done(file)

@@ -53,7 +53,9 @@ def read_blocks(path: Path, size: int | None = None) -> Iterator[Block]:
             else:
                 rest += text
             if len(rest) > LONGEST_LINE:
-                raise DataError(f"{path}: a line of more than {LONGEST_LINE} bytes")
+                raise DataError(
+                    f"{path}: found a line of more than {LONGEST_LINE} bytes, expected one fact"
+                )
         if rest:
             yield Block(rest + b"\n", raw.tell())
 
