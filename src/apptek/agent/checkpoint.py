@@ -1,4 +1,4 @@
-"""A training run on the disk: everything that its future depends on, in one safetensors file."""
+"""A checkpoint of a training run: everything its future depends on, in one safetensors file."""
 
 import json
 from dataclasses import asdict
@@ -14,27 +14,33 @@ from safetensors.numpy import save
 from apptek.agent.trainer import Trainer
 from apptek.errors import CheckpointError
 from apptek.files import write_whole
+from apptek.resuming import check_same_run
 
-FORMAT = 1
 Arrays = dict[str, npt.NDArray[Any]]
 
 
+def run_identity(trainer: Trainer) -> dict[str, Any]:
+    """What a checkpoint or a trained agent must share with a run that goes on from it."""
+    return {
+        "format": "1",  # of the checkpoint and of the trained agent's folder
+        "seed": str(trainer.seed),
+        "data": trainer.process.graph.facts.digest(),
+        "settings": asdict(trainer.config),
+    }
+
+
 def save_checkpoint(trainer: Trainer, path: Path) -> None:
-    """Writes the run as it stands; a file that was there before stays whole until then."""
+    """Writes the run as it stands; the checkpoint before it stays intact until this one is."""
     done = trainer.episodes_done
     arrays: Arrays = {
         "slots": trainer.slots,
         "trail": trainer.trail,
         "legal_counts": trainer.legal_counts,
-        "history.queries": trainer.history.queries[:done],
-        "history.met": trainer.history.met[:done],
-        "history.trail": trainer.history.trail[:done],
-        "history.legal_counts": trainer.history.legal_counts[:done],
     }
+    arrays |= {f"history.{name}": a[:done] for name, a in trainer.history.columns().items()}
     arrays |= {f"replay.{name}": array for name, array in trainer.replay.state_dict().items()}
     learner = trainer.learner.state_dict()
     arrays |= {f"learner.{name}": tensor.cpu().numpy() for name, tensor in learner.items()}
-    whole = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     position = {
         "started": trainer.started,
         "episodes_done": done,
@@ -43,40 +49,34 @@ def save_checkpoint(trainer: Trainer, path: Path) -> None:
         "act_rng": trainer.act_rng.bit_generator.state,
         "sample_rng": trainer.sample_rng.bit_generator.state,
     }
-    about = identity(trainer) | {"position": json.dumps(position, sort_keys=True)}
-    write_whole(path, save(whole, metadata=about))
-
-
-def identity(trainer: Trainer) -> dict[str, str]:
-    """What a checkpoint must share with the run that goes on from it."""
-    return {
-        "format": str(FORMAT),
-        "seed": str(trainer.seed),
-        "data": trainer.process.graph.facts.digest(),
-        "settings": json.dumps(asdict(trainer.config), sort_keys=True),
+    identity = run_identity(trainer)
+    metadata = identity | {  # safetensors takes strings alone
+        "settings": json.dumps(identity["settings"], sort_keys=True),
+        "position": json.dumps(position, sort_keys=True),
     }
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    write_whole(path, save(contiguous, metadata=metadata))
 
 
 def load_checkpoint(trainer: Trainer, path: Path) -> None:
     """Brings a new trainer to where the checkpoint was; CheckpointError if it is of another run."""
-    about, arrays = _read(path)
-    for key, expected in identity(trainer).items():
-        if about.get(key) != expected:
-            raise CheckpointError(
-                f"{path} belongs to another run: {key} is {about.get(key)}, expected {expected}"
-            )
+    record, arrays = _read(path)
+    check_same_run(run_identity(trainer), record, path, "choose another folder")
     try:
-        _restore(trainer, json.loads(about["position"]), arrays)
+        _restore(trainer, record["position"], arrays)
     except (KeyError, ValueError, IndexError) as error:
         raise CheckpointError(f"{path} is damaged: {error!r}") from None
 
 
-def _read(path: Path) -> tuple[dict[str, str], Arrays]:
+def _read(path: Path) -> tuple[dict[str, Any], Arrays]:
     try:
         with safe_open(path, framework="numpy") as file:
-            return dict(file.metadata() or {}), {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError, ValueError) as error:
+            record: dict[str, Any] = dict(file.metadata() or {})
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        record |= {name: json.loads(record[name]) for name in ("settings", "position")}
+    except (OSError, SafetensorError, KeyError, ValueError) as error:
         raise CheckpointError(f"{path} is missing or damaged: {error}") from None
+    return record, arrays
 
 
 def _restore(trainer: Trainer, position: dict[str, Any], arrays: Arrays) -> None:
@@ -88,11 +88,12 @@ def _restore(trainer: Trainer, position: dict[str, Any], arrays: Arrays) -> None
     trainer.sample_rng.bit_generator.state = position["sample_rng"]
     trainer.slots[:], trainer.trail[:] = arrays["slots"], arrays["trail"]
     trainer.legal_counts[:] = arrays["legal_counts"]
-    for name in ("queries", "met", "trail", "legal_counts"):
-        getattr(trainer.history, name)[:done] = arrays[f"history.{name}"]
+    for name, column in trainer.history.columns().items():
+        column[:done] = arrays[f"history.{name}"]
     trainer.replay.load_state_dict(_part(arrays, "replay."))
     learner = {name: torch.from_numpy(a.copy()) for name, a in _part(arrays, "learner.").items()}
     trainer.learner.load_state_dict(learner)
+    # The state of the environment is not stored: replaying the trails is exact, and small.
     trainer.rebuild()
 
 

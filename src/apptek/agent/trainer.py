@@ -1,6 +1,7 @@
 """Training the agent: episodes side by side, learning from the replay, all of it repeatable."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -159,6 +160,10 @@ class History:
         self.met = np.zeros(count, np.bool_)
         self.trail = np.full((count, steps), -1, np.int32)
         self.legal_counts = np.zeros((count, steps), np.int32)
+
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays by name, as they are stored."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
 
 
 def episode_order(queries: Queries, epochs: float, seed: int) -> Ints:

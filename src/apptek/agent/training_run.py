@@ -3,24 +3,24 @@
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from safetensors.torch import load_file, save
 
-from apptek.agent.checkpoint import identity, load_checkpoint, save_checkpoint
+from apptek.agent.checkpoint import load_checkpoint, run_identity, save_checkpoint
 from apptek.agent.trainer import History, Trainer
 from apptek.arrays import Bools
 from apptek.errors import CheckpointError
 from apptek.files import write_whole
+from apptek.resuming import check_same_run, read_record
 
 CHECKPOINT = "checkpoint.safetensors"
 WEIGHTS = "agent.safetensors"
 ABOUT = "agent.json"
 REWARDS = "rewards.csv"
+HISTORY = "history"
 REWARD_ROWS_EVERY = 500  # episodes
 WINDOWS = (500, 10_000)  # of the moving averages, as in the paper's figure
 Observer = Callable[[Trainer], None]
@@ -56,17 +56,15 @@ def train(
 
 
 def _load_trained(trainer: Trainer, folder: Path) -> None:
-    """Brings a new trainer to the end of a run that is whole."""
-    about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-    expected: dict[str, Any] = {**identity(trainer), "settings": asdict(trainer.config)}
-    found = {key: about.get(key) for key in expected}
-    if json.loads(json.dumps(expected)) != found:
-        raise CheckpointError(f"{folder} holds an agent of another run; choose another folder")
+    """Brings a new trainer to the end of a run that is complete."""
+    advice = "choose another folder"
+    record = read_record(folder / ABOUT, advice)
+    check_same_run(run_identity(trainer), record, folder / ABOUT, advice)
     trainer.learner.network.load_state_dict(load_file(folder / WEIGHTS))
-    for name in ("queries", "met", "trail", "legal_counts"):
-        setattr(trainer.history, name, np.load(folder / "history" / f"{name}.npy"))
-    trainer.episodes_done = trainer.started = about["episodes"]
-    trainer.environment_steps = about["environment_steps"]
+    for name, column in trainer.history.columns().items():
+        column[:] = np.load(folder / HISTORY / f"{name}.npy")
+    trainer.episodes_done = trainer.started = record["episodes"]
+    trainer.environment_steps = record["environment_steps"]
 
 
 def _prepare(trainer: Trainer, folder: Path, resume: bool) -> None:
@@ -90,19 +88,17 @@ def _prepare(trainer: Trainer, folder: Path, resume: bool) -> None:
 
 def _finish(trainer: Trainer, folder: Path) -> None:
     write_rewards(trainer.history, trainer.episodes_done, folder / REWARDS)
-    (folder / "history").mkdir(exist_ok=True)
-    for name in ("queries", "met", "trail", "legal_counts"):
-        np.save(folder / "history" / f"{name}.npy", getattr(trainer.history, name))
+    (folder / HISTORY).mkdir(exist_ok=True)
+    for name, column in trainer.history.columns().items():
+        np.save(folder / HISTORY / f"{name}.npy", column)
     weights = {n: t.detach().clone() for n, t in trainer.learner.network.state_dict().items()}
     write_whole(folder / WEIGHTS, save(weights))
-    about: dict[str, Any] = {
-        **identity(trainer),
-        "settings": asdict(trainer.config),
+    record = run_identity(trainer) | {
         "episodes": trainer.episodes_done,
         "environment_steps": trainer.environment_steps,
     }
-    text = json.dumps(about, indent=1, sort_keys=True) + "\n"
-    write_whole(folder / ABOUT, text.encode())  # last: its presence says that the run is whole
+    text = json.dumps(record, indent=1, sort_keys=True) + "\n"
+    write_whole(folder / ABOUT, text.encode())  # last: its presence says that the run is complete
     (folder / CHECKPOINT).unlink(missing_ok=True)
 
 

@@ -1,19 +1,20 @@
-"""Discovering topologies: the agent is trained and plays, or a control does, and it is mined."""
+"""Discovering topologies: the agent or a control policy plays the training queries, then mining.
 
-from collections.abc import Callable, Sequence
+The policies that need no agent are controls: they show what learning adds.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from safetensors.torch import load_file
 
 from apptek.agent.controls import play_greedily
-from apptek.agent.dqn import FrozenPolicy, build_network
+from apptek.agent.dqn import FrozenPolicy
 from apptek.agent.environment import DecisionProcess, Environment, Episodes, play
-from apptek.agent.states import pair_table
 from apptek.agent.trainer import Trainer
-from apptek.agent.training_run import ABOUT as AGENT_DONE
-from apptek.agent.training_run import WEIGHTS, Observer, train
+from apptek.agent.training_run import Observer, train
 from apptek.arrays import Bools, Ints
 from apptek.config import MiningConfig
 from apptek.data.queries import Queries
@@ -21,53 +22,68 @@ from apptek.extras import one_torch_thread
 from apptek.features.topologies.mining import Mined, mine
 from apptek.seeding import generator
 
-ENUMERATED = 3000  # queries whose ways of one and two steps are all tried
-AT_ONCE = 50
-Stage = Callable[[str], AbstractContextManager[None]]  # tells that a stage begins, and times it
+ENUMERATED = 3000  # queries for which every sequence of one and two actions is tried
+AT_ONCE = 50  # of these, how many are expanded side by side: bounds the memory
+Stage = Callable[[str], AbstractContextManager[None]]  # announces a stage of the fit and times it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovery:
+    """What topologies are discovered from, and how.
+
+    predicates  those of the queries
+    folder      where the agent is trained; a run that was stopped there goes on
+    """
+
+    process: DecisionProcess
+    queries: Queries
+    predicates: Ints
+    config: MiningConfig
+    seed: int
+    folder: Path
+    stage: Stage
+    observers: Sequence[Observer] = ()
 
 
 @one_torch_thread()
-def discover(
-    process: DecisionProcess,
-    queries: Queries,
-    predicates: Ints,
-    config: MiningConfig,
-    *,
-    seed: int,
-    folder: Path,
-    stage: Stage,
-    observers: Sequence[Observer] = (),
-) -> Mined:
-    """The topologies that connect these queries, whose predicates are given.
-
-    The agent is trained in `folder`, where a run that was stopped goes on.
-    """
+def discover(task: Discovery) -> Mined:
+    """The topologies that connect the queries, by the policy that the settings name."""
+    process, predicates, config = task.process, task.predicates, task.config
     if config.policy == "one-step":
         return _one_step(process, predicates)
     if config.policy == "two-step":
-        with stage("mine"):
-            episodes, rows = _two_steps(process, queries, seed)
+        with task.stage("mine"):
+            episodes, rows = _two_steps(process, task.queries, task.seed)
             return mine([episodes], predicates[rows], config.top)
-    if config.policy == "random":
-        with stage("mine"):
-            rollouts = (
-                play(process, queries, "random", seed=seed + turn)
-                for turn in range(config.rollouts)
-            )
-            return mine(rollouts, predicates, config.top)
-    policy, pair_of_fact = _agent(process, queries, seed, folder, stage, observers)
-    with stage("mine"):
-        return mine(
-            (
-                play_greedily(
-                    process, queries, policy, pair_of_fact, epsilon=config.epsilon,
-                    seed=seed + turn,
-                )
-                for turn in range(config.rollouts)
-            ),
-            predicates,
-            config.top,
-        )  # fmt: skip
+    rollouts = _random_rollouts(task) if config.policy == "random" else _agent_rollouts(task)
+    with task.stage("mine"):
+        return mine(rollouts, predicates, config.top)
+
+
+def _random_rollouts(task: Discovery) -> Iterable[Episodes]:
+    return (
+        play(task.process, task.queries, "random", seed=task.seed + rollout)
+        for rollout in range(task.config.rollouts)
+    )
+
+
+def _agent_rollouts(task: Discovery) -> Iterable[Episodes]:
+    """The roll-outs of the trained agent. It is trained here and now, they are played lazily."""
+    with task.stage("train the agent"):
+        trainer = Trainer(task.process, task.queries, seed=task.seed)
+        train(trainer, task.folder, resume=True, observers=task.observers)
+    policy, pair_of_fact = FrozenPolicy(trainer.learner.network), trainer.table.pair_of_fact
+    return (
+        play_greedily(
+            task.process,
+            task.queries,
+            policy,
+            pair_of_fact,
+            epsilon=task.config.epsilon,
+            seed=task.seed + rollout,
+        )
+        for rollout in range(task.config.rollouts)
+    )
 
 
 def _one_step(process: DecisionProcess, predicates: Ints) -> Mined:
@@ -78,59 +94,36 @@ def _one_step(process: DecisionProcess, predicates: Ints) -> Mined:
 
 
 def _two_steps(process: DecisionProcess, queries: Queries, seed: int) -> tuple[Episodes, Ints]:
-    """Every way to connect some of the queries in one step or two, and whose query each is."""
-    rows = generator(seed, "two steps").permutation(len(queries))[:ENUMERATED]
-    rows = rows[queries.subjects[rows] != queries.objects[rows]]
-    ways: list[Ints] = []
+    """Every sequence of one or two actions that connects some query, and the query's row."""
+    sample = generator(seed, "two steps").permutation(len(queries))[:ENUMERATED]
+    sample = sample[queries.subjects[sample] != queries.objects[sample]]
+    trails: list[Ints] = []
     owners: list[Ints] = []
-    for start in range(0, len(rows), AT_ONCE):
-        own = rows[start : start + AT_ONCE].astype(np.int32)
-        trail = np.full((len(own), 0), -1, np.int32)
+    for start in range(0, len(sample), AT_ONCE):
+        rows = sample[start : start + AT_ONCE].astype(np.int32)
+        trail = np.full((len(rows), 0), -1, np.int32)
         for _ in range(2):
-            own, trail, met = _expanded(process, queries, own, trail)
-            ways.append(np.pad(trail[met], ((0, 0), (0, 2 - trail.shape[1])), constant_values=-1))
-            owners.append(own[met])
-            own, trail = own[~met], trail[~met]
-    found = np.concatenate(ways)
-    return Episodes(np.ones(len(found), np.bool_), found, np.ones_like(found)), np.concatenate(
-        owners
-    )
+            rows, trail, met = _extend(process, queries, rows, trail)
+            trails.append(np.pad(trail[met], ((0, 0), (0, 2 - trail.shape[1])), constant_values=-1))
+            owners.append(rows[met])
+            rows, trail = rows[~met], trail[~met]  # what has met would stay met
+    connecting = np.concatenate(trails)
+    episodes = Episodes(np.ones(len(connecting), np.bool_), connecting, np.ones_like(connecting))
+    return episodes, np.concatenate(owners)
 
 
-def _expanded(
-    process: DecisionProcess, queries: Queries, own: Ints, trail: Ints
+def _extend(
+    process: DecisionProcess, queries: Queries, rows: Ints, trail: Ints
 ) -> tuple[Ints, Ints, Bools]:
-    """Every continuation of these ways by one legal action: whose, the way, whether it connects."""
-    legal = _after(process, queries, own, trail).legal
-    places, actions = np.nonzero(legal)
-    longer = np.column_stack([trail[places], actions.astype(np.int32)])
-    return own[places], longer, _after(process, queries, own[places], longer).met
+    """Every continuation by one legal action: the query's row, the actions, whether they meet."""
+    origins, actions = np.nonzero(_after(process, queries, rows, trail).legal)
+    longer = np.column_stack([trail[origins], actions.astype(np.int32)])
+    return rows[origins], longer, _after(process, queries, rows[origins], longer).met
 
 
-def _after(process: DecisionProcess, queries: Queries, own: Ints, trail: Ints) -> Environment:
-    environment = Environment(process, queries.take(own))
+def _after(process: DecisionProcess, queries: Queries, rows: Ints, trail: Ints) -> Environment:
+    """The environment of these queries after the actions of `trail`."""
+    environment = Environment(process, queries.take(rows))
     for actions in trail.T:
         environment.step(np.ascontiguousarray(actions))
     return environment
-
-
-def _agent(
-    process: DecisionProcess,
-    queries: Queries,
-    seed: int,
-    folder: Path,
-    stage: Stage,
-    observers: Sequence[Observer],
-) -> tuple[FrozenPolicy, Ints]:
-    """The trained agent: from its folder if it was trained before."""
-    table = pair_table(process.graph.facts)
-    with stage("train the agent"):
-        if not (folder / AGENT_DONE).exists():
-            trainer = Trainer(process, queries, seed=seed)
-            train(trainer, folder, resume=True, observers=observers)
-    network = build_network(
-        table, process.graph.predicate_count, process.action_count, process.config,
-        rng=generator(seed, "network"),
-    )  # fmt: skip
-    network.load_state_dict(load_file(folder / WEIGHTS))
-    return FrozenPolicy(network), table.pair_of_fact

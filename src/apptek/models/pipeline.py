@@ -118,18 +118,20 @@ def _fit(fit: Fit, preset: str, protocol: Protocol, observers: Sequence[Any]) ->
     if not np.any(queries.subjects != queries.objects):
         raise DataError("there is no query to fit on: subject and object are always the same")
     if "topologies" in config.features.parts:
-        from apptek.models.discovery import discover  # the only part that needs torch
+        from apptek.models.discovery import Discovery, discover  # the only part that needs torch
 
         seen = graph.as_of() if config.features.past_only else graph
         mined = discover(
-            DecisionProcess(seen, config.agent),
-            queries,
-            train.predicates,
-            config.mining,
-            seed=fit.seed,
-            folder=fit.work / "agent",
-            stage=fit.stage,
-            observers=observers,
+            Discovery(
+                process=DecisionProcess(seen, config.agent),
+                queries=queries,
+                predicates=train.predicates,
+                config=config.mining,
+                seed=fit.seed,
+                folder=fit.work / "agent",
+                stage=fit.stage,
+                observers=observers,
+            )
         )
         topologies = topology_set(mined.sequences())
     space = feature_space(config, fit.dataset, graph, clock, kinds, topologies)
