@@ -16,6 +16,7 @@ from apptek.baselines.open_model import open_model
 from apptek.baselines.registry import NAMES, preset_of
 from apptek.cli import app
 from apptek.data.facts import Dataset
+from apptek.data.protocols import apply_protocol
 from apptek.data.queries import held_out_queries
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
@@ -65,7 +66,10 @@ def test_unseen_names_are_answered_and_flagged(folder: Path, data: Dataset) -> N
 
 def test_under_the_papers_protocol_valid_and_test_are_exchanged(data: Dataset) -> None:
     fitted = Baseline.fit("frequency", data, protocol="paper").model
-    assert set(fitted.dataset.test.subjects.tolist()) <= set(data.valid.subjects.tolist())
+    expected = apply_protocol(data, "paper")
+    assert np.array_equal(fitted.dataset.test.subjects, expected.test.subjects)
+    assert np.array_equal(fitted.dataset.valid.subjects, expected.valid.subjects)
+    assert not np.array_equal(fitted.dataset.test.subjects, data.test.subjects)
 
 
 def test_a_folder_that_is_damaged_or_of_another_kind_is_refused(

@@ -47,10 +47,16 @@ def data() -> Dataset:
 
 
 @pytest.fixture(scope="module")
-def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("default") / "model"
-    Predictor.fit(data, folder=place)
-    return place
+def fitted(data: Dataset) -> Predictor:
+    """Fitted in memory, and not read from a file since."""
+    return Predictor.fit(data)
+
+
+@pytest.fixture(scope="module")
+def folder(fitted: Predictor, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    saved = tmp_path_factory.mktemp("default") / "model"
+    fitted.save(saved)
+    return saved
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +73,17 @@ def in_words(data: Dataset, facts: Facts, row: int) -> Query:
 
 
 # Fitting
+
+
+def test_a_loaded_model_answers_as_the_fitted_one(
+    data: Dataset, fitted: Predictor, predictor: Predictor
+) -> None:
+    queries = held_out_queries(data.test)
+    assert predictor.model is not fitted.model
+    assert np.array_equal(predictor.scores(queries), fitted.scores(queries))
+    query = in_words(data, data.test, 0)
+    assert predictor.predict([query]) == fitted.predict([query])
+    assert predictor.explain(query) == fitted.explain(query)
 
 
 def test_it_beats_the_papers_preset_with_a_random_policy(
@@ -431,8 +448,10 @@ def test_a_world_without_times_works_from_end_to_end(tmp_path: Path) -> None:
     Predictor.fit(timeless, folder=tmp_path / "model")
     predictor = Predictor.load(tmp_path / "model")
     assert_sound(predictor, 0.5)
-    words = predictor.explain(in_words(timeless, test, 0), most=99)
-    assert not [fact for reason in words.reasons for fact in reason.facts if fact.apart]
+    reasons = predictor.explain(in_words(timeless, test, 0), most=99).reasons
+    cited = [fact for reason in reasons for fact in reason.facts]
+    assert cited
+    assert not [fact for fact in cited if fact.apart]
 
 
 # Forecasts
@@ -472,6 +491,7 @@ def test_an_undated_question_about_the_future_knows_traits_alone(
 ) -> None:
     for forecaster in forecasters:
         undated = np.flatnonzero(data.test.times == UNKNOWN)
+        assert len(undated) > 10
         for row in undated[:20].tolist():
             found = forecaster.explain(in_words(data, data.test, row))
             assert {part.kind for part in found.contributions()} == {"trait"}

@@ -161,6 +161,7 @@ def cited(done: CompletedProcess[str]) -> list[int]:
 def test_a_forecast_is_explained_by_the_past(place: Path, forecast: Path) -> None:
     asked = question(place)
     done = apptek("explain", str(forecast), *asked, "--top", "99", "--json")
+    assert cited(done)
     assert all(distance < 0 for distance in cited(done))
     sentences = [reason["sentence"] for reason in json.loads(done.stdout)["reasons"]]
     assert any("length" in sentence for sentence in sentences)
@@ -171,6 +172,7 @@ def test_as_of_then_any_model_answers_from_the_past(place: Path) -> None:
     fitted = Predictor.fit(read_dataset(place / "world"), folder=model)
     past = Predictor.load(model, as_of=True)
     explained = apptek("explain", str(model), *asked, "--top", "99", "--json", "--as-of")
+    assert cited(explained)
     assert all(distance < 0 for distance in cited(explained))
     whole = [
         fact for reason in fitted.explain(Query(*asked), most=99).reasons for fact in reason.facts

@@ -9,7 +9,8 @@ from model_folders import Killed, files_of
 from pyarrow import csv, parquet
 
 from apptek.config import preset
-from apptek.data.facts import Dataset, Names
+from apptek.data.facts import SPLITS, Dataset, Names
+from apptek.data.protocols import apply_protocol
 from apptek.data.queries import held_out_queries
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
@@ -30,18 +31,30 @@ def data() -> Dataset:
 
 
 @pytest.fixture(scope="module")
-def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("models") / "model"
-    Predictor.fit(data, folder=place, preset="paper", config=CONFIG)
-    return place
+def fitted(data: Dataset) -> Predictor:
+    """Fitted in memory, and not read from a file since."""
+    return Predictor.fit(data, preset="paper", config=CONFIG)
 
 
-def test_a_loaded_model_answers_as_the_fitted_one(folder: Path, data: Dataset) -> None:
+@pytest.fixture(scope="module")
+def folder(fitted: Predictor, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    saved = tmp_path_factory.mktemp("models") / "model"
+    fitted.save(saved)
+    return saved
+
+
+def test_a_loaded_model_answers_as_the_fitted_one(
+    fitted: Predictor, folder: Path, data: Dataset
+) -> None:
     queries = held_out_queries(data.test)
-    again = Predictor.load(folder)
-    fitted = Predictor(again.model)
-    assert np.array_equal(again.scores(queries), fitted.scores(queries))
-    found = again.evaluate("test")
+    loaded = Predictor.load(folder)
+    assert loaded.model is not fitted.model
+    assert np.array_equal(loaded.scores(queries), fitted.scores(queries))
+    query = Query(data.entities[0], data.entities[1], "2019-05-05")
+    assert loaded.predict([query]) == fitted.predict([query])
+    assert loaded.explain(query) == fitted.explain(query)
+    found = loaded.evaluate("test")
+    assert found.metrics == fitted.evaluate("test").metrics
     assert found.metrics.queries == len(data.test)
     assert json.loads(json.dumps(found.as_json()))["mrr"] == found.metrics.mrr
 
@@ -55,20 +68,17 @@ def test_it_ranks_better_than_frequency(folder: Path, data: Dataset) -> None:
     assert Predictor.load(folder).evaluate("test").metrics.mrr > control.metrics.mrr + 0.05
 
 
-def test_the_same_seed_gives_the_same_bytes(folder: Path, data: Dataset, tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_bytes_in_memory_and_in_a_folder(
+    folder: Path, data: Dataset, tmp_path: Path
+) -> None:
     Predictor.fit(data, folder=tmp_path / "again", preset="paper", config=CONFIG)
     assert files_of(tmp_path / "again") == files_of(folder)
     assert not list(tmp_path.glob(".again*"))
 
 
-def test_a_model_fitted_in_memory_is_saved_and_explains(
-    folder: Path, data: Dataset, tmp_path: Path
-) -> None:
-    predictor = Predictor.fit(data, preset="paper", config=CONFIG)
-    predictor.save(tmp_path / "saved")
-    assert files_of(tmp_path / "saved") == files_of(folder)
+def test_the_most_probable_predicate_is_explained(fitted: Predictor, data: Dataset) -> None:
     query = Query(data.entities[0], data.entities[1], "2019-05-05")
-    assert predictor.explain(query).predicate == predictor.predict([query])[0].predicates[0]
+    assert fitted.explain(query).predicate == fitted.predict([query])[0].predicates[0]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +151,13 @@ def test_under_the_papers_protocol_valid_and_test_are_exchanged(
     fitted = Predictor.fit(
         data, folder=tmp_path / "model", preset="paper", config=config, protocol="paper"
     ).model
-    assert set(fitted.dataset.test.subjects.tolist()) <= set(data.valid.subjects.tolist())
+    expected = apply_protocol(data, "paper")
+    for split in SPLITS:
+        pairs = zip(
+            fitted.dataset.split(split).columns(), expected.split(split).columns(), strict=True
+        )
+        assert all(np.array_equal(*pair) for pair in pairs)
+    assert 0 < len(fitted.dataset.test) <= len(data.valid)
     assert Predictor.load(tmp_path / "model").model.protocol == "paper"
 
 

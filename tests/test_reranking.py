@@ -32,10 +32,16 @@ def small() -> Config:
 
 
 @pytest.fixture(scope="module")
-def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("reranked") / "model"
-    Predictor.fit(data, folder=place, preset="max", config=small())
-    return place
+def fitted(data: Dataset) -> Predictor:
+    """Fitted in memory, and not read from a file since."""
+    return Predictor.fit(data, preset="max", config=small())
+
+
+@pytest.fixture(scope="module")
+def folder(fitted: Predictor, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    saved = tmp_path_factory.mktemp("reranked") / "model"
+    fitted.save(saved)
+    return saved
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +130,14 @@ def test_the_same_seed_gives_the_same_trees(data: Dataset, folder: Path, tmp_pat
     Predictor.fit(data, folder=tmp_path / "again", preset="max", config=small())
     for name in ("reranker.txt", "model.json", "weights.npy"):
         assert (folder / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+
+
+def test_a_loaded_model_answers_as_the_fitted_one(
+    data: Dataset, fitted: Predictor, predictor: Predictor
+) -> None:
+    queries = held_out_queries(data.test)
+    assert predictor.model is not fitted.model
+    assert np.array_equal(predictor.scores(queries), fitted.scores(queries))
 
 
 def test_only_candidates_move(predictor: Predictor, data: Dataset) -> None:

@@ -111,6 +111,7 @@ def test_an_explanation_comes_with_its_drawings(client: TestClient, served: Serv
     cited = {fact["fact"] for reason in found["reasons"] for fact in reason["facts"]}
     assert not cited & {fact["fact"] for fact in found["periphery"]}
     edges = [edge for drawing in found["drawings"] for edge in drawing["edges"]]
+    assert edges
     assert {edge["fact"] for edge in edges} <= cited | {-1}
 
 

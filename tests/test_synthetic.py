@@ -376,7 +376,9 @@ def test_names_are_distinct_in_byte_order_and_all_in_use(table: Table) -> None:
 def test_an_organ_is_located_in_the_state_that_its_name_bears(world: World) -> None:
     dataset, rows = world.dataset, np.flatnonzero(world.origins["train"] == ORIGIN["undated"])
     located = dataset.predicates.find(LOCATED)
-    for row in rows[dataset.train.predicates[rows] == located].tolist():
+    rows = rows[dataset.train.predicates[rows] == located]
+    assert len(rows) > 0
+    for row in rows.tolist():
         organ = dataset.entities[dataset.train.subjects[row]]
         assert organ.endswith(f" ({dataset.entities[dataset.train.objects[row]]})")
 
