@@ -36,7 +36,7 @@ from apptek.features.space import FeatureSpace
 from apptek.features.topologies.topology import topology_set
 from apptek.features.traits import Kind, types_from_table
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.model import feature_space
+from apptek.models.model import FeatureSources
 from apptek.predictor import Predictor, Query
 from apptek.settings import with_settings
 
@@ -135,7 +135,7 @@ def test_a_fit_that_was_stopped_at_any_stage_resumes(
     assert not place.exists()
     with pytest.raises(CheckpointError, match="continue it with --resume"):
         Predictor.fit(data, folder=place)
-    with pytest.raises(CheckpointError, match="of another fit"):
+    with pytest.raises(CheckpointError, match="of another run"):
         Predictor.fit(data, folder=place, types={"a": {"b": "c"}}, resume=True)
     Predictor.fit(data, folder=place, resume=True)
     assert files_of(place) == files_of(folder)
@@ -164,7 +164,7 @@ def test_types_of_a_table_replace_those_of_names_and_are_kept(
     sectors = {name: name[0] for name in data.entities}
     place = tmp_path / "model"
     Predictor.fit(data, folder=place, types={"sector": sectors, "letter": {data.entities[0]: "N"}})
-    kinds = Predictor.load(place).model.kinds
+    kinds = Predictor.load(place).model.sources.kinds
     assert [kind.name for kind in kinds] == ["sector", "letter", "country"]
     assert kinds[0].values == tuple(sorted(set(sectors.values())))
     assert kinds[1].of_entity[0] == 0
@@ -517,7 +517,14 @@ def forecast_space(plain: list[PlainFact], about: Dataset) -> FeatureSpace:
     graph = TemporalGraph.of(dataset_of(plain))
     topologies = topology_set([(0,), (1,), (2,), (0, 1), (2, 1, 0)])
     clock = Clock(2.0, 7.0, 30.0, 120.0)
-    return feature_space(FORECAST, about, graph, clock, kinds, topologies)
+    return FeatureSources(
+        config=FORECAST,
+        dataset=about,
+        graph=graph,
+        clock=clock,
+        kinds=kinds,
+        topologies=topologies,
+    ).space()
 
 
 def by_name(space: FeatureSpace, query: PlainQuery) -> dict[tuple[object, ...], float]:

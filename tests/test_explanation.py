@@ -93,7 +93,7 @@ def test_the_topologies_that_fired_are_the_features(predictor: Predictor) -> Non
     names = predictor.model.dataset.predicates
     for row in range(0, len(train), 400):
         fired, _ = predictor.features(train.take(np.asarray([row]))).row(0)
-        wanted = {predictor.model.topologies.sequences[place] for place in fired.tolist()}
+        wanted = {predictor.model.sources.topologies.sequences[place] for place in fired.tolist()}
         found = predictor.explain(training_query(predictor, row), hidden=row, most=3)
         assert {
             tuple(names.find(name) for name in one.topology) for one in found.contributions()
@@ -169,7 +169,7 @@ def test_unknown_names_are_answered_from_the_base_rates(predictor: Predictor) ->
 def test_subject_and_object_may_be_the_same(predictor: Predictor) -> None:
     name = predictor.model.dataset.entities[0]
     found = predictor.explain(Query(name, name, "2019-05-05"))
-    assert len(found.contributions()) == len(predictor.model.topologies)
+    assert len(found.contributions()) == len(predictor.model.sources.topologies)
     assert [(r.steps, r.facts, [m.entity for m in r.meeting]) for r in found.reasons] == [
         (0, (), [name])
     ] * 5

@@ -33,7 +33,7 @@ from apptek.features.sparse import SparseRows, side_by_side
 from apptek.features.topologies.topology import topology_set
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.linear_fit import Descent, fit_linear_softmax
-from apptek.models.model import feature_space
+from apptek.models.model import FeatureSources
 from apptek.seeding import generator
 
 # Side by side
@@ -84,7 +84,14 @@ def space_of(parts: tuple[str, ...]) -> Any:
     graph = TemporalGraph.of(dataset)
     config = Config(features=FeaturesConfig(parts=parts))
     topologies = topology_set([(0,), (1, 2)])
-    return feature_space(config, dataset, graph, Clock.of(graph), (), topologies)
+    return FeatureSources(
+        config=config,
+        dataset=dataset,
+        graph=graph,
+        clock=Clock.of(graph),
+        kinds=(),
+        topologies=topologies,
+    ).space()
 
 
 @pytest.mark.parametrize(
@@ -307,5 +314,5 @@ def test_a_planted_tilt_is_found(tilt: float) -> None:
     ("temperature", "tilt"), [(0.0, 0.0), (-1.0, 0.0), (np.nan, 0.0), (np.inf, 0.0), (1.0, np.inf)]
 )
 def test_a_senseless_calibration_is_refused(temperature: float, tilt: float) -> None:
-    with pytest.raises(ValueError, match="its temperature above 0"):
+    with pytest.raises(ValueError, match="a temperature above 0"):
         Calibration(temperature, tilt)

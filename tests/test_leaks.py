@@ -25,8 +25,8 @@ from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.linear_fit import Examples, FitReport, fit_linear_softmax
 from apptek.models.linear_softmax import LinearSoftmax
-from apptek.models.model import feature_space
-from apptek.models.reranker import fit_reranker
+from apptek.models.model import FeatureSources
+from apptek.models.reranker import RerankerTask, fit_reranker
 from apptek.seeding import generator
 
 TOLERANCE = 0.025  # three standard errors of the mean of these few thousand queries
@@ -147,7 +147,14 @@ def noise() -> Shuffled:
     data = replace(world, train=shuffled(world))
     graph, kinds = TemporalGraph.of(data), types_from_names(data.entities, data.train)
     config = preset("default")
-    space = feature_space(config, data, graph, Clock.of(graph), tuple(kinds), topology_set([]))
+    space = FeatureSources(
+        config=config,
+        dataset=data,
+        graph=graph,
+        clock=Clock.of(graph),
+        kinds=tuple(kinds),
+        topologies=topology_set([]),
+    ).space()
     return Shuffled(data, space, space.rows(training_queries(data.train)))
 
 
@@ -216,9 +223,15 @@ def fitted_trees(
     trees: RerankerConfig,
 ) -> Callable[[SparseRows], Floats]:
     """What a re-ranker of these examples makes of the scores of a linear model."""
-    classes = model.weights.shape[1]
-    config = replace(STRONG, l2=(report.l2,))
-    reranker = fit_reranker(space, examples, facts, classes, config, report.l2, trees, seed=0)
+    task = RerankerTask(
+        space=space,
+        examples=examples,
+        facts=facts,
+        class_count=model.weights.shape[1],
+        linear=replace(STRONG, l2=(report.l2,)),
+        l2=report.l2,
+    )
+    reranker = fit_reranker(task, trees, seed=0)
     return lambda rows: reranker.scores(space, rows, model, model.scores(rows))
 
 

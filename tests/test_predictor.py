@@ -117,7 +117,7 @@ def test_a_full_disk_leaves_no_model(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("apptek.models.model.np.save", full)
+    monkeypatch.setattr("apptek.models.model_folder.np.save", full)
     quick = with_settings(CONFIG, ["mining.policy=one-step", "classifier.epochs=1"])
     monkeypatch.setattr(pipeline, "_features", _features_unsaved)
     with pytest.raises(ApptekError, match="No space left on device"):

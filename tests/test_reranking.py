@@ -91,7 +91,7 @@ def test_candidates_are_described_as_defined(predictor: Predictor, data: Dataset
     for row in range(40):
         columns, values = rows.row(row)
         order = np.argsort(-scores[row], kind="stable")[:5]
-        assert found.candidates[row].tolist() == order.tolist()
+        assert found.predicates[row].tolist() == order.tolist()
         for place, r in enumerate(order.tolist()):
             expected: dict[str, float] = defaultdict(float)
             expected["rank"] = place

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from apptek.arrays import Floats
-from apptek.config import DEFAULT, Config
-from apptek.config import preset as settings_of
+from apptek.config import DEFAULT, Config, nearest_preset
+from apptek.config import preset as preset_config
 from apptek.data.facts import Dataset, Split
 from apptek.data.protocols import Protocol
 from apptek.data.queries import Queries
@@ -21,8 +21,9 @@ from apptek.models.answers import (
     evaluate_split,
     queries_of,
 )
-from apptek.models.model import Model, load_model, save_model
-from apptek.models.pipeline import Stage, TypeTable, fit_model, print_nothing
+from apptek.models.model import Model
+from apptek.models.model_folder import load_model, save_model
+from apptek.models.pipeline import FitOptions, Stage, TypeTable, fit_model, print_nothing
 from apptek.resuming import work_folder
 
 __all__ = ["Answer", "Predictor", "Query"]
@@ -40,16 +41,16 @@ class Predictor:
         self, model: Model, run: dict[str, Any] | None = None, *, as_of: bool = False
     ) -> None:
         self.model = model
-        self.run = run or {}  # how it was fitted: seconds of each stage, and what fit was told
+        self.run = run or {}  # how it was fitted: seconds of each stage, and `about_run` of fit
         self.as_of = as_of or model.config.features.past_only
         self.answerer = Answerer(model, as_of=as_of)
 
     @classmethod
-    def fit(
+    def fit(  # a facade: each keyword is one thing that a user may say
         cls,
         data: Dataset,
         *,
-        preset: str = DEFAULT,
+        preset: str | None = None,
         config: Config | None = None,
         protocol: Protocol = "official",
         seed: int = 0,
@@ -62,24 +63,26 @@ class Predictor:
     ) -> "Predictor":
         """Fits a model; with a `folder`, it is saved there, and a run that was stopped can resume.
 
-        config     instead of the preset's settings
+        preset     the settings; the default preset if neither it nor a config is given
+        config     settings of one's own; `preset` then names what they started from, by default
+                   the preset that is nearest to them
         types      of entities, by kind: {"sector": {"Reuters": "Media", ...}, ...}
         about_run  further entries for run.json: a command, a commit
         """
-        settings = config or settings_of(preset)
+        if config is None:
+            config = preset_config(preset or DEFAULT)
+        options = FitOptions(
+            config=config,
+            preset=preset or nearest_preset(config),
+            protocol=protocol,
+            seed=seed,
+            types=types or {},
+            resume=resume,
+            on_stage=on_stage,
+            observers=observers,
+        )
         with work_folder(folder) as work:
-            model, seconds = fit_model(
-                data,
-                settings,
-                work,
-                preset=preset,
-                protocol=protocol,
-                seed=seed,
-                types=types,
-                resume=resume,
-                on_stage=on_stage,
-                observers=observers,
-            )
+            model, seconds = fit_model(data, options, work)
             predictor = cls(model, {"seconds": seconds, **(about_run or {})})
             if folder is not None:
                 predictor.save(folder)
@@ -91,7 +94,7 @@ class Predictor:
 
     @classmethod
     def load(cls, folder: str | Path, *, as_of: bool = False) -> "Predictor":
-        """The predictor of a model folder; `as_of`: each answer from what had ended before."""
+        """The predictor of a model folder; `as_of`: answers only from facts that ended before."""
         return cls(load_model(Path(folder)), as_of=as_of)
 
     def features(self, queries: Queries) -> SparseRows:

@@ -27,7 +27,14 @@ from apptek.models.answers import (
     best_answers,
     queries_of,
 )
-from apptek.models.storage import ABOUT, DAMAGE, load_data, read_json, save_data, write_json
+from apptek.models.storage import (
+    ABOUT,
+    load_data,
+    read_json,
+    refusing_damage,
+    save_data,
+    write_json,
+)
 from apptek.resuming import open_work, work_folder
 from apptek.settings import config_from_json
 
@@ -197,10 +204,8 @@ def load_baseline(folder: Path) -> BaselineModel:
     if about.get("format") != FORMAT:
         found = about.get("format")
         raise ModelError(f"{folder}: a baseline of format {found}, expected {FORMAT}; fit it again")
-    try:
+    with refusing_damage(folder):
         return _load(folder, about)
-    except DAMAGE as error:
-        raise ModelError(f"{folder} is damaged: {error}") from None
 
 
 def _load(folder: Path, about: dict[str, Any]) -> BaselineModel:

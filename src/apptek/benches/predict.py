@@ -18,7 +18,7 @@ from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import linear_scores
 from apptek.models.linear_softmax import LinearSoftmax
-from apptek.models.model import feature_space
+from apptek.models.model import FeatureSources
 from apptek.seeding import generator
 
 ROUNDS = 4  # the first compiles
@@ -62,7 +62,14 @@ def _default(dataset: Dataset) -> tuple[FeatureSpace, LinearSoftmax]:
     """The features of the default preset, and weights for them."""
     graph, config = TemporalGraph.of(dataset), preset(DEFAULT)
     kinds = tuple(types_from_names(dataset.entities, dataset.train))
-    space = feature_space(config, dataset, graph, Clock.of(graph), kinds, topology_set([]))
+    space = FeatureSources(
+        config=config,
+        dataset=dataset,
+        graph=graph,
+        clock=Clock.of(graph),
+        kinds=kinds,
+        topologies=topology_set([]),
+    ).space()
     shape = (len(space), len(dataset.predicates))
     weights = generator(0, "bench").standard_normal(shape, np.float32)
     return space, LinearSoftmax(weights, np.zeros(shape[1], np.float32))

@@ -14,7 +14,7 @@ from apptek.data.facts import Names
 from apptek.data.reading.reader import read_dataset
 from apptek.data.synthetic.world import make_world
 from apptek.explain.name_index import NameIndex
-from apptek.models.model import load_model
+from apptek.models.model_folder import load_model
 from apptek.predictor import Predictor
 from apptek.seeding import generator
 from apptek.settings import with_settings

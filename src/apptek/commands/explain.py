@@ -75,7 +75,7 @@ def topologies(
     from apptek.errors import ApptekError
     from apptek.explain.strongest_weights import strongest
     from apptek.features.topologies.topology import describe, to_names
-    from apptek.models.model import load_model
+    from apptek.models.model_folder import load_model
     from apptek.terminal import output, table
 
     fitted = load_model(model)

@@ -76,8 +76,8 @@ def about_model(fitted: Answering) -> dict[str, Any]:
     return {
         "as_of": predictor.as_of,
         "model": f"apptek_{model.preset}",
-        "topologies": {"from": model.config.mining.policy, "number": len(model.topologies)},
+        "topologies": {"from": model.config.mining.policy, "number": len(model.sources.topologies)},
         "settings": asdict(model.config),
-        "types": types_digest(model.kinds),
+        "types": types_digest(model.sources.kinds),
         "tuning": {key: model.report[key] for key in ("l2", "epoch", "valid_mrr", "ece_after")},
     }

@@ -43,7 +43,8 @@ def mined_topologies(model: Model, predicates: Sequence[str]) -> dict[str, list[
 def _described(
     model: Model, process: DecisionProcess, queries: Queries, one: MinedTopology
 ) -> dict[str, Any]:
-    column = model.topologies.sequences.index(one.sequence) + model.features().first("topologies")
+    topologies = model.sources.topologies.sequences
+    column = len(model.classifier.weights) - len(topologies) + topologies.index(one.sequence)
     return {
         "topology": to_names(one.sequence, model.dataset.predicates),
         "connected": one.queries,

@@ -119,7 +119,7 @@ class Evidence:
     def topology(self, key: Key) -> tuple[int, ...]:
         """The actions of a topology; the one predicate of a history; nothing for a trait."""
         if key[0] == "topology":
-            return self.model.topologies.sequences[key[2]]
+            return self.model.sources.topologies.sequences[key[2]]
         return (key[2],) if key[0] == "history" else ()
 
     def names(self, key: Key) -> tuple[str, ...]:

@@ -25,7 +25,8 @@ from apptek.features.topologies.connection import (
 from apptek.features.topologies.topology import action_name
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Query, queries_of
-from apptek.models.model import FORMAT, Model
+from apptek.models.model import Model
+from apptek.models.model_folder import FORMAT
 
 RANKED = 10  # predicates that an explanation lists
 

@@ -58,5 +58,5 @@ def _words(model: Model, space: FeatureSpace, column: int) -> tuple[str, str]:
         feature = space.history.feature(column)
         place, time = PLACES[feature.family], TIMES[feature.kernel]
         return "history", f"'{names[feature.predicate]}' {place}, {time}"
-    sequence = model.topologies.sequences[column - space.first("topologies")]
+    sequence = model.sources.topologies.sequences[column - space.first("topologies")]
     return "topology", describe(sequence, names)

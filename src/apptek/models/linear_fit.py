@@ -1,4 +1,4 @@
-"""Fitting the linear softmax: per-example Adagrad, L2 and stopping chosen on valid, temperature.
+"""Fitting the linear softmax: per-example Adagrad; L2, stopping and temperature by valid.
 
 The objective is the sum over examples of -log p(label), where the other training predicates of the
 same (u, v, t) are left out of p's denominator, plus l2 / 2 * the sum of squared weights (not of the
@@ -10,17 +10,14 @@ which each adds to the weight for its own predicate ("what happened happens agai
 learned beside the weights, without penalty, and are part of the weights when the fit is done.
 """
 
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
 from apptek.arrays import Floats, Ints, Longs, Matrix, read_only
+from apptek.compiling import in_threads
 from apptek.config import ClassifierConfig
 from apptek.errors import DataError
 from apptek.evaluation.calibration import (
@@ -98,22 +95,24 @@ def fit_linear_softmax(
     config: ClassifierConfig,
     rng: np.random.Generator,
     copies: Copies | None = None,
-    on_epoch: Callable[[EpochReport], None] | None = None,
 ) -> tuple[LinearSoftmax, FitReport]:
     """The classifier that ranks valid best, calibrated there, and how it was found.
 
-    One thread per value of l2, all in the same order of examples: the same seed gives the same
-    bytes. `on_epoch` hears of progress, from these threads.
+    Values of l2 are tried in threads, all in the same order of examples: the same seed gives the
+    same bytes.
     """
     for name, part in (("training", train), ("valid", valid)):
         _check(part, name, train.rows.feature_count, class_count)
-    shared = copies or Copies.nothing(train.rows.feature_count)
-    _check_copies(shared, train.rows.feature_count, class_count)
+    copies = copies or Copies.nothing(train.rows.feature_count)
+    _check_copies(copies, train.rows.feature_count, class_count)
     orders = [rng.permutation(len(train)).astype(np.int32) for _ in range(config.epochs)]
-    fit = partial(_fit_one, train, valid, class_count, config, shared, orders, on_epoch)
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, len(config.l2))) as pool:
-        runs = list(pool.map(fit, config.l2))
-    model, best = max((run[:2] for run in runs), key=lambda run: run[1].valid_mrr)
+
+    def fit(number: int) -> tuple[LinearSoftmax, EpochReport, list[EpochReport]]:
+        descent = Descent(train, class_count, config, config.l2[number], copies)
+        return _best_epoch(descent, valid, orders, config.patience)
+
+    fits = in_threads(fit, range(len(config.l2)))
+    model, best, _ = max(fits, key=lambda fit: fit[1].valid_mrr)
     calibration, before, after = calibrate(model.scores(valid.rows), valid.labels, valid.others)
     report = FitReport(
         l2=best.l2,
@@ -124,9 +123,27 @@ def fit_linear_softmax(
         bend=calibration.bend,
         ece_before=before,
         ece_after=after,
-        tried=tuple(epoch for run in runs for epoch in run[2]),
+        tried=tuple(epoch for _, _, epochs in fits for epoch in epochs),
     )
     return LinearSoftmax(model.weights, model.bias, calibration), report
+
+
+def _best_epoch(
+    descent: "Descent", valid: Examples, orders: list[Ints], patience: int
+) -> tuple[LinearSoftmax, EpochReport, list[EpochReport]]:
+    """The weights of the epoch that ranks valid best, its report, and those of all epochs."""
+    kept, best = descent.model(), EpochReport(descent.l2, 0, 0.0)
+    epochs: list[EpochReport] = []
+    for epoch, order in enumerate(orders, start=1):
+        descent.run_epoch(order)
+        model = descent.model()
+        mrr = filtered_mrr(model.scores(valid.rows), valid.labels, valid.others)
+        epochs.append(EpochReport(descent.l2, epoch, mrr))
+        if mrr > best.valid_mrr:
+            kept, best = model, epochs[-1]
+        if epoch - best.epoch >= patience:
+            break
+    return kept, best, epochs
 
 
 def _check(examples: Examples, name: str, feature_count: int, class_count: int) -> None:
@@ -134,10 +151,10 @@ def _check(examples: Examples, name: str, feature_count: int, class_count: int) 
         raise DataError(f"there are no {name} queries to fit the classifier with")
     if examples.rows.feature_count != feature_count:
         raise ValueError("training and valid rows have different features")
-    for named in (examples.labels, examples.others.predicates):
-        if named.dtype != np.int32 or named.min(initial=0) < 0:
+    for predicates in (examples.labels, examples.others.predicates):
+        if predicates.dtype != np.int32 or predicates.min(initial=0) < 0:
             raise ValueError("predicates are int32, from 0")
-        if named.max(initial=-1) >= class_count:
+        if predicates.max(initial=-1) >= class_count:
             raise ValueError(f"a predicate is not among the {class_count} classes")
 
 
@@ -148,48 +165,20 @@ def _check_copies(copies: Copies, feature_count: int, class_count: int) -> None:
         raise ValueError(f"a copied predicate is not among the {class_count} classes")
 
 
-def _fit_one(
-    train: Examples,
-    valid: Examples,
-    class_count: int,
-    config: ClassifierConfig,
-    copies: Copies,
-    orders: list[Ints],
-    on_epoch: Callable[[EpochReport], None] | None,
-    l2: float,
-) -> tuple[LinearSoftmax, EpochReport, list[EpochReport]]:
-    """The best epoch with one value of l2, and all of its epochs."""
-    descent = Descent(train, class_count, config, l2, copies)
-    kept, best = descent.model(), EpochReport(l2, 0, 0.0)
-    tried: list[EpochReport] = []
-    for epoch, order in enumerate(orders, start=1):
-        descent.run_epoch(order)
-        model = descent.model()
-        mrr = filtered_mrr(model.scores(valid.rows), valid.labels, valid.others)
-        tried.append(EpochReport(l2, epoch, mrr))
-        if on_epoch is not None:
-            on_epoch(tried[-1])
-        if tried[-1].valid_mrr > best.valid_mrr:
-            kept, best = model, tried[-1]
-        if epoch - best.epoch >= config.patience:
-            break
-    return kept, best, tried
-
-
 def calibrate(
     scores: Matrix, labels: Ints, others: KnownPredicates
 ) -> tuple[Calibration, float, float]:
     """The calibration for these scores, and the calibration error without and with it."""
     best, before = top_predictions(softmax(scores))
     correct = (best == labels) | others.contains(best)
-    found = fit_calibration(scores, correct)
-    _, after = top_predictions(found.probabilities(scores))
+    calibration = fit_calibration(scores, correct)
+    _, after = top_predictions(calibration.probabilities(scores))
     error_before = expected_calibration_error(before, correct)
-    return found, error_before, expected_calibration_error(after, correct)
+    return calibration, error_before, expected_calibration_error(after, correct)
 
 
 class Descent:
-    """Weights on their way, with each weight's sum of squared gradients."""
+    """Weights while they are learned, with each weight's sum of squared gradients."""
 
     def __init__(
         self,
@@ -200,7 +189,7 @@ class Descent:
         copies: Copies | None = None,
     ) -> None:
         rows = train.rows
-        self.train, self.config, self.step = train, config, 0
+        self.train, self.config, self.l2, self.step = train, config, l2, 0
         shared = copies if copies and config.copies else None
         self.copies = shared or Copies.nothing(rows.feature_count)
         self.weights = np.zeros((rows.feature_count, class_count), np.float32)
@@ -247,27 +236,30 @@ def _run_epoch(
     for number in range(order.size):
         example = order[number]
         rate = np.float32(learning_rate * (1.0 - (step + number) / total))
+        # Forward: `gradient` first holds the logits, to spare a second array in the cache.
         gradient[:] = bias
-        for place in range(offsets[example], offsets[example + 1]):
-            feature = columns[place]
-            value = values[place] if values.size else np.float32(1.0)
+        for entry in range(offsets[example], offsets[example + 1]):
+            feature = columns[entry]
+            value = values[entry] if values.size else np.float32(1.0)
             for r in range(class_count):
                 gradient[r] += value * weights[feature, r]
             if groups[feature] >= 0:
                 gradient[copied[feature]] += value * shared[groups[feature]]
-        for place in range(other_offsets[example], other_offsets[example + 1]):
-            gradient[others[place]] = _MASKED
+        for entry in range(other_offsets[example], other_offsets[example + 1]):
+            gradient[others[entry]] = _MASKED  # no mistake: it holds at that time, too
         softmax_gradient(gradient, labels[example])
         step_bias(bias, bias_sums, gradient, rate)
-        for place in range(offsets[example], offsets[example + 1]):
-            feature = columns[place]
-            value = values[place] if values.size else np.float32(1.0)
+        # Backward: only the rows of active features are touched, so that idle ones cost nothing.
+        for entry in range(offsets[example], offsets[example + 1]):
+            feature = columns[entry]
+            value = values[entry] if values.size else np.float32(1.0)
             shrinking = rate * decay[feature]
             for r in range(class_count):
                 slope = value * gradient[r]
                 square = sums[feature, r] + slope * slope
                 sums[feature, r] = square
                 root = np.sqrt(square)
+                # The step and the shrinkage in one division; both are scaled by 1 / root.
                 weights[feature, r] = (weights[feature, r] * root - rate * slope) / (
                     root + shrinking
                 )

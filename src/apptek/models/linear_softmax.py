@@ -1,13 +1,12 @@
 """Linear softmax over sparse features: logit(r) = bias[r] + sum of value * weights[feature, r]."""
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
 from numba import njit
 
 from apptek.arrays import Floats, Ints, Longs, Matrix, read_only
+from apptek.compiling import in_threads
 from apptek.evaluation.calibration import Calibration
 from apptek.features.sparse import SparseRows
 
@@ -31,12 +30,12 @@ class LinearSoftmax:
         if self.weights.ndim != 2 or self.weights.shape[1:] != self.bias.shape:
             raise ValueError("weights are (features, predicates), the bias (predicates,)")
         if not self.weights.flags.c_contiguous:
-            raise ValueError("the weights of one feature stand side by side")
+            raise ValueError("weights must be C-contiguous: those of one feature side by side")
         read_only(self.weights)
         read_only(self.bias)
 
     def scores(self, rows: SparseRows) -> Floats:
-        """The scores of all predicates: (B, R). In parallel; the same for any chunks."""
+        """The scores of all predicates: (B, R). In threads; the same for any number of them."""
         if rows.feature_count != len(self.weights):
             raise ValueError(
                 f"the rows have {rows.feature_count} features, the weights {len(self.weights)}"
@@ -45,17 +44,11 @@ class LinearSoftmax:
         columns, values = rows.columns, rows.flat_values
 
         def fill(start: int) -> None:
-            part = slice(start, min(start + CHUNK, len(rows)))
-            offsets = rows.offsets[start : part.stop + 1]
-            add_weights(offsets, columns, values, self.weights, self.bias, scores[part])
+            chunk = slice(start, min(start + CHUNK, len(rows)))
+            offsets = rows.offsets[start : chunk.stop + 1]
+            add_weights(offsets, columns, values, self.weights, self.bias, scores[chunk])
 
-        starts = range(0, len(rows), CHUNK)
-        if len(starts) < 2:  # a thread costs more than one query
-            for start in starts:
-                fill(start)
-            return scores
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(fill, starts))
+        in_threads(fill, range(0, len(rows), CHUNK))
         return scores
 
     def probabilities(self, scores: Matrix) -> Matrix:
@@ -83,22 +76,22 @@ def add_weights(
     for row in range(scores.shape[0]):
         for predicate in range(predicate_count):
             scores[row, predicate] = bias[predicate]
-        place, stop = offsets[row], offsets[row + 1]
-        while place + 4 <= stop:
-            a, b = columns[place], columns[place + 1]
-            c, d = columns[place + 2], columns[place + 3]
-            of_a = values[place] if values.size else one
-            of_b = values[place + 1] if values.size else one
-            of_c = values[place + 2] if values.size else one
-            of_d = values[place + 3] if values.size else one
+        entry, stop = offsets[row], offsets[row + 1]
+        while entry + 4 <= stop:
+            a, b = columns[entry], columns[entry + 1]
+            c, d = columns[entry + 2], columns[entry + 3]
+            of_a = values[entry] if values.size else one
+            of_b = values[entry + 1] if values.size else one
+            of_c = values[entry + 2] if values.size else one
+            of_d = values[entry + 3] if values.size else one
             for predicate in range(predicate_count):
                 scores[row, predicate] += (
                     of_a * weights[a, predicate] + of_b * weights[b, predicate]
                     + of_c * weights[c, predicate] + of_d * weights[d, predicate]
                 )  # fmt: skip
-            place += 4
-        while place < stop:
-            value, feature = values[place] if values.size else one, columns[place]
+            entry += 4
+        while entry < stop:
+            value, feature = values[entry] if values.size else one, columns[entry]
             for predicate in range(predicate_count):
                 scores[row, predicate] += value * weights[feature, predicate]
-            place += 1
+            entry += 1

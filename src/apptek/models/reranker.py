@@ -1,28 +1,31 @@
 """The re-ranker: boosted trees order the likeliest predicates of the linear model once more.
 
-Trained on what the linear model says of training questions that it has not seen (out of fold: all
-questions of two entities at one time share a fold, and its mirrors are learned without it, too),
-with a listwise softmax over the candidates of a question; the linear log-probability is where the
-trees start from. Other training predicates of the same (u, v, t) are left out, as in the linear
-fit. A predicate that is no candidate keeps its linear log-probability.
+It is trained on what linear models say of training queries that they have not seen: all queries of
+two entities at one time share a fold, and the mirrors are learned without the fold, too. The loss
+is a listwise softmax over the candidates of a query, starting from the linear log-probability.
+Other training predicates of the same (u, v, t) are left out, as in the linear fit. A predicate
+that is no candidate keeps its linear log-probability.
 """
 
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from apptek.arrays import Doubles, Floats, Longs
+from apptek.arrays import Bools, Doubles, Floats, Ints, Longs
 from apptek.config import ClassifierConfig, RerankerConfig
 from apptek.data.fact_keys import fact_keys
 from apptek.data.facts import Facts
 from apptek.errors import ApptekError, ModelError
+from apptek.evaluation.filters import KnownPredicates
 from apptek.features.space import FeatureSpace
 from apptek.features.sparse import SparseRows
 from apptek.models.linear_fit import Descent, Examples
 from apptek.models.linear_softmax import LinearSoftmax
-from apptek.models.reranker_features import Described, Mirrors, describe_candidates, names_of
+from apptek.models.reranker_features import Candidates, Mirrors, describe_candidates, names_of
 from apptek.seeding import generator
 
 _MASKED = -1e9
@@ -32,20 +35,20 @@ STANDING = "its place in the linear model"
 
 
 def require_lightgbm() -> None:
-    """Says what to install where it is missing."""
+    """Raises ApptekError that says what to install where LightGBM is missing."""
     if find_spec("lightgbm") is None:
         raise ApptekError("the re-ranker needs LightGBM: pip install 'apptek[max]'")
 
 
 class Reranker:
-    """Fitted trees, as the text that LightGBM writes."""
+    """Fitted trees, kept as the text that LightGBM writes."""
 
     def __init__(self, text: str, mirrors: Mirrors, candidates: int) -> None:
         self.text, self.mirrors, self.candidates = text, mirrors, candidates
 
     @cached_property
     def booster(self) -> Any:
-        """The trees."""
+        """The trees, parsed when they are first needed."""
         require_lightgbm()
         import lightgbm
 
@@ -55,51 +58,50 @@ class Reranker:
             raise ModelError(f"the trees of the re-ranker are damaged: {error}") from None
 
     def describe(
-        self, space: FeatureSpace, rows: SparseRows, classifier: LinearSoftmax, scores: Floats
-    ) -> Described:
-        """The candidates of some questions."""
+        self, space: FeatureSpace, rows: SparseRows, classifier: LinearSoftmax, linear: Floats
+    ) -> Candidates:
+        """The candidates of some queries, with their features."""
         return describe_candidates(
-            space, rows, classifier.weights, scores, self.mirrors, self.candidates
+            space, rows, classifier.weights, linear, self.mirrors, self.candidates
         )
 
     def scores(
         self, space: FeatureSpace, rows: SparseRows, classifier: LinearSoftmax, linear: Floats
     ) -> Floats:
-        """Linear log-probabilities, those of the candidates with what the trees add: (B, R)."""
+        """The linear log-probabilities, to which the trees add for each candidate: (B, R)."""
         if not len(rows):
             return linear
-        found = self.describe(space, rows, classifier, linear)
-        count, candidates, width = found.features.shape
-        added = self.booster.predict(found.features.reshape(-1, width), num_threads=1)
+        described = self.describe(space, rows, classifier, linear)
+        count, width, feature_count = described.features.shape
+        table = described.features.reshape(-1, feature_count)
+        added = self.booster.predict(table, num_threads=1).reshape(count, width)
         scores = log_softmax(linear)
-        kept = np.take_along_axis(scores, found.candidates, axis=1)
-        kept += added.reshape(count, candidates).astype(np.float32)
-        np.put_along_axis(scores, found.candidates, kept, axis=1)
+        of_candidates = np.take_along_axis(scores, described.predicates, axis=1)
+        of_candidates += added.astype(np.float32)
+        np.put_along_axis(scores, described.predicates, of_candidates, axis=1)
         return scores
 
     def contributions(
         self, space: FeatureSpace, rows: SparseRows, classifier: LinearSoftmax, linear: Floats
     ) -> dict[str, dict[int, float]]:
-        """What the trees add to each candidate of one question, by what they look at.
+        """What the trees add to each candidate of one query, by what they look at.
 
-        The trees' mean is spread over all candidates alike and says nothing.
+        The mean of the trees is the same for every candidate and goes to its standing.
         """
-        found = self.describe(space, rows, classifier, linear)
-        parts = self.booster.predict(found.features[0], pred_contrib=True, num_threads=1)
-        subjects = [_subject(name) for name in names_of(space)]
+        described = self.describe(space, rows, classifier, linear)
+        shares = self.booster.predict(described.features[0], pred_contrib=True, num_threads=1)
+        topics = [*(_topic(name) for name in names_of(space)), STANDING]  # the mean comes last
         added: dict[str, dict[int, float]] = {}
-        for row, predicate in enumerate(found.candidates[0].tolist()):
-            for subject, value in zip(subjects, parts[row, :-1].tolist(), strict=True):
-                of = added.setdefault(subject, {})
-                of[predicate] = of.get(predicate, 0.0) + value
-            of = added.setdefault(STANDING, {})
-            of[predicate] = of.get(predicate, 0.0) + float(parts[row, -1])
+        for row, predicate in enumerate(described.predicates[0].tolist()):
+            for topic, value in zip(topics, shares[row].tolist(), strict=True):
+                of_topic = added.setdefault(topic, {})
+                of_topic[predicate] = of_topic.get(predicate, 0.0) + value
         return added
 
 
-def _subject(name: str) -> str:
+def _topic(feature: str) -> str:
     """What a feature of a candidate looks at: a family, traits, topologies, mirror or standing."""
-    kind, _, rest = name.partition(" ")
+    kind, _, rest = feature.partition(" ")
     if kind == "mirror":
         return MIRRORS
     return rest.split(" ")[0] if kind in ("part", "own", "seen", "now") else STANDING
@@ -111,43 +113,46 @@ def log_softmax(scores: Floats) -> Floats:
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)), np.float32)
 
 
-def fit_reranker(
-    space: FeatureSpace,
-    examples: Examples,
-    facts: Facts,
-    class_count: int,
-    linear: ClassifierConfig,
-    l2: float,
-    config: RerankerConfig,
-    *,
-    seed: int,
-) -> Reranker:
-    """Trees that order candidates of questions which their linear model has not seen.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankerTask:
+    """What the trees are trained on, and how the linear models of the folds are fitted.
 
-    facts  of the examples, in their order
+    facts  those of the examples, in their order
+    l2     the regularisation that was chosen for the linear model
     """
+
+    space: FeatureSpace
+    examples: Examples
+    facts: Facts
+    class_count: int
+    linear: ClassifierConfig
+    l2: float
+
+
+def fit_reranker(task: RerankerTask, config: RerankerConfig, *, seed: int) -> Reranker:
+    """Trees that order the candidates of queries which their linear model has not seen."""
     require_lightgbm()
     import lightgbm
 
-    found, asked = _out_of_fold(space, examples, facts, class_count, linear, l2, config, seed)
-    hits = found.candidates == examples.labels[asked][:, None]
-    left_out = _known(examples, asked, found)
+    described, rows = _describe_out_of_fold(task, config, seed)
+    hits = described.predicates == task.examples.labels[rows][:, None]
+    left_out = _known_candidates(task.examples.others.take(rows), described.predicates)
     usable = hits.any(axis=1)
     if not usable.any():
         raise ApptekError("no training query has its predicate among the candidates")
-    table = found.features[usable].reshape(-1, found.features.shape[2])
+    table = described.features[usable].reshape(-1, described.features.shape[2])
+    names = names_of(task.space)
     data = lightgbm.Dataset(
         table,
         label=hits[usable].ravel().astype(np.float32),
-        init_score=table[:, 2].astype(np.float64),
-        feature_name=[name.replace(" ", "_") for name in names_of(space)],
+        init_score=table[:, names.index("log_probability")].astype(np.float64),
+        feature_name=[name.replace(" ", "_") for name in names],
         categorical_feature=["predicate"],
         params={"max_bin": 127, "verbosity": -1},
     )
-    objective = _Listwise(hits[usable], left_out[usable])
     booster = lightgbm.train(
         {
-            "objective": objective,
+            "objective": _ListwiseLoss(hits[usable], left_out[usable]),
             "num_leaves": config.leaves,
             "learning_rate": config.learning_rate,
             "min_data_in_leaf": config.least_rows,
@@ -165,75 +170,79 @@ def fit_reranker(
         data,
         config.rounds,
     )
-    mirrors = Mirrors.learned(facts, class_count)
+    mirrors = Mirrors.learned(task.facts, task.class_count)
     return Reranker(booster.model_to_string(), mirrors, config.candidates)
 
 
-def _out_of_fold(
-    space: FeatureSpace,
-    examples: Examples,
-    facts: Facts,
-    class_count: int,
-    linear: ClassifierConfig,
-    l2: float,
-    config: RerankerConfig,
-    seed: int,
-) -> tuple[Described, np.ndarray[tuple[int], np.dtype[np.intp]]]:
-    """Candidates of training questions by linear models fitted without them; of which ones."""
+def _describe_out_of_fold(
+    task: RerankerTask, config: RerankerConfig, seed: int
+) -> tuple[Candidates, npt.NDArray[np.intp]]:
+    """Candidates of training queries by linear models fitted without them; and of which rows.
+
+    At query time the linear model has not seen the query either: trees that were trained on
+    scores of known queries would trust these too much.
+    """
+    examples, count = task.examples, task.class_count
     rng = generator(seed, "folds")
-    asked = np.sort(rng.permutation(len(examples))[: config.queries])
-    fold_of = folds_of(facts, config.folds, rng)
-    shape = (len(asked), min(config.candidates, class_count))
+    rows = np.sort(rng.permutation(len(examples))[: config.queries])
+    fold_of = folds_of(task.facts, config.folds, rng)
+    shape = (len(rows), min(config.candidates, count))
     candidates = np.zeros(shape, np.int32)
-    features = np.zeros((*shape, len(names_of(space))), np.float32)
+    features = np.zeros((*shape, len(names_of(task.space))), np.float32)
     for fold in range(config.folds):
         kept = np.flatnonzero(fold_of != fold)
-        seen, mirrors = examples.take(kept), Mirrors.learned(facts.take(kept), class_count)
-        descent = Descent(seen, class_count, linear, l2, space.copies())
-        for _ in range(linear.epochs):
+        seen, mirrors = examples.take(kept), Mirrors.learned(task.facts.take(kept), count)
+        descent = Descent(seen, count, task.linear, task.l2, task.space.copies())
+        for _ in range(task.linear.epochs):
             descent.run_epoch(rng.permutation(len(seen)).astype(np.int32))
         model = descent.model()
-        places = np.flatnonzero(fold_of[asked] == fold)
-        rows = examples.rows.take(asked[places])
-        found = describe_candidates(
-            space, rows, model.weights, model.scores(rows), mirrors, config.candidates
+        of_fold = np.flatnonzero(fold_of[rows] == fold)
+        unseen = examples.rows.take(rows[of_fold])
+        described = describe_candidates(
+            task.space, unseen, model.weights, model.scores(unseen), mirrors, config.candidates
         )
-        candidates[places], features[places] = found.candidates, found.features
-    return Described(candidates, features), asked
+        candidates[of_fold], features[of_fold] = described.predicates, described.features
+    return Candidates(candidates, features), rows
 
 
 def folds_of(facts: Facts, count: int, rng: np.random.Generator) -> Longs:
-    """A fold for each fact, drawn at random; the same for facts of two entities at one time."""
+    """A fold for each fact, drawn at random; the same for facts of two entities at one time.
+
+    A pair's facts of one time, in either direction, tell too much of each other.
+    """
     lower, higher = (
         order(facts.subjects, facts.objects).astype(np.int32) for order in (np.minimum, np.maximum)
     )
-    nothing = np.zeros(len(facts), np.int32)
-    (keys,) = fact_keys(Facts(lower, nothing, higher, facts.since, facts.until))
-    distinct, groups = np.unique(keys, return_inverse=True)
-    found: Longs = rng.permutation(len(distinct))[groups] % count
-    return found
+    zeros = np.zeros(len(facts), np.int32)
+    (keys,) = fact_keys(Facts(lower, zeros, higher, facts.since, facts.until))
+    distinct, group_of_fact = np.unique(keys, return_inverse=True)
+    folds: Longs = rng.permutation(len(distinct))[group_of_fact] % count
+    return folds
 
 
-def _known(examples: Examples, asked: Any, found: Described) -> Any:
-    """Which candidates are other training predicates of the same (u, v, t)."""
-    others = examples.others.take(asked)
-    rows = np.repeat(np.arange(len(asked)), np.diff(others.offsets))
-    hits = found.candidates[rows] == others.predicates[:, None]
-    left_out = np.zeros(found.candidates.shape, np.bool_)
-    np.logical_or.at(left_out, rows, hits)
-    return left_out
+def _known_candidates(others: KnownPredicates, candidates: Ints) -> Bools:
+    """Which candidates are other training predicates of the same (u, v, t): (n, C)."""
+    rows = np.repeat(np.arange(len(others)), np.diff(others.offsets))
+    hits = candidates[rows] == others.predicates[:, None]
+    known = np.zeros(candidates.shape, np.bool_)
+    np.logical_or.at(known, rows, hits)
+    return known
 
 
-class _Listwise:
-    """-log of the truth's softmax among the candidates of its question, and its derivatives."""
+class _ListwiseLoss:
+    """-log of the truth's softmax among its query's candidates: gradient and curvature.
 
-    def __init__(self, hits: Any, left_out: Any) -> None:
+    Known candidates are left out: they are neither right nor wrong.
+    """
+
+    def __init__(self, hits: Bools, left_out: Bools) -> None:
         self.hits, self.left_out = hits, left_out
 
     def __call__(self, scores: Doubles, _: Any) -> tuple[Doubles, Doubles]:
         table = np.where(self.left_out, _MASKED, scores.reshape(self.hits.shape))
         table = np.exp(table - table.max(axis=1, keepdims=True))
-        chances = table / table.sum(axis=1, keepdims=True)
-        slopes = np.where(self.left_out, 0.0, chances - self.hits)
-        curvature = np.maximum(2.0 * chances * (1.0 - chances), _LEAST_CURVATURE)
+        probabilities = table / table.sum(axis=1, keepdims=True)
+        slopes = np.where(self.left_out, 0.0, probabilities - self.hits)
+        # The diagonal of the Hessian, doubled as LightGBM does for softmax, and never 0.
+        curvature = np.maximum(2.0 * probabilities * (1.0 - probabilities), _LEAST_CURVATURE)
         return slopes.ravel(), curvature.ravel()

@@ -1,8 +1,8 @@
-"""The likeliest predicates of a question, each described by what the linear model saw of it.
+"""The likeliest predicates of a query, each described by what the linear model saw of it.
 
 | features of a candidate r | how many           |                                                |
 |---------------------------|--------------------|------------------------------------------------|
-| place                     | 3                  | rank, gap to the best score, log-probability   |
+| standing                  | 3                  | rank, gap to the best score, log-probability   |
 | part                      | families + 2       | what each family, traits, topologies add to r  |
 | own                       | families x kernels | the value of (family, r, kernel)               |
 | seen, now                 | families, twice    | predicates seen; the sum of values at that time|
@@ -27,47 +27,50 @@ from apptek.features.sparse import SparseRows
 
 CHUNK = 2048
 Table = npt.NDArray[np.int32]  # (n, C)
-PLACE = ("rank", "gap", "log_probability")
+STANDING = ("rank", "gap", "log_probability")
 
 
 @dataclass(frozen=True, slots=True)
 class Mirrors:
-    """For each predicate the one that most often goes the other way, -1 where none does.
+    """For each predicate its mirror: the one that most often goes the other way at the same time.
 
-    share  of its facts, dated ones between two entities, that have it the same time
+    share  of the predicate's dated facts between two entities: how many have the mirror
     """
 
-    of: Ints  # (R,)
+    of: Ints  # (R,), -1 where there is none
     share: Floats  # (R,)
 
     @classmethod
     def learned(cls, train: Facts, predicate_count: int) -> "Mirrors":
-        """From training facts alone."""
+        """The mirrors in the training facts."""
         train = train.take(train.dated & (train.subjects != train.objects))
-        nothing = np.zeros(len(train), np.int32)
-        forth = Facts(train.subjects, nothing, train.objects, train.since, train.until)
-        back = Facts(train.objects, nothing, train.subjects, train.since, train.until)
-        wanted, there = fact_keys(back, forth)
-        order = np.argsort(there, kind="stable")
-        held, predicates = there[order], train.predicates[order]
-        starts, stops = (np.searchsorted(held, wanted, side) for side in ("left", "right"))
-        rows = np.repeat(np.arange(len(train)), stops - starts)
+        zeros = np.zeros(len(train), np.int32)
+        forth = Facts(train.subjects, zeros, train.objects, train.since, train.until)
+        back = Facts(train.objects, zeros, train.subjects, train.since, train.until)
+        back_keys, forth_keys = fact_keys(back, forth)
+        order = np.argsort(forth_keys, kind="stable")
+        ordered_keys, predicates = forth_keys[order], train.predicates[order]
+        # Join each fact with all facts of the same time in the other direction.
+        starts, stops = (
+            np.searchsorted(ordered_keys, back_keys, side) for side in ("left", "right")
+        )
         counts = stops - starts
+        rows = np.repeat(np.arange(len(train)), counts)
         within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         pairs = np.zeros((predicate_count, predicate_count), np.int64)
         np.add.at(pairs, (train.predicates[rows], predicates[starts[rows] + within]), 1)
-        facts = np.bincount(train.predicates, minlength=predicate_count)
+        fact_counts = np.bincount(train.predicates, minlength=predicate_count)
         of = pairs.argmax(axis=1).astype(np.int32)
-        share = pairs[np.arange(predicate_count), of] / np.maximum(facts, 1)
+        share = pairs[np.arange(predicate_count), of] / np.maximum(fact_counts, 1)
         of[share == 0] = -1
         return cls(read_only(of), read_only(share.astype(np.float32)))
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
-    """Candidates of n questions, the best first, and their features."""
+class Candidates:
+    """The candidates of n queries, the best first, and their features."""
 
-    candidates: Ints  # (n, C)
+    predicates: Ints  # (n, C)
     features: Floats  # (n, C, F)
 
 
@@ -76,7 +79,7 @@ def names_of(space: FeatureSpace) -> list[str]:
     assert space.history is not None
     families, kernels = space.history.families, space.history.kernels
     return [
-        *PLACE,
+        *STANDING,
         *(f"part {family}" for family in families), "part traits", "part topologies",
         *(f"own {family} {kernel_}" for family in families for kernel_ in kernels),
         *(f"seen {family}" for family in families),
@@ -88,35 +91,35 @@ def names_of(space: FeatureSpace) -> list[str]:
 def describe_candidates(
     space: FeatureSpace, rows: SparseRows, weights: Floats, scores: Floats, mirrors: Mirrors,
     count: int,
-) -> Described:  # fmt: skip
+) -> Candidates:  # fmt: skip
     """The `count` predicates with the best scores, and what speaks for each."""
     history = space.history
     assert history is not None
     count = min(count, scores.shape[1])
     order = np.argsort(-scores, axis=1, kind="stable")[:, :count].astype(np.int32)
-    found = np.zeros((len(rows), count, len(names_of(space))), np.float32)
+    features = np.zeros((len(rows), count, len(names_of(space))), np.float32)
     best = np.take_along_axis(scores, order, axis=1)
-    found[:, :, 0] = np.arange(count)
-    found[:, :, 1] = best - best[:, :1]
-    found[:, :, 2] = np.log(np.take_along_axis(softmax(scores), order, axis=1) + 1e-12)
-    same, ever, undated = (_place(history.kernels, k) for k in ("same", "ever", "undated ever"))
-    back = _place(history.families, "reversed")
+    features[:, :, 0] = np.arange(count)
+    features[:, :, 1] = best - best[:, :1]
+    features[:, :, 2] = np.log(np.take_along_axis(softmax(scores), order, axis=1) + 1e-12)
+    same, ever, undated = (_index(history.kernels, k) for k in ("same", "ever", "undated ever"))
+    back = _index(history.families, "reversed")
     traits = 0 if space.traits is None else len(space.traits)
     shape = (len(history.families), history.graph.predicate_count, len(history.kernels), traits)
 
     def fill(start: int) -> None:
-        part = slice(start, min(start + CHUNK, len(rows)))
-        offsets = rows.offsets[start : part.stop + 1]
+        chunk = slice(start, min(start + CHUNK, len(rows)))
+        offsets = rows.offsets[start : chunk.stop + 1]
         _describe(
-            offsets, rows.columns, rows.flat_values, weights, read_only(order[part].copy()),
-            mirrors.of, mirrors.share, shape, same, ever, undated, back, found[part],
+            offsets, rows.columns, rows.flat_values, weights, read_only(order[chunk].copy()),
+            mirrors.of, mirrors.share, shape, same, ever, undated, back, features[chunk],
         )  # fmt: skip
 
     in_threads(fill, range(0, len(rows), CHUNK))
-    return Described(order, found)
+    return Candidates(order, features)
 
 
-def _place(names: tuple[str, ...], name: str) -> int:
+def _index(names: tuple[str, ...], name: str) -> int:
     """Where a name stands, -1 where it does not."""
     return names.index(name) if name in names else -1
 
@@ -125,49 +128,54 @@ def _place(names: tuple[str, ...], name: str) -> int:
 def _describe(
     offsets: Longs, columns: Ints, values: Floats, weights: Floats, candidates: Table,
     mirror_of: Ints, mirror_share: Floats, shape: tuple[int, int, int, int], same: int, ever: int,
-    undated: int, back: int, found: Floats,
+    undated: int, back: int, features: Floats,
 ) -> None:  # fmt: skip
-    """Fills in the features from `part` on."""
+    """Fills in the features after the standing.
+
+    One walk over the active columns of a row serves all of its candidates.
+    """
     families, predicates, width, traits = shape
-    history = families * predicates * width
+    history = families * predicates * width  # columns of history; traits and topologies follow
+    # Where each block of a candidate's features begins, in the order of `names_of`.
     own = 3 + families + 2
     seen = own + families * width
     mirror = seen + 2 * families
-    place_of = np.full(predicates, -1, np.int32)
+    candidate_of = np.full(predicates, -1, np.int32)  # for this row; cleared when it is done
     for row in range(candidates.shape[0]):
         for c in range(candidates.shape[1]):
-            place_of[candidates[row, c]] = c
-            found[row, c, mirror] = mirror_share[candidates[row, c]]
-            found[row, c, mirror + 2] = candidates[row, c]
-        for place in range(offsets[row], offsets[row + 1]):
-            column = columns[place]
-            value = values[place] if values.size else np.float32(1.0)
+            candidate_of[candidates[row, c]] = c
+            features[row, c, mirror] = mirror_share[candidates[row, c]]
+            features[row, c, mirror + 2] = candidates[row, c]
+        for entry in range(offsets[row], offsets[row + 1]):
+            column = columns[entry]
+            value = values[entry] if values.size else np.float32(1.0)
             part = families if column < history + traits else families + 1
             if column < history:
+                # A column of history is (family * R + predicate) * width + kernel.
                 part = column // (predicates * width)
                 r, k = column // width % predicates, column % width
-                if place_of[r] >= 0:
-                    found[row, place_of[r], own + part * width + k] = value
-                _set_scene(
-                    candidates[row], found[row], r, value, k == same, k in (ever, undated),
+                if candidate_of[r] >= 0:
+                    features[row, candidate_of[r], own + part * width + k] = value
+                _add_context(
+                    candidates[row], features[row], r, value, k == same, k in (ever, undated),
                     part == back, seen + part, seen + families + part, mirror + 1, mirror_of,
                 )  # fmt: skip
             for c in range(candidates.shape[1]):
-                found[row, c, 3 + part] += value * weights[column, candidates[row, c]]
+                features[row, c, 3 + part] += value * weights[column, candidates[row, c]]
         for c in range(candidates.shape[1]):
-            place_of[candidates[row, c]] = -1
+            candidate_of[candidates[row, c]] = -1
 
 
 @leaf
-def _set_scene(
-    candidates: Ints, found: Floats, r: int, value: np.float32, is_same: bool, is_ever: bool,
+def _add_context(
+    candidates: Ints, features: Floats, r: int, value: np.float32, is_same: bool, is_ever: bool,
     is_back: bool, seen: int, now: int, mirror: int, mirror_of: Ints,
 ) -> None:  # fmt: skip
-    """What a feature of history tells every candidate of its question."""
+    """What a feature of history with predicate r tells every candidate of its query."""
     for c in range(candidates.size):
         if is_same:
-            found[c, now] += value
+            features[c, now] += value
             if is_back and mirror_of[candidates[c]] == r:
-                found[c, mirror] = value
+                features[c, mirror] = value
         if is_ever:
-            found[c, seen] += 1
+            features[c, seen] += 1

@@ -1,6 +1,8 @@
 """What every model folder holds: a data set with its graph, JSON, and .npy arrays; no pickle."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -10,12 +12,25 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import parquet
 
+from apptek.arrays import read_only
 from apptek.data.facts import SPLITS, Dataset, Facts, Names
-from apptek.errors import ModelError
+from apptek.errors import GraphError, ModelError
 from apptek.graph.temporal_graph import TemporalGraph
 
 ABOUT = "model.json"
-DAMAGE = (OSError, ValueError, KeyError, TypeError, IndexError, pa.ArrowException)
+RUN = "run.json"  # durations, command and commit: what may differ between equal models
+_DAMAGE = (GraphError, OSError, ValueError, KeyError, TypeError, IndexError, pa.ArrowException)
+
+
+@contextmanager
+def refusing_damage(folder: Path) -> Iterator[None]:
+    """Turns whatever a damaged file of a model folder raises into a ModelError."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except _DAMAGE as error:
+        raise ModelError(f"{folder} is damaged: {error}") from None
 
 
 def save_data(folder: Path, dataset: Dataset, graph: TemporalGraph) -> None:
@@ -30,7 +45,7 @@ def save_data(folder: Path, dataset: Dataset, graph: TemporalGraph) -> None:
 
 
 def load_data(folder: Path, name: str) -> tuple[Dataset, TemporalGraph]:
-    """The data set and the graph of a folder, their arrays mapped."""
+    """The data set and the graph of a folder, their arrays memory-mapped."""
     graph = TemporalGraph.open(folder / "graph")
     dataset = Dataset(
         name=name,
@@ -60,10 +75,9 @@ def _load_facts(folder: Path, split: str) -> Facts:
 
 
 def load_array(path: Path) -> npt.NDArray[Any]:
-    """An array of a .npy file, read-only."""
-    array = np.load(path, allow_pickle=False)
-    array.flags.writeable = False
-    return array  # type: ignore[no-any-return]
+    """An array of a .npy file, memory-mapped and read-only."""
+    array = np.load(path, mmap_mode="r", allow_pickle=False)
+    return read_only(np.asarray(array))
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
@@ -75,11 +89,11 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 def read_json(folder: Path, name: str) -> dict[str, Any]:
     """The object of a JSON file; ModelError where there is none."""
     try:
-        found = json.loads((folder / name).read_text(encoding="utf-8"))
+        content = json.loads((folder / name).read_text(encoding="utf-8"))
     except OSError as error:
         raise ModelError(f"{folder} is not a model folder: {name}: {error.strerror}") from None
     except ValueError as error:
         raise ModelError(f"{folder} is damaged: {name} is not JSON ({error})") from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise ModelError(f"{folder} is damaged: {name} is not a JSON object")
-    return found
+    return content

@@ -45,7 +45,7 @@ def describe_model(served: ServedModel) -> ModelInfo:
             train=len(data.train),
             valid=len(data.valid),
             test=len(data.test),
-            topologies=len(model.topologies),
+            topologies=len(model.sources.topologies),
         ),
         span=_describe_span(served),
         metrics=model.report,

@@ -1,0 +1,162 @@
+"""The model folder: everything that a fitted predictor is, as JSON, Parquet and .npy files."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from apptek.config import Config, RerankerConfig
+from apptek.data.facts import Dataset, Names
+from apptek.errors import ModelError
+from apptek.evaluation.calibration import Calibration
+from apptek.features.clock import Clock
+from apptek.features.topologies.mining import Mined, MinedTopology
+from apptek.features.topologies.topology import from_names, to_names, topology_set
+from apptek.features.traits import Kind
+from apptek.files import new_folder
+from apptek.models.linear_softmax import LinearSoftmax
+from apptek.models.model import FeatureSources, Model
+from apptek.models.reranker import Reranker
+from apptek.models.reranker_features import Mirrors
+from apptek.models.storage import (
+    ABOUT,
+    RUN,
+    load_array,
+    load_data,
+    read_json,
+    refusing_damage,
+    save_data,
+    write_json,
+)
+from apptek.settings import config_from_json
+
+FORMAT = 2
+AGENT = "agent.safetensors"
+TREES = "reranker.txt"
+
+
+def save_model(model: Model, folder: Path, run: dict[str, Any]) -> None:
+    """Writes a new folder, whole or not at all; `run` (durations, commit) goes to run.json."""
+    with new_folder(folder) as building:
+        save_data(building, model.dataset, model.graph)
+        np.save(building / "weights.npy", model.classifier.weights, allow_pickle=False)
+        np.save(building / "bias.npy", model.classifier.bias, allow_pickle=False)
+        for number, kind in enumerate(model.sources.kinds):
+            np.save(building / f"kind-{number}.npy", kind.of_entity, allow_pickle=False)
+            np.save(building / f"kind-{number}-pairs.npy", kind.pairs, allow_pickle=False)
+        write_json(building / "topologies.json", _topologies_json(model))
+        write_json(building / RUN, run)
+        if model.agent is not None:
+            (building / AGENT).write_bytes(model.agent)
+        if model.reranker is not None:
+            (building / TREES).write_text(model.reranker.text, encoding="utf-8")
+        write_json(building / ABOUT, _about(model))
+
+
+def _about(model: Model) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "preset": model.preset,
+        "changed": model.changed,
+        "protocol": model.protocol,
+        "seed": model.seed,
+        "settings": asdict(model.config),
+        "data": {"name": model.dataset.name, "digest": model.dataset.train.digest()},
+        "calibration": asdict(model.classifier.calibration),
+        "clock": asdict(model.sources.clock),
+        "kinds": [{"name": kind.name, "values": list(kind.values)} for kind in model.sources.kinds],
+        "report": model.report,
+    }
+
+
+def _topologies_json(model: Model) -> dict[str, Any]:
+    names = model.dataset.predicates
+    return {
+        "topologies": [
+            to_names(sequence, names) for sequence in model.sources.topologies.sequences
+        ],
+        "mined": [
+            [names[m.predicate], to_names(m.sequence, names), m.queries, list(m.examples)]
+            for m in model.mined.topologies
+        ],
+        "tried": {names[predicate]: count for predicate, count in model.mined.tried.items()},
+        "connected": {
+            names[predicate]: count for predicate, count in model.mined.connected.items()
+        },
+    }
+
+
+def load_model(folder: Path) -> Model:
+    """The model of a folder, its arrays memory-mapped; ModelError where it is none, or damaged."""
+    about = read_json(folder, ABOUT)
+    if about.get("kind") == "baseline":
+        name = about.get("name")
+        raise ModelError(f"{folder} is the baseline {name}: only evaluate and predict take it")
+    if about.get("format") != FORMAT:
+        stored = about.get("format")
+        raise ModelError(f"{folder}: a model of format {stored}, expected {FORMAT}; fit it again")
+    with refusing_damage(folder):
+        return _load(folder, about)
+
+
+def _load(folder: Path, about: dict[str, Any]) -> Model:
+    dataset, graph = load_data(folder, about["data"]["name"])
+    stored = read_json(folder, "topologies.json")
+    sources = FeatureSources(
+        config=config_from_json(Config(), about["settings"]),
+        dataset=dataset,
+        graph=graph,
+        clock=Clock(**about["clock"]),
+        kinds=tuple(_load_kind(folder, number, kind) for number, kind in enumerate(about["kinds"])),
+        topologies=topology_set(
+            from_names(names, dataset.predicates) for names in stored["topologies"]
+        ),
+    )
+    classifier = LinearSoftmax(
+        load_array(folder / "weights.npy"),
+        load_array(folder / "bias.npy"),
+        Calibration(**about["calibration"]),
+    )
+    return Model(
+        preset=about["preset"],
+        protocol=about["protocol"],
+        seed=about["seed"],
+        sources=sources,
+        mined=_load_mined(stored, dataset.predicates),
+        classifier=classifier,
+        report=about["report"],
+        agent=(folder / AGENT).read_bytes() if (folder / AGENT).exists() else None,
+        reranker=_load_reranker(folder, sources.config.reranker, dataset),
+    )
+
+
+def _load_reranker(folder: Path, config: RerankerConfig, dataset: Dataset) -> Reranker | None:
+    if not config.rounds:
+        return None
+    mirrors = Mirrors.learned(dataset.train, len(dataset.predicates))
+    return Reranker((folder / TREES).read_text(encoding="utf-8"), mirrors, config.candidates)
+
+
+def _load_kind(folder: Path, number: int, about: dict[str, Any]) -> Kind:
+    return Kind(
+        about["name"],
+        tuple(about["values"]),
+        load_array(folder / f"kind-{number}.npy"),
+        load_array(folder / f"kind-{number}-pairs.npy"),
+    )
+
+
+def _load_mined(stored: dict[str, Any], names: Names) -> Mined:
+    def predicate_id(name: str) -> int:
+        return from_names([name], names)[0]
+
+    mined = tuple(
+        MinedTopology(predicate_id(predicate), from_names(sequence, names), count, tuple(examples))
+        for predicate, sequence, count, examples in stored["mined"]
+    )
+    tried, connected = (
+        {predicate_id(name): count for name, count in stored[key].items()}
+        for key in ("tried", "connected")
+    )
+    return Mined(mined, tried, connected)
