@@ -256,7 +256,7 @@ def test_parquet_batches_give_the_same_as_one(
     times = [str(number % 5) for number in range(50)]
     content = parquet_bytes(subject=names, predicate=["p"] * 50, object=names[::-1], time=times)
     whole = read_text(tmp_path, content, "facts.parquet")
-    monkeypatch.setattr("apptek.data.reading.parquet.BATCH_ROWS", 3)
+    monkeypatch.setattr("apptek.data.reading.parquet_tables.BATCH_ROWS", 3)
     assert in_words(read_text(tmp_path, content, "facts.parquet")) == in_words(whole)
 
 

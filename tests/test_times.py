@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apptek.data.times import UNKNOWN, TimeAxis, TimeBook, WrittenTime, read_time
+from apptek.data.times import UNKNOWN, TimeAxis, TimeDictionary, WrittenTime, read_time
 from apptek.errors import TimeFormatError
 
 days = st.dates().map(lambda day: (day.year, day.month, day.day))
@@ -23,10 +23,10 @@ def text_of(date: tuple[int, int, int]) -> str:
 
 def axis_of(*texts: str) -> tuple[TimeAxis, list[int]]:
     """The axis of these texts, one fact each, and their codes."""
-    book = TimeBook()
-    ids = [book.add(text) for text in texts]
-    counts = np.bincount(ids, minlength=len(book.written))
-    axis, codes = book.resolve(counts.tolist())
+    times = TimeDictionary()
+    ids = [times.add(text) for text in texts]
+    counts = np.bincount(ids, minlength=len(times.written))
+    axis, codes = times.resolve(counts.tolist())
     return axis, [int(codes[known]) for known in ids]
 
 
@@ -161,10 +161,10 @@ def test_days_without_dashes_are_days_unless_an_integer_is_among_them() -> None:
 
 
 def test_an_interval_of_days_without_dashes_has_an_order() -> None:
-    book = TimeBook()
-    start, end, year = (book.add(text) for text in ("20210511", "20210603", "2021"))
-    assert book.bounds_of(start)[1] < book.bounds_of(end)[0]
-    assert book.bounds_of(year)[0] < book.bounds_of(start)[0] < book.bounds_of(year)[1]
+    times = TimeDictionary()
+    start, end, year = (times.add(text) for text in ("20210511", "20210603", "2021"))
+    assert times.bounds_of(start)[1] < times.bounds_of(end)[0]
+    assert times.bounds_of(year)[0] < times.bounds_of(start)[0] < times.bounds_of(year)[1]
 
 
 def test_a_mixed_calendar_takes_the_unit_that_most_facts_are_written_in() -> None:
@@ -186,10 +186,10 @@ def test_on_a_mixed_calendar_of_days_a_year_lies_at_its_first_day() -> None:
 
 
 def test_a_time_without_facts_has_no_say_in_the_axis() -> None:
-    book = TimeBook()
+    times = TimeDictionary()
     for text in ("2014-05-13", "1999"):
-        book.add(text)
-    assert book.resolve([1, 0])[0] == TimeAxis("day")
+        times.add(text)
+    assert times.resolve([1, 0])[0] == TimeAxis("day")
 
 
 def test_unknown_times_have_no_position() -> None:
@@ -207,11 +207,11 @@ def test_unknown_times_have_no_position() -> None:
     ],
 )
 def test_whichever_kind_comes_first_is_right(first: str, second: str, expected: str) -> None:
-    book = TimeBook()
-    book.add("1999")
-    book.add(first)
+    times = TimeDictionary()
+    times.add("1999")
+    times.add(first)
     with pytest.raises(TimeFormatError) as caught:
-        book.add(second)
+        times.add(second)
     assert str(caught.value) == expected
 
 
@@ -264,6 +264,6 @@ def test_a_query_that_is_not_on_the_axis_is_refused(
 def test_a_coarse_end_contradicts_only_what_lies_wholly_after_it(
     since: str, until: str, fits: bool
 ) -> None:
-    book = TimeBook()
-    first, last = book.add(since), book.add(until)
-    assert (book.bounds_of(first)[0] <= book.bounds_of(last)[1]) == fits
+    times = TimeDictionary()
+    first, last = times.add(since), times.add(until)
+    assert (times.bounds_of(first)[0] <= times.bounds_of(last)[1]) == fits

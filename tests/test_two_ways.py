@@ -1,4 +1,4 @@
-"""The fast way through a block and the careful one give the same facts, whatever is in it."""
+"""The fast and the careful path through a block give the same facts, whatever is in it."""
 
 import csv
 import io
@@ -12,27 +12,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from apptek.data.facts import Dataset
-from apptek.data.reading.arrow_rows import (
-    Piece,
-    TextFormat,
-    make_piece,
-    make_piece_carefully,
-    parse_block,
-)
-from apptek.data.reading.columns import FREE, Layout
-from apptek.data.reading.exact_rows import RowError, split_lines
-from apptek.data.reading.reader import FORMATS
-from apptek.data.times import TimeBook, WrittenTime, read_time
+from apptek.data.reading.arrow_tables import batch_of_table, parse_block
+from apptek.data.reading.columns import FREE, ColumnLayout
+from apptek.data.reading.exact_rows import RowError, batch_of_rows
+from apptek.data.reading.fact_batch import FactBatch
+from apptek.data.reading.text_cells import TEXT_FORMATS, TextFormat, split_lines
+from apptek.data.times import TimeDictionary, WrittenTime, read_time
 from apptek.errors import DataError
 
-TSV, CSV = FORMATS[".tsv"], FORMATS[".csv"]
+TSV, CSV = TEXT_FORMATS[".tsv"], TEXT_FORMATS[".csv"]
 NAMED = {"subject": 0, "predicate": 1, "object": 2}
 LAYOUTS = [
     FREE,
-    Layout(3, NAMED),
-    Layout(4, NAMED | {"time": 3}),
-    Layout(5, NAMED | {"since": 3, "until": 4}),
-    Layout(4, {"subject": 3, "predicate": 2, "object": 1, "until": 0}),
+    ColumnLayout(3, NAMED),
+    ColumnLayout(4, NAMED | {"time": 3}),
+    ColumnLayout(5, NAMED | {"since": 3, "until": 4}),
+    ColumnLayout(4, {"subject": 3, "predicate": 2, "object": 1, "until": 0}),
 ]
 PlainRow = tuple[str, str, str, WrittenTime | None, WrittenTime | None]
 
@@ -56,7 +51,7 @@ no_dates = [b"17", b"-3", b"2014-02-30", b"x", b"\x1f", b"<occursSince>", b"<occ
 marks = [b"<occursSince>", b"<occursUntil>"]
 
 
-def texts(form: TextFormat, layout: Layout) -> st.SearchStrategy[bytes]:
+def texts(form: TextFormat, layout: ColumnLayout) -> st.SearchStrategy[bytes]:
     """Blocks of lines, rarely noise; each has its own few oddities."""
     noise = st.lists(st.sampled_from([*b'ab1,,\t\t\r\n\n"\0\x1f\xef\xbb\xbf']), max_size=40)
     return st.one_of(
@@ -68,7 +63,7 @@ def texts(form: TextFormat, layout: Layout) -> st.SearchStrategy[bytes]:
 
 
 @st.composite
-def blocks(draw: st.DrawFn, form: TextFormat, layout: Layout) -> bytes:
+def blocks(draw: st.DrawFn, form: TextFormat, layout: ColumnLayout) -> bytes:
     odd = draw(st.lists(st.sampled_from([*quoted, *harmful, *marks]), max_size=1))
     name = st.sampled_from([*harmless, *odd])
     times = dates[draw(st.integers(0, 4)) :] + draw(st.lists(st.sampled_from(no_dates), max_size=1))
@@ -82,45 +77,45 @@ def blocks(draw: st.DrawFn, form: TextFormat, layout: Layout) -> bytes:
 
 
 def cells_of(
-    layout: Layout, name: st.SearchStrategy[bytes], time: st.SearchStrategy[bytes]
+    layout: ColumnLayout, name: st.SearchStrategy[bytes], time: st.SearchStrategy[bytes]
 ) -> st.SearchStrategy[list[bytes]]:
     """A row that fits the layout, seldom one that does not."""
     names = [name] * 3
     shapes = [names, [*names, time], [*names, time, time], [*names, st.sampled_from(marks), time]]
     if not layout.free:
-        named = [layout.places[role] for role in NAMED]
-        shapes = [[name if place in named else time for place in range(layout.width)]] * 9
+        named = [layout.columns[role] for role in NAMED]
+        shapes = [[name if column in named else time for column in range(layout.width)]] * 9
     shapes = [*shapes * 3, [name], [*names, time, time, time]]
     return st.sampled_from(shapes).flatmap(lambda shape: st.tuples(*shape).map(list))
 
 
-def rows_in(piece: Piece, book: TimeBook) -> list[PlainRow]:
-    names = [piece.names[role].to_pylist() for role in ("subject", "predicate", "object")]
-    ends = [[book.written[known] for known in end.tolist()] for end in (piece.since, piece.until)]
+def rows_in(batch: FactBatch, times: TimeDictionary) -> list[PlainRow]:
+    names = [batch.names[role].to_pylist() for role in ("subject", "predicate", "object")]
+    ends = [[times.written[time] for time in end.tolist()] for end in (batch.since, batch.until)]
     return list(zip(*names, *ends, strict=True))
 
 
-def read_fast(text: bytes, layout: Layout, form: TextFormat) -> list[PlainRow] | None:
-    book = TimeBook()
+def read_fast(text: bytes, layout: ColumnLayout, form: TextFormat) -> list[PlainRow] | None:
+    times = TimeDictionary()
     table = parse_block(text, layout, form)
-    piece = None if table is None else make_piece(table, layout, book)
-    return None if piece is None else rows_in(piece, book)
+    batch = None if table is None else batch_of_table(table, layout, times)
+    return None if batch is None else rows_in(batch, times)
 
 
 def read_carefully(
-    text: bytes, layout: Layout, form: TextFormat
+    text: bytes, layout: ColumnLayout, form: TextFormat
 ) -> tuple[list[PlainRow], list[RowError]]:
-    book, faults = TimeBook(), []
-    rows = split_lines(text, form.delimiter, form.quoted)
-    piece = make_piece_carefully(rows, layout, book, lambda _, fault: faults.append(fault))
-    return rows_in(piece, book), faults
+    times, faults = TimeDictionary(), []
+    rows = split_lines(text, form)
+    batch = batch_of_rows(rows, layout, times, lambda _, fault: faults.append(fault))
+    return rows_in(batch, times), faults
 
 
 @pytest.mark.parametrize("form", [TSV, CSV], ids=["tsv", "csv"])
 @settings(max_examples=500)
 @given(data=st.data(), layout=st.sampled_from(LAYOUTS))
-def test_the_fast_way_gives_the_facts_of_the_careful_one_or_none(
-    form: TextFormat, data: st.DataObject, layout: Layout
+def test_the_fast_path_gives_the_facts_of_the_careful_one_or_none(
+    form: TextFormat, data: st.DataObject, layout: ColumnLayout
 ) -> None:
     text = data.draw(texts(form, layout))
     found = read_fast(text, layout, form)
@@ -141,7 +136,7 @@ def test_the_fast_way_gives_the_facts_of_the_careful_one_or_none(
         (CSV, b'"a, b",p,b\n'),
     ],
 )
-def test_what_is_usual_goes_the_fast_way(form: TextFormat, text: bytes) -> None:
+def test_usual_rows_take_the_fast_path(form: TextFormat, text: bytes) -> None:
     found = read_fast(text, FREE, form)
     assert found is not None
     assert read_carefully(text, FREE, form) == (found, [])
@@ -150,7 +145,7 @@ def test_what_is_usual_goes_the_fast_way(form: TextFormat, text: bytes) -> None:
 @pytest.mark.parametrize(
     ("layout", "form", "text"),
     [
-        (Layout(3, NAMED), TSV, b"a\tp\tb\rc\tp\td\n\na\tp\tc\n"),  # CR ends a line for Arrow
+        (ColumnLayout(3, NAMED), TSV, b"a\tp\tb\rc\tp\td\n\na\tp\tc\n"),  # CR ends a line for Arrow
         (FREE, TSV, b"a\tp\tb\t<occursSince>\na\tp\tb\n"),  # a mark without its time
         (FREE, TSV, b"a\tp\tb\t1999\t\x1f\n"),  # the sign of padded rows
         (FREE, TSV, b"a\tp\tb\t2001\t1999\n"),
@@ -160,8 +155,8 @@ def test_what_is_usual_goes_the_fast_way(form: TextFormat, text: bytes) -> None:
         (FREE, CSV, b'a,p,"b\n'),
     ],
 )
-def test_what_is_not_usual_is_looked_at_more_closely(
-    layout: Layout, form: TextFormat, text: bytes
+def test_unusual_rows_take_the_careful_path(
+    layout: ColumnLayout, form: TextFormat, text: bytes
 ) -> None:
     assert read_fast(text, layout, form) is None
 
@@ -216,9 +211,9 @@ def content_of(suffix: str, table: list[Row], header: bool) -> bytes:
     if suffix == ".parquet":
         return parquet_bytes(**dict(zip(titles, zip(*table, strict=True), strict=True)))
     if header:
-        return as_text([titles, *table], FORMATS[suffix])
+        return as_text([titles, *table], TEXT_FORMATS[suffix])
     # The mark keeps a first name that starts with U+FEFF from losing it.
-    return b"\xef\xbb\xbf" + as_text(map(as_cells, table), FORMATS[suffix])
+    return b"\xef\xbb\xbf" + as_text(map(as_cells, table), TEXT_FORMATS[suffix])
 
 
 @pytest.mark.parametrize("compression", ["", ".gz", ".zst"])
@@ -268,8 +263,8 @@ def test_the_size_of_blocks_changes_nothing(
     header = data.draw(
         st.sampled_from([b"", b"", b"\xef\xbb\xbf", b"\n\r\n", b"head{}event{}tail\n"])
     )
-    text = header.replace(b"{}", FORMATS[suffix].delimiter.encode())
-    text += data.draw(texts(FORMATS[suffix], FREE))
+    text = header.replace(b"{}", TEXT_FORMATS[suffix].delimiter.encode())
+    text += data.draw(texts(TEXT_FORMATS[suffix], FREE))
     path = tmp_path_factory.getbasetemp() / f"facts{suffix}"
     path.write_bytes(text if data.draw(st.booleans()) else text.removesuffix(b"\n"))
     whole = outcome(path, skip_bad)

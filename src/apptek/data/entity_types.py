@@ -1,4 +1,4 @@
-"""A user's table of entity types: the first column names an entity, each other is a kind of type.
+"""A user's table of entity types: an entity in the first column, a kind of type in each other.
 
 entity,sector,country
 Reuters,Media,United Kingdom
@@ -12,14 +12,14 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
+from apptek.data.reading.text_cells import TEXT_FORMATS
 from apptek.errors import DataError
 
-DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 EXPECTED = "a header, the entity in the first column and a kind of type in every other"
 
 
 def read_types(path: Path) -> dict[str, dict[str, str]]:
-    """Kind of type -> entity -> type, from a .csv, .tsv or .parquet file; an empty cell is none."""
+    """Kind of type -> entity -> type, from a text or Parquet file; an empty cell gives no type."""
     rows = _parquet_rows(path) if path.suffix == ".parquet" else _text_rows(path)
     _, header = next(rows, (1, []))
     kinds = header[1:]
@@ -39,20 +39,20 @@ def read_types(path: Path) -> dict[str, dict[str, str]]:
                 )
     if not any(table.values()):
         raise DataError(f"{path.name}: there are no types in it; expected {EXPECTED}")
-    return {kind: of for kind, of in table.items() if of}
+    return {kind: types for kind, types in table.items() if types}
 
 
 def _text_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Rows with their lines. Only .csv knows quotes, as in files of facts."""
-    if path.suffix not in DELIMITERS:
+    """The rows of a text file with their line numbers. Only .csv has quotes, as in fact files."""
+    if path.suffix not in TEXT_FORMATS:
         raise DataError(f"{path.name}: expected a .csv, .tsv, .txt or .parquet file")
-    delimiter = DELIMITERS[path.suffix]
+    form = TEXT_FORMATS[path.suffix]
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            if path.suffix == ".csv":
-                reader = csv.reader(file, delimiter=delimiter)
+            if form.quoted:
+                reader = csv.reader(file, delimiter=form.delimiter)
             else:
-                reader = csv.reader(file, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+                reader = csv.reader(file, delimiter=form.delimiter, quoting=csv.QUOTE_NONE)
             yield from ((reader.line_num, row) for row in reader if row)
     except (OSError, UnicodeError, csv.Error) as error:
         raise DataError(f"{path} cannot be read: {error}") from None
@@ -60,10 +60,10 @@ def _text_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 def _parquet_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     try:
-        found = parquet.read_table(path)
+        table = parquet.read_table(path)
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path} cannot be read: {error}") from None
-    yield 1, list(found.column_names)
-    columns = [column.to_pylist() for column in found.columns]
+    yield 1, list(table.column_names)
+    columns = [column.to_pylist() for column in table.columns]
     for line, row in enumerate(zip(*columns, strict=True), start=2):
         yield line, ["" if cell is None else str(cell) for cell in row]

@@ -1,15 +1,17 @@
-"""Facts that stand twice, and facts that stand in two lines."""
+"""Facts as single numbers, to find those that are repeated or occur elsewhere."""
 
 import numpy as np
-import numpy.typing as npt
 
-from apptek.arrays import Ints, Longs
+from apptek.arrays import Bools, Ints, Longs
 from apptek.data.facts import Facts
-from apptek.data.times import UNKNOWN, TimeAxis
 
 
 def fact_keys(*parts: Facts) -> list[Longs]:
-    """One number for each fact: equal facts, equal numbers, over all parts together. Exact."""
+    """One number for each fact, the same for equal facts in all parts and no others.
+
+    Columns are packed into 64 bits. Where the next one does not fit, the keys so far are replaced
+    by their ranks, so no two facts collide, however large the ids are.
+    """
     points = all(part.until is part.since for part in parts)
     columns = list(zip(*(part.columns() for part in parts), strict=True))[: 4 if points else 5]
     size, keys = 1, np.zeros(sum(len(part) for part in parts), np.int64)
@@ -25,54 +27,38 @@ def fact_keys(*parts: Facts) -> list[Longs]:
 
 
 def _from_zero(values: Ints) -> tuple[Ints, int]:
-    """The values moved to 0, 1, ..., and the number of places needed."""
+    """The values shifted or renumbered to start at 0, and how many numbers that takes."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     if high - low < 2**31:
         return values - np.int32(low), high - low + 1
-    distinct, places = np.unique(values, return_inverse=True)  # UNKNOWN is far from all others
-    return places.astype(np.int32), len(distinct)
+    # UNKNOWN is so far from all times that the difference overflows 32 bits: use ranks instead.
+    distinct, ranks = np.unique(values, return_inverse=True)
+    return ranks.astype(np.int32), len(distinct)
 
 
-def first_places(keys: Longs) -> npt.NDArray[np.bool_] | None:
-    """Where each key stands first; None where none stands twice."""
+def first_occurrences(keys: Longs) -> Bools | None:
+    """A mask of the first occurrence of each key; None where no key is repeated."""
     ordered = np.sort(keys)
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
     if not len(repeated):
         return None
-    suspects = np.flatnonzero(among(keys, repeated))
-    _, firsts = np.unique(keys[suspects], return_index=True)
-    keep = np.ones(len(keys), np.bool_)
-    keep[suspects] = False
-    keep[suspects[firsts]] = True
-    return keep
+    rows = np.flatnonzero(is_among(keys, repeated))
+    _, firsts = np.unique(keys[rows], return_index=True)
+    is_first = np.ones(len(keys), np.bool_)
+    is_first[rows] = False
+    is_first[rows[firsts]] = True
+    return is_first
 
 
-def among(keys: Longs, wanted: Longs) -> npt.NDArray[np.bool_]:
-    """Which keys are among the wanted ones, fast where those are few: most fail a small table."""
-    table = np.zeros(1 << 22, np.bool_)
-    table[wanted & (len(table) - 1)] = True
-    found = table.take(keys & (len(table) - 1))
-    suspects = np.flatnonzero(found)
-    found[suspects] = np.isin(keys[suspects], wanted)
-    return found
+def is_among(keys: Longs, others: Longs) -> Bools:
+    """Which keys are among the others.
 
-
-def merge_interval_lines(facts: Facts, axis: TimeAxis) -> Facts:
-    """An occursSince line and the occursUntil line of the same triple after it, as one fact.
-
-    Not where it would end before it starts. Where nothing is merged, the facts as they are.
+    Fast where those are few: a table of their lowest bits rules out most keys, and only the rest
+    is compared exactly.
     """
-    starts = (facts.since != UNKNOWN) & (facts.until == UNKNOWN)
-    ends = (facts.since == UNKNOWN) & (facts.until != UNKNOWN)
-    pair = starts[:-1] & ends[1:]
-    for column in (facts.subjects, facts.predicates, facts.objects):
-        pair &= column[:-1] == column[1:]
-    pair &= facts.since[:-1] <= axis.last_moments(facts.until[1:])
-    if not pair.any():
-        return facts
-    until = facts.until.copy()
-    until[:-1][pair] = facts.until[1:][pair]
-    keep = np.ones(len(facts), np.bool_)
-    keep[1:] = ~pair
-    merged = Facts(facts.subjects, facts.predicates, facts.objects, facts.since, until)
-    return merged.take(keep)
+    table = np.zeros(1 << 22, np.bool_)
+    table[others & (len(table) - 1)] = True
+    mask = table.take(keys & (len(table) - 1))
+    candidates = np.flatnonzero(mask)
+    mask[candidates] = np.isin(keys[candidates], others)
+    return mask

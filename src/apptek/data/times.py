@@ -218,10 +218,10 @@ def _calendar(unit: Unit, position: int) -> tuple[int, int, int]:
 
 
 @dataclass(slots=True)
-class TimeBook:
+class TimeDictionary:
     """The distinct time texts met while reading, each parsed once; at the end they fix the axis.
 
-    Calendar texts and integers do not mix: whichever came first is right, the other is refused.
+    Calendar texts and integers do not mix: whichever comes first is right, the other is refused.
     """
 
     kind: Kind = "either"
@@ -230,25 +230,26 @@ class TimeBook:
 
     def add(self, text: str) -> int:
         """The id of `text`; TimeFormatError says what was expected instead."""
-        known = self.ids.get(text)
-        written = read_time(text) if known is None else self.written[known]
+        time_id = self.ids.get(text)
+        written = read_time(text) if time_id is None else self.written[time_id]
+        # Also for a text that is known: the kind may have been reset since it was added.
         if written is not None and written.kind != "either":
             if self.kind not in ("either", written.kind):
                 kind = "an integer" if self.kind == "integer" else "a calendar date"
                 raise TimeFormatError(f"{kind}, as in the facts before")
             self.kind = written.kind
-        if known is None:
-            known = self.ids[text] = len(self.written)
+        if time_id is None:
+            time_id = self.ids[text] = len(self.written)
             self.written.append(written)
-        return known
+        return time_id
 
-    def bounds_of(self, known: int) -> tuple[int, int]:
-        """First and last moment of an id, to see whether an interval ends before it starts."""
-        written = self.written[known]
+    def bounds_of(self, time_id: int) -> tuple[int, int]:
+        """First and last moment of a time, to see whether an interval ends before it starts."""
+        written = self.written[time_id]
         return _NO_BOUNDS if written is None else written.bounds(self.kind)
 
     def resolve(self, counts: Sequence[int]) -> tuple[TimeAxis, Ints]:
-        """The axis, and the code of every id on it; `counts` says how many facts each id has."""
+        """The axis, and the code of every id on it; `counts` are the facts of each id."""
         used = [w if count else None for w, count in zip(self.written, counts, strict=True)]
         axis = self._axis(used, counts)
         return axis, np.asarray([axis.code(written) for written in used], np.int32)

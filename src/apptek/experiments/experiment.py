@@ -25,7 +25,7 @@ from typing import Any, Literal, get_args
 from apptek.baselines.registry import NAMES, preset_of
 from apptek.config import PRESETS, preset
 from apptek.data.protocols import PROTOCOLS, Protocol
-from apptek.data.reading.reader import dataset_name
+from apptek.data.reading.sources import dataset_name
 from apptek.errors import ApptekError, ConfigError
 from apptek.settings import setting_texts, with_settings
 

@@ -10,14 +10,13 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from apptek.data.reading.exact_rows import split_lines
 from apptek.data.reading.text_blocks import BYTE_ORDER_MARK, read_blocks, stem_and_suffix
+from apptek.data.reading.text_cells import TEXT_FORMATS, TextFormat, split_lines
 from apptek.errors import ApptekError, DataError, TimeFormatError
 from apptek.models.answers import Answer, Answering, Query
 
 BATCH = 10_000  # queries that are answered at a time
 COLUMNS = ("subject", "object", "time")
-DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 SCHEMA = pa.schema(
     [
         ("query", pa.int64()),
@@ -78,17 +77,17 @@ def read_queries(file: Path) -> Iterator[Numbered]:
     suffix = stem_and_suffix(file)[1]
     if suffix == ".parquet":
         yield from _parquet_queries(file)
-    elif suffix in DELIMITERS:
-        yield from _text_queries(file, DELIMITERS[suffix], quoted=suffix == ".csv")
+    elif suffix in TEXT_FORMATS:
+        yield from _text_queries(file, TEXT_FORMATS[suffix])
     else:
         raise DataError(f"{file}: unknown kind of file; expected .csv, .tsv, .txt or .parquet")
 
 
-def _text_queries(file: Path, delimiter: str, *, quoted: bool) -> Iterator[Numbered]:
+def _text_queries(file: Path, form: TextFormat) -> Iterator[Numbered]:
     line, places = 0, None
     for number, block in enumerate(read_blocks(file)):
         text = block.text if number else block.text.removeprefix(BYTE_ORDER_MARK)
-        for cells in split_lines(text, delimiter, quoted):
+        for cells in split_lines(text, form):
             line += 1
             if not cells:
                 continue

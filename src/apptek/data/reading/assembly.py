@@ -1,4 +1,4 @@
-"""Pieces of files become a Dataset: names in byte order, times on one axis, each fact once."""
+"""Batches of facts become a Dataset: names in byte order, times on one axis, each fact once."""
 
 from dataclasses import replace
 
@@ -7,11 +7,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from apptek.arrays import Ints, Longs
-from apptek.data.fact_keys import among, fact_keys, first_places, merge_interval_lines
+from apptek.data.fact_keys import fact_keys, first_occurrences, is_among
 from apptek.data.facts import SPLITS, Dataset, Defect, Facts, Names, ReadReport, Split
-from apptek.data.reading.arrow_rows import Piece
+from apptek.data.reading.fact_batch import FactBatch
 from apptek.data.reading.text_blocks import one_line
-from apptek.data.times import TimeAxis, TimeBook
+from apptek.data.times import UNKNOWN, TimeAxis, TimeDictionary
 from apptek.errors import DataError
 
 MOST_NAMES = 2**31 - 1
@@ -19,23 +19,23 @@ MOST_NAMES = 2**31 - 1
 
 def assemble(
     name: str,
-    pieces: dict[Split, list[Piece]],
-    book: TimeBook,
+    batches: dict[Split, list[FactBatch]],
+    times: TimeDictionary,
     *,
     merge_intervals: bool,
     defects: tuple[Defect, ...],
     defect_count: int,
 ) -> Dataset:
-    """The data set of these pieces, whose names are taken out of them as they are numbered."""
-    axis, times = _resolve_times(pieces, book)
-    predicates, predicate_ids = _number(pieces, ("predicate",), "predicates")
-    entities, entity_ids = _number(pieces, ("subject", "object"), "entities")
+    """Builds the data set; takes the names out of the batches as it numbers them."""
+    axis, codes = _resolve_times(batches, times)
+    predicates, predicate_ids = _number_names(batches, ("predicate",), "predicates")
+    entities, entity_ids = _number_names(batches, ("subject", "object"), "entities")
     facts = [
         Facts(
             entity_ids[split, "subject"],
             predicate_ids[split, "predicate"],
             entity_ids[split, "object"],
-            *times[split],
+            *codes[split],
         )
         for split in SPLITS
     ]
@@ -55,90 +55,111 @@ def assemble(
 
 
 def _resolve_times(
-    pieces: dict[Split, list[Piece]], book: TimeBook
+    batches: dict[Split, list[FactBatch]], times: TimeDictionary
 ) -> tuple[TimeAxis, dict[Split, tuple[Ints, Ints]]]:
     """The axis, and the codes of since and until in every split."""
-    counts = np.zeros(len(book.written), np.int64)
-    for piece in (piece for part in pieces.values() for piece in part):
-        counts += np.bincount(piece.since, minlength=len(counts))
-        if piece.until is not piece.since:  # a point counts once, whatever stands around it
-            ends = piece.until[piece.until != piece.since]
+    counts = np.zeros(len(times.written), np.int64)
+    for batch in (batch for part in batches.values() for batch in part):
+        counts += np.bincount(batch.since, minlength=len(counts))
+        if batch.until is not batch.since:  # a point counts once, also among intervals
+            ends = batch.until[batch.until != batch.since]
             counts += np.bincount(ends, minlength=len(counts))
-    axis, codes = book.resolve(counts.tolist())
-    return axis, {split: _codes(pieces.get(split, []), codes) for split in SPLITS}
+    axis, codes = times.resolve(counts.tolist())
+    return axis, {split: _codes(batches.get(split, []), codes) for split in SPLITS}
 
 
-def _codes(pieces: list[Piece], codes: Ints) -> tuple[Ints, Ints]:
+def _codes(batches: list[FactBatch], codes: Ints) -> tuple[Ints, Ints]:
     nothing = np.empty(0, np.int32)
-    since = np.concatenate([nothing, *(codes[piece.since] for piece in pieces)])
-    if all(piece.until is piece.since for piece in pieces):
+    since = np.concatenate([nothing, *(codes[batch.since] for batch in batches)])
+    if all(batch.until is batch.since for batch in batches):
         return since, since
-    until = np.concatenate([nothing, *(codes[piece.until] for piece in pieces)])
+    until = np.concatenate([nothing, *(codes[batch.until] for batch in batches)])
     return since, since if np.array_equal(since, until) else until
 
 
-def _number(
-    pieces: dict[Split, list[Piece]], roles: tuple[str, ...], what: str
+def _number_names(
+    batches: dict[Split, list[FactBatch]], roles: tuple[str, ...], what: str
 ) -> tuple[Names, dict[tuple[Split, str], Ints]]:
     """Names in byte order, and the ids of these roles in every split.
 
-    Only the dictionaries of the pieces are unified; the rows are mapped once, to their final ids.
+    Only the dictionaries of the batches are unified; the rows are mapped once, to their final ids.
     """
     keys = [(split, role) for split in SPLITS for role in roles]
-    parts = [piece.names[role] for split, role in keys for piece in pieces.get(split, [])]
-    names, ranks = _unify([part.dictionary for part in parts], what)
-    numbered, rank = {}, iter(ranks)
-    del parts
+    columns = [batch.names[role] for split, role in keys for batch in batches.get(split, [])]
+    names, ids_of_entries = _unify([column.dictionary for column in columns], what)
+    numbered, remaining = {}, iter(ids_of_entries)
+    del columns  # so that each pop below frees a column
     for split, role in keys:
-        chosen = pieces.get(split, [])
-        ids, start = np.empty(sum(len(piece) for piece in chosen), np.int32), 0
-        for piece in chosen:
-            column = piece.names.pop(role)
-            np.take(next(rank), column.indices.to_numpy(), out=ids[start : start + len(piece)])
-            start += len(piece)
+        part = batches.get(split, [])
+        ids, start = np.empty(sum(len(batch) for batch in part), np.int32), 0
+        for batch in part:
+            rows = batch.names.pop(role).indices.to_numpy()
+            np.take(next(remaining), rows, out=ids[start : start + len(batch)])
+            start += len(batch)
         numbered[split, role] = ids
     return names, numbered
 
 
 def _unify(dictionaries: list[pa.Array], what: str) -> tuple[Names, list[Ints]]:
     """All names in byte order, and for each dictionary the ids of its entries."""
-    whole = [
+    columns = [
         pa.DictionaryArray.from_arrays(pa.array(np.arange(len(part), dtype=np.int32)), part)
         for part in dictionaries
     ]
     try:
-        together = pa.chunked_array(whole).unify_dictionaries()
+        unified = pa.chunked_array(columns).unify_dictionaries()
     except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
         reason = one_line(error)
         raise DataError(f"the names of all {what} do not fit together ({reason})") from None
-    names = together.chunk(0).dictionary
+    names = unified.chunk(0).dictionary
     if len(names) > MOST_NAMES:
         raise DataError(f"found {len(names)} {what}, expected at most {MOST_NAMES}")
     order = pc.array_sort_indices(names)
     ranks = np.empty(len(names), np.int32)
     ranks[order.to_numpy()] = np.arange(len(names), dtype=np.int32)
-    return Names(names.take(order)), [ranks[part.indices.to_numpy()] for part in together.chunks]
+    return Names(names.take(order)), [ranks[part.indices.to_numpy()] for part in unified.chunks]
+
+
+def merge_interval_lines(facts: Facts, axis: TimeAxis) -> Facts:
+    """Merges an occursSince line and the occursUntil line of the same triple right after it.
+
+    Not where the fact would end before it starts. Where nothing is merged, the facts as they are.
+    """
+    starts = (facts.since != UNKNOWN) & (facts.until == UNKNOWN)
+    ends = (facts.since == UNKNOWN) & (facts.until != UNKNOWN)
+    pair = starts[:-1] & ends[1:]
+    for column in (facts.subjects, facts.predicates, facts.objects):
+        pair &= column[:-1] == column[1:]
+    pair &= facts.since[:-1] <= axis.last_moments(facts.until[1:])
+    if not pair.any():
+        return facts
+    until = facts.until.copy()
+    until[:-1][pair] = facts.until[1:][pair]
+    keep = np.ones(len(facts), np.bool_)
+    keep[1:] = ~pair
+    merged = Facts(facts.subjects, facts.predicates, facts.objects, facts.since, until)
+    return merged.take(keep)
 
 
 def _each_fact_once(parts: list[Facts]) -> tuple[list[Facts], ReadReport]:
     """The splits without repeated facts, and how many there were."""
     keys = fact_keys(*parts)
-    firsts = [first_places(part) for part in keys]
-    once = [
-        facts if keep is None else facts.take(keep)
-        for facts, keep in zip(parts, firsts, strict=True)
+    masks = [first_occurrences(part) for part in keys]
+    distinct = [
+        facts if mask is None else facts.take(mask)
+        for facts, mask in zip(parts, masks, strict=True)
     ]
-    shared = [_shared(part, keys[0]) for part in keys[1:]]
+    shared = [_count_shared(part, keys[0]) for part in keys[1:]]
     report = ReadReport(
         duplicates={
             split: len(facts) - len(kept)
-            for split, facts, kept in zip(SPLITS, parts, once, strict=True)
+            for split, facts, kept in zip(SPLITS, parts, distinct, strict=True)
         },
         also_in_train=dict(zip(SPLITS[1:], shared, strict=True)),
     )
-    return once, report
+    return distinct, report
 
 
-def _shared(own: Longs, train: Longs) -> int:
+def _count_shared(keys: Longs, train: Longs) -> int:
     """How many distinct facts of a split are also in train."""
-    return len(np.unique(train[among(train, own)])) if len(own) else 0
+    return len(np.unique(train[is_among(train, keys)])) if len(keys) else 0

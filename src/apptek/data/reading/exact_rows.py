@@ -1,23 +1,24 @@
-"""One row of a file, read with care: the definition of what is a good row, and what is wrong.
+"""The careful path: one row after the other, with the line and the reason of whatever is wrong.
 
-This is the slow and exact way. The fast way of readers.py takes whole blocks, and hands a block
-over to this one as soon as anything in it looks wrong.
+This is the definition of a good row. It is slow: arrow_tables.py reads whole blocks, and hands a
+block over to this module as soon as anything in it looks wrong.
 """
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import pyarrow as pa
+
 from apptek.data.facts import Defect
-from apptek.data.reading.columns import Layout
-from apptek.data.times import TimeBook
+from apptek.data.reading.columns import ColumnLayout
+from apptek.data.reading.fact_batch import NAME_ROLES, FactBatch
+from apptek.data.reading.text_cells import OpenQuote
+from apptek.data.times import TimeDictionary
 from apptek.errors import TimeFormatError
 
-NAMED = ("subject", "predicate", "object")
 SINCE_MARKS = frozenset({"<occursSince>", "occursSince"})
 UNTIL_MARKS = frozenset({"<occursUntil>", "occursUntil"})
-# A cell of .csv: quoted, where whatever follows the closing quote belongs to it as it is, or plain.
-_CSV_CELL = r'"([^"]*+(?:""[^"]*+)*+)"([^%s]*)|((?!")[^%s]*)'
 
 
 class RowError(Exception):
@@ -28,7 +29,7 @@ class RowError(Exception):
         self.column, self.found, self.expected = column, found, expected
 
     def at(self, file: str, line: int) -> Defect:
-        """The same with its place."""
+        """The defect that this is in a line of a file."""
         return Defect(
             file=file, line=line, column=self.column, found=self.found, expected=self.expected
         )
@@ -36,7 +37,7 @@ class RowError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A good row: three names and the ids of two times in the TimeBook."""
+    """A good row: three names and the ids of two times in the TimeDictionary."""
 
     subject: str
     predicate: str
@@ -45,38 +46,32 @@ class Row:
     until: int
 
 
-class OpenQuote(list[bytes]):
-    """The cells of a line whose last one is a quote that the line does not close."""
+Report = Callable[[int, RowError], None]  # the row of the block, counted from 0, and its fault
 
 
-def split_lines(text: bytes, delimiter: str, quoted: bool) -> Iterator[list[bytes]]:
-    """The cells of each line, none for an empty one. Lines end with a newline, also CR LF."""
-    for line in text.split(b"\n")[:-1]:
-        bare = line.removesuffix(b"\r")
-        if not bare:
-            yield []
-        elif quoted and b'"' in bare:
-            yield _split_quoted(bare, delimiter)
-        else:
-            yield bare.split(delimiter.encode())
+def batch_of_rows(
+    rows: Iterable[list[bytes]], layout: ColumnLayout, times: TimeDictionary, report: Report
+) -> FactBatch:
+    """The facts of all good rows; `report` is called for each bad one (and may raise)."""
+    good: list[Row] = []
+    for number, cells in enumerate(rows):
+        if not cells:
+            continue
+        kind = times.kind
+        try:
+            good.append(read_row(cells, layout, times))
+        except RowError as fault:
+            times.kind = kind  # a bad row does not decide what times are
+            report(number, fault)
+    texts = {role: [getattr(row, role) for row in good] for role in NAME_ROLES}
+    names = {role: pa.array(texts[role], pa.string()).dictionary_encode() for role in NAME_ROLES}
+    since = np.asarray([row.since for row in good], np.int32)
+    until = np.asarray([row.until for row in good], np.int32)
+    return FactBatch.of(names, since, until)
 
 
-def _split_quoted(line: bytes, delimiter: str) -> list[bytes]:
-    cell = re.compile((_CSV_CELL % (delimiter, delimiter)).encode())
-    cells: list[bytes] = []
-    start = 0
-    while start <= len(line):
-        match = cell.match(line, start)
-        if match is None:
-            return OpenQuote([*cells, line[start:]])
-        inner, rest, plain = match.groups()
-        cells.append(plain if inner is None else inner.replace(b'""', b'"') + rest)
-        start = match.end() + 1
-    return cells
-
-
-def read_row(cells: Sequence[bytes], layout: Layout, book: TimeBook) -> Row:
-    """The row of these cells; RowError where it is bad."""
+def read_row(cells: Sequence[bytes], layout: ColumnLayout, times: TimeDictionary) -> Row:
+    """Reads the cells of a row; RowError where it is bad."""
     if isinstance(cells, OpenQuote):
         found = f"a quote that the line does not close in {_show(cells[-1])}"
         raise RowError(layout.label(len(cells) - 1), found, 'a closing " on the same line')
@@ -85,68 +80,66 @@ def read_row(cells: Sequence[bytes], layout: Layout, book: TimeBook) -> Row:
             raise RowError("row", _found_columns(cells), "3, 4 or 5 columns")
     elif len(cells) != layout.width:
         raise RowError("row", _found_columns(cells), _columns(layout.width))
-    texts = [_text(cell, layout, place) for place, cell in enumerate(cells)]
-    subject, predicate, object_ = (_name(texts, layout, role) for role in NAMED)
-    since, until = _times(texts, layout, book)
+    texts = [_text(cell, layout, column) for column, cell in enumerate(cells)]
+    subject, predicate, object_ = (_name(texts, layout, role) for role in NAME_ROLES)
+    since, until = _time_ids(texts, layout, times)
     return Row(subject, predicate, object_, since, until)
 
 
 def _found_columns(cells: Sequence[bytes]) -> str:
-    """How many columns a row has; with advice where they are very few or many."""
-    found = _columns(len(cells))
+    """How many columns a row has, with advice where they are very few or many."""
+    columns = _columns(len(cells))
     if len(cells) > 5:
-        return f"{found} (--columns says which to take)"
+        return f"{columns} (--columns says which to take)"
     for separator in (b",", b"\t", b";", b"|", b" "):
         count = max(len(cell.split(separator)) for cell in cells)
         if len(cells) < 3 <= count:
-            other = repr(separator.decode())
-            return (
-                f"{found} ({count} if separated by {other}: .csv takes commas, .tsv and .txt tabs)"
-            )
-    return found
+            advice = f"{count} if separated by {separator.decode()!r}"
+            return f"{columns} ({advice}: .csv takes commas, .tsv and .txt tabs)"
+    return columns
 
 
 def _columns(count: int) -> str:
     return f"{count} column{'s' if count != 1 else ''}"
 
 
-def _text(cell: bytes, layout: Layout, place: int) -> str:
+def _text(cell: bytes, layout: ColumnLayout, column: int) -> str:
     if b"\0" in cell:
-        raise RowError(layout.label(place), f"a NUL byte in {_show(cell)}", "text")
+        raise RowError(layout.label(column), f"a NUL byte in {_show(cell)}", "text")
     try:
         return cell.decode()
     except UnicodeDecodeError as error:
         found = f"byte 0x{cell[error.start]:02x} in {_show(cell)}"
-        raise RowError(layout.label(place), found, "valid UTF-8") from None
+        raise RowError(layout.label(column), found, "valid UTF-8") from None
 
 
-def _name(texts: list[str], layout: Layout, role: str) -> str:
-    place = layout.places[role]
-    if not texts[place]:
-        raise RowError(layout.label(place), "nothing", "a name")
-    return texts[place]
+def _name(texts: list[str], layout: ColumnLayout, role: str) -> str:
+    column = layout.columns[role]
+    if not texts[column]:
+        raise RowError(layout.label(column), "nothing", "a name")
+    return texts[column]
 
 
-def _times(texts: list[str], layout: Layout, book: TimeBook) -> tuple[int, int]:
+def _time_ids(texts: list[str], layout: ColumnLayout, times: TimeDictionary) -> tuple[int, int]:
     """The ids of since and until."""
-    since, until = time_places(texts, layout)
+    since, until = _time_columns(texts, layout)
     roles = ("time", "time") if since == until else ("since", "until")
     first, last = (
-        book.add("") if place is None else _time(texts[place], layout.label(place, role), book)
-        for place, role in zip((since, until), roles, strict=True)
+        times.add("") if column is None else _time(texts[column], layout.label(column, role), times)
+        for column, role in zip((since, until), roles, strict=True)
     )
-    low, high = book.bounds_of(first)[0], book.bounds_of(last)[1]
+    low, high = times.bounds_of(first)[0], times.bounds_of(last)[1]
     if since is not None and until is not None and low > high:
         found = f"since {texts[since]} after until {texts[until]}"
         raise RowError(layout.label(until, "until"), found, "since not after until")
     return first, last
 
 
-def time_places(texts: list[str], layout: Layout) -> tuple[int | None, int | None]:
-    """The places of since and until in a row, None where it has none."""
+def _time_columns(texts: list[str], layout: ColumnLayout) -> tuple[int | None, int | None]:
+    """The columns of since and until in a row, None where it has none."""
     if not layout.free:
-        point = layout.places.get("time")
-        return layout.places.get("since", point), layout.places.get("until", point)
+        point = layout.columns.get("time")
+        return layout.columns.get("since", point), layout.columns.get("until", point)
     if len(texts) == 3:
         return None, None
     if len(texts) == 4:
@@ -156,9 +149,9 @@ def time_places(texts: list[str], layout: Layout) -> tuple[int | None, int | Non
     return (None, 4) if texts[3] in UNTIL_MARKS else (3, 4)
 
 
-def _time(text: str, label: str, book: TimeBook) -> int:
+def _time(text: str, label: str, times: TimeDictionary) -> int:
     try:
-        return book.add(text)
+        return times.add(text)
     except TimeFormatError as error:
         raise RowError(label, _show(text.encode()), str(error)) from None
 

@@ -1,4 +1,4 @@
-"""Files of facts become a Dataset: find them, read them, name and number everything."""
+"""Files of facts become a Dataset: read_dataset and the loop over files and blocks."""
 
 import os
 import re
@@ -8,128 +8,60 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from apptek.data.benchmarks import BENCHMARKS, find_benchmark
-from apptek.data.facts import SPLITS, Dataset, Defect, Split
-from apptek.data.reading.arrow_rows import (
-    Piece,
-    TextFormat,
-    count_lines,
-    make_piece,
-    make_piece_carefully,
-    parse_block,
-)
+from apptek.data.facts import Dataset, Defect
+from apptek.data.reading.arrow_tables import batch_of_table, count_lines, parse_block
 from apptek.data.reading.assembly import assemble
-from apptek.data.reading.columns import Layout, find_layout, parse_columns
-from apptek.data.reading.exact_rows import RowError, split_lines
-from apptek.data.reading.parquet import cells_of, is_clean, parquet_layout, read_tables
+from apptek.data.reading.columns import ColumnLayout, find_layout, parse_columns
+from apptek.data.reading.exact_rows import RowError, batch_of_rows
+from apptek.data.reading.fact_batch import FactBatch
+from apptek.data.reading.options import ReadOptions
+from apptek.data.reading.parquet_tables import cells_of, is_clean, parquet_layout, read_tables
+from apptek.data.reading.sources import SUFFIXES, dataset_name, find_source, find_split_files
 from apptek.data.reading.text_blocks import BYTE_ORDER_MARK, Block, read_blocks, stem_and_suffix
+from apptek.data.reading.text_cells import TEXT_FORMATS, TextFormat, split_lines
 from apptek.data.splitting import Splitting, split_facts
-from apptek.data.times import TimeBook
+from apptek.data.times import TimeDictionary
 from apptek.errors import DataError
 
-FORMATS = {
-    ".txt": TextFormat("\t", quoted=False),
-    ".tsv": TextFormat("\t", quoted=False),
-    ".csv": TextFormat(",", quoted=True),
-}
-SUFFIXES = (*FORMATS, ".parquet")
 MOST_DEFECTS_KEPT = 1000
-_SPLIT_NAMES: dict[Split, tuple[str, ...]] = {
-    "train": ("train",),
-    "valid": ("valid", "validation", "dev"),
-    "test": ("test",),
-}
 _BLANK_LINES = re.compile(rb"(?:\r?\n)*+")
 Progress = Callable[[str, int, int], None]  # file, bytes read, bytes in all files
 
 
 def read_dataset(
-    source: str | Path,
-    *,
-    columns: str | None = None,
-    header: bool | None = None,
-    skip_bad: bool = False,
-    merge_intervals: bool = False,
-    splitting: Splitting | None = None,
-    progress: Progress | None = None,
+    source: str | Path, *, progress: Progress | None = None, **options: Any
 ) -> Dataset:
-    """The data set in a folder with train, valid and test, in a single file, or of a benchmark.
+    """Reads a folder with train, valid and test, a single file, or a benchmark by its name.
 
         read_dataset("icews14")                                       a benchmark by name
         read_dataset("events.csv", columns="subject=A,predicate=E,object=B,time=Day")
         read_dataset("events.tsv.gz", splitting=Splitting(by="time"))
 
-    header           True or False where the guess (known column names in the first row) is wrong
-    skip_bad         leave bad rows out and list them in `report`, instead of raising DataError
-    merge_intervals  make one fact of an occursSince line and the occursUntil line that follows it
-    splitting        how a single file is split (default: 80/10/10 at random, seed 0)
+    The options are the fields of ReadOptions. A single file is split into train, valid and test.
     """
-    wanted = None if columns is None else parse_columns(columns)
+    chosen = ReadOptions(**options)
+    columns = None if chosen.columns is None else parse_columns(chosen.columns)
     path = find_source(source)
-    files: dict[Split, Path] = _split_files(path) if path.is_dir() else {"train": path}
-    reading = _Reading(wanted, header, skip_bad, _Progress(progress, list(files.values())))
-    pieces = {split: list(reading.pieces(file)) for split, file in files.items()}
+    files = find_split_files(path)
+    reader = _Reader(chosen, columns, _Progress(progress, list(files.values())))
+    batches = {split: list(reader.read_file(file)) for split, file in files.items()}
     dataset = assemble(
         dataset_name(path),
-        pieces,
-        reading.book,
-        merge_intervals=merge_intervals,
-        defects=tuple(reading.defects),
-        defect_count=reading.defect_count,
+        batches,
+        reader.times,
+        merge_intervals=chosen.merge_intervals,
+        defects=tuple(reader.defects),
+        defect_count=reader.defect_count,
     )
-    if path.is_dir():
-        return dataset
-    return split_facts(dataset, splitting or Splitting())
-
-
-def dataset_name(path: Path) -> str:
-    """What data in a folder or file is called."""
-    return stem_and_suffix(path)[0] if path.is_file() else path.resolve().name
-
-
-def find_source(source: str | Path) -> Path:
-    """The folder or file that `source` means: a path, or the name of a benchmark."""
-    path = Path(source)
-    if path.exists():
-        return path
-    if str(source) in BENCHMARKS:
-        found = find_benchmark(str(source))
-        if found is None:
-            raise DataError(
-                f"{source} is not on this machine: set APPTEK_DATA to the folder that holds it, "
-                f"or run 'apptek data download {source}'"
-            )
-        return found
-    raise DataError(
-        f"{source}: no such file or folder, and no benchmark of that name "
-        f"(known: {', '.join(sorted(BENCHMARKS))})"
-    )
-
-
-def _split_files(folder: Path) -> dict[Split, Path]:
-    found: dict[Split, Path] = {}
-    for split in SPLITS:
-        files = [file for file in sorted(folder.iterdir()) if _is_split_file(file, split)]
-        if len(files) > 1:
-            names = ", ".join(file.name for file in files)
-            raise DataError(f"{folder}: more than one file for {split}: {names}")
-        if files:
-            found[split] = files[0]
-    if "train" not in found:
-        raise DataError(f"{folder}: there is no train file (train{', train'.join(SUFFIXES)})")
-    return found
-
-
-def _is_split_file(file: Path, split: Split) -> bool:
-    stem, suffix = stem_and_suffix(file)
-    return suffix in SUFFIXES and stem in _SPLIT_NAMES[split] and file.is_file()
+    return dataset if path.is_dir() else split_facts(dataset, chosen.splitting or Splitting())
 
 
 class _Progress:
-    """Bytes read over all files."""
+    """Reports the bytes read over all files."""
 
     def __init__(self, report: Progress | None, files: list[Path]) -> None:
         self._report, self._before = report, 0
@@ -144,98 +76,105 @@ class _Progress:
         self.at(file, 0)
 
 
-@dataclass(slots=True)
-class _Reading:
-    """The state of one reading: times met so far, bad rows met so far."""
+class _ParsedBlock(NamedTuple):
+    block: Block
+    table: pa.Table | None  # None where the block must be read row by row
+    line_count: int
 
-    wanted: dict[str, str] | None
-    header: bool | None
-    skip_bad: bool
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads the files of one data set; all of them share the times and the list of bad rows."""
+
+    options: ReadOptions
+    columns: dict[str, str] | None
     progress: _Progress
-    book: TimeBook = field(default_factory=TimeBook)
+    times: TimeDictionary = field(default_factory=TimeDictionary)
     defects: list[Defect] = field(default_factory=list)
     defect_count: int = 0
 
-    def report(self, file: Path, line: int, fault: RowError) -> None:
-        defect = fault.at(file.name, line)
-        if not self.skip_bad:
-            raise DataError(str(defect))
-        self.defect_count += 1
-        if len(self.defects) < MOST_DEFECTS_KEPT:
-            self.defects.append(defect)
-
-    def pieces(self, file: Path) -> Iterator[Piece]:
-        """The facts of one file, of which there is at least one."""
-        good, bad = 0, self.defect_count
-        for piece in self._pieces(file):
-            good += len(piece)
-            yield piece
-        bad = self.defect_count - bad
-        if not good and bad:
+    def read_file(self, file: Path) -> Iterator[FactBatch]:
+        """The facts of one file; DataError if there is none."""
+        fact_count, earlier_defects = 0, self.defect_count
+        for batch in self._batches(file):
+            fact_count += len(batch)
+            yield batch
+        bad_count = self.defect_count - earlier_defects
+        if not fact_count and bad_count:
             first = next((str(d) for d in self.defects if d.file == file.name), "")
-            raise DataError(f"{file.name}: all {bad} rows are bad; the first: {first}")
-        if not good:
+            raise DataError(f"{file.name}: all {bad_count} rows are bad; the first: {first}")
+        if not fact_count:
             raise DataError(f"{file.name}: there is nothing below the header; expected facts")
         self.progress.done(file)
 
-    def _pieces(self, file: Path) -> Iterator[Piece]:
+    def _batches(self, file: Path) -> Iterator[FactBatch]:
         _, suffix = stem_and_suffix(file)
         if suffix == ".parquet":
-            return self._parquet_pieces(file)
-        if suffix in FORMATS:
-            return self._text_pieces(file, FORMATS[suffix])
+            return self._parquet_batches(file)
+        if suffix in TEXT_FORMATS:
+            return self._text_batches(file, TEXT_FORMATS[suffix])
         known = ", ".join(SUFFIXES)
         raise DataError(f"{file}: unknown kind of file; expected {known}, also .gz and .zst")
 
-    def _text_pieces(self, file: Path, form: TextFormat) -> Iterator[Piece]:
+    def _text_batches(self, file: Path, form: TextFormat) -> Iterator[FactBatch]:
         blocks = read_blocks(file)
         first, line = _skip_blank_lines(blocks)
         if first is None:
             raise DataError(f"{file.name}:1: the file is empty; expected a fact on each line")
-        layout, has_header = self._layout(f"{file.name}:{line}", first.text, form)
+        layout, has_header = self._find_layout(f"{file.name}:{line}", first.text, form)
         if has_header:
             first = Block(first.text[first.text.index(b"\n") + 1 :], first.position)
             line += 1
-        for block, table, lines in _parse_ahead(first, blocks, layout, form):
-            rows = split_lines(block.text, form.delimiter, form.quoted)
-            yield self._piece(file, line, table, rows, layout)
-            line += lines
+        for block, table, line_count in _parse_ahead(first, blocks, layout, form):
+            rows = split_lines(block.text, form)
+            yield self._batch(file, line, table, rows, layout)
+            line += line_count
             self.progress.at(file, block.position)
 
-    def _piece(
+    def _find_layout(self, where: str, text: bytes, form: TextFormat) -> tuple[ColumnLayout, bool]:
+        """The layout of a file that starts with `text`, and whether its first row is a header."""
+        line = text[: text.index(b"\n") + 1]
+        cells = [cell.decode("utf-8", "backslashreplace") for cell in next(split_lines(line, form))]
+        return find_layout(cells, self.columns, self.options.header, where)
+
+    def _parquet_batches(self, file: Path) -> Iterator[FactBatch]:
+        layout = parquet_layout(file, self.columns)
+        row = 1
+        for table in read_tables(file, layout):
+            yield self._batch(
+                file, row, table if is_clean(table) else None, cells_of(table), layout
+            )
+            row += table.num_rows
+        if row == 1:
+            raise DataError(f"{file.name}:1: the file is empty; expected a fact in each row")
+
+    def _batch(
         self,
         file: Path,
         line: int,
         table: pa.Table | None,
         rows: Iterator[list[bytes]],
-        layout: Layout,
-    ) -> Piece:
-        """The facts of a table, the fast way; of its rows, with care, where that will not do."""
-        kind = self.book.kind
-        piece = None if table is None else make_piece(table, layout, self.book)
-        if piece is not None:
-            return piece
-        self.book.kind = kind
-        return make_piece_carefully(
-            rows, layout, self.book, lambda row, fault: self.report(file, line + row, fault)
-        )
+        layout: ColumnLayout,
+    ) -> FactBatch:
+        """The facts of a table on the fast path; where that gives up, of its rows one by one."""
+        kind = self.times.kind
+        batch = None if table is None else batch_of_table(table, layout, self.times)
+        if batch is not None:
+            return batch
+        self.times.kind = kind  # a table that was given up does not decide what times are
 
-    def _layout(self, where: str, text: bytes, form: TextFormat) -> tuple[Layout, bool]:
-        """The layout of a file that starts with `text`, and whether its first row is a header."""
-        line = text[: text.index(b"\n") + 1]
-        cells = next(split_lines(line, form.delimiter, form.quoted))
-        texts = [cell.decode("utf-8", "backslashreplace") for cell in cells]
-        return find_layout(texts, self.wanted, self.header, where)
+        def report(row: int, fault: RowError) -> None:
+            self._report(fault.at(file.name, line + row))
 
-    def _parquet_pieces(self, file: Path) -> Iterator[Piece]:
-        layout = parquet_layout(file, self.wanted)
-        row = 1
-        for table in read_tables(file, layout):
-            clean = table if is_clean(table) else None
-            yield self._piece(file, row, clean, cells_of(table), layout)
-            row += table.num_rows
-        if row == 1:
-            raise DataError(f"{file.name}:1: the file is empty; expected a fact in each row")
+        return batch_of_rows(rows, layout, self.times, report)
+
+    def _report(self, defect: Defect) -> None:
+        """Notes a bad row, or raises where bad rows are not to be skipped."""
+        if not self.options.skip_bad:
+            raise DataError(str(defect))
+        self.defect_count += 1
+        if len(self.defects) < MOST_DEFECTS_KEPT:
+            self.defects.append(defect)
 
 
 def _skip_blank_lines(blocks: Iterator[Block]) -> tuple[Block | None, int]:
@@ -252,15 +191,18 @@ def _skip_blank_lines(blocks: Iterator[Block]) -> tuple[Block | None, int]:
 
 
 def _parse_ahead(
-    first: Block, blocks: Iterator[Block], layout: Layout, form: TextFormat
-) -> Iterator[tuple[Block, pa.Table | None, int]]:
-    """Every block with its table and number of lines, in order; the next are parsed meanwhile."""
+    first: Block, blocks: Iterator[Block], layout: ColumnLayout, form: TextFormat
+) -> Iterator[_ParsedBlock]:
+    """Every block parsed, in order, while threads parse the next ones.
 
-    def parse(block: Block) -> tuple[Block, pa.Table | None, int]:
-        return block, parse_block(block.text, layout, form), count_lines(block.text)
+    No more blocks than there are threads wait at a time, so that memory stays bounded.
+    """
+
+    def parse(block: Block) -> _ParsedBlock:
+        return _ParsedBlock(block, parse_block(block.text, layout, form), count_lines(block.text))
 
     workers = max(1, min(4, os.cpu_count() or 1))
-    waiting: deque[Future[tuple[Block, pa.Table | None, int]]] = deque()
+    waiting: deque[Future[_ParsedBlock]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         for block in chain([first], blocks):
             waiting.append(pool.submit(parse, block))

@@ -1,4 +1,4 @@
-"""A file of text as blocks of whole lines, plain or compressed."""
+"""A text file as blocks of whole lines, plain or compressed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,18 +25,18 @@ class Block:
 
 
 def stem_and_suffix(path: Path) -> tuple[str, str]:
-    """A file's name in two: what it is called, and the format without that of the compression."""
+    """A file's name without suffixes, and the suffix of its format (not of the compression)."""
     inner = path.with_suffix("") if is_compressed(path) else path
     return inner.stem, inner.suffix.lower()
 
 
 def is_compressed(path: Path) -> bool:
-    """Whether the name says so."""
+    """Whether the file's name says that it is compressed."""
     return path.suffix.lower() in _CODECS
 
 
 def read_whole(path: Path) -> bytes:
-    """All bytes of a file, decompressed."""
+    """The whole content of a file, decompressed."""
     with _open(path) as (stream, _):
         return _read(path, stream, None)
 
@@ -44,7 +44,7 @@ def read_whole(path: Path) -> bytes:
 def read_blocks(path: Path, size: int | None = None) -> Iterator[Block]:
     """The lines of a file in blocks of about `size` bytes."""
     with _open(path) as (stream, raw):
-        rest = b""
+        rest = b""  # the start of a line that goes on in the next block
         while text := _read(path, stream, size or BLOCK_BYTES):
             end = text.rfind(b"\n") + 1
             if end:
@@ -62,6 +62,7 @@ def read_blocks(path: Path, size: int | None = None) -> Iterator[Block]:
 
 @contextmanager
 def _open(path: Path) -> Iterator[tuple[Any, Any]]:
+    """The stream of a file's content, and the one of its bytes on the disk, for the progress."""
     codec = _CODECS.get(path.suffix.lower())
     try:
         raw = pa.OSFile(str(path))
@@ -83,10 +84,10 @@ def _read(path: Path, stream: Any, size: int | None) -> bytes:
 
 
 def damaged(path: Path, error: Exception) -> DataError:
-    """The error of a file that cannot be read to its end."""
+    """The error for a file that cannot be read to its end."""
     return DataError(f"{path}: the file is truncated or damaged ({one_line(error)})")
 
 
 def one_line(error: Exception) -> str:
-    """What an error says first."""
+    """The first line of an error's message."""
     return next(iter(str(error).splitlines()), type(error).__name__)

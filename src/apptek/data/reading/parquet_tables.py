@@ -1,4 +1,4 @@
-"""A Parquet file as tables of dictionary columns, like those of a block of text."""
+"""A Parquet file as tables of dictionary columns, like those that Arrow makes of text."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,39 +7,36 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from apptek.data.reading.arrow_rows import NAME_TYPE
-from apptek.data.reading.columns import Layout, find_layout
+from apptek.data.reading.columns import ColumnLayout, find_layout
+from apptek.data.reading.fact_batch import NAME_TYPE
 from apptek.data.reading.text_blocks import damaged, is_compressed, one_line, read_whole
 from apptek.errors import DataError
 
 BATCH_ROWS = 1 << 19
 
 
-def parquet_layout(path: Path, wanted: dict[str, str] | None) -> Layout:
-    """Where the parts of a fact stand among the file's columns."""
+def parquet_layout(path: Path, column_of: dict[str, str] | None) -> ColumnLayout:
+    """The layout of the file's columns, whose types must be readable."""
     with _open(path) as file:
-        layout, _ = find_layout(list(file.schema_arrow.names), wanted, True, path.name)
-        for place in layout.places.values():
-            _check_type(path, file.schema_arrow.field(place))
+        layout, _ = find_layout(list(file.schema_arrow.names), column_of, True, path.name)
+        for column in layout.columns.values():
+            _check_type(path, file.schema_arrow.field(column))
         return layout
 
 
 def _check_type(path: Path, column: pa.Field) -> None:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    fits = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer, pa.types.is_date)
-    if not any(test(kind) for test in (*fits, pa.types.is_null, _is_string_view)):
+    types = pa.types
+    is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    if not (is_text or types.is_integer(kind) or types.is_date(kind) or types.is_null(kind)):
         raise DataError(
             f"{path.name}: column {column.name!r} is of type {column.type}; "
             "expected strings, integers or dates"
         )
 
 
-def _is_string_view(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string_view(kind))
-
-
-def read_tables(path: Path, layout: Layout) -> Iterator[pa.Table]:
-    """The file in tables of some rows, every used cell as text; nulls become empty."""
+def read_tables(path: Path, layout: ColumnLayout) -> Iterator[pa.Table]:
+    """The file as tables of some rows each, every cell in use as text; nulls become empty."""
     with _open(path) as file:
         try:
             for batch in file.iter_batches(BATCH_ROWS):
@@ -49,14 +46,14 @@ def read_tables(path: Path, layout: Layout) -> Iterator[pa.Table]:
 
 
 def cells_of(table: pa.Table) -> Iterator[list[bytes]]:
-    """The rows of such a table for the careful way."""
+    """The rows of such a table, for the careful path."""
     columns = [column.cast(pa.string()).cast(pa.binary()).to_pylist() for column in table.columns]
     for row in zip(*columns, strict=True):
         yield [cell or b"" for cell in row]
 
 
 def is_clean(table: pa.Table) -> bool:
-    """Whether every text is UTF-8 without NUL; Parquet itself does not see to it."""
+    """Whether every text is UTF-8 without NUL; Parquet itself does not check that."""
     for column in table.columns:
         for chunk in column.chunks:
             texts = chunk.dictionary if pa.types.is_dictionary(chunk.type) else chunk
@@ -79,13 +76,13 @@ def _open(path: Path) -> parquet.ParquetFile:
         raise damaged(path, error) from None
 
 
-def _as_text(table: pa.Table, layout: Layout) -> pa.Table:
-    used = set(layout.places.values())
+def _as_text(table: pa.Table, layout: ColumnLayout) -> pa.Table:
+    used = set(layout.columns.values())
     columns = [
-        _text_column(column) if place in used else pa.nulls(table.num_rows, pa.string())
-        for place, column in enumerate(table.columns)
+        _text_column(column) if number in used else pa.nulls(table.num_rows, pa.string())
+        for number, column in enumerate(table.columns)
     ]
-    names = [str(place) for place in range(table.num_columns)]
+    names = [str(number) for number in range(table.num_columns)]
     return pa.table(columns, names=names)
 
 

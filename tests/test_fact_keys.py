@@ -5,14 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apptek.data.fact_keys import among, fact_keys, first_places, merge_interval_lines
+from apptek.data.fact_keys import fact_keys, first_occurrences, is_among
 from apptek.data.facts import Facts
+from apptek.data.reading.assembly import merge_interval_lines
 from apptek.data.times import UNKNOWN, TimeAxis
 
 Row = tuple[int, int, int, int, int]
 LARGEST = 2**31 - 1
 
-# Few values, so that facts repeat; and the largest ones, so that keys must be packed anew.
+# Few values, so that facts repeat; and the largest ones, so that keys must be renumbered.
 ids = st.sampled_from([0, 1, 2, LARGEST])
 times = st.sampled_from([UNKNOWN, UNKNOWN + 1, -1, 0, 1, LARGEST])
 row = st.tuples(ids, ids, ids, times, times)
@@ -44,24 +45,24 @@ def test_two_facts_have_one_key_only_if_they_are_equal(
     make: Callable[[list[Row]], Facts], parts: list[list[Row]]
 ) -> None:
     facts = [make(rows) for rows in parts]
-    found = [key for part in fact_keys(*facts) for key in part.tolist()]
+    keys = [key for part in fact_keys(*facts) for key in part.tolist()]
     rows = [fact for part in facts for fact in rows_of(part)]
     assert [len(part) for part in fact_keys(*facts)] == [len(part) for part in facts]
-    assert len(set(zip(found, rows, strict=True))) == len(set(found)) == len(set(rows))
+    assert len(set(zip(keys, rows, strict=True))) == len(set(keys)) == len(set(rows))
 
 
 @given(keys=keys)
-def test_each_key_stays_at_its_first_place(keys: list[int]) -> None:
-    expected = [key not in keys[:place] for place, key in enumerate(keys)]
-    found = first_places(longs(keys))
-    assert (found is None) == all(expected)
-    if found is not None:
-        assert found.tolist() == expected
+def test_each_key_stays_where_it_occurs_first(keys: list[int]) -> None:
+    expected = [key not in keys[:row] for row, key in enumerate(keys)]
+    mask = first_occurrences(longs(keys))
+    assert (mask is None) == all(expected)
+    if mask is not None:
+        assert mask.tolist() == expected
 
 
-@given(keys=keys, wanted=keys)
-def test_keys_are_among_the_wanted_ones_or_not(keys: list[int], wanted: list[int]) -> None:
-    assert among(longs(keys), longs(wanted)).tolist() == [key in wanted for key in keys]
+@given(keys=keys, others=keys)
+def test_keys_are_among_the_others_or_not(keys: list[int], others: list[int]) -> None:
+    assert is_among(longs(keys), longs(others)).tolist() == [key in others for key in keys]
 
 
 def merge_slowly(rows: list[Row]) -> list[Row]:

@@ -1,0 +1,174 @@
+"""The fast path: Arrow parses a whole block of text, and its table becomes a batch of facts.
+
+Only distinct values are looked at. Whatever looks wrong sends the block to the careful path of
+exact_rows.py, which goes row by row and finds the line and the reason. Both paths give the same
+facts.
+"""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from apptek.arrays import Ints
+from apptek.data.reading.columns import ColumnLayout
+from apptek.data.reading.exact_rows import SINCE_MARKS, UNTIL_MARKS
+from apptek.data.reading.fact_batch import NAME_ROLES, NAME_TYPE, FactBatch
+from apptek.data.reading.text_blocks import BYTE_ORDER_MARK
+from apptek.data.reading.text_cells import TextFormat
+from apptek.data.times import TimeDictionary
+from apptek.errors import TimeFormatError
+
+_SAME = "\x1f"  # the fifth cell of a padded row that had four: until is since
+
+
+def parse_block(text: bytes, layout: ColumnLayout, form: TextFormat) -> pa.Table | None:
+    """The cells of some lines as a table of dictionary columns "0", "1", ...
+
+    None where Arrow fails, or might read the lines in another way than the careful path.
+    """
+    if not text or b"\0" in text or _has_bare_return(text):
+        return None
+    if text.endswith((b"\n\n", b"\n\r\n")):
+        text = text.rstrip(b"\r\n") + b"\n"
+    if text.startswith(BYTE_ORDER_MARK):
+        text = BYTE_ORDER_MARK + text  # Arrow removes one from the front of whatever it parses
+    table = _parse(text, layout.width, form)
+    if table is None and layout.free:
+        table = _parse_free(text, form)
+    if table is None or table.num_rows != count_lines(text):
+        return None
+    if form.quoted and "\n" in table.column(table.num_columns - 1)[-1].as_py():
+        return None  # a quote that nothing closes has swallowed the end of the block
+    return table
+
+
+def _has_bare_return(text: bytes) -> bool:
+    """Whether there is a CR without LF: the end of a line for Arrow, a character for us."""
+    if b"\r" not in text:
+        return False
+    data = np.frombuffer(text, np.uint8)
+    after = np.flatnonzero(data == ord("\r")) + 1  # within bounds: the text ends with LF
+    return bool(np.any(data[after] != ord("\n")))
+
+
+def _parse_free(text: bytes, form: TextFormat) -> pa.Table | None:
+    """Parses rows of 3 to 5 cells.
+
+    Arrow needs rows of one width, so the others are padded; but not where quotes may hide
+    delimiters, because then counting delimiters does not count cells.
+    """
+    if _SAME.encode() in text:
+        return None
+    if not (form.quoted and b'"' in text):
+        width, text = pad_rows(text, form.delimiter)
+        return _parse(text, width, form) if width else None
+    tables = (_parse(text, width, form) for width in (5, 3))
+    return next((table for table in tables if table is not None), None)
+
+
+def count_lines(text: bytes) -> int:
+    """The number of newlines; counted by numpy, which lets other threads run meanwhile."""
+    return int(np.count_nonzero(np.frombuffer(text, np.uint8) == ord("\n")))
+
+
+def _parse(text: bytes, width: int, form: TextFormat) -> pa.Table | None:
+    names = [str(column) for column in range(width)]
+    try:
+        return csv.read_csv(
+            pa.BufferReader(text),
+            csv.ReadOptions(column_names=names, use_threads=False, block_size=len(text) + 1),
+            csv.ParseOptions(delimiter=form.delimiter, quote_char='"' if form.quoted else False),
+            csv.ConvertOptions(column_types=dict.fromkeys(names, NAME_TYPE)),
+        )
+    except pa.ArrowInvalid:  # a wrong number of cells, or no UTF-8: the careful path says which
+        return None
+
+
+def pad_rows(text: bytes, delimiter: str) -> tuple[int, bytes]:
+    """The same rows, padded to 5 cells where they differ in width, and that width.
+
+    Width 0 if a row has fewer than 3 or more than 5 cells.
+    """
+    data = np.frombuffer(text, np.uint8)
+    ends = np.flatnonzero(data == ord("\n"))
+    delimiters = np.flatnonzero(data == ord(delimiter))
+    widths = np.diff(np.searchsorted(delimiters, ends), prepend=0) + 1
+    if widths.min() < 3 or widths.max() > 5:
+        return 0, text
+    if widths.min() == widths.max():
+        return int(widths[0]), text
+    ends = ends - ((data[np.maximum(ends - 1, 0)] == ord("\r")) & (ends > 0))  # before CR LF
+    three, four = ends[widths == 3], ends[widths == 4]
+    positions = np.concatenate([three, three, four, four])
+    comma, same = np.uint8(ord(delimiter)), np.uint8(ord(_SAME))
+    padding = np.repeat([comma, comma, comma, same], [len(three), len(three), len(four), len(four)])
+    return 5, np.insert(data, positions, padding).tobytes()
+
+
+def batch_of_table(
+    table: pa.Table, layout: ColumnLayout, times: TimeDictionary
+) -> FactBatch | None:
+    """The facts of a parsed table; None where something in it needs a closer look."""
+    columns = [column.combine_chunks() for column in table.columns]
+    names = {role: columns[layout.columns[role]] for role in NAME_ROLES}
+    if any(pc.any(pc.equal(name.dictionary, "")).as_py() for name in names.values()):
+        return None
+    try:
+        since, until = _time_ids(columns, layout, times)
+    except TimeFormatError:
+        return None
+    if since is not until and _any_inverted(since, until, times):
+        return None
+    return FactBatch.of(names, since, until)
+
+
+def _any_inverted(since: Ints, until: Ints, times: TimeDictionary) -> bool:
+    """Whether an interval ends before it starts. Bounds are computed once per distinct time."""
+    bounds = np.zeros((len(times.written), 2), np.int64)
+    occurs = np.zeros(len(bounds), np.bool_)
+    occurs[since] = occurs[until] = True
+    for time_id in np.flatnonzero(occurs).tolist():
+        bounds[time_id] = times.bounds_of(time_id)
+    return bool(np.any(bounds[since, 0] > bounds[until, 1]))
+
+
+def _time_ids(columns: list[Any], layout: ColumnLayout, times: TimeDictionary) -> tuple[Ints, Ints]:
+    """Ids of since and until by row. Where every row is a point, both are one array."""
+    unknown = np.full(len(columns[0]), times.add(""), np.int32)
+    if layout.free and len(columns) == 5:
+        return _free_time_ids(columns[3], columns[4], times)
+    if layout.free:
+        first = last = 3 if len(columns) == 4 else None
+    else:
+        point = layout.columns.get("time")
+        first, last = layout.columns.get("since", point), layout.columns.get("until", point)
+    since = unknown if first is None else _ids(columns[first], times)
+    if last == first:
+        return since, since
+    return since, unknown if last is None else _ids(columns[last], times)
+
+
+def _ids(column: Any, times: TimeDictionary) -> Ints:
+    distinct = [times.add(text or "") for text in column.dictionary.to_pylist()]
+    ids: Ints = np.asarray(distinct, np.int32).take(column.indices.to_numpy())
+    return ids
+
+
+def _free_time_ids(fourth: Any, fifth: Any, times: TimeDictionary) -> tuple[Ints, Ints]:
+    """Ids from rows of five cells: since and until, or a mark and a time, or a padded point."""
+    texts, unknown = fourth.dictionary.to_pylist(), times.add("")
+    marks = np.asarray([(t in SINCE_MARKS) + 2 * (t in UNTIL_MARKS) for t in texts], np.int8)
+    firsts = [unknown if mark else times.add(t) for t, mark in zip(texts, marks, strict=True)]
+    seconds = [-1 if t == _SAME else times.add(t) for t in fifth.dictionary.to_pylist()]
+    mark = marks[fourth.indices.to_numpy()]  # by row: 0 none, 1 since, 2 until
+    first = np.asarray(firsts, np.int32)[fourth.indices.to_numpy()]
+    second = np.asarray(seconds, np.int32)[fifth.indices.to_numpy()]
+    if np.any((second == -1) & (mark > 0)):
+        raise TimeFormatError("a time after the mark")
+    second = np.where(second == -1, first, second)
+    since = np.where(mark == 1, second, first)
+    until = np.where(mark == 1, np.int32(unknown), second)
+    return since, until

@@ -1,0 +1,23 @@
+"""The options with which files of facts are read."""
+
+from dataclasses import dataclass
+
+from apptek.data.splitting import Splitting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """How files of facts are read; every field is a keyword of read_dataset.
+
+    columns          which column is what, see parse_columns (default: the header, or the order)
+    header           True or False where the guess (known column names in the first row) is wrong
+    skip_bad         leave bad rows out and list them in `report`, instead of raising DataError
+    merge_intervals  make one fact of an occursSince line and the occursUntil line that follows it
+    splitting        how a single file is split (default: 80/10/10 at random, seed 0)
+    """
+
+    columns: str | None = None
+    header: bool | None = None
+    skip_bad: bool = False
+    merge_intervals: bool = False
+    splitting: Splitting | None = None
