@@ -225,7 +225,7 @@ def test_the_demo_fits_compares_and_explains(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "default: topologies with a clock" in done.stdout
+    assert "default: history and traits" in done.stdout
     assert "paper: topologies of the agent" in done.stdout
     assert "predicate frequency" in done.stdout
     assert "expand both sides by" in " ".join(done.stdout.split())

@@ -1,32 +1,32 @@
-"""What can go wrong for a user, each as one clear line."""
+"""The errors that a user can cause; the message of each is one line that says what to do."""
 
 
 class ApptekError(Exception):
-    """Base of every error a user can cause; the command line prints it and exits with code 1."""
+    """Base of all errors here. The command line prints the message and exits with code 1."""
 
 
 class DataError(ApptekError):
-    """A file of facts that cannot be read as it is."""
+    """Facts that cannot be read, or that do not suffice for what is asked of them."""
 
 
 class TimeFormatError(DataError):
-    """A text that is not a time, or not one on this data's axis."""
+    """A text that is not a time, or not a time of the kind that the data has."""
 
 
 class DownloadError(ApptekError):
-    """A benchmark that could not be fetched, or is not what it should be."""
+    """A benchmark that could not be downloaded, or whose checksum is wrong."""
 
 
 class GraphError(ApptekError):
-    """A saved graph that is damaged or of another format, or a question that it cannot answer."""
+    """A saved graph that is damaged or of another format, or a wrong look-up in a graph."""
 
 
 class ConfigError(ApptekError):
-    """A setting that does not exist or makes no sense."""
+    """A setting that does not exist, or a value that it cannot have."""
 
 
 class CheckpointError(ApptekError):
-    """A checkpoint that is damaged, or of another run."""
+    """A checkpoint that is damaged or belongs to another run."""
 
 
 class ModelError(ApptekError):
@@ -34,8 +34,8 @@ class ModelError(ApptekError):
 
 
 class DivergedError(ApptekError):
-    """Training has lost itself in large numbers: other settings are needed."""
+    """Training has diverged; it needs other settings."""
 
 
 class StoppedError(ApptekError):
-    """The user has stopped a command; says how to go on."""
+    """The user has stopped a command; the message says how to continue."""

@@ -1,4 +1,4 @@
-"""Libraries that a plain installation does without."""
+"""Optional libraries: what to install when one is missing, and how torch is used."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from apptek.errors import ApptekError
 
 
 def require_torch(who: str = "the agent") -> None:
-    """Says what to install where the libraries that learn are missing."""
+    """Raises ApptekError with the command that installs PyTorch, if it is missing."""
     if find_spec("torch") is None or find_spec("safetensors") is None:
         raise ApptekError(f"{who} needs PyTorch: pip install 'apptek[agent]'")
 
@@ -30,7 +30,7 @@ def one_torch_thread() -> Iterator[None]:
 
 
 def require_service() -> None:
-    """Says what to install where the service's libraries are missing."""
+    """Raises ApptekError with the command that installs the web server, if it is missing."""
     missing = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
     if missing:
         names = " and ".join(missing)
@@ -38,6 +38,6 @@ def require_service() -> None:
 
 
 def require_matplotlib() -> None:
-    """Says what to install where figures cannot be drawn."""
+    """Raises ApptekError with the command that installs Matplotlib, if it is missing."""
     if find_spec("matplotlib") is None:
         raise ApptekError("figures need Matplotlib: pip install 'apptek[figures]'")

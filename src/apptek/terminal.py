@@ -1,6 +1,7 @@
-"""What a person sees in the terminal: results on stdout, progress and messages on stderr."""
+"""What commands show: results as tables on stdout, progress and messages on stderr."""
 
 import shlex
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -10,6 +11,7 @@ from rich.progress import (
     DownloadColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
@@ -20,17 +22,17 @@ from rich.table import Table
 from rich.text import Text
 
 BAR = "█"
-ByteReport = Callable[[str, int, int | None], None]  # what, bytes done, bytes in all
-StepReport = Callable[[str, int, int], None]  # what was reached, steps done, steps in all
+ByteReport = Callable[[str, int, int | None], None]  # file, bytes done, bytes in total
+StepReport = Callable[[str, int, int], None]  # state, steps done, steps in total
 
 
 def output() -> Console:
-    """Where results go."""
+    """The console for results: stdout."""
     return Console(highlight=False)
 
 
 def messages() -> Console:
-    """Where everything else goes."""
+    """The console for everything else: stderr."""
     return Console(stderr=True, highlight=False)
 
 
@@ -45,91 +47,92 @@ def tell_next(*commands: Sequence[str]) -> None:
 
 
 @contextmanager
-def byte_progress(verb: str) -> Iterator[ByteReport]:
-    """A bar of bytes on stderr while the block runs; nothing where that is no terminal."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
+def progress_bar(*columns: ProgressColumn) -> Iterator[Progress]:
+    """A progress bar on stderr that vanishes with the block; silent if stderr is no terminal."""
     console = messages()
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:
-        task = bar.add_task(verb, total=None)
+        yield bar
 
-        def report(what: str, done: int, total: int | None) -> None:
-            bar.update(task, description=f"{verb} {what}", completed=done, total=total)
 
-        yield report
+@contextmanager
+def byte_progress(verb: str) -> Iterator[ByteReport]:
+    """A bar of bytes while the block runs."""
+    columns = (DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with progress_bar(TextColumn("{task.description}"), BarColumn(), *columns) as bar:
+        yield _reporter(bar, verb)
 
 
 @contextmanager
 def step_progress(verb: str) -> Iterator[StepReport]:
-    """A bar of steps on stderr while the block runs; nothing where that is no terminal."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    console = messages()
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task(verb, total=None)
-
-        def report(reached: str, done: int, total: int) -> None:
-            bar.update(task, description=f"{verb} {reached}", completed=done, total=total)
-
-        yield report
+    """A bar of steps while the block runs."""
+    columns = (MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with progress_bar(TextColumn("{task.description}"), BarColumn(), *columns) as bar:
+        yield _reporter(bar, verb)
 
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """A spinner on stderr while the block runs; nothing where that is no terminal."""
+    """A spinner while the block runs."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    console = messages()
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    with progress_bar(*columns) as bar:
         bar.add_task(what, total=None)
         yield
 
 
-def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> Table | Text:
-    """A table with its numbers to the right. Texts are shown as they are, brackets too.
+def _reporter(bar: Progress, verb: str) -> ByteReport:
+    task = bar.add_task(verb, total=None)
 
-    Where the window is too narrow for its words: its rows as lines.
+    def report(state: str, done: int, total: int | None) -> None:
+        bar.update(task, description=f"{verb} {state}", completed=done, total=total)
+
+    return report
+
+
+def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> Table | Text:
+    """A table with its numbers right-aligned; brackets are text, not markup.
+
+    In a window too narrow for the longest words, each row becomes lines of text instead.
     """
     texts = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
-    if _least_width([header, *texts]) > output().width:
+    widths = _word_widths([header, *texts])
+    if sum(widths) + 3 * len(widths) + 1 > output().width:  # 3: a border and two spaces per column
         return _as_lines(title, header, texts)
-    made = Table(title=Text(title, style="bold"), title_justify="left")
+    shown = Table(title=Text(title, style="bold"), title_justify="left")
     first = rows[0] if rows else [""] * len(header)
-    for name, cell in zip(header, first, strict=True):
-        made.add_column(name, justify="right" if isinstance(cell, int) else "left", overflow="fold")
+    for index, (name, cell) in enumerate(zip(header, first, strict=True)):
+        # Rich shrinks whatever may wrap, and would break words of a column that has no spaces.
+        longest = max(len(row[index]) for row in [header, *texts])
+        shown.add_column(
+            name,
+            justify="right" if isinstance(cell, int) else "left",
+            overflow="fold",
+            no_wrap=longest == widths[index],
+        )
     for row in texts:
-        made.add_row(*map(Text, row))
-    return made
+        shown.add_row(*map(Text, row))
+    return shown
 
 
-def _least_width(rows: Sequence[Sequence[str]]) -> int:
-    """Of a table in which no word is broken; a bar may be."""
+def _word_widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    """The length of the longest word in each column; bars do not count, they may be broken."""
     columns = zip(*rows, strict=True)
     words = [[word for cell in column for word in cell.split()] for column in columns]
-    return sum(max((len(w) for w in found if BAR not in w), default=0) + 3 for found in words) + 1
+    return [max((len(word) for word in column if BAR not in word), default=0) for column in words]
 
 
 def _as_lines(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Text:
-    """A line for each row: its first cell, then the others with their names."""
-    made = Text(f"{title}\n", style="bold")
+    """Each row as text: its first cell on a line, then the others after their column's name."""
+    lines = Text(f"{title}\n", style="bold")
     for row in rows:
-        others = [f"{name} {cell}".strip() for name, cell in zip(header, row, strict=True) if cell]
-        made.append(
-            "\n".join(["", row[0], f"  {', '.join(others[bool(row[0]) :])}"]), style="not bold"
+        cells = [f"{name} {cell}".strip() for name, cell in zip(header, row, strict=True) if cell]
+        others = textwrap.fill(
+            ", ".join(cells[bool(row[0]) :]),
+            output().width,
+            initial_indent="  ",
+            subsequent_indent="  ",
+            break_on_hyphens=False,
         )
-    return made
+        lines.append("\n".join(["", row[0], others]), style="not bold")
+    return lines

@@ -1,7 +1,6 @@
-"""A first look at APPTeK: fit a small invented world, compare, ask one question, see why."""
+"""The demo: fits a small invented world, compares models, asks one query and explains it."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +12,13 @@ from apptek.config import DEFAULT
 from apptek.data.facts import Dataset
 from apptek.data.protocols import statistics
 from apptek.data.synthetic.world import World, make_world
-from apptek.evaluation.ranking import EvaluationQueries, Metrics, evaluate_scores
+from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
 from apptek.explain.html_report import explanation_html
 from apptek.explain.text import explanation_text
 from apptek.files import write_whole
-from apptek.predictor import Answer, Predictor, Query
+from apptek.predictor import Predictor, Query
 from apptek.seeding import generator
-from apptek.terminal import messages, output, table
+from apptek.terminal import output, table, tell
 
 FACTS = 20_000
 FOLDER = Path("demo")
@@ -27,7 +26,7 @@ RULE = "ally-retaliates"  # the planted rule through a third party
 
 
 def show_demo(*, seed: int = 0, folder: Path = FOLDER) -> None:
-    """Makes a world, fits the default model and the paper's, and explains one answer by each."""
+    """Makes a world, fits the presets default and paper, and explains an answer of each."""
     console = output()
     world = make_world(FACTS, seed)
     _show_world(console, world)
@@ -35,8 +34,9 @@ def show_demo(*, seed: int = 0, folder: Path = FOLDER) -> None:
     default = _fit(world.dataset, folder / "model", DEFAULT, seed)
     paper = _fit(world.dataset, folder / "paper", "paper", seed)
     _show_metrics(console, world.dataset, default, paper)
-    query = _question(world, default, paper)
-    console.print(f"\n[bold]Who does what to whom?[/bold] {_words(query)}")
+    query = _choose_query(world, default, paper)
+    words = f"({query.subject}, ?, {query.object}, {query.time})"
+    console.print(f"\n[bold]Which predicate holds?[/bold] {words}")
     for name, predictor in (("default", default), ("paper", paper)):
         explanation = predictor.explain(query, most=2)
         console.print(f"\n[bold]The preset {name} answers:[/bold]\n")
@@ -49,7 +49,7 @@ def show_demo(*, seed: int = 0, folder: Path = FOLDER) -> None:
         soft_wrap=True,
     )
     console.print(
-        f"Ask more: [bold].venv/bin/apptek predict {folder / 'model'} "
+        f"Ask it yourself: [bold].venv/bin/apptek predict {folder / 'model'} "
         f"'{query.subject}' '{query.object}' {query.time}[/bold]",
         soft_wrap=True,
     )
@@ -60,27 +60,27 @@ def show_demo(*, seed: int = 0, folder: Path = FOLDER) -> None:
     )
 
 
-def _words(query: Query) -> str:
-    return f"({query.subject}, ?, {query.object}, {query.time})"
-
-
 def _show_world(console: Console, world: World) -> None:
     counts = statistics(world.dataset)
     keys = ("entities", "predicates", "times", "train", "valid", "test")
     row = tuple(getattr(counts, key) for key in keys)
-    console.print(table("An invented world, whose events follow planted rules", keys, [row]))
+    console.print(table("An invented world whose events follow planted rules", keys, [row]))
 
 
 def _fit(dataset: Dataset, folder: Path, preset: str, seed: int) -> Predictor:
-    tell: Callable[[str], None] = lambda name: messages().print(f"{preset}: {name}")  # noqa: E731
     with training_progress() as observers:
         return Predictor.fit(
-            dataset, folder=folder, preset=preset, seed=seed, on_stage=tell, observers=observers
+            dataset,
+            folder=folder,
+            preset=preset,
+            seed=seed,
+            on_stage=lambda stage: tell(f"{preset}: {stage}"),
+            observers=observers,
         )
 
 
 def _show_metrics(console: Console, dataset: Dataset, default: Predictor, paper: Predictor) -> None:
-    questions = EvaluationQueries.of(dataset, "test")
+    queries = EvaluationQueries.of(dataset, "test")
     frequency = np.bincount(dataset.train.predicates, minlength=len(dataset.predicates))
     rng = generator(0, "guessing")
 
@@ -90,24 +90,28 @@ def _show_metrics(console: Console, dataset: Dataset, default: Predictor, paper:
     def by_chance(start: int, stop: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
         return rng.random((stop - start, len(frequency)), np.float32)
 
-    found = {
-        "default: topologies with a clock": default.evaluate().metrics,
+    metrics = {
+        "default: history and traits": default.evaluate().metrics,
         "paper: topologies of the agent": paper.evaluate().metrics,
-        "counting what lies near in time": Baseline.fit("recency", dataset).evaluate().metrics,
-        "predicate frequency": evaluate_scores(by_frequency, questions).metrics,
-        "guessing": evaluate_scores(by_chance, questions).metrics,
+        "recency: counts of facts near in time": Baseline.fit("recency", dataset)
+        .evaluate()
+        .metrics,
+        "predicate frequency": evaluate_scores(by_frequency, queries).metrics,
+        "guessing": evaluate_scores(by_chance, queries).metrics,
     }
-    rows = [(name, *_numbers(metrics)) for name, metrics in found.items()]
-    header = ("ranking the predicates of the test facts", "MRR", "Hits@1", "Hits@10")
-    console.print(table("How well it answers", header, rows))
+    rows = [
+        (name, *(f"{value:.3f}" for value in (one.mrr, one.hits_at_1, one.hits_at_10)))
+        for name, one in metrics.items()
+    ]
+    header = ("model", "MRR", "Hits@1", "Hits@10")
+    console.print(table("How well they rank the predicates of the test facts", header, rows))
 
 
-def _numbers(metrics: Metrics) -> tuple[str, str, str]:
-    return f"{metrics.mrr:.3f}", f"{metrics.hits_at_1:.3f}", f"{metrics.hits_at_10:.3f}"
+def _choose_query(world: World, default: Predictor, paper: Predictor) -> Query:
+    """The query of a test fact from the planted two-hop rule that both models answer best.
 
-
-def _question(world: World, default: Predictor, paper: Predictor) -> Query:
-    """Of the test facts made by the planted two-hop rule, one that both answer, and most surely."""
+    Best is: right by most models, then with the highest probabilities.
+    """
     data, test = world.dataset, world.dataset.test
     made_by = [rule.name for rule in world.rules].index(RULE)
     rows = np.flatnonzero(world.origins["test"] == made_by)
@@ -120,11 +124,11 @@ def _question(world: World, default: Predictor, paper: Predictor) -> Query:
         for row in rows
     ]
     truths = [data.predicates[int(test.predicates[row])] for row in rows]
-    both = zip(*(predictor.predict(queries, top=1) for predictor in (default, paper)), strict=True)
+    answers = [predictor.predict(queries, top=1) for predictor in (default, paper)]
 
-    def sureness(place_and_answers: tuple[int, tuple[Answer, ...]]) -> tuple[int, float]:
-        place, answers = place_and_answers
-        right = sum(answer.predicates[0] == truths[place] for answer in answers)
-        return right, sum(answer.probabilities[0] for answer in answers)
+    def quality(index: int) -> tuple[int, float]:
+        both = [by_model[index] for by_model in answers]
+        right = sum(answer.predicates[0] == truths[index] for answer in both)
+        return right, sum(answer.probabilities[0] for answer in both)
 
-    return queries[max(enumerate(both), key=sureness)[0]]
+    return queries[max(range(len(queries)), key=quality)]

@@ -33,7 +33,7 @@ def explain(
 ) -> None:
     """Explain an answer: what speaks for a predicate, with the facts behind it.
 
-    Example: `apptek explain model Brazil Peru 2014-08-15 --html why.html`
+    Example: `apptek explain model Coresia Falgard 2019-07-26 --html why.html`
     """
     from apptek.explain.html_report import explanation_html
     from apptek.explain.text import explanation_text
@@ -70,7 +70,7 @@ def topologies(
     A model of the preset `paper` also lists the topologies mined for each predicate, with the
     number and the share of its training episodes that they connected.
 
-    Example: `apptek topologies model --predicate "Make a visit" --top 3`
+    Example: `apptek topologies model --predicate Threaten`
     """
     from apptek.errors import ApptekError
     from apptek.explain.strongest_weights import strongest

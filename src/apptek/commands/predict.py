@@ -56,7 +56,7 @@ def predict(
 ) -> None:
     """Rank the predicates between two entities at a time, most probable first.
 
-    Example: `apptek predict model Brazil Peru 2014-08-15`
+    Example: `apptek predict model Coresia Falgard 2019-07-26`
     """
     from apptek.baselines.open_model import open_model
     from apptek.models.answers import Query

@@ -1,4 +1,4 @@
-"""Watching a training run: a line in the terminal, and TensorBoard where it is wanted."""
+"""Observers of the agent's training: a progress bar, and TensorBoard if asked for."""
 
 import time
 from collections.abc import Iterator
@@ -8,7 +8,6 @@ from pathlib import Path
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
-    Progress,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -17,25 +16,24 @@ from rich.progress import (
 from apptek.agent.trainer import Trainer
 from apptek.agent.training_run import Observer
 from apptek.errors import ApptekError
-from apptek.terminal import messages
+from apptek.terminal import progress_bar
 
-SECONDS_BETWEEN = 0.25
+REDRAW_SECONDS = 0.25
 SCALARS_EVERY = 500  # episodes
 
 
 @contextmanager
 def training_progress(tensorboard: Path | None = None) -> Iterator[list[Observer]]:
-    """Observers for a training run: episodes, speed, mean rewards, epsilon, time left."""
+    """Observers that show episodes, speed, mean rewards, epsilon and the time left."""
     with ExitStack() as stack:
-        observers = [stack.enter_context(_terminal_line())]
+        observers = [stack.enter_context(_terminal_bar())]
         if tensorboard is not None:
             observers.append(stack.enter_context(_tensorboard(tensorboard)))
         yield observers
 
 
 @contextmanager
-def _terminal_line() -> Iterator[Observer]:
-    console = messages()
+def _terminal_bar() -> Iterator[Observer]:
     columns = (
         TextColumn("training"),
         BarColumn(bar_width=16),
@@ -45,17 +43,15 @@ def _terminal_line() -> Iterator[Observer]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    with progress_bar(*columns) as bar:
         task = bar.add_task("", total=None, speed="-", rewards="-", epsilon="-")
-        start, first, last = time.monotonic(), -1, 0.0
+        start, first, last = time.monotonic(), -1, 0.0  # first: episodes done before a resumed run
 
         def observe(trainer: Trainer) -> None:
             nonlocal first, last
             now = time.monotonic()
             first = trainer.episodes_done if first < 0 else first
-            if now - last < SECONDS_BETWEEN and not trainer.finished:
+            if now - last < REDRAW_SECONDS and not trainer.finished:
                 return
             last = now
             speed = (trainer.episodes_done - first) / max(now - start, 1e-9)

@@ -92,7 +92,7 @@ def load_model(folder: Path) -> Model:
     about = read_json(folder, ABOUT)
     if about.get("kind") == "baseline":
         name = about.get("name")
-        raise ModelError(f"{folder} is the baseline {name}: only evaluate and predict take it")
+        raise ModelError(f"{folder} is the baseline {name}: only evaluate and predict can use it")
     if about.get("format") != FORMAT:
         stored = about.get("format")
         raise ModelError(f"{folder}: a model of format {stored}, expected {FORMAT}; fit it again")
