@@ -1,4 +1,4 @@
-"""What speaks in one question: features grouped as people would name them, with their facts.
+"""The evidence of one query: active features grouped as people would name them, with their facts.
 
 | kind     | one contribution is                                  | facts                       |
 |----------|------------------------------------------------------|-----------------------------|
@@ -51,14 +51,14 @@ LOOKED_AT = {
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The two entities of a question, as it names them."""
+    """The two entities of a query, as the user names them."""
 
     subject: str
     object: str
 
 
 class Evidence:
-    """The active features of one question, under keys that group them."""
+    """The active features of one query, grouped under keys."""
 
     def __init__(
         self, model: Model, space: FeatureSpace, scored: ScoredQueries, ends: Ends
@@ -70,8 +70,8 @@ class Evidence:
         self.constant = 0.0  # what is added to every predicate's score alike
         self._trees = self._of_trees()
         self._groups: dict[Key, list[int]] = {}
-        for place, column in enumerate(self.columns.tolist()):
-            self._groups.setdefault(self._key(column), []).append(place)
+        for entry, column in enumerate(self.columns.tolist()):
+            self._groups.setdefault(self._key(column), []).append(entry)
 
     def _key(self, column: int) -> Key:
         space = self.space
@@ -83,8 +83,8 @@ class Evidence:
             return "trait", space.traits.trait(column, self.model.dataset.entities).whose, 0
         return "topology", "", column - space.first("topologies")
 
-    def fired(self) -> list[Key]:
-        """What fired."""
+    def active_keys(self) -> list[Key]:
+        """The keys of all active features, and of what the trees look at."""
         return [*self._groups, *self._trees]
 
     def _of_trees(self) -> dict[Key, dict[int, float]]:
@@ -94,16 +94,16 @@ class Evidence:
             return {}
         linear, rows = self.scored.linear, self.scored.rows
         self.constant = float(log_softmax(linear)[0, 0] - linear[0, 0])
-        found = trees.contributions(self.space, rows, model.classifier, linear)
-        return {("reranker", subject, 0): added for subject, added in found.items()}
+        by_topic = trees.contributions(self.space, rows, model.classifier, linear)
+        return {("reranker", topic, 0): added for topic, added in by_topic.items()}
 
     def added(self, key: Key, predicate: int) -> float:
         """What the features of a key add to the score of a predicate."""
         if key[0] == "reranker":
             return self._trees[key].get(predicate, 0.0)
-        places = self._groups[key]
-        weights = self.model.classifier.weights[self.columns[places], predicate]
-        return float(weights.astype(np.float64) @ self.values[places].astype(np.float64))
+        entries = self._groups[key]
+        weights = self.model.classifier.weights[self.columns[entries], predicate]
+        return float(weights.astype(np.float64) @ self.values[entries].astype(np.float64))
 
     @cached_property
     def _history(self) -> dict[str, Ints]:
@@ -112,9 +112,9 @@ class Evidence:
 
     def facts(self, key: Key) -> list[int]:
         """The facts behind a key of history, nearest first."""
-        found = self._history.get(key[1], np.empty(0, np.int32))
-        wanted = self.model.graph.facts.predicates[found] == key[2]
-        return [int(fact) for fact in found[wanted]]
+        of_family = self._history.get(key[1], np.empty(0, np.int32))
+        of_predicate = self.model.graph.facts.predicates[of_family] == key[2]
+        return [int(fact) for fact in of_family[of_predicate]]
 
     def topology(self, key: Key) -> tuple[int, ...]:
         """The actions of a topology; the one predicate of a history; nothing for a trait."""
@@ -150,11 +150,13 @@ class Evidence:
         traits, names = self.space.traits, self.model.dataset.entities
         assert traits is not None
         first = self.space.first("traits")
-        columns = [int(self.columns[place]) - first for place in self._groups[key]]
-        found = [traits.trait(column, names) for column in columns]
+        columns = [int(self.columns[entry]) - first for entry in self._groups[key]]
+        described = [traits.trait(column, names) for column in columns]
         if key[1] == "question":
-            return f"the question is {found[0].value}"
-        types = "; ".join(f"{one.kind} {one.value}" for one in found if one.kind != "entity")
+            return f"the question is {described[0].value}"
+        types = "; ".join(
+            f"{trait.kind} {trait.value}" for trait in described if trait.kind != "entity"
+        )
         whose = {"subject": self.ends.subject, "object": self.ends.object}
         words = f"{whose[key[1]]} as the {key[1]}" if key[1] in whose else "the two together"
         return f"{words} ({types})" if types else words

@@ -69,13 +69,13 @@ def explain(
         probability=float(probabilities[0, chosen]),
         runner_up=names[runner_up],
         runner_up_probability=float(probabilities[0, runner_up]),
-        log_odds=odds_bias + sum(found.log_odds for _, found in contributions),
+        log_odds=odds_bias + sum(each.log_odds for _, each in contributions),
         bias=odds_bias,
-        score=score_bias + sum(found.score for _, found in contributions),
+        score=score_bias + sum(each.score for _, each in contributions),
         score_bias=score_bias,
         temperature=temperature,
         reasons=_reasons(evidence, detailed),
-        further=tuple(found for _, found in contributions[len(detailed) :]),
+        further=tuple(each for _, each in contributions[len(detailed) :]),
         ranked=tuple(zip(answer.predicates, answer.probabilities, strict=True)),
         unseen_subject=answer.unseen_subject,
         unseen_object=answer.unseen_object,
@@ -87,9 +87,9 @@ def explain(
 
 def find_predicate(predicate: str, names: Names) -> int:
     """The id of a predicate; ApptekError suggests names near one that is unknown."""
-    found = names.find(predicate)
-    if found is not None:
-        return found
+    known = names.find(predicate)
+    if known is not None:
+        return known
     folded = {name.casefold(): name for name in names}
     near = [folded[key] for key in get_close_matches(predicate.casefold(), folded, n=3)]
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
@@ -108,13 +108,14 @@ def _about(model: Model) -> dict[str, Any]:
 def _contributions(
     evidence: Evidence, chosen: int, runner_up: int, temperature: float
 ) -> list[tuple[Key, Contribution]]:
-    """What everything that fired adds, the largest first; equal ones: the shorter first."""
-    found = []
-    for key in evidence.fired():
+    """What each active key adds, the largest first; of equal ones the shorter topology first."""
+    added = []
+    for key in evidence.active_keys():
         score = evidence.added(key, chosen)
         odds = (score - evidence.added(key, runner_up)) / temperature
-        found.append((key, odds, score))
-    found.sort(key=lambda one: (-one[1], len(evidence.topology(one[0])), evidence.topology(one[0])))
+        topology = evidence.topology(key)
+        added.append((-odds, len(topology), topology, key, score))
+    added.sort(key=lambda entry: entry[:3])  # stable: keys are never compared
     return [
         (
             key,
@@ -123,11 +124,11 @@ def _contributions(
                 family=key[1],
                 topology=evidence.names(key),
                 sentence=evidence.sentence(key),
-                log_odds=odds,
+                log_odds=-minus_odds,
                 score=score,
             ),
         )
-        for key, odds, score in found
+        for minus_odds, _, _, key, score in added
     ]
 
 

@@ -1,4 +1,4 @@
-"""Why a predicate: what speaks for it and against it, how much, and the facts behind it."""
+"""An explanation as data: an answer, what speaks for and against it, and the facts behind it."""
 
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from apptek.features.topologies.connection import (
 class CitedFact:
     """A fact behind a reason, in words.
 
-    fact         its place among the training facts
+    fact         its index among the training facts
     since, until "?" where unknown
     date         both as one text: 2014-05-11, 1999 to 2003, since 1999, undated
     distance     signed, in the axis' unit: below 0 before the query; None where either is undated
@@ -41,7 +41,7 @@ class CitedFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contribution:
-    """Something that speaks in a question, and what it adds.
+    """One reason for or against a predicate, and how much it adds.
 
     kind      history: facts of the pair or of one entity; trait: what the entities are; topology
     family    of a history: pair, reversed, subject_out, ...; of a trait: whose it is
@@ -93,7 +93,7 @@ class Reason:
 
     @property
     def cited(self) -> tuple[tuple[CitedFact, ...], tuple[CitedFact, ...]]:
-        """The facts that speak, and those that only stand by: in a history all of them speak."""
+        """The facts that count, and the bystanders: in a history every fact counts."""
         if self.contribution.kind == "history":
             return self.facts, ()
         return self.path, self.bystanders
@@ -108,7 +108,7 @@ class Explanation:
     score     the predicate's own score, before the temperature
               = score_bias + the score of all reasons and of all `further` contributions
     ranked    the most probable predicates with their probabilities
-    known     what the training facts hold from the subject to the object at that very time
+    known     predicates that the training facts contain for this subject, object and time
     model     dataset, preset, protocol and format of the model
     """
 
@@ -147,11 +147,11 @@ class Explanation:
 
         `ranked` holds {predicate, probability}; a reason's contribution stands in the reason.
         """
-        found: dict[str, Any] = _plain(self)
-        for reason in found["reasons"]:
+        content: dict[str, Any] = _plain(self)
+        for reason in content["reasons"]:
             reason.update(reason.pop("contribution"))
-        found["ranked"] = [{"predicate": p, "probability": value} for p, value in self.ranked]
-        return found
+        content["ranked"] = [{"predicate": p, "probability": value} for p, value in self.ranked]
+        return content
 
 
 def _plain(value: Any) -> Any:

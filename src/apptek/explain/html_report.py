@@ -105,7 +105,7 @@ def _header(explanation: Explanation) -> str:
     when = "undated" if explanation.time == "?" else explanation.time
     who = f"{_text(explanation.subject)}, {_text(explanation.object)}"
     question = f'{who}, <span class="when">{_text(when)}</span>: what holds between them?'
-    ours, rival = (
+    chosen, runner_up = (
         f"<b>{_text(name)}</b> ({percent(probability)})"
         for name, probability in (
             (explanation.predicate, explanation.probability),
@@ -113,9 +113,9 @@ def _header(explanation: Explanation) -> str:
         )
     )
     if explanation.is_first:
-        answer = f"{ours}, rather than {rival}"
+        answer = f"{chosen}, rather than {runner_up}"
     else:
-        answer = f"Asked about {ours}; the answer is {rival}"
+        answer = f"Asked about {chosen}; the answer is {runner_up}"
     flags = "".join(f'<p class="note">{_text(note)}</p>' for note in notes(explanation))
     words = because(explanation)
     why = f"<p>{_text(words[:1].upper() + words[1:])}.</p>" if words else ""
@@ -141,7 +141,7 @@ def _sum(explanation: Explanation) -> str:
     ]
     if explanation.further:
         words = further_words(explanation).rsplit(" ", 1)[0]
-        entries.append((words, sum(found.log_odds for found in explanation.further)))
+        entries.append((words, sum(part.log_odds for part in explanation.further)))
     entries.append(("base rates", explanation.bias))
     total = (f"log-odds against {explanation.runner_up}", explanation.log_odds)
     low = min(0.0, *(value for _, value in (*entries, total)))
@@ -174,24 +174,23 @@ def _signed_bar(words: str, value: float, low: float, high: float, kind: str) ->
 
 
 def _reason(explanation: Explanation, reason: Reason) -> str:
-    found, repeats = (
-        reason.contribution,
-        [r for r in explanation.reasons if r.same_as == reason.number],
-    )
+    contribution = reason.contribution
+    repeats = [r for r in explanation.reasons if r.same_as == reason.number]
     also = listed([f"{r.number} ({signed(r.contribution.log_odds)})" for r in repeats], 9)
     words = _headline(explanation, reason)
     same = f" The same facts stand behind {also}." if repeats else ""
     ends = (explanation.subject, explanation.object)
-    met = {one.entity for one in reason.meeting if one.entity not in ends}
+    met = {meeting.entity for meeting in reason.meeting if meeting.entity not in ends}
     drawing = draw_reason(explanation, reason)
-    spoken, others = reason.cited
-    open_rows, folded = spoken[:SHOWN], (*spoken[SHOWN:], *others)
-    steps = found.kind == "topology"
+    counting, bystanders = reason.cited
+    open_rows, folded = counting[:SHOWN], (*counting[SHOWN:], *bystanders)
+    steps = contribution.kind == "topology"
     rest = (
         f"<details><summary>{_rest_words(reason)}</summary>{_table(folded, met, steps)}</details>"
     )
     return (
-        f"<section><h2>{reason.number}. {signed(found.log_odds)} &ensp;{_text(found.sentence)}</h2>"
+        f"<section><h2>{reason.number}. {signed(contribution.log_odds)} "
+        f"&ensp;{_text(contribution.sentence)}</h2>"
         f'<p class="soft">{_text(words[:1].upper() + words[1:])}.{_text(same)}</p>'
         f'<div class="drawing" tabindex="0" style="--least:{READABLE * drawing.width:.0f}px">'
         f"{draw_svg(drawing)}</div>"
@@ -208,8 +207,8 @@ def _headline(explanation: Explanation, reason: Reason) -> str:
 
 
 def _rest_words(reason: Reason) -> str:
-    spoken, bystanders = reason.cited
-    more, others = len(spoken) - SHOWN, len(bystanders)
+    counting, bystanders = reason.cited
+    more, others = len(counting) - SHOWN, len(bystanders)
     noun = "more fact" if reason.contribution.kind == "history" else "more connecting fact"
     words = [counted(more, noun)] if more > 0 else []
     if others:

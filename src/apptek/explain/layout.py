@@ -48,9 +48,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnEdge:
-    """A fact from node to node, or the question itself.
+    """A fact from node to node, or the query itself.
 
-    fact   its place among the training facts; -1: the question
+    fact   its index among the training facts; -1: the query
     more   facts between the same two entities that are not drawn
     curve  from the rim of the source to the rim of the target
     label  where the middle of its text is; bystanders carry theirs beside the node
@@ -84,10 +84,10 @@ class Drawing:
 
     def as_json(self) -> dict[str, Any]:
         """The fields by their names, curves and places as lists of numbers."""
-        found = asdict(self)
-        for edge in found["edges"]:
+        content = asdict(self)
+        for edge in content["edges"]:
             edge |= {"curve": list(edge["curve"]), "label": list(edge["label"])}
-        return found | {"nodes": list(found["nodes"]), "edges": list(found["edges"])}
+        return content | {"nodes": list(content["nodes"]), "edges": list(content["edges"])}
 
 
 def draw_reason(explanation: Explanation, reason: Reason) -> Drawing:
@@ -111,14 +111,14 @@ def _chain(facts: Sequence[CitedFact], start: str, end: str) -> list[list[str]]:
     layers = [[start]]
     hops = {start: 0}
     while end not in hops and layers[-1]:
-        found = dict.fromkeys(
+        reached = dict.fromkeys(  # a dictionary keeps the order, a set would not
             _other(fact, name)
             for name in layers[-1]
             for fact in facts
             if name in (fact.subject, fact.object) and _other(fact, name) not in hops
         )
-        hops |= dict.fromkeys(found, len(layers))
-        layers.append(list(found))
+        hops |= dict.fromkeys(reached, len(layers))
+        layers.append(list(reached))
     kept, between = [end], list[list[str]]()
     for layer in reversed(layers[1:-1]):
         linked = {_other(f, name) for name in kept for f in facts if name in (f.subject, f.object)}
@@ -128,7 +128,7 @@ def _chain(facts: Sequence[CitedFact], start: str, end: str) -> list[list[str]]:
 
 
 class _Sketch:
-    """A drawing that is being made: names to places around the middle of the query."""
+    """A drawing that is being made: where each name goes, around the middle of the query."""
 
     def __init__(self, explanation: Explanation, reason: Reason) -> None:
         self.explanation, self.reason = explanation, reason
@@ -151,8 +151,8 @@ class _Sketch:
         y = -sum(heights) / 2
         for band, height in zip(bands, heights, strict=True):
             for column in _columns(band, self.fractions):
-                for place, name in enumerate(column):
-                    shift = (place + 0.5) * height / len(column)
+                for row, name in enumerate(column):
+                    shift = (row + 0.5) * height / len(column)
                     self.places[name] = (0.0, y + shift)
             y += height
         columns = sorted(set(self.fractions.values()))
@@ -170,13 +170,13 @@ class _Sketch:
             if len(self.fractions) >= 2 + MIDDLES:
                 return
             hops = max(met.subject_hops + met.object_hops, 1)
-            found = {met.entity: met.subject_hops / hops}
+            fractions = {met.entity: met.subject_hops / hops}
             for hop, names in enumerate(_chain(mine, self.subject, met.entity), 1):
-                found |= dict.fromkeys(names, hop / hops)
+                fractions |= dict.fromkeys(names, hop / hops)
             for hop, names in enumerate(_chain(theirs, self.object, met.entity), 1):
-                found |= dict.fromkeys(names, 1 - hop / hops)
-            new = [name for name in found if name not in self.fractions]
-            self.fractions |= {name: found[name] for name in new}
+                fractions |= dict.fromkeys(names, 1 - hop / hops)
+            new = [name for name in fractions if name not in self.fractions]
+            self.fractions |= {name: fractions[name] for name in new}
             met_names = {one.entity for one in self.reason.meeting}
             self.roles |= {n: "meeting" if n in met_names else "connecting" for n in new}
             yield new
@@ -194,8 +194,8 @@ class _Sketch:
             ends = [f for f in self.reason.bystanders if end in (f.subject, f.object)]
             names = [n for n in dict.fromkeys(_other(f, end) for f in ends) if n not in self.roles]
             names = names[:BYSTANDERS]
-            for place, name in enumerate(names):
-                y = (place - (len(names) - 1) / (2 if self.roomy else 1)) * row  # above the name
+            for index, name in enumerate(names):
+                y = (index - (len(names) - 1) / (2 if self.roomy else 1)) * row  # above the name
                 self.roles[name] = "bystander"
                 self.places[name] = (x + sign * (fan - abs(y) * 0.22), y)
 
@@ -238,10 +238,10 @@ class _Sketch:
         edges = [] if self.subject == self.object else [self._question()]
         for pair, facts in groups.items():
             most = 1 if "bystander" in self._roles_of(facts[0]) else PARALLELS
-            for place, fact in enumerate(facts[:most]):
-                last = place == min(len(facts), most) - 1
-                shift = (place - (min(len(facts), most) - 1) / 2) * LANE
-                edges.append(self._edge(fact, pair, place, shift, (len(facts) - most) * last))
+            for index, fact in enumerate(facts[:most]):
+                last = index == min(len(facts), most) - 1
+                shift = (index - (min(len(facts), most) - 1) / 2) * LANE
+                edges.append(self._edge(fact, pair, index, shift, (len(facts) - most) * last))
         return edges, sum(map(len, groups.values()))
 
     def _is_drawn(self, fact: CitedFact) -> bool:
@@ -255,12 +255,13 @@ class _Sketch:
         return {self.roles[fact.subject], self.roles[fact.object]}
 
     def _question(self) -> DrawnEdge:
-        found = self.explanation
+        explanation = self.explanation
         lane = self.top - 34 if self.top else -52.0
         return DrawnEdge(
             source=self._id(self.subject), target=self._id(self.object), fact=-1,
             kind="question",
-            predicate=f"{found.predicate}?", date=f"{found.time} · {percent(found.probability)}",
+            predicate=f"{explanation.predicate}?",
+            date=f"{explanation.time} · {percent(explanation.probability)}",
             side="both", reason=self.reason.number, on_path=False, more=0,
             curve=self._curve(self.subject, self.object, lane),
             label=(self._middle(self.subject, self.object), lane),

@@ -1,4 +1,4 @@
-"""What speaks most for a predicate wherever it is found: the largest weights of a model."""
+"""The features that speak most for a predicate, whatever the query: the largest weights."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from apptek.features.space import FeatureSpace
 from apptek.features.topologies.topology import describe
 from apptek.models.model import Model
 
-PLACES = {
+FAMILY_WORDS = {
     "pair": "subject -> object",
     "reversed": "object -> subject",
     "subject_out": "subject -> others",
@@ -16,7 +16,7 @@ PLACES = {
     "object_out": "object -> others",
     "object_in": "others -> object",
 }
-TIMES = {
+KERNEL_WORDS = {
     "same": "at that time",
     "before": "just before",
     "after": "just after",
@@ -26,8 +26,8 @@ TIMES = {
     "long": "in the long run",
     "ever": "at any time",
     "undated": "undated",
-    "undated ever": "at any time, for an undated question",
-    "both undated": "undated, for an undated question",
+    "undated ever": "at any time, for an undated query",
+    "both undated": "undated, for an undated query",
 }
 
 
@@ -56,7 +56,7 @@ def _words(model: Model, space: FeatureSpace, column: int) -> tuple[str, str]:
     names = model.dataset.predicates
     if space.history is not None and column < len(space.history):
         feature = space.history.feature(column)
-        place, time = PLACES[feature.family], TIMES[feature.kernel]
-        return "history", f"'{names[feature.predicate]}' {place}, {time}"
+        where, when = FAMILY_WORDS[feature.family], KERNEL_WORDS[feature.kernel]
+        return "history", f"'{names[feature.predicate]}' {where}, {when}"
     sequence = model.sources.topologies.sequences[column - space.first("topologies")]
     return "topology", describe(sequence, names)

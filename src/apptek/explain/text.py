@@ -39,10 +39,10 @@ def _entries(explanation: Explanation) -> Iterator[tuple[int, str]]:
     yield 0, query_words(explanation)
     yield 0, ""
     ours = f"{explanation.predicate} ({percent(explanation.probability)})"
-    rival = f"{explanation.runner_up} ({percent(explanation.runner_up_probability)})"
+    runner_up = f"{explanation.runner_up} ({percent(explanation.runner_up_probability)})"
     names = ("answer", "runner-up") if explanation.is_first else ("asked about", "the answer")
     yield 0, f"{names[0]}: {ours}"
-    yield 0, f"{names[1]}: {rival}"
+    yield 0, f"{names[1]}: {runner_up}"
     for note in notes(explanation):
         yield 0, note
     yield 0, ""
@@ -65,21 +65,21 @@ def because(explanation: Explanation) -> str:
     against = [part for part in reversed(parts[-AGAINST:]) if part.log_odds < 0]
     words = {"because": for_it, "against it:": against}
     return "; ".join(
-        f"{word} {listed([f'{part.sentence} ({signed(part.log_odds)})' for part in found])}"
-        for word, found in words.items()
-        if found
+        f"{word} {listed([f'{part.sentence} ({signed(part.log_odds)})' for part in reasons])}"
+        for word, reasons in words.items()
+        if reasons
     )
 
 
 def query_words(explanation: Explanation) -> str:
-    """The question as a fact is written: A | ? | B | 2014-05-13."""
+    """The query written like a fact: A | ? | B | 2014-05-13."""
     when = "undated" if explanation.time == "?" else explanation.time
     return f"{explanation.subject} | ? | {explanation.object} | {when}"
 
 
 def notes(explanation: Explanation) -> list[str]:
     """What is unusual about the query, in words."""
-    found = [
+    remarks = [
         f"{name} is not in the training facts."
         for name, unseen in (
             (explanation.subject, explanation.unseen_subject),
@@ -88,24 +88,24 @@ def notes(explanation: Explanation) -> list[str]:
         if unseen
     ]
     if explanation.unseen_time:
-        found.append(f"No training fact is dated {explanation.time}.")
+        remarks.append(f"No training fact is dated {explanation.time}.")
     if explanation.predicate in explanation.known:
-        found.append("This very fact is among the training facts.")
+        remarks.append("This very fact is among the training facts.")
     if not explanation.contributions():
-        found.append(
+        remarks.append(
             "No topology connects the two: the answer comes from the base rates of the "
             f"predicates alone ({signed(explanation.bias)})."
         )
     elif explanation.subject == explanation.object and "topology" in {
         part.kind for part in explanation.contributions()
     }:
-        found.append("Subject and object are the same: every topology connects them at once.")
-    return found
+        remarks.append("Subject and object are the same: every topology connects them at once.")
+    return remarks
 
 
 def further_words(explanation: Explanation) -> str:
     """The contributions without facts, summed up."""
-    total = signed(sum(found.log_odds for found in explanation.further))
+    total = signed(sum(part.log_odds for part in explanation.further))
     count, of = len(explanation.further), "further " if explanation.reasons else ""
     noun = counted(count, f"{of}{noun_of(explanation)}")
     return f"{noun} {'together ' if count > 1 else ''}{total}"
@@ -135,12 +135,12 @@ def early_words(reason: Reason) -> str:
 
 
 def _reason(explanation: Explanation, reason: Reason) -> Iterator[tuple[int, str]]:
-    found = reason.contribution
-    yield 0, f"{reason.number}. {signed(found.log_odds)}  {found.sentence}"
+    contribution = reason.contribution
+    yield 0, f"{reason.number}. {signed(contribution.log_odds)}  {contribution.sentence}"
     if reason.same_as:
         yield 5, f"by the same connecting facts as {reason.same_as}{early_words(reason)}"
     elif reason.facts:
-        if found.kind == "topology":
+        if contribution.kind == "topology":
             yield 5, f"{meeting_words(explanation, reason)}{early_words(reason)}:"
         yield from _facts(explanation, reason)
     yield 0, ""

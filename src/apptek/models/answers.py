@@ -1,4 +1,4 @@
-"""Questions in words and their answers, whatever model gives them."""
+"""Queries in words and their answers, whatever model gives them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from apptek.graph.temporal_graph import TemporalGraph
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question in words. An empty time, or '?', is unknown."""
+    """What a user asks, in words. An empty time, or "?", is unknown."""
 
     subject: str
     object: str
@@ -28,7 +28,7 @@ class Query:
 class Answer:
     """The predicates of a query, most probable first, and what is unusual about the query.
 
-    known  what the training facts hold from the subject to the object at that very time
+    known  predicates that the training facts contain for this subject, object and time
     """
 
     query: Query
@@ -41,7 +41,7 @@ class Answer:
 
 
 class Fitted(Protocol):
-    """What every model says of itself."""
+    """What is known of every fitted model."""
 
     @property
     def dataset(self) -> Dataset:
@@ -53,7 +53,7 @@ class Fitted(Protocol):
 
     @property
     def protocol(self) -> str:
-        """What it calls valid and test."""
+        """The protocol, which says what valid and test are."""
 
     @property
     def seed(self) -> int:
@@ -61,11 +61,11 @@ class Fitted(Protocol):
 
 
 class Answering(Protocol):
-    """A fitted model that answers queries, and can be held against those of a split."""
+    """A fitted model that answers queries, and can be evaluated on a split of its data."""
 
     @property
     def model(self) -> Fitted:
-        """What was fitted."""
+        """The fitted model."""
 
     def predict(self, asked: Sequence[Query], *, top: int = 10) -> list[Answer]:
         """The most probable predicates of each query."""
@@ -75,7 +75,7 @@ class Answering(Protocol):
 
 
 class Seen:
-    """What occurs in the facts of a graph: entities, times, what holds between two at a time."""
+    """Which entities, times and predicates between two entities occur in the facts of a graph."""
 
     def __init__(self, graph: TemporalGraph) -> None:
         self._graph = graph
@@ -88,13 +88,13 @@ class Seen:
         return entity >= 0 and bool(self._entities[entity])
 
     def time(self, code: int) -> bool:
-        """Whether a time occurs; the unknown counts as seen."""
-        place = int(np.searchsorted(self._times, code))
-        found = place < len(self._times) and int(self._times[place]) == code
-        return found or code == UNKNOWN
+        """Whether a time occurs; an unknown time counts as seen."""
+        index = int(np.searchsorted(self._times, code))
+        occurs = index < len(self._times) and int(self._times[index]) == code
+        return occurs or code == UNKNOWN
 
     def predicates(self, subject: int, object_: int, code: int) -> list[int]:
-        """What holds from one entity to another at a time; at the unknown one, what is undated."""
+        """The predicates from one entity to another at a time; undated ones where it is unknown."""
         moment = UNKNOWN if code == UNKNOWN else self._graph.axis.position(code)
         return predicates_at(self._graph, subject, object_, moment)
 
@@ -103,8 +103,8 @@ def queries_of(data: Dataset, asked: Sequence[Query]) -> Queries:
     """Queries as ids; unknown names become -1, a time that is no time is a TimeFormatError."""
 
     def ids(names: list[str]) -> Ints:
-        found = [data.entities.find(name) for name in names]
-        return np.asarray([-1 if place is None else place for place in found], np.int32)
+        entities = (data.entities.find(name) for name in names)
+        return np.asarray([-1 if entity is None else entity for entity in entities], np.int32)
 
     times = [data.axis.parse(query.time) for query in asked]
     return Queries(
@@ -131,12 +131,12 @@ def best_answers(
         subject, object_, time = (int(column[row]) for column in columns)
         return Answer(
             query,
-            tuple(names[int(place)] for place in order[row]),
-            tuple(float(probabilities[row, place]) for place in order[row]),
+            tuple(names[int(predicate)] for predicate in order[row]),
+            tuple(float(probabilities[row, predicate]) for predicate in order[row]),
             not seen.entity(subject),
             not seen.entity(object_),
             not seen.time(time),
-            tuple(names[place] for place in seen.predicates(subject, object_, time)),
+            tuple(names[known] for known in seen.predicates(subject, object_, time)),
         )
 
     return [answer(row, query) for row, query in enumerate(asked)]

@@ -1,4 +1,4 @@
-"""Files of queries answered: streamed, in order, in bounded memory, whole or not at all."""
+"""Answers to a file of queries: streamed in order, in bounded memory, written whole."""
 
 import os
 import tempfile
@@ -38,7 +38,7 @@ Numbered = tuple[int, Query | str]  # the line, and the query or what is wrong w
 def answer_file(
     predictor: Answering, queries: Path, out: Path, *, top: int = 10, skip_bad: bool = False
 ) -> tuple[int, list[str]]:
-    """Answers every query of a file into another; how many, and what was left out.
+    """Writes the answers to a file of queries; returns how many, and the rows that were left out.
 
     The answers stand in the order of the queries, `top` rows for each, numbered by `query` from 1.
     """
@@ -54,11 +54,11 @@ def answer_file(
 
 
 def _check(
-    predictor: Answering, file: Path, found: Iterable[Numbered], skip_bad: bool, left_out: list[str]
+    predictor: Answering, file: Path, rows: Iterable[Numbered], skip_bad: bool, left_out: list[str]
 ) -> Iterator[Query]:
     """The good queries; a bad one raises, or is noted and left out."""
     axis = predictor.model.dataset.axis
-    for line, query in found:
+    for line, query in rows:
         problem = query if isinstance(query, str) else None
         if isinstance(query, Query):
             try:
@@ -84,7 +84,7 @@ def read_queries(file: Path) -> Iterator[Numbered]:
 
 
 def _text_queries(file: Path, form: TextFormat) -> Iterator[Numbered]:
-    line, places = 0, None
+    line, columns = 0, None
     for number, block in enumerate(read_blocks(file)):
         text = block.text if number else block.text.removeprefix(BYTE_ORDER_MARK)
         for cells in split_lines(text, form):
@@ -92,17 +92,17 @@ def _text_queries(file: Path, form: TextFormat) -> Iterator[Numbered]:
             if not cells:
                 continue
             texts = [cell.decode("utf-8", "replace") for cell in cells]
-            if places is None:
-                places, is_header = _places(file, texts)
+            if columns is None:
+                columns, is_header = _find_columns(file, texts)
                 if is_header:
                     continue
-            yield line, _query(texts, places)
-    if places is None:
+            yield line, _query(texts, columns)
+    if columns is None:
         raise DataError(f"{file.name}:1: the file is empty; expected queries")
 
 
-def _places(file: Path, first: list[str]) -> tuple[list[int], bool]:
-    """Where subject, object and time stand, and whether the first row is a header."""
+def _find_columns(file: Path, first: list[str]) -> tuple[list[int], bool]:
+    """The columns of subject, object and time, and whether the first row is a header."""
     words = [cell.strip().lower() for cell in first]
     if all(column in words for column in COLUMNS):
         return [words.index(column) for column in COLUMNS], True
@@ -114,10 +114,11 @@ def _places(file: Path, first: list[str]) -> tuple[list[int], bool]:
     )
 
 
-def _query(texts: list[str], places: list[int]) -> Query | str:
-    if max(places) >= len(texts):
-        return f"found {len(texts)} columns, expected {max(places) + 1}"
-    subject, object_, time = (texts[place] for place in places)
+def _query(texts: list[str], columns: list[int]) -> Query | str:
+    """The query of a row, or what is wrong with it."""
+    if max(columns) >= len(texts):
+        return f"found {len(texts)} columns, expected {max(columns) + 1}"
+    subject, object_, time = (texts[column] for column in columns)
     if not subject or not object_:
         return "found an empty name, expected a subject and an object"
     return Query(subject, object_, time)
@@ -143,17 +144,17 @@ def _rows(answers: list[Answer], before: int) -> pa.Table:
     columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
     for number, answer in enumerate(answers, before + 1):
         flags = (answer.unseen_subject, answer.unseen_object, answer.unseen_time)
-        asked = (number, answer.query.subject, answer.query.object, answer.query.time)
+        query = (number, answer.query.subject, answer.query.object, answer.query.time)
         pairs = zip(answer.predicates, answer.probabilities, strict=True)
         for rank, (predicate, probability) in enumerate(pairs, 1):
-            row = (*asked, rank, predicate, probability, *flags, predicate in answer.known)
+            row = (*query, rank, predicate, probability, *flags, predicate in answer.known)
             for name, value in zip(columns, row, strict=True):
                 columns[name].append(value)
     return pa.table(columns, schema=SCHEMA)
 
 
 class _Writer:
-    """A table written piece by piece to a temporary file, which takes its name at the end."""
+    """Writes a table batch by batch to a temporary file, which gets its name when all is well."""
 
     def __init__(self, out: Path) -> None:
         suffix = out.suffix.lower()
