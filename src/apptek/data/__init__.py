@@ -1,1 +1,1 @@
-"""Files of facts become read-only arrays and names."""
+"""Data sets: facts as read-only arrays, names, times, queries, and how files become them."""

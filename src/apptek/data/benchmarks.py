@@ -1,4 +1,4 @@
-"""The three public benchmarks: where their files are, how to know them, what the paper prints."""
+"""The three public benchmarks: addresses and checksums of their files, the paper's numbers."""
 
 import os
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _LICENCE = "mmkb: BSD-3-Clause, Copyright 2018 NEC Laboratories Europe"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
-    """The rows of the paper's Table 1; entities, predicates and times are distinct ones."""
+    """The rows of the paper's Table 1: distinct entities, predicates and times, facts by split."""
 
     entities: int
     predicates: int
@@ -29,10 +29,10 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublicFile:
-    """A file on the web and how to know that it arrived whole.
+    """A file on the web and the checksums of its content.
 
     blob    its git blob id: the sha1 of "blob <size>" + NUL + content
-    sha256  None where the file has been seen only through its blob id; likewise size
+    sha256  None, like size, where only the blob id of the file is known
     """
 
     address: str
@@ -45,8 +45,8 @@ class PublicFile:
 class Benchmark:
     """A public data set: its files by split, and the paper's numbers for it.
 
-    `explanations` say, by key of Statistics, why the files, the paper's protocol and the printed
-    number differ there.
+    `explanations` say, by field of Statistics, why the numbers of the files, of the paper's
+    protocol and in print differ.
     """
 
     name: str
@@ -58,20 +58,19 @@ class Benchmark:
 
 
 def stored_name(split: Split) -> str:
-    """What a split's file is called in the benchmark's folder."""
+    """The name of a split's file in the benchmark's folder."""
     return f"{split}.txt"
 
 
 def data_home() -> Path:
-    """The folder to which benchmarks are downloaded: $APPTEK_DATA, else in the user's cache."""
+    """The folder for downloads: $APPTEK_DATA, else a folder in the user's cache."""
     return _homes()[0]
 
 
 def find_benchmark(name: str) -> Path | None:
     """The folder with all files of a benchmark, looked up in $APPTEK_DATA, then in the cache.
 
-    None where the name is no benchmark's, or where files are missing: a download that was cut
-    short is not found.
+    None for an unknown name, or where a file is missing, as after an interrupted download.
     """
     if name not in BENCHMARKS:
         return None
@@ -91,8 +90,8 @@ def get_benchmark(name: str) -> Benchmark:
 
 def _homes() -> list[Path]:
     cache = platformdirs.user_cache_path("apptek") / "data"
-    chosen = os.environ.get(DATA_VARIABLE)
-    return [Path(chosen).expanduser(), cache] if chosen else [cache]
+    folder = os.environ.get(DATA_VARIABLE)
+    return [Path(folder).expanduser(), cache] if folder else [cache]
 
 
 _ICEWS14 = Benchmark(

@@ -1,11 +1,11 @@
-"""Fetching a benchmark: streamed, resumed where it broke off, verified, and only then in place.
+"""Downloads a benchmark: streamed, resumed after an interruption, verified before it is in place.
 
-| what is there      | what happens                                                        |
-|--------------------|---------------------------------------------------------------------|
-| nothing            | fetched into train.txt.part, verified, renamed to train.txt         |
-| train.txt.part     | continued after its last byte, or begun anew where the server won't |
-| train.txt, right   | kept; no request is made                                            |
-| train.txt, wrong   | an error; it is not overwritten                                     |
+| on the disk        | what happens                                                          |
+|--------------------|-----------------------------------------------------------------------|
+| nothing            | fetched into train.txt.part, verified, renamed to train.txt           |
+| train.txt.part     | resumed after its last byte, or restarted if the server cannot resume |
+| train.txt, right   | kept; no request is made                                              |
+| train.txt, wrong   | an error; it is not overwritten                                       |
 """
 
 import errno
@@ -30,21 +30,21 @@ _AGAIN = "the same command continues there"
 
 
 def download(benchmark: Benchmark, home: Path, *, progress: Progress) -> Path:
-    """The folder home/<name> with the benchmark's three files, each fetched unless it is there.
+    """Fetches the files of a benchmark that are missing in home/<name>; returns that folder.
 
-    Every failure is a DownloadError of one line. What was fetched until then stays as a .part for
-    the next call; a .part that turns out to be wrong is removed.
+    Every failure is a DownloadError of one line. Whatever was fetched until then stays as a .part
+    for the next call; a .part with wrong checksums is removed.
     """
     folder = home / benchmark.name
     files = [(file, folder / stored_name(split)) for split, file in benchmark.files.items()]
-    missing = [(file, path) for file, path in files if not _is_there(file, path, progress)]
+    missing = [(file, path) for file, path in files if not _is_complete(file, path, progress)]
     for file, path in missing:
         _fetch(file, path, progress)
     return folder
 
 
 def checksum_fault(file: PublicFile, path: Path) -> str | None:
-    """Which checksum of the file on disk is wrong, found and expected; None where all are right."""
+    """The wrong checksum of a file on disk, found and expected; None where all are right."""
     header = b"blob %d\0" % path.stat().st_size
     with path.open("rb") as content:
         blob = hashlib.file_digest(content, lambda: hashlib.sha1(header, usedforsecurity=False))
@@ -57,7 +57,7 @@ def checksum_fault(file: PublicFile, path: Path) -> str | None:
     return None
 
 
-def _is_there(file: PublicFile, path: Path, progress: Progress) -> bool:
+def _is_complete(file: PublicFile, path: Path, progress: Progress) -> bool:
     try:
         if not path.exists():
             return False
@@ -77,13 +77,13 @@ def _is_there(file: PublicFile, path: Path, progress: Progress) -> bool:
 def _fetch(file: PublicFile, path: Path, progress: Progress) -> None:
     part = path.with_name(f"{path.name}.part")
     try:
-        # A run killed between the last byte and the renaming leaves a whole .part.
+        # A run that is killed between the last byte and the renaming leaves a complete .part.
         if not part.exists() or checksum_fault(file, part):
             with _request(file, path.name, _resumable(file, part)) as response:
                 _store(response, file, part, progress)
             _verify(file, part)
         os.replace(part, path)  # noqa: PTH105 - the atomic one, by its name
-    except OSError as error:  # of the disk: those of the net are DownloadErrors by now
+    except OSError as error:  # from the disk: network errors are DownloadErrors already
         raise DownloadError(_disk_fault(error, part)) from error
     finally:
         with suppress(OSError):
@@ -92,13 +92,13 @@ def _fetch(file: PublicFile, path: Path, progress: Progress) -> None:
 
 
 def _resumable(file: PublicFile, part: Path) -> int:
-    """How many bytes of the .part can be built upon: none where it is too long to be the file."""
+    """How many bytes of the .part can be resumed from: none where it is too long for the file."""
     size = part.stat().st_size if part.exists() else 0
     return size if file.size is None or size < file.size else 0
 
 
 def _opener() -> request.OpenerDirector:
-    """Speaks http and https only, also after a redirect: there is no handler for anything else."""
+    """An opener for http and https alone, after a redirect, too: it has no other handlers."""
     opener = request.OpenerDirector()
     for handler in (
         request.ProxyHandler(),
@@ -114,14 +114,14 @@ def _opener() -> request.OpenerDirector:
 
 
 def _request(file: PublicFile, name: str, offset: int) -> HTTPResponse:
-    """The answer to a request for the file from byte `offset` on; 206 where it begins there."""
+    """Requests the file from byte `offset` on; a server that can resume answers with 206."""
     headers = {"User-Agent": "apptek"} | ({"Range": f"bytes={offset}-"} if offset else {})
-    asked = request.Request(file.address, headers=headers)  # noqa: S310 - see _opener
+    http_request = request.Request(file.address, headers=headers)  # noqa: S310 - see _opener
     try:
-        return cast("HTTPResponse", _opener().open(asked, timeout=TIMEOUT_SECONDS))
+        return cast("HTTPResponse", _opener().open(http_request, timeout=TIMEOUT_SECONDS))
     except HTTPError as error:
         error.close()
-        if error.code == 416 and offset:  # the .part is longer than the file: begin anew
+        if error.code == 416 and offset:  # the .part is longer than the file: restart
             return _request(file, name, 0)
         reason = f"{error.code} {error.reason}"
         raise DownloadError(f"{name}: {file.address} answered {reason}") from error
@@ -131,7 +131,7 @@ def _request(file: PublicFile, name: str, offset: int) -> HTTPResponse:
 
 
 def _store(response: HTTPResponse, file: PublicFile, part: Path, progress: Progress) -> None:
-    """Write the answer to the .part, after what is there if it continues it."""
+    """Writes the response to the .part, appending to it if the server resumed."""
     part.parent.mkdir(parents=True, exist_ok=True)
     name = part.name.removesuffix(".part")
     done = part.stat().st_size if response.status == 206 else 0
@@ -143,7 +143,7 @@ def _store(response: HTTPResponse, file: PublicFile, part: Path, progress: Progr
             done += len(chunk)
             progress(name, done, total)
             if file.size is not None and done > file.size:
-                return  # not the file, and perhaps without end: the checksum will say so
+                return  # not the file, and perhaps endless: the checksum will tell
         out.flush()
         os.fsync(out.fileno())
     if total is not None and done < total:

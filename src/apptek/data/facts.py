@@ -1,4 +1,4 @@
-"""Facts as read-only arrays, their names, and the data set they form."""
+"""Facts as read-only arrays, names and their ids, and the data set of both."""
 
 import hashlib
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from apptek.errors import DataError
 
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
-FEW_NAMES = 100_000  # so many are also kept in a dictionary, once one is looked up
+FEW_NAMES = 100_000  # up to so many are also kept in a dict, from the first look-up on
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Facts:
 
     @property
     def times(self) -> Ints:
-        """The time at which each fact is asked about: since, else until, else UNKNOWN."""
+        """The time of each fact's query: since, else until, else UNKNOWN."""
         if self.since is self.until:
             return self.since
         return read_only(np.where(self.since == UNKNOWN, self.until, self.since))
@@ -58,7 +58,7 @@ class Facts:
         return np.not_equal(self.times, UNKNOWN)
 
     def digest(self) -> str:
-        """A short text that differs, for all practical purposes, between any two sets of facts."""
+        """A hash of all columns in their order, as hexadecimal text."""
         state = hashlib.blake2b(digest_size=16)
         for column in self.columns():
             state.update(np.ascontiguousarray(column).data)
@@ -72,13 +72,13 @@ class Facts:
 
 
 class Names:
-    """Distinct names in byte order; a name's id is its place. Kept as one flat Arrow array."""
+    """Distinct names in byte order; the id of a name is its position. One flat Arrow array."""
 
-    __slots__ = ("_array", "_places")
+    __slots__ = ("_array", "_ids")
 
     def __init__(self, array: pa.Array) -> None:
         self._array = array
-        self._places: dict[str, int] | None = None
+        self._ids: dict[str, int] | None = None
 
     @property
     def array(self) -> pa.Array:
@@ -95,16 +95,16 @@ class Names:
         return iter(self._array.to_pylist())
 
     def find(self, name: str) -> int | None:
-        """The id of a name, None where there is no such name. O(log n); of few names, O(1)."""
+        """The id of a name, None where there is no such name. O(log n); O(1) for few names."""
         if len(self) <= FEW_NAMES:
-            if self._places is None:
-                self._places = {text: place for place, text in enumerate(self)}
-            return self._places.get(name)
-        wanted = name.encode("utf-8", "surrogatepass")
+            if self._ids is None:
+                self._ids = {text: name_id for name_id, text in enumerate(self)}
+            return self._ids.get(name)
+        key = name.encode("utf-8", "surrogatepass")  # a lone surrogate is no name, but no error
         lo, hi = 0, len(self)
         while lo < hi:
             middle = (lo + hi) // 2
-            if self[middle].encode() < wanted:
+            if self[middle].encode() < key:
                 lo = middle + 1
             else:
                 hi = middle
@@ -113,7 +113,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defect:
-    """One bad row: where it stands, what was found, what is expected there."""
+    """One bad row: where it is, what was found, what is expected there."""
 
     file: str
     line: int
@@ -129,11 +129,16 @@ class Defect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadReport:
-    """What reading met besides good facts."""
+    """Repeated facts and bad rows in the files of a data set.
 
-    duplicates: dict[Split, int] = field(default_factory=dict)  # kept once
-    also_in_train: dict[Split, int] = field(default_factory=dict)  # the same fact in two splits
-    defects: tuple[Defect, ...] = ()  # left out, with skip_bad; the first of them
+    duplicates     by split, how many facts repeat an earlier one; they are kept once
+    also_in_train  by split, how many facts are in train, too
+    defects        the first bad rows that were left out, with skip_bad; defect_count counts all
+    """
+
+    duplicates: dict[Split, int] = field(default_factory=dict)
+    also_in_train: dict[Split, int] = field(default_factory=dict)
+    defects: tuple[Defect, ...] = ()
     defect_count: int = 0
 
 
@@ -141,7 +146,7 @@ class ReadReport:
 class Dataset:
     """Facts in three splits over one set of names and one time axis.
 
-    The graph is made from `train` alone; valid and test are for questions and for the filter.
+    The graph is built from `train` alone; valid and test are for queries and for the filter.
     """
 
     name: str

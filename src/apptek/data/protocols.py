@@ -1,11 +1,11 @@
-"""Which facts are valid and test: as published, or as the paper must have used them.
+"""Protocols: the splits as published, or as the paper must have used them; Table 1 of both.
 
 | protocol | train     | valid                     | test                       |
 |----------|-----------|---------------------------|----------------------------|
 | official | as it is  | as it is                  | as it is                   |
 | paper    | as it is  | the public test, filtered | the public valid, filtered |
 
-Filtered: facts with an entity, a predicate or a written time unseen in train are dropped.
+Filtered: without facts that have an entity, a predicate or a written time unseen in train.
 """
 
 from collections.abc import Mapping
@@ -35,17 +35,17 @@ _GENERAL: dict[str, str] = {
 
 
 def apply_protocol(dataset: Dataset, protocol: Protocol) -> Dataset:
-    """The data set under a protocol; names and ids stay, and the report stays that of the files."""
+    """The data set under a protocol; names, ids and the report of the files stay the same."""
     if protocol not in PROTOCOLS:
         raise DataError(f"there is no protocol {protocol!r}; the known ones are official, paper")
     if protocol == "official":
         return dataset
-    seen = _Seen(dataset)
-    return replace(dataset, valid=seen.only(dataset.test), test=seen.only(dataset.valid))
+    seen = _SeenInTrain(dataset)
+    return replace(dataset, valid=seen.filter(dataset.test), test=seen.filter(dataset.valid))
 
 
-class _Seen:
-    """What occurs in train: entities and predicates as masks over the ids, times in order."""
+class _SeenInTrain:
+    """The entities and predicates in train, as masks over ids, and its times, ascending."""
 
     def __init__(self, dataset: Dataset) -> None:
         train = dataset.train
@@ -53,22 +53,22 @@ class _Seen:
         self.predicates = _occurring(len(dataset.predicates), train.predicates)
         self.times = _distinct_times(train)
 
-    def only(self, facts: Facts) -> Facts:
-        """The facts of which every part is seen; an unknown end counts as seen."""
-        kept: Bools = self.entities[facts.subjects] & self.entities[facts.objects]
-        kept &= self.predicates[facts.predicates]
-        kept &= self._known(facts.since)
+    def filter(self, facts: Facts) -> Facts:
+        """The facts without anything unseen; an unknown end counts as seen."""
+        seen: Bools = self.entities[facts.subjects] & self.entities[facts.objects]
+        seen &= self.predicates[facts.predicates]
+        seen &= self._has_times(facts.since)
         if facts.until is not facts.since:
-            kept &= self._known(facts.until)
-        return facts if kept.all() else facts.take(kept)
+            seen &= self._has_times(facts.until)
+        return facts if seen.all() else facts.take(seen)
 
-    def _known(self, codes: Ints) -> Bools:
-        known: Bools = np.isin(codes, self.times) | (codes == UNKNOWN)
-        return known
+    def _has_times(self, codes: Ints) -> Bools:
+        seen: Bools = np.isin(codes, self.times) | (codes == UNKNOWN)
+        return seen
 
 
 def statistics(dataset: Dataset) -> Statistics:
-    """Table 1 of a data set: what is distinct is counted over its three splits together.
+    """Table 1 of a data set; entities, predicates and times are counted over all its splits.
 
     Times are distinct written times (codes), since and until together, without the unknown.
     """
@@ -86,7 +86,7 @@ def statistics(dataset: Dataset) -> Statistics:
 
 
 def compare_statistics(dataset: Dataset, benchmark: Benchmark | None) -> dict[str, Any]:
-    """Table 1 of a data set as it was read, in both protocols and as printed, ready for JSON.
+    """Table 1 of a data set in both protocols and as the paper prints it, ready for JSON.
 
     `printed_in_paper` is None for data that is not in the paper. `differences` explains, by key,
     every row in which the columns are not all equal.
@@ -116,7 +116,7 @@ def _differences(columns: list[dict[str, int]], explanations: Mapping[str, str])
 
 
 def _occurring(count: int, *columns: Ints) -> Bools:
-    """Which of `count` ids occur in the columns. O(n), no sorting."""
+    """A mask of the ids below `count` that occur in the columns. O(n), no sorting."""
     occurs = np.zeros(count, np.bool_)
     for column in columns:
         occurs[column] = True

@@ -1,4 +1,4 @@
-"""Queries as arrays of ids: what is asked, and which fact each query must not see."""
+"""Queries as arrays of ids, each with the fact that it must not see."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +15,9 @@ QueryColumns = tuple[Ints, Ints, Ints, Ints]  # subjects, objects, moments, hidd
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """Questions (subject, ?, object, time), each with the fact that it must not see (-1: none).
+    """Queries (subject, ?, object, time), each with the fact that it must not see (-1: none).
 
-    `times` are codes. An entity of -1 is one that the graph does not know.
+    `times` are codes. An entity of -1 is unknown to the graph.
     """
 
     subjects: Ints
@@ -45,11 +45,11 @@ class Queries:
 
 
 def training_queries(facts: Facts) -> Queries:
-    """Each fact of the graph asked about, with itself hidden."""
+    """A query for each fact of the graph, with that fact hidden."""
     hidden = np.arange(len(facts), dtype=np.int32)
     return Queries(facts.subjects, facts.objects, facts.times, hidden)
 
 
 def held_out_queries(facts: Facts) -> Queries:
-    """Facts that are not in the graph asked about; nothing is hidden."""
+    """A query for each of these facts, which are not in the graph; nothing is hidden."""
     return Queries(facts.subjects, facts.objects, facts.times, np.full(len(facts), -1, np.int32))

@@ -1,4 +1,4 @@
-"""A single file of facts becomes train, valid and test."""
+"""Splits the facts of a single file into train, valid and test."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -36,24 +36,25 @@ class Splitting:
 
 
 def split_facts(dataset: Dataset, splitting: Splitting) -> Dataset:
-    """The data set with its training facts split in three."""
+    """The data set with its training facts split in three; each part keeps their order."""
     facts = dataset.train
-    first = round(len(facts) * splitting.train)
-    second = round(len(facts) * (splitting.train + splitting.valid))
+    shares = (splitting.train, splitting.train + splitting.valid)
+    cuts = [round(len(facts) * share) for share in shares]
     if splitting.by == "random":
         order = generator(splitting.seed, "split").permutation(len(facts))
-        parts = [np.sort(rows) for rows in np.split(order, [first, second])]
     else:
         times = dataset.axis.positions(facts.times)
         order = np.argsort(times, kind="stable")
-        bounds = [_end_of_time(times[order], cut) for cut in (first, second)]
-        parts = [np.sort(rows) for rows in np.split(order, bounds)]
-    train, valid, test = (facts.take(rows) for rows in parts)
+        cuts = [_end_of_time(times[order], cut) for cut in cuts]
+    train, valid, test = (facts.take(np.sort(rows)) for rows in np.split(order, cuts))
     return replace(dataset, train=train, valid=valid, test=test)
 
 
 def _end_of_time(ordered: Ints, cut: int) -> int:
-    """The first place from `cut` on where a new time begins, after all that are UNKNOWN."""
+    """The first position from `cut` on where a new time starts, so that no time is divided.
+
+    UNKNOWN sorts first and is one time, so undated facts stay together in train.
+    """
     if cut == 0 or cut >= len(ordered):
         return min(cut, len(ordered))
     if ordered[cut - 1] != ordered[cut]:

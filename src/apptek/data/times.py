@@ -41,9 +41,10 @@ _NO_BOUNDS = (-(2**62), 2**62)  # an unknown end contradicts nothing
 
 @dataclass(frozen=True, slots=True)
 class WrittenTime:
-    """A time as it was written: an integer, or a date whose month and day are 0 where absent.
+    """A time as it is written: an integer, or a date whose month and day are 0 where absent.
 
-    A bare year such as 1999, or a day such as 20140513, is both until its neighbours decide.
+    A bare year such as 1999, or a day such as 20140513, may be both ("either"): the other times of
+    the data decide.
     """
 
     kind: Kind
@@ -57,7 +58,7 @@ class WrittenTime:
         return self.kind == "either" and self.year > 9999
 
     def as_date(self) -> "WrittenTime":
-        """The same as a date."""
+        """The same time, as a date."""
         if not self.is_compact:
             return self
         return WrittenTime("date", self.year // 10_000, self.year // 100 % 100, self.year % 100)
@@ -73,13 +74,14 @@ class WrittenTime:
             return self.year, self.year
         if self.is_compact:
             return self.as_date().bounds(kind)
+        # Month 0 and day 0 sort before, 15 and 31 after all that exist: a year holds its days.
         low = (self.year * 16 + self.month) * 32 + self.day
         high = (self.year * 16 + (self.month or 15)) * 32 + (self.day or 31)
         return low, high
 
 
 def read_time(text: str) -> WrittenTime | None:
-    """The time that `text` writes, None where unknown; TimeFormatError says what is expected."""
+    """Parses a time, None where it is unknown; TimeFormatError says what is expected."""
     if len(text) >= 2 and text[0] == text[-1] == '"':
         text = text[1:-1]
     if text in UNKNOWN_TEXTS:
@@ -127,17 +129,17 @@ def _days_in(year: int, month: int) -> int:
 class TimeAxis:
     """The line on which a data set's times lie.
 
-    unit   what one step is: integer, year, month or day (days count from 1970-01-01, months from
-           year 0). Mixed calendars take the unit that most facts are written in.
+    unit   the length of one step: integer, year, month or day (days count from 1970-01-01, months
+           from year 0). Mixed calendars take the unit in which most facts are written.
     mixed  whether dates of different precision occur; then codes are (year * 13 + month) * 32 + day
-           and a position is the start of what is written.
+           and a position is the start of the year, month or day that is written.
     """
 
     unit: Unit
     mixed: bool = False
 
     def code(self, written: WrittenTime | None) -> int:
-        """The code of a time; a finer date than the axis knows is cut to the axis' unit."""
+        """The code of a time; a date that is finer than the axis is cut to the axis' unit."""
         if written is None:
             return UNKNOWN
         if (self.unit == "integer") != (written.kind == "integer") and written.kind != "either":
@@ -153,15 +155,15 @@ class TimeAxis:
         return _position(self.unit, written.year, written.month, written.day)
 
     def parse(self, text: str) -> int:
-        """The code of a query's `text`; TimeFormatError says what was found and expected."""
+        """The code of a time in a query; TimeFormatError says what was found and expected."""
         try:
             return self.code(read_time(text))
         except TimeFormatError as error:
             raise TimeFormatError(f"time {text!r}: expected {error}") from None
 
     def format(self, code: int) -> str:
-        """The text of a code, in a form that parse reads back; '?' where it is unknown."""
-        code = int(code)  # numpy's dates take no integers of numpy
+        """The text of a code, which parse reads back; '?' where it is unknown."""
+        code = int(code)  # np.datetime64 takes no numpy integers
         if code == UNKNOWN:
             return "?"
         if self.unit == "integer":
@@ -172,15 +174,21 @@ class TimeAxis:
         return "-".join([f"{year:04d}", *(f"{part:02d}" for part in (month, day) if part)])
 
     def positions(self, codes: Ints) -> Ints:
-        """Where the codes lie on the axis; unknown stays so. The same array where none moves."""
+        """The positions of codes, UNKNOWN of UNKNOWN; the same array unless the axis is mixed."""
         if not self.mixed:
             return codes
         distinct, inverse = np.unique(codes, return_inverse=True)
-        moved = [UNKNOWN if code == UNKNOWN else self.position(code) for code in distinct.tolist()]
-        return np.asarray(moved, np.int32)[inverse]
+        positions = [
+            UNKNOWN if code == UNKNOWN else self.position(code) for code in distinct.tolist()
+        ]
+        return np.asarray(positions, np.int32)[inverse]
 
     def last_moments(self, codes: Ints) -> Ints:
-        """Codes of the last day or month of what each code writes, as far as codes tell them."""
+        """The codes of the last day of each year or month that is written; a day stays itself.
+
+        Every month is given 31 days: the codes sort correctly, and the position of a shorter
+        month's end is up to three days too late, never too early.
+        """
         if not self.mixed:
             return codes
         whole_year, whole_month = codes // 32 % 13 == 0, codes % 32 == 0
@@ -188,7 +196,7 @@ class TimeAxis:
         return last
 
     def position(self, code: int) -> int:
-        """Where one code lies on the axis."""
+        """The position of one code."""
         return _position(self.unit, *_decode(code)) if self.mixed else code
 
 

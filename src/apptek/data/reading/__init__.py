@@ -1,1 +1,1 @@
-"""Files of facts in many formats become a data set."""
+"""Reading files of facts, in several formats, into a data set."""

@@ -1,4 +1,4 @@
-"""The dated events of the synthetic world: spontaneous ones, noise, and what rules make of them."""
+"""The dated events of the synthetic world: spontaneous ones, noise, and those that rules add."""
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -33,8 +33,9 @@ from apptek.seeding import generator
 
 Bytes = npt.NDArray[np.int8]
 
-# Which of threat, aid and retaliation of one episode may be held out: mostly the two-hop fact.
-_LEAVING = (0.1, 0.1, 0.8)
+# How often the threat, the aid or the retaliation is the one fact of an episode that may be held
+# out of train: mostly the retaliation, which takes two hops to predict.
+_HELD_OUT = (0.1, 0.1, 0.8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Events:
     """n events of one predicate. key = (day * entities + subject) * entities + object."""
 
     keys: Longs
-    origins: Bytes  # places in RULES
+    origins: Bytes  # positions in RULES
     pinned: Bools  # must stay in train
 
     def __len__(self) -> int:
@@ -65,7 +66,7 @@ def _joined(parts: list[Events]) -> Events:
 
 
 def _distinct(events: Events) -> Events:
-    """Equal events once, by key: with the first origin, and pinned where one of them is."""
+    """Distinct events by key; of equal ones the first origin stays, and a pin on any of them."""
     if not len(events):
         return events
     order = np.argsort(events.keys, kind="stable")
@@ -76,7 +77,7 @@ def _distinct(events: Events) -> Events:
 
 
 class Ledger:
-    """Events by predicate while they are made; of equal ones the first stays."""
+    """The events of each predicate while they are generated; of equal ones the first stays."""
 
     def __init__(self, entity_count: int) -> None:
         self.entity_count = entity_count
@@ -84,16 +85,16 @@ class Ledger:
         self._new: defaultdict[str, list[Events]] = defaultdict(list)
 
     def add(self, predicate: str, events: Events) -> None:
-        """Adds events, which need not be new."""
+        """Adds events, which may be there already."""
         self._new[predicate].append(events)
 
     def settled(self, predicate: str) -> Events:
         """The distinct events of a predicate so far, by day, subject and object."""
-        known = self._settled.get(predicate, NOTHING)
+        events = self._settled.get(predicate, NOTHING)
         if self._new[predicate]:
-            known = _distinct(_joined([known, *self._new.pop(predicate)]))
-            self._settled[predicate] = known
-        return known
+            events = _distinct(_joined([events, *self._new.pop(predicate)]))
+            self._settled[predicate] = events
+        return events
 
     def pack(self, days: Longs, subjects: Longs, objects: Longs, origin: str) -> Events:
         """Events of one origin, not pinned."""
@@ -110,7 +111,7 @@ class Ledger:
 
 
 def make_events(people: People, count: int, seed: int) -> Ledger:
-    """Exactly `count` distinct events: the spontaneous, the noise, the rules', and the filling."""
+    """Makes exactly `count` distinct events: spontaneous ones, noise, heads of rules, filling."""
     ledger = Ledger(len(people.names))
     for number, stream in enumerate(STREAMS):
         rng = generator(seed, f"world.stream.{number}")
@@ -118,7 +119,7 @@ def make_events(people: People, count: int, seed: int) -> Ledger:
         ledger.add(stream.predicate, events)
     _add_noise(ledger, people, count, rng=generator(seed, "world.noise"))
     for rule in FOLLOWING:
-        _act(ledger, rule, rng=generator(seed, f"world.rule.{rule.name}"))
+        _apply_rule(ledger, rule, rng=generator(seed, f"world.rule.{rule.name}"))
     _form_episodes(ledger, people, rng=generator(seed, "world.alliance"))
     missing = count - sum(len(ledger.settled(predicate)) for predicate in PLANTED)
     _fill(ledger, people, missing, rng=generator(seed, "world.filling"))
@@ -128,24 +129,24 @@ def make_events(people: People, count: int, seed: int) -> Ledger:
 def _spontaneous(
     ledger: Ledger, people: People, stream: Stream, count: int, *, rng: np.random.Generator
 ) -> Events:
-    """`count` events of a stream, with those repeated that were drawn twice."""
+    """Draws `count` events of a stream; they may repeat."""
     days, seasonal = _days(stream, count, rng=rng)
     weights = people.weights(even=stream.even)
     countries = draw(weights, count, rng=rng)
     partners = people.partners(countries, stream.scope, weights, rng=rng)
-    subjects = people.members(countries, _one_of(stream.actors, count, rng=rng), days)
-    objects = people.members(partners, _one_of(stream.targets, count, rng=rng), days)
+    subjects = people.members(countries, _draw_slots(stream.actors, count, rng=rng), days)
+    objects = people.members(partners, _draw_slots(stream.targets, count, rng=rng), days)
     events = ledger.pack(days, subjects, objects, "background")
     events.origins[seasonal] = ORIGIN[stream.season or "background"]
     return events
 
 
-def _one_of(slots: tuple[int, ...], count: int, *, rng: np.random.Generator) -> Longs:
+def _draw_slots(slots: tuple[int, ...], count: int, *, rng: np.random.Generator) -> Longs:
     return np.asarray(slots, np.int64)[rng.integers(len(slots), size=count)]
 
 
 def _days(stream: Stream, count: int, *, rng: np.random.Generator) -> tuple[Longs, Bools]:
-    """Days of a stream's events, and which of them its season chose."""
+    """The days of a stream's events, and a mask of those that fall into its season by rule."""
     days = rng.integers(DAY_COUNT, size=count)
     if not stream.season:
         return days, np.zeros(count, np.bool_)
@@ -158,22 +159,22 @@ def _days(stream: Stream, count: int, *, rng: np.random.Generator) -> tuple[Long
 
 
 def _add_noise(ledger: Ledger, people: People, count: int, *, rng: np.random.Generator) -> None:
-    """Anyone does anything that rules are about to anyone else on any day."""
+    """Adds random events of the planted predicates, between any two entities on any day."""
     size = round(RULES[ORIGIN["noise"]].probability * count)
     entity_count = people.country_count * SLOT_COUNT  # leagues do not act
     subjects = rng.integers(entity_count, size=size)
     objects = (subjects + rng.integers(1, entity_count, size=size)) % entity_count
     events = ledger.pack(rng.integers(DAY_COUNT, size=size), subjects, objects, "noise")
     predicates = rng.integers(len(PLANTED), size=size)
-    for place, predicate in enumerate(PLANTED):
-        ledger.add(predicate, events.take(predicates == place))
+    for index, predicate in enumerate(PLANTED):
+        ledger.add(predicate, events.take(predicates == index))
 
 
-def _act(ledger: Ledger, rule: Rule, *, rng: np.random.Generator) -> None:
-    """Applies a rule of one body pattern to all that matches."""
+def _apply_rule(ledger: Ledger, rule: Rule, *, rng: np.random.Generator) -> None:
+    """Applies a rule with one body pattern to all events that match it."""
     assert rule.head is not None
     bodies = ledger.settled(rule.body[0].predicate)
-    rows, lags = _followed(rule, len(bodies), rng=rng)
+    rows, lags = _draw_heads(rule, len(bodies), rng=rng)
     days, *ends = ledger.unpack(bodies.take(rows))
     subjects, objects = _ends(rule.head, {"a": ends[0], "b": ends[1]})
     heads = ledger.pack(days + lags, subjects, objects, rule.name)
@@ -184,32 +185,33 @@ def _ends(pattern: Pattern, entities: dict[str, Longs]) -> tuple[Longs, Longs]:
     return entities[pattern.subject], entities[pattern.object]
 
 
-def _followed(rule: Rule, count: int, *, rng: np.random.Generator) -> tuple[Longs, Longs]:
-    """Which of `count` bodies the head follows, and after how many days."""
+def _draw_heads(rule: Rule, count: int, *, rng: np.random.Generator) -> tuple[Longs, Longs]:
+    """The rows of the `count` bodies that the head follows, and after how many days."""
     rows = np.flatnonzero(rng.random(count) < rule.probability)
     return rows, rng.integers(rule.lags[0], rule.lags[1] + 1, size=len(rows))
 
 
 def _form_episodes(ledger: Ledger, people: People, *, rng: np.random.Generator) -> None:
-    """Threat (a, b), aid (c, b) by one ally c of b, retaliation (c, a).
+    """Adds episodes: a threat (a, b), aid (c, b) by one ally c of b, retaliation (c, a).
 
     Only one ally, since two would explain each other. Two of the three facts are pinned.
     """
     threats = _against_allied(ledger, ALLY_AIDS.body[0].predicate)
-    leaving = rng.choice(3, size=len(threats), p=_LEAVING)
+    unpinned = rng.choice(3, size=len(threats), p=_HELD_OUT)  # 0 threat, 1 aid, 2 retaliation
     days, attackers, victims = ledger.unpack(threats)
     allies = people.allies[victims // SLOT_COUNT, victims % SLOT_COUNT - FORCES[0]]
     allies = allies[np.arange(len(allies)), rng.integers(ALLY_COUNT, size=len(allies))]
-    ledger.add(ALLY_AIDS.body[0].predicate, replace(threats, pinned=leaving != 0))
-    for place, rule in enumerate((ALLY_AIDS, ALLY_RETALIATES), start=1):
+    ledger.add(ALLY_AIDS.body[0].predicate, replace(threats, pinned=unpinned != 0))
+    for number, rule in enumerate((ALLY_AIDS, ALLY_RETALIATES), start=1):
         assert rule.head is not None
-        rows, lags = _followed(rule, len(days), rng=rng)
-        days, attackers, victims, allies, leaving = (
-            column[rows] for column in (days, attackers, victims, allies, leaving)
+        rows, lags = _draw_heads(rule, len(days), rng=rng)
+        # Only an episode that got its aid can go on to the retaliation.
+        days, attackers, victims, allies, unpinned = (
+            column[rows] for column in (days, attackers, victims, allies, unpinned)
         )
         days = days + lags
         subjects, objects = _ends(rule.head, {"a": attackers, "b": victims, "c": allies})
-        heads = replace(ledger.pack(days, subjects, objects, rule.name), pinned=leaving != place)
+        heads = replace(ledger.pack(days, subjects, objects, rule.name), pinned=unpinned != number)
         # An ally that is the attacker itself does not retaliate.
         ledger.add(rule.head.predicate, heads.take((days < DAY_COUNT) & (subjects != objects)))
 
@@ -222,13 +224,17 @@ def _against_allied(ledger: Ledger, predicate: str) -> Events:
 
 
 def _fill(ledger: Ledger, people: People, count: int, *, rng: np.random.Generator) -> None:
-    """Exactly `count` further events by FILLING's shares, none of them twice."""
+    """Adds exactly `count` distinct events in the shares of FILLING.
+
+    No rule makes these predicates, and two streams of one predicate have different scopes, so no
+    event of the filling equals one that is there already.
+    """
     shares = np.cumsum([0.0, *(stream.share for stream in FILLING)])
     counts = np.diff(np.round(count * shares / shares[-1]).astype(np.int64)).tolist()
-    for stream, wanted in zip(FILLING, counts, strict=True):
-        events, drawn = NOTHING, wanted
-        while len(events) < wanted:
+    for stream, size in zip(FILLING, counts, strict=True):
+        events, drawn = NOTHING, size
+        while len(events) < size:  # draw more each time, until enough of them are distinct
             drawn += drawn // 4 + 8
             events = _distinct(_spontaneous(ledger, people, stream, drawn, rng=rng))
-        surplus = rng.permutation(len(events))[:wanted]
-        ledger.add(stream.predicate, events.take(np.sort(surplus)))
+        rows = rng.permutation(len(events))[:size]
+        ledger.add(stream.predicate, events.take(np.sort(rows)))

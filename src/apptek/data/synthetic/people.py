@@ -1,4 +1,4 @@
-"""Who lives in the synthetic world: countries in leagues, their organs, societies and leaders."""
+"""The entities of the synthetic world: countries in leagues, their organs, people and leaders."""
 
 from dataclasses import dataclass
 
@@ -28,22 +28,8 @@ _HEADS = (
     *("Vald", "Ver", "Vin", "Wend", "Yld", "Zar"),
 )
 _MIDDLES = (
-    "",
-    "al",
-    "an",
-    "ar",
-    "as",
-    "el",
-    "en",
-    "er",
-    "il",
-    "in",
-    "is",
-    "ol",
-    "on",
-    "or",
-    "un",
-    "ur",
+    *("", "al", "an", "ar", "as", "el", "en", "er"),
+    *("il", "in", "is", "ol", "on", "or", "un", "ur"),
 )
 _TAILS = (
     *("land", "mark", "ia", "ova", "aria", "esia", "onia", "stan", "heim"),
@@ -70,14 +56,15 @@ _FAMILY = (
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """C countries of SLOT_COUNT entities each, in leagues; a slot says what an entity is.
+    """C countries of SLOT_COUNT entities each, in L leagues.
 
-    Entity = country * SLOT_COUNT + slot; after them all come the leagues.
+    Entity = country * SLOT_COUNT + slot, and the slot says what the entity is in its country. The
+    leagues themselves come after all countries.
     """
 
     names: tuple[str, ...]
     bounds: Longs  # (L + 1,) a league is the countries bounds[i] .. bounds[i + 1] - 1
-    activity: Doubles  # (C + 1,) summed up; countries are drawn in proportion to it
+    activity: Doubles  # (C + 1,) cumulative; countries are drawn in proportion to it
     changes: Ints  # (C, 2) days on which the office of the head of government passes on
     allies: Longs  # (C, FORCES, ALLY_COUNT) entities of the same league that stand by a force
 
@@ -87,13 +74,13 @@ class People:
         return len(self.changes)
 
     def weights(self, *, even: bool) -> Doubles:
-        """Summed-up weights of the countries, as `draw` wants them."""
+        """Cumulative weights of the countries, as `draw` takes them."""
         return np.arange(self.country_count + 1, dtype=np.float64) if even else self.activity
 
     def partners(
         self, countries: Longs, scope: Scope, weights: Doubles, *, rng: np.random.Generator
     ) -> Longs:
-        """For each country another one in the scope; itself where the scope is the country."""
+        """Draws for each country another one in the scope; itself where that is the country."""
         if scope == "country":
             return countries
         league = np.searchsorted(self.bounds, countries, side="right") - 1
@@ -101,6 +88,7 @@ class People:
         if scope == "abroad":
             return _abroad(weights, first, stop, rng=rng)
         others = first if scope == "host" else _within(weights, first, stop, rng=rng)
+        # A country that drew itself takes the next one of its league.
         following = np.where(countries + 1 < stop, countries + 1, first)
         return np.where(others == countries, following, others)
 
@@ -111,28 +99,30 @@ class People:
 
 
 def draw(weights: Doubles, count: int, *, rng: np.random.Generator) -> Longs:
-    """`count` places, each in proportion to its weight; the weights are summed up, from 0."""
-    return _place(weights, rng.random(count) * weights[-1])
+    """Draws `count` indices, each in proportion to its weight; `weights` are cumulative, from 0."""
+    return _index_at(weights, rng.random(count) * weights[-1])
 
 
-def _place(weights: Doubles, points: Doubles) -> Longs:
-    places = np.searchsorted(weights, points, side="right") - 1
-    return np.minimum(places, len(weights) - 2)
+def _index_at(weights: Doubles, points: Doubles) -> Longs:
+    indices = np.searchsorted(weights, points, side="right") - 1
+    return np.minimum(indices, len(weights) - 2)  # rounding may take a point to the very end
 
 
 def _within(weights: Doubles, first: Longs, stop: Longs, *, rng: np.random.Generator) -> Longs:
+    """Draws for each range first..stop - 1 one index in it, in proportion to its weight."""
     lo, hi = weights[first], weights[stop]
-    return np.clip(_place(weights, lo + rng.random(len(first)) * (hi - lo)), first, stop - 1)
+    return np.clip(_index_at(weights, lo + rng.random(len(first)) * (hi - lo)), first, stop - 1)
 
 
 def _abroad(weights: Doubles, first: Longs, stop: Longs, *, rng: np.random.Generator) -> Longs:
+    """Draws for each range first..stop - 1 one index outside of it, by skipping its weight."""
     lo, hi = weights[first], weights[stop]
     points = rng.random(len(first)) * (weights[-1] - (hi - lo))
-    return _place(weights, np.where(points < lo, points, points + (hi - lo)))
+    return _index_at(weights, np.where(points < lo, points, points + (hi - lo)))
 
 
 def make_people(country_count: int, *, rng: np.random.Generator) -> People:
-    """That many countries in leagues of about six, at least two leagues of two."""
+    """Makes that many countries in leagues of about six; at least two leagues of two."""
     league_count = max(2, country_count // _LEAGUE_SIZE)
     bounds = np.linspace(0, country_count, league_count + 1).astype(np.int64)
     activity = rng.permutation((1.0 + np.arange(country_count)) ** -_DECAY)
@@ -173,7 +163,7 @@ def _entity_names(
 
 
 def _place_names(count: int, *, rng: np.random.Generator) -> list[str]:
-    """Distinct names of places, the short ones first; there are fifteen thousand."""
+    """Distinct names of places, short ones first; there are about fifteen thousand."""
     names: dict[str, None] = {}
     for middle in _MIDDLES:
         if len(names) >= count:
@@ -184,7 +174,7 @@ def _place_names(count: int, *, rng: np.random.Generator) -> list[str]:
 
 
 def _person_names(count: int, *, rng: np.random.Generator) -> list[str]:
-    """Distinct names of people, with an initial from the second few thousand on."""
+    """Distinct names of people, with an initial once the few thousand without one are used."""
     names: list[str] = []
     for initial in ("", *(f"{letter}. " for letter in "ABCDEFGHIJKLMNOPRSTUVWYZ")):
         if len(names) >= count:

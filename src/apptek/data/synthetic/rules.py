@@ -1,7 +1,7 @@
-"""What is planted in the synthetic world: who does what spontaneously, and what follows from it.
+"""The rules of the synthetic world: who does what spontaneously, and what follows from it.
 
-Shares are parts of the world's events. They are chosen so that the planted facts fit even if every
-rule fired at every chance; the rest is filled with `FILLING`.
+Shares are fractions of the world's events. They are so small that the planted facts fit even if
+every rule fires at every chance; `FILLING` makes up the rest.
 """
 
 from dataclasses import dataclass
@@ -54,8 +54,8 @@ class Rule:
     |-----------------------------------|-----------------------------------------------------|
     | reciprocity, escalation, alliance | that the head follows a given body                  |
     | season                            | that such an event falls into `months`              |
-    | noise                             | share of the events that are utterly random         |
-    | background, term, undated         | 1: they are not drawn by a rule                     |
+    | noise                             | share of the events that are completely random      |
+    | background, term, undated         | 1: no rule draws them                               |
     """
 
     name: str
@@ -69,9 +69,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Spontaneous events: some `actors` of a country do it to some `targets` within the scope.
+    """Spontaneous events: one of a country's `actors` does it to one of the `targets` in scope.
 
-    Scopes: the own country; another one of its league; the league's host; a country of another
+    Scopes: the same country; another one of its league; the league's host; a country of another
     league. Countries are drawn by their heavy-tailed activity, or all alike where `even`.
     """
 
@@ -84,14 +84,14 @@ class Stream:
     season: str = ""  # name of the season's rule
 
 
-def _answer(name: str, body: str, head: str, probability: float, lags: tuple[int, int]) -> Rule:
+def _reciprocal(name: str, body: str, head: str, probability: float, lags: tuple[int, int]) -> Rule:
     """(a, body, b) is followed by (b, head, a)."""
     return Rule(
         name, "reciprocity", (Pattern("a", body, "b"),), Pattern("b", head, "a"), probability, lags
     )
 
 
-def _step(name: str, body: str, head: str, probability: float, lags: tuple[int, int]) -> Rule:
+def _escalating(name: str, body: str, head: str, probability: float, lags: tuple[int, int]) -> Rule:
     """(a, body, b) is followed by (a, head, b)."""
     return Rule(
         name, "escalation", (Pattern("a", body, "b"),), Pattern("a", head, "b"), probability, lags
@@ -103,9 +103,9 @@ _ALLIED = Pattern("c", "Allied with", "b")
 _AID = Pattern("c", "Provide military aid", "b")
 
 ALLY_AIDS = Rule("ally-aids", "alliance", (_THREAT, _ALLIED), _AID, 0.95, (1, 2))
-# The two-hop rule. c and a have no business with each other: what connects them is that a threatens
-# b and c stands by b. The undated alliance would not be among the facts nearest in time, so the aid
-# makes it visible on a day between the two. It acts on the aid that a threat brought about.
+# The two-hop rule. Nothing connects c and a directly: a threatens b, and c is an ally of b. The
+# undated alliance would not be among the facts nearest in time, so the aid makes it visible on a
+# day between the two. The rule acts on aid that follows a threat.
 _BREAK = Pattern("c", "Reduce or break diplomatic relations", "a")
 ALLY_RETALIATES = Rule("ally-retaliates", "alliance", (_THREAT, _AID), _BREAK, 0.85, (1, 2))
 
@@ -113,16 +113,16 @@ _INTENT = "Express intent to cooperate"
 _RIOT = "Protest violently, riot"
 _ARREST = "Arrest, detain, or charge with legal action"
 _TALKS = "Engage in negotiation"
-# In the order in which they act: whatever a rule makes stands before the rules that build on it.
+# In the order in which they are applied: each rule comes before the rules that build on its facts.
 FOLLOWING = (
-    _answer("visit-is-hosted", "Make a visit", "Host a visit", 0.9, (0, 0)),
-    _answer("consultation-is-returned", "Consult", "Consult", 0.7, (0, 1)),
-    _answer("praise-is-answered", "Praise or endorse", _INTENT, 0.5, (1, 3)),
-    _answer("riot-is-punished", _RIOT, _ARREST, 0.6, (1, 2)),
-    _step("accusation-becomes-threat", "Accuse", "Threaten", 0.5, (2, 5)),
-    _step("threat-becomes-sanctions", "Threaten", "Impose sanctions", 0.5, (3, 8)),
-    _answer("sanctions-are-rejected", "Impose sanctions", "Reject", 0.6, (1, 3)),
-    _step("negotiation-becomes-agreement", _TALKS, "Sign formal agreement", 0.5, (5, 10)),
+    _reciprocal("visit-is-hosted", "Make a visit", "Host a visit", 0.9, (0, 0)),
+    _reciprocal("consultation-is-returned", "Consult", "Consult", 0.7, (0, 1)),
+    _reciprocal("praise-is-answered", "Praise or endorse", _INTENT, 0.5, (1, 3)),
+    _reciprocal("riot-is-punished", _RIOT, _ARREST, 0.6, (1, 2)),
+    _escalating("accusation-becomes-threat", "Accuse", "Threaten", 0.5, (2, 5)),
+    _escalating("threat-becomes-sanctions", "Threaten", "Impose sanctions", 0.5, (3, 8)),
+    _reciprocal("sanctions-are-rejected", "Impose sanctions", "Reject", 0.6, (1, 3)),
+    _escalating("negotiation-becomes-agreement", _TALKS, "Sign formal agreement", 0.5, (5, 10)),
 )
 
 _TERM = Pattern("a", "Head of government of", "b")
@@ -155,8 +155,8 @@ STREAMS = (
     Stream(_THREAT.predicate, 0.03, FORCES, FORCES, "abroad", even=True),
 )
 
-# Shares of what is left; no rule and no noise makes these predicates. Forces are mostly busy at
-# home, so that the nearest facts of two of them hold few threats and few paths that mean nothing.
+# Shares of the rest; no rule and no noise makes these predicates. Forces are mostly busy at home,
+# so that the nearest facts of two of them hold few threats and few meaningless paths.
 FILLING = (
     Stream("Make statement", 0.25, _DIPLOMATS, _DIPLOMATS, "abroad"),
     Stream("Make statement", 0.25, FORCES, (STATE, *_SOCIETY), "country", even=True),

@@ -1,7 +1,7 @@
 """A planted world: a plausible data set whose regularities are known by construction.
 
-Spontaneous events and noise come first, then every rule of `synthetic_rules` acts on whatever
-matches its body, then ordinary events fill the world up to the wanted size.
+Spontaneous events and noise come first, then every rule of `rules.py` is applied to the facts that
+match its body, then ordinary events fill the world up to its size.
 """
 
 import json
@@ -45,7 +45,7 @@ _TSV = pa.csv.WriteOptions(include_header=False, delimiter="\t", quoting_style="
 class World:
     """A data set, the rules planted in it, and which of them made each fact.
 
-    `origins[split][i]` is the place in `rules` of what made fact i of that split.
+    `origins[split][i]` is the index in `rules` of the rule that made fact i of that split.
     """
 
     dataset: Dataset
@@ -55,8 +55,8 @@ class World:
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
-    """Facts on their way into the world; ids are places in People.names and in PREDICATES."""
+class _Generated:
+    """Facts before their names are sorted: ids are positions in People.names and PREDICATES."""
 
     facts: Facts
     origins: Bytes
@@ -64,13 +64,13 @@ class _Made:
 
 
 def make_world(facts: int = 20_000, seed: int = 0) -> World:
-    """A world of exactly that many facts, the same for the same seed.
+    """Makes a world of exactly that many facts, always the same for the same seed.
 
-    Its entities number about 3 * facts ** 0.6. A tenth of the facts each is in valid and in test,
-    terms and undated facts like the others, at random but for one thing: of the threat, the aid and
-    the retaliation that form one episode of the two-hop rule at most one is held out, so that train
-    always holds the other two. In each split events are in the order of time; then come the terms,
-    then the undated facts. About a second per million facts.
+    It has about 3 * facts ** 0.6 entities. Valid and test are a random tenth of the facts each,
+    with one restriction: of the threat, the aid and the retaliation that form one episode of the
+    two-hop rule at most one is held out, so that train always has the other two. Each split has its
+    events by time, then the terms of office, then the undated facts. Takes about a second per
+    million facts.
     """
     if not SMALLEST <= facts <= LARGEST:
         raise DataError(f"a world has {SMALLEST:,} to {LARGEST:,} facts, not {facts:,}")
@@ -78,7 +78,7 @@ def make_world(facts: int = 20_000, seed: int = 0) -> World:
         raise DataError(f"a seed is 0 or more, not {seed}")
     people = make_people(_country_count(facts), rng=generator(seed, "world.people"))
     lasting = [_terms(people, rng=generator(seed, "world.terms")), _undated(people)]
-    event_count = facts - sum(len(made.facts) for made in lasting)
+    event_count = facts - sum(len(part.facts) for part in lasting)
     events = _dated(make_events(people, event_count, seed))
     return _world(people, [events, *lasting], seed)
 
@@ -87,26 +87,26 @@ def _country_count(facts: int) -> int:
     return max(4, int(0.2 * float(facts) ** 0.6))
 
 
-def _lasting(predicate: str, pairs: Longs, since: Ints, until: Ints, *, origin: str) -> _Made:
+def _lasting(predicate: str, pairs: Longs, since: Ints, until: Ints, *, origin: str) -> _Generated:
     """Facts of one predicate between pairs (n, 2) of entities."""
     subjects, objects = pairs.astype(np.int32).T.copy()
     predicates = np.full(len(pairs), PREDICATES.index(predicate), np.int32)
     facts = Facts(subjects, predicates, objects, since, until)
     origins = np.full(len(pairs), ORIGIN[origin], np.int8)
-    return _Made(facts, origins, np.zeros(len(pairs), np.bool_))
+    return _Generated(facts, origins, np.zeros(len(pairs), np.bool_))
 
 
-def _terms(people: People, *, rng: np.random.Generator) -> _Made:
-    """Each country's three leaders, one after the other; the last is in office with an open end.
+def _terms(people: People, *, rng: np.random.Generator) -> _Generated:
+    """The terms of each country's three leaders, one after the other; the last has an open end.
 
-    The first took office before the first day; for one in eight nobody knows when.
+    The first starts before the first day; for one in eight it is unknown when.
     """
     states = np.arange(people.country_count) * SLOT_COUNT
-    begun = FIRST_DAY - rng.integers(1, 2000, len(states))
-    begun[rng.random(len(states)) < 1 / 8] = UNKNOWN
-    passed = (FIRST_DAY + people.changes).astype(np.int32)  # (C, 2)
-    since = np.column_stack([begun, passed]).astype(np.int32)
-    until = np.column_stack([passed, np.full(len(states), UNKNOWN)]).astype(np.int32)
+    first_days = FIRST_DAY - rng.integers(1, 2000, len(states))
+    first_days[rng.random(len(states)) < 1 / 8] = UNKNOWN
+    changes = (FIRST_DAY + people.changes).astype(np.int32)  # (C, 2)
+    since = np.column_stack([first_days, changes]).astype(np.int32)
+    until = np.column_stack([changes, np.full(len(states), UNKNOWN)]).astype(np.int32)
     leaders = states[:, None] + LEADER + np.arange(LEADER_COUNT)
     pairs = _pairs(leaders, states)
     return _lasting(IN_OFFICE, pairs, since.ravel(), until.ravel(), origin="term-of-office")
@@ -117,7 +117,7 @@ def _pairs(subjects: Longs, objects: Longs) -> Longs:
     return np.column_stack([subjects.ravel(), np.repeat(objects, subjects.shape[1])])
 
 
-def _undated(people: People) -> _Made:
+def _undated(people: People) -> _Generated:
     """Organs are located in their states, states are part of leagues, forces have allies."""
     states = np.arange(people.country_count) * SLOT_COUNT
     organs = states[:, None] + np.arange(1, LEADER)
@@ -133,46 +133,46 @@ def _undated(people: People) -> _Made:
     )
 
 
-def _always(predicate: str, pairs: Longs) -> _Made:
+def _always(predicate: str, pairs: Longs) -> _Generated:
     unknown = np.full(len(pairs), UNKNOWN, np.int32)
     return _lasting(predicate, pairs, unknown, unknown, origin="undated")
 
 
-def _dated(ledger: Ledger) -> _Made:
-    """All events of the ledger, in the order of time."""
+def _dated(ledger: Ledger) -> _Generated:
+    """All events of the ledger, by time."""
     settled = [ledger.settled(predicate) for predicate in PREDICATES]
     predicates = np.repeat(np.arange(len(settled), dtype=np.int32), [len(part) for part in settled])
     columns = [[column.astype(np.int32) for column in ledger.unpack(part)] for part in settled]
     days, subjects, objects = (np.concatenate(parts) for parts in zip(*columns, strict=True))
-    order = np.argsort(days.astype(np.int16), kind="stable")  # a radix sort
+    order = np.argsort(days.astype(np.int16), kind="stable")  # 16 bits: a radix sort
     times = days[order] + np.int32(FIRST_DAY)
     facts = Facts(subjects[order], predicates[order], objects[order], times, times)
     origins = np.concatenate([part.origins for part in settled])[order]
-    return _Made(facts, origins, np.concatenate([part.pinned for part in settled])[order])
+    return _Generated(facts, origins, np.concatenate([part.pinned for part in settled])[order])
 
 
-def _joined(parts: list[_Made]) -> _Made:
+def _joined(parts: list[_Generated]) -> _Generated:
     columns = zip(*(part.facts.columns() for part in parts), strict=True)
-    return _Made(
+    return _Generated(
         Facts(*(np.concatenate(column) for column in columns)),
         np.concatenate([part.origins for part in parts]),
         np.concatenate([part.pinned for part in parts]),
     )
 
 
-def _world(people: People, parts: list[_Made], seed: int) -> World:
+def _world(people: People, parts: list[_Generated], seed: int) -> World:
     """Names in byte order, ids to match, and three splits."""
-    made = _joined(parts)
+    generated = _joined(parts)
     entities, entity_ids = _sorted_names(people.names)
     predicates, predicate_ids = _sorted_names(PREDICATES)
     facts = Facts(
-        entity_ids[made.facts.subjects],
-        predicate_ids[made.facts.predicates],
-        entity_ids[made.facts.objects],
-        made.facts.since,
-        made.facts.until,
+        entity_ids[generated.facts.subjects],
+        predicate_ids[generated.facts.predicates],
+        entity_ids[generated.facts.objects],
+        generated.facts.since,
+        generated.facts.until,
     )
-    rows = _split(made.pinned, rng=generator(seed, "world.split"))
+    rows = _split(generated.pinned, rng=generator(seed, "world.split"))
     dataset = Dataset(
         name=f"world-{len(facts)}-{seed}",
         entities=entities,
@@ -182,33 +182,33 @@ def _world(people: People, parts: list[_Made], seed: int) -> World:
         valid=facts.take(rows["valid"]),
         test=facts.take(rows["test"]),
     )
-    origins = {split: read_only(made.origins[rows[split]]) for split in SPLITS}
+    origins = {split: read_only(generated.origins[rows[split]]) for split in SPLITS}
     return World(dataset, RULES, origins, seed)
 
 
 def _sorted_names(names: tuple[str, ...]) -> tuple[Names, Ints]:
-    """The names in byte order, and for each place in `names` its id there."""
-    order = sorted(range(len(names)), key=lambda place: names[place].encode())
+    """The names in byte order, and for each position in `names` the id there."""
+    order = sorted(range(len(names)), key=lambda index: names[index].encode())
     ids = np.empty(len(names), np.int32)
     ids[order] = np.arange(len(names), dtype=np.int32)
-    return Names(pa.array([names[place] for place in order], pa.string())), ids
+    return Names(pa.array([names[index] for index in order], pa.string())), ids
 
 
 def _split(pinned: Bools, *, rng: np.random.Generator) -> dict[Split, Longs]:
-    """Rows of each split, ascending; a tenth each of all facts in valid and test, none pinned."""
+    """The rows of each split, ascending; valid and test are a tenth each and have none pinned."""
     tenth = len(pinned) // 10
-    held = rng.permutation(np.flatnonzero(~pinned))[: 2 * tenth]
-    train = np.ones(len(pinned), np.bool_)
-    train[held] = False
+    held_out = rng.permutation(np.flatnonzero(~pinned))[: 2 * tenth]
+    in_train = np.ones(len(pinned), np.bool_)
+    in_train[held_out] = False
     return {
-        "train": np.flatnonzero(train),
-        "valid": np.sort(held[:tenth]),
-        "test": np.sort(held[tenth:]),
+        "train": np.flatnonzero(in_train),
+        "valid": np.sort(held_out[:tenth]),
+        "test": np.sort(held_out[tenth:]),
     }
 
 
 def write_world(world: World, folder: Path) -> None:
-    """Writes train.tsv, valid.tsv, test.tsv and rules.json, all or nothing, into a new folder."""
+    """Writes train.tsv, valid.tsv, test.tsv and rules.json into a new folder, all or nothing."""
     with new_folder(folder) as building:
         for split in SPLITS:
             _write_facts(world, split, building / f"{split}.tsv")
@@ -225,7 +225,7 @@ def _write_facts(world: World, split: Split, path: Path) -> None:
 
 
 def _table(world: World, split: Split, rows: slice) -> pa.Table:
-    """The rows as people read them: names, ISO days, the origin's name."""
+    """Rows in readable form: names, ISO dates, the name of the rule."""
     subjects, predicates, objects, since, until = (
         column[rows] for column in world.dataset.split(split).columns()
     )
@@ -248,9 +248,9 @@ def _rules_json(world: World) -> str:
         for split in SPLITS
     }
     rules = [
-        asdict(rule) | {"counts": {split: counts[split][place] for split in SPLITS}}
-        for place, rule in enumerate(world.rules)
+        asdict(rule) | {"counts": {split: counts[split][index] for split in SPLITS}}
+        for index, rule in enumerate(world.rules)
     ]
     facts = sum(len(world.dataset.split(split)) for split in SPLITS)
-    page = {"facts": facts, "seed": world.seed, "rules": rules}
-    return json.dumps(page, indent=2, sort_keys=True) + "\n"
+    description = {"facts": facts, "seed": world.seed, "rules": rules}
+    return json.dumps(description, indent=2, sort_keys=True) + "\n"
