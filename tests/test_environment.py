@@ -132,7 +132,7 @@ def test_illegal_actions_and_impossible_queries_are_refused() -> None:
     environment = Environment(process, queries_of([(0, 4, 2, None)]))
     with pytest.raises(ApptekError, match="not legal"):
         environment.step([2])
-    with pytest.raises(ApptekError, match="as many actions"):
+    with pytest.raises(ApptekError, match="one per episode"):
         environment.step([0, 0])
     with pytest.raises(ApptekError, match="entity 99"):
         Environment(process, queries_of([(99, 4, 2, None)]))

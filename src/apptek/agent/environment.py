@@ -1,4 +1,4 @@
-"""The Markov decision process: many episodes at once, as flat arrays."""
+"""The Markov decision process, and its episodes: many at once, as flat arrays."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -6,17 +6,15 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from apptek.agent.kernels import (
+from apptek.agent.episode_kernels import (
     COMMONEST,
-    DROP,
-    KEEP,
     RANDOM,
-    START,
     State,
     advance,
     members_of,
     roll_out,
 )
+from apptek.agent.side_kernels import DROP, KEEP, START
 from apptek.agent.states import States
 from apptek.arrays import Bools, Ints, read_only
 from apptek.compiling import in_threads
@@ -54,16 +52,19 @@ class DecisionProcess:
         return self.graph.predicate_count * (1 + self.tagged)
 
     def kernel_arguments(self) -> tuple[Any, ...]:
-        """What `advance` and `roll_out` take before the queries."""
+        """The arguments of `advance` and `roll_out` up to the queries."""
         facts = self.graph.facts
         columns = (facts.subjects, facts.predicates, facts.objects)
         traversal = "outgoing" if self.config.traversal == "outgoing" else "both"
         directions = self.graph.directions(traversal)
-        shape = (directions, self.tagged, self.graph.predicate_count, self.config.tknn)
-        return (self.graph.kernel_arrays(), columns, *shape)
+        numbers = (directions, self.tagged, self.graph.predicate_count, self.config.tknn)
+        return (self.graph.kernel_arrays(), columns, *numbers)
 
     def kernel_queries(self, queries: Queries) -> QueryColumns:
-        """The queries as the kernels take them; ApptekError for an entity that cannot be."""
+        """The queries as the kernels take them; ApptekError for an entity out of range.
+
+        The kernels check no bounds: such an entity would read foreign memory.
+        """
         count = self.graph.entity_count
         for entities in (queries.subjects, queries.objects):
             if len(entities) and not (entities.min() >= -1 and entities.max() < count):
@@ -76,17 +77,18 @@ class DecisionProcess:
 class Environment:
     """B episodes side by side. `step` expands both sides of each by its action.
 
-    edges  (B, actions): how many edges either periphery has of each action; none where it ended
+    edges  (B, actions): how many edges of each action the two peripheries have; 0 after the end
     done   (B,): the sides have met, or max_steps are taken, or nothing is left to expand
-    met    (B,): the sides have met, which is the reward
+    met    (B,): whether the sides met in the last step, which is the reward
     steps  (B,): actions taken so far
     """
 
     def __init__(self, process: DecisionProcess, queries: Queries) -> None:
         self._process, count = process, len(queries)
         self._arguments = process.kernel_arguments()
-        self._asked = process.kernel_queries(queries)
-        self._state = _no_state(count)
+        self._queries = process.kernel_queries(queries)
+        offsets, nothing = np.zeros(2 * count + 1, np.int32), np.empty(0, np.int32)
+        self._state: State = (offsets, nothing, offsets, nothing, offsets, nothing)
         self.edges: Ints = np.zeros((count, process.action_count), np.int32)
         self.done: Bools = np.zeros(count, np.bool_)
         self.met: Bools = np.zeros(count, np.bool_)
@@ -107,7 +109,7 @@ class Environment:
         return np.greater(self.edges, 0)
 
     def step(self, actions: npt.ArrayLike) -> Bools:
-        """Takes an action in every episode that goes on; which of them are rewarded."""
+        """Takes an action in every episode that goes on; returns which of them are rewarded."""
         chosen = np.asarray(actions, np.int32)
         if chosen.shape != self.done.shape:
             raise ApptekError(
@@ -122,11 +124,11 @@ class Environment:
 
     def restart(self, slots: npt.NDArray[np.intp], queries: Queries) -> None:
         """Begins other queries in these slots; the other episodes stay as they are."""
-        asked = [column.copy() for column in self._asked]
-        for column, new in zip(asked, self._process.kernel_queries(queries), strict=True):
+        columns = [column.copy() for column in self._queries]
+        for column, new in zip(columns, self._process.kernel_queries(queries), strict=True):
             column[slots] = new
             read_only(column)
-        self._asked = (asked[0], asked[1], asked[2], asked[3])
+        self._queries = (columns[0], columns[1], columns[2], columns[3])
         actions = np.where(self.done, DROP, KEEP).astype(np.int32)
         actions[slots] = START
         self.steps[slots] = 0
@@ -140,7 +142,7 @@ class Environment:
                 self._advance(np.where(actions >= 0, actions, np.int32(KEEP)))
 
     def states(self, pair_of_fact: Ints) -> States:
-        """What the network sees of each episode: the pairs of core and periphery on both sides."""
+        """The states as the network sees them: the pairs in core and periphery of each side."""
         return States(*members_of(self._state, self._process.tagged, pair_of_fact))
 
     def side(self, row: int) -> tuple[Ints, Ints, Ints]:
@@ -155,25 +157,20 @@ class Environment:
     @property
     def nbytes(self) -> int:
         """Bytes that the episodes take now."""
-        return sum(array.nbytes for array in (*self._state, *self._asked, self.edges))
+        return sum(array.nbytes for array in (*self._state, *self._queries, self.edges))
 
     def _advance(self, actions: Ints) -> None:
         self.met = np.zeros(len(self), np.bool_)
-        arguments = (*self._arguments, self._asked, actions, self._state, self.edges, self.met)
-        self._state = advance(*arguments)
+        outputs = (self.edges, self.met)
+        self._state = advance(*(*self._arguments, self._queries, actions, self._state, *outputs))
         exhausted = ~self.edges.any(axis=1)
         self.done = self.met | exhausted | (self.steps >= self.max_steps)
         self.edges[self.done] = 0
 
 
-def _no_state(count: int) -> State:
-    offsets, nothing = np.zeros(2 * count + 1, np.int32), np.empty(0, np.int32)
-    return offsets, nothing, offsets, nothing, offsets, nothing
-
-
 @dataclass(frozen=True, slots=True)
 class Episodes:
-    """Finished episodes: whether the sides met, and the way there."""
+    """Finished episodes: whether the sides met, and the actions that were taken."""
 
     met: Bools  # (n,)
     trail: Ints  # (n, max_steps) actions, -1 after the last
@@ -188,22 +185,22 @@ def play(
     seed: int = 0,
     threads: int | None = None,
 ) -> Episodes:
-    """Whole episodes by a control policy: random, or the predicate with most edges.
+    """Plays episodes to their end by a control: random, or always the action with most edges.
 
     Each episode has a random stream of its own, so that threads and chunks do not matter.
     """
     steps, arguments = process.config.max_steps, process.kernel_arguments()
-    asked = process.kernel_queries(queries)
+    columns = process.kernel_queries(queries)
     seeds = generator(seed, "episodes").integers(0, 2**64, len(queries), np.uint64)
     met = np.zeros(len(queries), np.bool_)
     trail, legal_counts = np.empty((2, len(queries), steps), np.int32)
-    number = {"random": RANDOM, "commonest": COMMONEST}[policy]
+    policy_code = {"random": RANDOM, "commonest": COMMONEST}[policy]
 
     def play_chunk(start: int) -> None:
         rows = slice(start, start + CHUNK)
-        some = tuple(read_only(column[rows]) for column in asked)
-        filled = (met[rows], trail[rows], legal_counts[rows])
-        roll_out(*(*arguments, some, number, read_only(seeds[rows]), *filled))
+        part = tuple(read_only(column[rows]) for column in columns)
+        outputs = (met[rows], trail[rows], legal_counts[rows])
+        roll_out(*(*arguments, part, policy_code, read_only(seeds[rows]), *outputs))
 
     in_threads(play_chunk, range(0, len(queries), CHUNK), threads)
     return Episodes(met, trail, legal_counts)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from apptek.agent.environment import DecisionProcess
-from apptek.agent.kernels import Columns
+from apptek.agent.side_kernels import Columns, find_slot
 from apptek.arrays import Bools, Ints, Longs, Words, read_only
 from apptek.compiling import in_threads, leaf
 from apptek.data.queries import Queries
@@ -117,12 +117,9 @@ def _number_of(
     fetched: Bools, known: Longs,
 ) -> int:  # fmt: skip
     """The number of an entity within the query; a new one where it is met for the first time."""
-    mask = keys.size - 1
-    slot = (entity * 2654435761 >> 7) & mask
-    while stamps[slot] == generation:
-        if keys[slot] == entity:
-            return int(numbers[slot])
-        slot = (slot + 1) & mask
+    slot = find_slot(keys, stamps, keys.size - 1, generation, entity)
+    if stamps[slot] == generation:
+        return int(numbers[slot])
     number = known[0]
     stamps[slot], keys[slot], numbers[slot] = generation, entity, number
     entities[number], fetched[number] = entity, False
