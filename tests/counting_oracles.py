@@ -1,4 +1,4 @@
-"""The ladder of counting by its definition, slow and obvious."""
+"""The counting baselines by their definition, slow and obvious."""
 
 import math
 

@@ -8,14 +8,14 @@ from worlds import ENTITIES, PREDICATES, graph_of, plain_facts
 
 from apptek.baselines.baseline import Baseline
 from apptek.baselines.counting import (
-    Counting,
     CountingConfig,
-    Frequency,
-    Rung,
+    CountingScorer,
+    FrequencyScorer,
+    Variant,
     Weights,
     choose_weights,
 )
-from apptek.baselines.counts import Counts
+from apptek.baselines.counting_index import CountingIndex
 from apptek.data.facts import Dataset
 from apptek.data.queries import Queries, held_out_queries, training_queries
 from apptek.data.synthetic.world import make_world
@@ -50,7 +50,7 @@ def test_the_kernel_agrees_with_the_definition(
     plain: Plain, questions: list[tuple[int, int, int | None]], chosen: Weights
 ) -> None:
     queries = [(*question, -1) for question in questions]
-    found = Counting(Counts(graph_of(plain)), chosen).scores(asked(*queries))
+    found = CountingScorer(CountingIndex(graph_of(plain)), chosen).scores(asked(*queries))
     expected = [recency_scores(plain, query, chosen, PREDICATES) for query in queries]
     assert found == pytest.approx(np.asarray(expected), abs=1e-4)
 
@@ -61,7 +61,7 @@ def test_a_training_query_does_not_see_its_own_fact_or_its_twins(
 ) -> None:
     graph = graph_of(plain)
     queries = training_queries(graph.facts)
-    found = Counting(Counts(graph), chosen).scores(queries)
+    found = CountingScorer(CountingIndex(graph), chosen).scores(queries)
     plain_queries = [
         (f.subject, f.object, f.until if f.since is None else f.since, place)
         for place, f in enumerate(plain)
@@ -73,17 +73,17 @@ def test_a_training_query_does_not_see_its_own_fact_or_its_twins(
 @given(facts)
 def test_frequency_agrees_with_the_definition(plain: Plain) -> None:
     graph = graph_of(plain)
-    found = Frequency(graph).scores(training_queries(graph.facts))
+    found = FrequencyScorer(graph).scores(training_queries(graph.facts))
     expected = [frequency_scores(plain, place, PREDICATES) for place in range(len(plain))]
     assert found == pytest.approx(np.asarray(expected), abs=1e-5)
-    nothing_hidden = Frequency(graph).scores(held_out_queries(graph.facts))
+    nothing_hidden = FrequencyScorer(graph).scores(held_out_queries(graph.facts))
     assert nothing_hidden[0] == pytest.approx(frequency_scores(plain, -1, PREDICATES), abs=1e-5)
 
 
 @settings(max_examples=20)
 @given(facts, weights)
 def test_many_queries_in_threads_score_as_one_by_one(plain: Plain, chosen: Weights) -> None:
-    scorer = Counting(Counts(graph_of(plain)), chosen)
+    scorer = CountingScorer(CountingIndex(graph_of(plain)), chosen)
     one = asked((0, 1, 3, -1), (1, 0, None, -1), (-1, 2, 5, 0))
     many = one.take(np.resize(np.arange(3), 3000))
     assert np.array_equal(scorer.scores(many), np.resize(scorer.scores(one), (3000, PREDICATES)))
@@ -92,7 +92,7 @@ def test_many_queries_in_threads_score_as_one_by_one(plain: Plain, chosen: Weigh
 def test_a_fact_of_yesterday_weighs_more_than_one_of_last_year() -> None:
     plain = [PlainFact(0, 0, 1, 0, 0), PlainFact(0, 0, 1, 1, 1), PlainFact(0, 1, 1, 364, 364)]
     chosen = Weights(pair=1.0, pair_decay=3.0, entity_decay=3.0, floor=0.01)
-    scorer = Counting(Counts(graph_of(plain)), chosen)
+    scorer = CountingScorer(CountingIndex(graph_of(plain)), chosen)
     late, early = scorer.scores(asked((0, 1, 365, -1), (0, 1, 0, -1)))
     assert late.argmax() == 1
     assert early.argmax() == 0
@@ -102,7 +102,7 @@ def test_a_fact_of_yesterday_weighs_more_than_one_of_last_year() -> None:
     "query", [(ENTITIES, 0, 1, -1), (0, -2, 1, -1), (0, 1, 1, 1)], ids=["above", "below", "fact"]
 )
 def test_ids_outside_the_graph_are_refused(query: tuple[int, int, int, int]) -> None:
-    scorer = Counting(Counts(graph_of([PlainFact(0, 0, 1, 0, 0)])), Weights())
+    scorer = CountingScorer(CountingIndex(graph_of([PlainFact(0, 0, 1, 0, 0)])), Weights())
     with pytest.raises(ApptekError, match="a query names"):
         scorer.scores(asked(query))
 
@@ -111,8 +111,8 @@ def test_weights_are_chosen_one_at_a_time_until_none_helps() -> None:
     def quality(chosen: Weights) -> float:
         return -abs(chosen.backoff - 3.0) - abs(chosen.smoothing - 10 * chosen.backoff) / 100
 
-    rung = Rung(Weights(pair=1.0), ("backoff", "smoothing"))
-    best, mrr, tried = choose_weights(rung, CountingConfig(), quality)
+    variant = Variant(Weights(pair=1.0), ("backoff", "smoothing"))
+    best, mrr, tried = choose_weights(variant, CountingConfig(), quality)
     assert (best.backoff, best.smoothing, mrr) == (3.0, 30.0, 0.0)
     assert tried <= 25  # all there are
 
@@ -122,7 +122,9 @@ def world() -> Dataset:
     return make_world(3000, 0).dataset
 
 
-def test_each_rung_of_the_ladder_is_better_on_a_planted_world(world: Dataset) -> None:
+def test_more_counting_is_better_on_a_planted_world(
+    world: Dataset,
+) -> None:
     names = ("frequency", "profile", "recency")
     mrr = [Baseline.fit(name, world).evaluate("test").metrics.mrr for name in names]
     assert mrr[0] + 0.05 < mrr[1] < mrr[2]

@@ -13,15 +13,15 @@ from model_folders import Killed, files_of
 from oracles import PlainFact
 from worlds import facts_of, graph_of
 
-from apptek.baselines import learned
+from apptek.baselines import embedding_baseline
 from apptek.baselines.baseline import Baseline
-from apptek.baselines.diachronic import Clock, DeSimplE, Diachronic, Entities
-from apptek.baselines.embedding import Embedding
-from apptek.baselines.learned import Learned
-from apptek.baselines.re_gcn import ReGcn, ReGcnConfig, both_ways, gru
+from apptek.baselines.diachronic import DeSimplE, Diachronic, Entities, TimeFeatures
+from apptek.baselines.embedding import Embedding, embedding_scores
+from apptek.baselines.embedding_baseline import EmbeddingScorer
+from apptek.baselines.embedding_training import mask_known, with_unseen
+from apptek.baselines.re_gcn import ReGcn, ReGcnConfig, gru, with_inverses
 from apptek.baselines.registry import preset_of
-from apptek.baselines.tnt_complex import TntComplEx, nearest_places
-from apptek.baselines.training import masked, score_queries, with_unseen
+from apptek.baselines.tnt_complex import TntComplEx, nearest_rows
 from apptek.data.facts import Dataset, Facts, Names
 from apptek.data.queries import Queries, held_out_queries, training_queries
 from apptek.data.synthetic.world import make_world
@@ -88,7 +88,7 @@ def model_of(name: str, data: Dataset, *changes: str, preset: str = "default") -
     """A model after one epoch."""
     config = settings_of(name, "training.epochs=1", *changes, preset=preset)
     scorer = Baseline.fit(name, data, config=config).model.scorer
-    assert isinstance(scorer, Learned)
+    assert isinstance(scorer, EmbeddingScorer)
     return scorer.model
 
 
@@ -122,12 +122,12 @@ def test_telling_entities_apart_teaches_predicates_too(name: str, world: Dataset
 def test_all_predicates_at_once_score_as_one_by_one(name: str, preset: str) -> None:
     data = fifty_facts()
     model, queries = model_of(name, data, preset=preset), held_out_queries(data.test)
-    asked, at_once = model.encode(queries), score_queries(model, queries)
+    asked, at_once = model.encode(queries), embedding_scores(model, queries)
     assert at_once.shape == (50, 5)
     for predicate in range(5):
         alone = model.score(asked, torch.full((50,), predicate)).detach().numpy()
         assert alone == pytest.approx(at_once[:, predicate], abs=1e-4)
-    one_by_one = [score_queries(model, queries.take(np.asarray([row]))) for row in range(50)]
+    one_by_one = [embedding_scores(model, queries.take(np.asarray([row]))) for row in range(50)]
     assert np.concatenate(one_by_one) == pytest.approx(at_once, abs=1e-4)
 
 
@@ -144,7 +144,7 @@ def test_tnt_complex_is_what_its_formula_says() -> None:
     entities, static, changing, times = (
         complex_rows(part) for part in (model.entities, model.static, model.changing, model.times)
     )
-    found = score_queries(model, held_out_queries(data.test))
+    found = embedding_scores(model, held_out_queries(data.test))
     moments = model.moments(data.test.times).tolist()
     for row in range(50):
         subject, object_ = entities[data.test.subjects[row]], entities[data.test.objects[row]]
@@ -172,7 +172,7 @@ def test_the_diachronic_baselines_are_what_their_formulas_say(name: str) -> None
     data = fifty_facts()
     model = model_of(name, data)
     assert isinstance(model, Diachronic)
-    found = score_queries(model, held_out_queries(data.test))
+    found = embedding_scores(model, held_out_queries(data.test))
     moments = model.moments(data.test.times).numpy()
     for row in range(50):
         subject, object_ = int(data.test.subjects[row]), int(data.test.objects[row])
@@ -205,7 +205,7 @@ def test_an_unseen_entity_is_answered_like_every_other_unseen_one(name: str) -> 
     data = fifty_facts()  # of 21 entities, the last has no fact
     model = model_of(name, data)
     columns = ([20, -1, 20], [0, 0, -1], [3, 3, UNKNOWN], [-1, -1, -1])
-    scores = score_queries(model, Queries(*(np.asarray(part, np.int32) for part in columns)))
+    scores = embedding_scores(model, Queries(*(np.asarray(part, np.int32) for part in columns)))
     assert np.isfinite(scores).all()
     assert np.array_equal(scores[0], scores[1])
     assert np.ptp(scores[0]) > 0
@@ -215,7 +215,7 @@ def test_an_unseen_entity_is_answered_like_every_other_unseen_one(name: str) -> 
 def test_a_killed_run_resumes_to_the_same_bytes(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(learned, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(embedding_baseline, "CHECKPOINT_SECONDS", 0.0)
     data, config = fifty_facts(), settings_of(name, "training.epochs=4", "training.patience=4")
     Baseline.fit(name, data, config=config, folder=tmp_path / "one")
     Baseline.fit(name, data, config=config, folder=tmp_path / "two")
@@ -237,7 +237,7 @@ def test_a_killed_run_resumes_to_the_same_bytes(
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learned, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(embedding_baseline, "CHECKPOINT_SECONDS", 0.0)
     data, config = fifty_facts(), settings_of("de_distmult", "training.epochs=3")
 
     def kill(*_: object) -> None:
@@ -254,7 +254,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
 def re_gcn_scores(plain: list[PlainFact], queries: Queries) -> Any:
     """The scores of an untrained RE-GCN over these facts."""
     model = ReGcn(graph_of(plain), ReGcnConfig(size=8), rng=np.random.default_rng(0))
-    return score_queries(model, queries)
+    return embedding_scores(model, queries)
 
 
 def test_re_gcn_sees_nothing_of_the_querys_own_time_or_later() -> None:
@@ -276,7 +276,7 @@ def test_re_gcn_can_be_held_to_its_own_protocol() -> None:
     config = settings_of("re_gcn", *changes, preset="paper")
     report = Baseline.fit("re_gcn", data, config=config).model.report
     assert report["valid_mrr"] >= report["valid_mrr_of_both_ways"] > 0.8
-    facts = both_ways(data.train, 5)
+    facts = with_inverses(data.train, 5)
     assert len(facts) == 100
     assert (facts.subjects[50:] == data.train.objects).all()
     assert (facts.predicates[50:] == data.train.predicates + 5).all()
@@ -333,7 +333,7 @@ def test_undated_facts_are_learned_too(name: str) -> None:
 )
 def test_a_time_is_the_nearest_known_one(known: list[int], asked: list[int | None]) -> None:
     positions = np.asarray([UNKNOWN if when is None else when for when in asked], np.int32)
-    found = nearest_places(np.asarray(known, np.int64), positions)
+    found = nearest_rows(np.asarray(known, np.int64), positions)
     for when, place in zip(asked, found.tolist(), strict=True):
         if when is None or not known:
             assert place == len(known)
@@ -349,15 +349,15 @@ def test_a_day_has_a_year_a_month_and_a_day(days: list[datetime.date]) -> None:
     years = [day.year for day in days]
     span = max(max(years) - min(years), 1)
     expected = [(1 + (day.year - min(years)) / span, day.month / 12, day.day / 31) for day in days]
-    assert Clock(graph).features(codes) == pytest.approx(np.asarray(expected), abs=1e-6)
-    assert not Clock(graph).features(np.asarray([UNKNOWN], np.int32)).any()
+    assert TimeFeatures(graph).of(codes) == pytest.approx(np.asarray(expected), abs=1e-6)
+    assert not TimeFeatures(graph).of(np.asarray([UNKNOWN], np.int32)).any()
 
 
 @pytest.mark.parametrize(("unit", "count"), [("integer", 1), ("year", 1), ("month", 2)])
 def test_coarser_axes_have_fewer_features(unit: Any, count: int) -> None:
     codes, zeros = np.asarray([5, 29], np.int32), np.zeros(2, np.int32)
     graph = TemporalGraph.build(Facts(zeros, zeros, zeros, codes, codes), TimeAxis(unit), 1, 1)
-    found = Clock(graph).features(codes)
+    found = TimeFeatures(graph).of(codes)
     assert found.shape == (2, count)
     assert found[:, 0].tolist() == [1.0, 2.0]
     if unit == "month":
@@ -368,7 +368,7 @@ def test_other_known_predicates_take_no_part_in_the_loss() -> None:
     plain = [PlainFact(0, r, 1, 5, 5) for r in (0, 2)] + [PlainFact(0, 1, 1, 6, 6)]
     facts = facts_of(plain)
     others = known_predicates(facts, (facts,))
-    found = masked(torch.zeros(3, 3), others, torch.tensor([1, 2, 0]))
+    found = mask_known(torch.zeros(3, 3), others, torch.tensor([1, 2, 0]))
     assert (found < -1e20).tolist() == [
         [True, False, False], [False, False, False], [False, False, True],
     ]  # fmt: skip

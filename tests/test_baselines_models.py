@@ -84,6 +84,10 @@ def test_a_folder_that_is_damaged_or_of_another_kind_is_refused(
         ({"format": 99}, "format 99, expected 1"),
         ({"kind": "wheel"}, "not the folder of a baseline"),
         ({"settings": {}}, "is damaged"),
+        ({"settings": {"counting": []}}, "is damaged"),
+        ({"settings": {"counting": {"most_queries": 0}}}, r"is damaged: counting\.most_queries"),
+        ({"name": ["recency"]}, "is damaged: there is no baseline"),
+        ({"calibration": None}, "is damaged"),
     ):
         (broken / "model.json").write_text(json.dumps(about | change))
         with pytest.raises(ModelError, match=said):
@@ -92,6 +96,24 @@ def test_a_folder_that_is_damaged_or_of_another_kind_is_refused(
     (broken / "weights.json").write_text('{"pair": 1.0, "luck": 2.0}')
     with pytest.raises(ModelError, match="luck"):
         Baseline.load(broken)
+    (broken / "weights.json").write_text('{"pair": "much"}')
+    with pytest.raises(ModelError, match="much"):
+        Baseline.load(broken)
+    next((broken / "graph").glob("*.npy")).unlink()
+    with pytest.raises(ModelError, match="is damaged"):
+        Baseline.load(broken)
+
+
+def test_a_model_says_how_its_settings_differ_from_the_preset(
+    folder: Path, data: Dataset, tmp_path: Path
+) -> None:
+    assert json.loads((folder / "model.json").read_text())["changed"] == {}
+    config = with_settings(preset_of("pair", "default"), ["counting.smoothing=[1.0]"])
+    fitted = Baseline.fit("pair", data, config=config, folder=tmp_path / "pair")
+    assert fitted.model.changed == {"counting.smoothing": (1.0,)}
+    about = json.loads((tmp_path / "pair" / "model.json").read_text())
+    assert about["changed"] == {"counting.smoothing": [1.0]}
+    assert Baseline.load(tmp_path / "pair").model.changed == fitted.model.changed
 
 
 def test_a_folder_that_exists_is_left_alone(folder: Path, data: Dataset) -> None:

@@ -15,12 +15,13 @@ from typer.testing import CliRunner
 from apptek.baselines.definition import BaselineDefinition, FitTask
 from apptek.baselines.search import (
     CHANGED,
+    Search,
     Trial,
     best_trial,
     next_settings,
     search_settings,
-    space_of,
-    values_of,
+    search_space,
+    space_values,
 )
 from apptek.cli import app
 from apptek.data.facts import Dataset
@@ -91,9 +92,13 @@ def slow_baseline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return put
 
 
-def search(data: Dataset, minutes: float, **more: Any) -> list[Trial]:
+def search(data: Dataset, minutes: float, *, seed: int = 0, **more: Any) -> list[Trial]:
     quiet: dict[str, Any] = {"on_trial": lambda _: None, "progress": lambda *_: None}
-    return search_settings("made up", data, Settings(), minutes=minutes, **{**quiet, **more})
+    return search_settings(made_up_search(minutes, seed), data, **{**quiet, **more})
+
+
+def made_up_search(minutes: float, seed: int = 0) -> Search:
+    return Search(baseline="made up", config=Settings(), minutes=minutes, seed=seed)
 
 
 # Which settings are tried
@@ -134,13 +139,13 @@ def test_the_spaces_hold_settings_that_are_sound(name: str, preset: str) -> None
     from apptek.baselines.registry import preset_of
     from apptek.settings import setting_texts, with_settings
 
-    config, space = preset_of(name, preset), space_of(name)
-    for key, own in values_of(config, space).items():
+    config, space = preset_of(name, preset), search_space(name)
+    for key, own in space_values(config, space).items():
         assert own in space[key]
         assert len(set(space[key])) == len(space[key]) > 1
         for value in space[key]:
             changed = with_settings(config, setting_texts({key: value}))
-            assert values_of(changed, space)[key] == value
+            assert space_values(changed, space)[key] == value
 
 
 # How long it goes on
@@ -179,7 +184,7 @@ def test_a_trial_that_fails_is_told_and_the_others_go_on(data: Dataset, slow_bas
     assert best_trial(trials) is not None
     slow_baseline(fails=lambda _: True)
     with pytest.raises(ApptekError, match="every trial of made up has failed; the first: training"):
-        search_result("made up", Settings(), search(data, 1.0), 1.0)
+        search_result(made_up_search(1.0), search(data, 1.0))
 
 
 # As an experiment
@@ -253,9 +258,9 @@ def test_the_experiments_of_the_baselines_have_the_settings_that_the_search_has_
             (experiment.baseline, experiment.dataset.replace("icews05-15", "icews14")), {}
         )
         own = replace(experiment, settings=()).config()
-        space = space_of(experiment.baseline)
-        expected = values_of(own, space) | chosen
-        present = values_of(experiment.config(), space)
+        space = search_space(experiment.baseline)
+        expected = space_values(own, space) | chosen
+        present = space_values(experiment.config(), space)
         free = (
             {"model.size", "training.batch_size"} if experiment.dataset == "icews05-15" else set()
         )

@@ -1,4 +1,4 @@
-"""A fitted baseline as a model: it answers, is evaluated, and stands in a folder as ours do."""
+"""A fitted baseline with the interface of a Predictor, and its model folder."""
 
 import time
 from collections.abc import Sequence
@@ -6,29 +6,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from apptek.arrays import Floats, Matrix
 from apptek.baselines.definition import FitTask, Progress, Scorer
-from apptek.baselines.registry import find_baseline, preset_of
+from apptek.baselines.registry import BASELINES, find_baseline, preset_of
+from apptek.baselines.tuning import TuningQueries
 from apptek.data.facts import SPLITS, Dataset, Split
 from apptek.data.protocols import Protocol, apply_protocol
 from apptek.data.queries import Queries, held_out_queries
 from apptek.errors import DataError, ModelError
 from apptek.evaluation.calibration import Calibration, fit_calibration, top_predictions
-from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import Evaluation, EvaluationQueries, evaluate_scores
 from apptek.files import new_folder
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.answers import (
-    Answer,
-    Query,
-    Seen,
-    best_answers,
-    queries_of,
-)
+from apptek.models.answers import Answer, Query, Seen, best_answers, queries_of
 from apptek.models.storage import (
     ABOUT,
+    RUN,
     load_data,
     read_json,
     refusing_damage,
@@ -36,15 +29,15 @@ from apptek.models.storage import (
     write_json,
 )
 from apptek.resuming import open_work, work_folder
-from apptek.settings import config_from_json
+from apptek.settings import changed_settings, config_from_json
 
 FORMAT = 1
 KIND = "baseline"
 MOST_CALIBRATED = 20_000  # queries of valid that the calibration is fitted on
 
 
-def no_progress(_what: str, _done: int, _total: int) -> None:
-    """For those who do not want to hear of it."""
+def no_progress(_message: str, _done: int, _total: int) -> None:
+    """Ignores progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +45,7 @@ class BaselineModel:
     """A fitted scorer with its data under the protocol, its settings and its report."""
 
     name: str
-    preset: str
+    preset: str  # the settings that it started from; see `changed`
     protocol: str
     seed: int
     config: Any
@@ -60,7 +53,12 @@ class BaselineModel:
     graph: TemporalGraph
     scorer: Scorer
     calibration: Calibration
-    report: dict[str, Any]  # what was chosen on valid, and how it did there
+    report: dict[str, Any]  # what was chosen on valid, and the metrics there
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """The settings, by section.key, in which the model differs from its preset."""
+        return changed_settings(self.config, preset_of(self.name, self.preset))
 
 
 class Baseline:
@@ -91,11 +89,12 @@ class Baseline:
     ) -> "Baseline":
         """Fits a baseline. With a `folder` it is saved there, and a stopped run can be resumed.
 
-        config     instead of the preset's settings
+        config     the preset's settings with some changed, instead of the preset's own
         about_run  further entries for run.json: a command, a commit
         """
         started = time.monotonic()
-        settings = config or preset_of(name, preset)
+        own = preset_of(name, preset)  # an unknown preset is refused even if there is a config
+        config = config or own
         dataset = apply_protocol(data, protocol)
         if not len(dataset.valid):
             raise DataError(f"{name} chooses its settings on valid, but there are no valid facts")
@@ -105,13 +104,13 @@ class Baseline:
             "preset": preset,
             "protocol": protocol,
             "seed": seed,
-            "settings": asdict(settings),
+            "settings": asdict(config),
         }
         with work_folder(folder) as work:
             open_work(work, identity, resume=resume)
             graph = TemporalGraph.of(dataset)
             task = FitTask(
-                dataset=dataset, graph=graph, config=settings, seed=seed, work=work,
+                dataset=dataset, graph=graph, config=config, seed=seed, work=work,
                 progress=progress,
             )  # fmt: skip
             scorer, report = find_baseline(name).fit(task)
@@ -120,14 +119,15 @@ class Baseline:
                 preset=preset,
                 protocol=protocol,
                 seed=seed,
-                config=settings,
+                config=config,
                 dataset=dataset,
                 graph=graph,
                 scorer=scorer,
-                calibration=calibration_on_valid(scorer, dataset),
+                calibration=_calibrate(scorer, dataset),
                 report=report,
             )
             if folder is not None:
+                # The clock of a resumed run knows nothing of the time before it was stopped.
                 seconds = {"fit": None if resume else time.monotonic() - started}
                 save_baseline(model, Path(folder), {"seconds": seconds, **(about_run or {})})
         return cls(model)
@@ -155,24 +155,23 @@ class Baseline:
     def evaluate(self, split: Split = "test") -> Evaluation:
         """The ranking metrics on a split of the model's own data, under its own protocol.
 
-        All its scores are in memory at once: some baselines are much faster when asked so.
+        All scores are in memory at once: RE-GCN is much faster on all queries of a time together.
         """
-        data = self.model.dataset
-        scores = self.scores(held_out_queries(data.split(split)))
-        questions = EvaluationQueries.of(data, split)
+        dataset = self.model.dataset
+        scores = self.scores(held_out_queries(dataset.split(split)))
+        queries = EvaluationQueries.of(dataset, split)
         return evaluate_scores(
-            lambda start, stop: scores[start:stop], questions, probabilities=self.probabilities
+            lambda start, stop: scores[start:stop], queries, probabilities=self.probabilities
         )
 
 
-def calibration_on_valid(scorer: Scorer, dataset: Dataset) -> Calibration:
-    """What makes probabilities of a scorer's scores, from queries spread evenly over valid."""
-    step = -(-len(dataset.valid) // MOST_CALIBRATED)
-    asked = dataset.valid.take(np.arange(0, len(dataset.valid), step))
-    scores = scorer.scores(held_out_queries(asked))
-    known = known_predicates(asked, (dataset.train, dataset.valid, dataset.test))
+def _calibrate(scorer: Scorer, dataset: Dataset) -> Calibration:
+    """The calibration of a scorer's scores on valid."""
+    tuning = TuningQueries.of(dataset, MOST_CALIBRATED)
+    scores = scorer.scores(tuning.queries)
     best, _ = top_predictions(scores)
-    return fit_calibration(scores, (best == asked.predicates) | known.contains(best))
+    # Another predicate that holds for the same (s, o, t) is a right answer, too.
+    return fit_calibration(scores, (best == tuning.truths) | tuning.known.contains(best))
 
 
 def save_baseline(model: BaselineModel, folder: Path, run: dict[str, Any]) -> None:
@@ -182,6 +181,7 @@ def save_baseline(model: BaselineModel, folder: Path, run: dict[str, Any]) -> No
         "kind": KIND,
         "name": model.name,
         "preset": model.preset,
+        "changed": model.changed,
         "protocol": model.protocol,
         "seed": model.seed,
         "settings": asdict(model.config),
@@ -192,36 +192,36 @@ def save_baseline(model: BaselineModel, folder: Path, run: dict[str, Any]) -> No
     with new_folder(folder) as building:
         save_data(building, model.dataset, model.graph)
         model.scorer.save(building)
-        write_json(building / "run.json", run)
+        write_json(building / RUN, run)
         write_json(building / ABOUT, about)
 
 
 def load_baseline(folder: Path) -> BaselineModel:
-    """The baseline of a folder; ModelError where it is none, or damaged."""
+    """The baseline of a folder; ModelError if it holds none, or is damaged."""
     about = read_json(folder, ABOUT)
     if about.get("kind") != KIND:
         raise ModelError(f"{folder} is not the folder of a baseline")
     if about.get("format") != FORMAT:
-        found = about.get("format")
-        raise ModelError(f"{folder}: a baseline of format {found}, expected {FORMAT}; fit it again")
+        version = about.get("format")
+        raise ModelError(
+            f"{folder}: a baseline of format {version}, expected {FORMAT}; fit it again"
+        )
+    name = str(about.get("name"))
+    if name not in BASELINES:
+        raise ModelError(f"{folder} is damaged: there is no baseline {name!r}")
+    definition = find_baseline(name)  # not below: that torch is missing is no damage
     with refusing_damage(folder):
-        return _load(folder, about)
-
-
-def _load(folder: Path, about: dict[str, Any]) -> BaselineModel:
-    name = str(about["name"])
-    kind = find_baseline(name)
-    dataset, graph = load_data(folder, about["data"]["name"])
-    config = config_from_json(kind.presets["default"], about["settings"])
-    return BaselineModel(
-        name=name,
-        preset=about["preset"],
-        protocol=about["protocol"],
-        seed=about["seed"],
-        config=config,
-        dataset=dataset,
-        graph=graph,
-        scorer=kind.load(folder, dataset, graph, config),
-        calibration=Calibration(**about["calibration"]),
-        report=about["report"],
-    )
+        dataset, graph = load_data(folder, about["data"]["name"])
+        config = config_from_json(definition.presets["default"], about["settings"])
+        return BaselineModel(
+            name=name,
+            preset=about["preset"],
+            protocol=about["protocol"],
+            seed=about["seed"],
+            config=config,
+            dataset=dataset,
+            graph=graph,
+            scorer=definition.load(folder, dataset, graph, config),
+            calibration=Calibration(**about["calibration"]),
+            report=about["report"],
+        )

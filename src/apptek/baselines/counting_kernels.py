@@ -1,15 +1,16 @@
-"""Counting with a memory for time, as numba kernels over flat arrays.
+"""The score of the counting baselines, as numba kernels over flat arrays.
 
-For a query (s, ?, o, t), with decayed counts c of each predicate among some facts, each fact
-weighing floor + (1 - floor) / (1 + distance to t / decay):
+For a query (s, ?, o, t), let c be the counts of each predicate among some facts, where a fact
+counts floor + (1 - floor) / (1 + distance to t / decay):
 
     near(x)  = (c of x's facts + smoothing * prior) / (their sum + smoothing)
-    entities = near(s's outgoing) * near(o's incoming) / prior * dated,  made to sum to 1
+    entities = near(s's outgoing) * near(o's incoming) / prior * dated,  normalised to sum to 1
     score    = log(pair * c of (s, o) + reversed * c of (o, s) + backoff * entities)
 
-`prior` is the share of each predicate, `dated` how much commoner it is among facts that are dated
-as the query is. A fact without a time weighs `floor` for a dated query and 1 for an undated one,
-for which it is the other way round with dated facts. What the query hides is counted nowhere.
+`prior` is the share of each predicate among all facts. `dated` is how much commoner the predicate
+is among facts that are dated, if the query is, or undated, if the query is. Where only one of fact
+and query has a time the fact counts `floor`; where neither has one it counts 1. The fact that a
+query hides is counted nowhere.
 """
 
 import numpy as np
@@ -19,13 +20,13 @@ from apptek.compiling import kernel, leaf
 from apptek.data.times import UNKNOWN
 from apptek.graph.pairs import find_pair
 
-PRIOR = 0.5  # of a fact, that every predicate is thought to have beside its own
-DATING = 1.0  # facts that the share of dated ones in all data weighs for a predicate
-TINY = 1e-30
+PRIOR = 0.5  # facts that every predicate is given on top of its own, so that no prior is 0
+DATING = 1.0  # facts that the overall share of dated ones weighs beside a predicate's own
+TINY = 1e-30  # the logarithm of 0 would be no finite score
 
 
 @kernel
-def score_all(
+def score_queries(
     slots: Longs, facts: Ints, lows: Ints, highs: Ints, named: Ints,
     firsts: Ints, partners: Ints, pair_offsets: Longs, pair_facts: Ints, pair_lows: Ints,
     pair_highs: Ints, pair_named: Ints,
@@ -34,11 +35,12 @@ def score_all(
 ) -> None:  # fmt: skip
     """Fills in scores (B, R).
 
-    slots, facts, ...  the stretches of every subject, then of every object (see Stretches)
+    slots, facts, ...  the facts of every subject, then of every object (see GroupedFacts)
     firsts, partners   the pairs of each subject (see PairIndex)
-    pair_...           the stretches of every pair
+    pair_...           the facts of every pair
     dating             (2, R): undated and dated facts of each predicate
     weights            pair, reversed, backoff, smoothing, pair_decay, entity_decay, floor
+    times              positions on the axis, or UNKNOWN
     """
     pair_weight, reversed_weight, backoff, smoothing = (
         weights[0],
@@ -48,73 +50,85 @@ def score_all(
     )
     pair_decay, entity_decay, floor = weights[4], weights[5], weights[6]
     predicate_count, entity_count = scores.shape[1], (slots.size - 1) // 2
+    # Work space of all queries, allocated once: the leaves below allocate nothing.
     prior, dated = np.empty(predicate_count), np.empty(predicate_count)
-    one, other = np.empty(predicate_count), np.empty(predicate_count)
-    filled = -1
+    counts, object_counts = np.empty(predicate_count), np.empty(predicate_count)
+    prior_of = -1  # whether `prior` is that of undated (0) or dated (1) queries that hide nothing
     for row in range(subjects.size):
         subject, object_, when, unseen = subjects[row], objects[row], times[row], hidden[row]
-        asked_dated = 0 if when == UNKNOWN else 1
-        if unseen >= 0 or filled != asked_dated:
+        query_dated = 0 if when == UNKNOWN else 1
+        # The prior depends on the query only by what it hides and whether it is dated: held-out
+        # queries, which hide nothing, share it.
+        if unseen >= 0 or prior_of != query_dated:
             _fill_prior(
-                dating, asked_dated, predicates, is_dated, twin_counts, unseen, prior, dated
+                dating, query_dated, predicates, is_dated, twin_counts, unseen, prior, dated
             )
-            filled = -1 if unseen >= 0 else asked_dated
-        ones = _count_slot(
-            slots, facts, lows, highs, named, subject, twins, when, unseen, entity_decay, floor, one
-        )
-        others = _count_slot(
-            slots, facts, lows, highs, named, object_ + entity_count if object_ >= 0 else -1,
-            twins, when, unseen, entity_decay, floor, other,
+            prior_of = -1 if unseen >= 0 else query_dated
+        subject_total = _count_slot(
+            slots, facts, lows, highs, named, subject, twins, when, unseen, entity_decay, floor,
+            counts,
         )  # fmt: skip
-        _multiply(one, ones, other, others, prior, dated, smoothing, backoff)
+        object_total = _count_slot(
+            slots, facts, lows, highs, named, object_ + entity_count if object_ >= 0 else -1,
+            twins, when, unseen, entity_decay, floor, object_counts,
+        )  # fmt: skip
+        _combine(
+            counts, subject_total, object_counts, object_total, prior, dated, smoothing, backoff
+        )
         _count_pair(
             find_pair(firsts, partners, subject, object_), pair_offsets, pair_facts, pair_lows,
-            pair_highs, pair_named, twins, when, unseen, pair_decay, floor, pair_weight, one,
+            pair_highs, pair_named, twins, when, unseen, pair_decay, floor, pair_weight, counts,
         )  # fmt: skip
         _count_pair(
             find_pair(firsts, partners, object_, subject), pair_offsets, pair_facts, pair_lows,
-            pair_highs, pair_named, twins, when, unseen, pair_decay, floor, reversed_weight, one,
+            pair_highs, pair_named, twins, when, unseen, pair_decay, floor, reversed_weight, counts,
         )  # fmt: skip
         for r in range(predicate_count):
-            scores[row, r] = np.log(max(one[r], TINY))
+            scores[row, r] = np.log(max(counts[r], TINY))
 
 
 @leaf
 def _fill_prior(
-    dating: Longs, asked_dated: int, predicates: Ints, is_dated: Bools, twin_counts: Ints,
+    dating: Longs, query_dated: int, predicates: Ints, is_dated: Bools, twin_counts: Ints,
     unseen: int, prior: Doubles, dated: Doubles,
 ) -> None:  # fmt: skip
-    """Shares of the predicates without what is hidden, and their shares among the like-dated."""
+    """Fills in `prior` and `dated`, without the hidden fact and its twins.
+
+    "Alike" are the facts that have a time if the query has one, and have none if it has none.
+    """
+    # Twins have the same predicate and are all dated: subtracting their number is enough.
     missing, gone, gone_alike = -1, 0, 0
     if unseen >= 0:
         missing, gone = predicates[unseen], twin_counts[unseen] if twin_counts.size else 1
-        gone_alike = gone if is_dated[unseen] == (asked_dated == 1) else 0
+        gone_alike = gone if is_dated[unseen] == (query_dated == 1) else 0
     alike_total, total = 0 - gone_alike, 0 - gone
     for r in range(prior.size):
-        alike_total += dating[asked_dated, r]
+        alike_total += dating[query_dated, r]
         total += dating[0, r] + dating[1, r]
     share = alike_total / total if total > 0 else 0.0
     for r in range(prior.size):
-        alike = dating[asked_dated, r] - (gone_alike if r == missing else 0)
+        alike = dating[query_dated, r] - (gone_alike if r == missing else 0)
         count = dating[0, r] + dating[1, r] - (gone if r == missing else 0)
         prior[r] = (count + PRIOR) / (total + PRIOR * prior.size)
+        # Without any alike fact, being dated tells nothing of the predicate.
         dated[r] = (alike + DATING * share) / (count + DATING) / share if share > 0.0 else 1.0
 
 
 @leaf
-def _multiply(
-    one: Doubles, ones: float, other: Doubles, others: float, prior: Doubles, dated: Doubles,
-    smoothing: float, backoff: float,
+def _combine(
+    counts: Doubles, subject_total: float, object_counts: Doubles, object_total: float,
+    prior: Doubles, dated: Doubles, smoothing: float, backoff: float,
 ) -> None:  # fmt: skip
-    """Turns the counts of the subject into backoff * entities."""
+    """Replaces the counts of the subject by backoff * entities."""
     total = 0.0
-    for r in range(one.size):
-        near = (one[r] + smoothing * prior[r]) / (ones + smoothing)
-        near *= (other[r] + smoothing * prior[r]) / (others + smoothing)
-        one[r] = near / prior[r] * dated[r]
-        total += one[r]
-    for r in range(one.size):
-        one[r] *= backoff / total
+    for r in range(counts.size):
+        near = (counts[r] + smoothing * prior[r]) / (subject_total + smoothing)
+        near *= (object_counts[r] + smoothing * prior[r]) / (object_total + smoothing)
+        # Both factors contain the prior; one of them is divided out again (naive Bayes).
+        counts[r] = near / prior[r] * dated[r]
+        total += counts[r]
+    for r in range(counts.size):
+        counts[r] *= backoff / total
 
 
 @leaf
@@ -122,12 +136,12 @@ def _count_slot(
     slots: Longs, facts: Ints, lows: Ints, highs: Ints, named: Ints, slot: int, twins: Ints,
     when: int, unseen: int, decay: float, floor: float, counts: Doubles,
 ) -> float:  # fmt: skip
-    """Makes `counts` those of one slot (-1: of nothing); their sum."""
+    """Sets `counts` to those of one slot and returns their sum; slot -1 has no facts."""
     for r in range(counts.size):
         counts[r] = 0.0
     if slot < 0:
         return 0.0
-    return _count(
+    return _add_counts(
         facts, lows, highs, named, slots[slot], slots[slot + 1], twins, when, unseen, decay, floor,
         1.0, counts,
     )  # fmt: skip
@@ -138,32 +152,39 @@ def _count_pair(
     pair: int, offsets: Longs, facts: Ints, lows: Ints, highs: Ints, named: Ints, twins: Ints,
     when: int, unseen: int, decay: float, floor: float, weight: float, counts: Doubles,
 ) -> None:  # fmt: skip
-    """Adds the facts of a pair (-1: none) to `counts`."""
+    """Adds the facts of a pair to `counts`; pair -1 has none."""
     if pair >= 0 and weight > 0.0:
-        _count(
+        _add_counts(
             facts, lows, highs, named, offsets[pair], offsets[pair + 1], twins, when, unseen,
             decay, floor, weight, counts,
         )  # fmt: skip
 
 
 @leaf
-def _count(
+def _add_counts(
     facts: Ints, lows: Ints, highs: Ints, named: Ints, start: int, stop: int, twins: Ints,
     when: int, unseen: int, decay: float, floor: float, weight: float, counts: Doubles,
 ) -> float:  # fmt: skip
-    """Adds what the facts from start to stop weigh to their predicates' counts; the sum of it."""
+    """Adds the weight of each fact from start to stop to the count of its predicate.
+
+    Returns the sum of these weights. This loop is where the time goes: one pass over memory in
+    order, with a single division for each fact.
+    """
+    # floor + (1 - floor) / (1 + distance / decay) = floor + falling / (decay + distance)
     total, falling = 0.0, (1.0 - floor) * decay
-    for place in range(start, stop):
+    for entry in range(start, stop):
         if unseen >= 0:
-            fact = facts[place]
+            fact = facts[entry]
             if fact == unseen or (twins.size > 0 and twins[fact] == twins[unseen]):
                 continue
-        low, high = np.int64(lows[place]), np.int64(highs[place])
+        # int64, for the difference of two positions can exceed int32.
+        low, high = np.int64(lows[entry]), np.int64(highs[entry])
         if low == UNKNOWN or when == UNKNOWN:
             near = weight if low == when else weight * floor
         else:
+            # 0 within an interval, else the distance to its nearer end.
             distance = max(low - when, when - high, np.int64(0))
             near = weight * (floor + falling / (decay + distance))
-        counts[named[place]] += near
+        counts[named[entry]] += near
         total += near
     return total

@@ -1,4 +1,4 @@
-"""What a baseline is to the rest of the package: how it is fitted, loaded, and asked for scores."""
+"""What a baseline is to the rest of the package: how it is fitted, loaded, and scores queries."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,55 +1,47 @@
 """DE-TransE, DE-DistMult and DE-SimplE (Goel et al. 2020): entities that change with time.
 
-A part of an entity's vector moves with every time feature, amplitude * sin(frequency * feature +
-phase), summed over the features; the rest stands still. Then, with z the vectors at time t,
+A part of an entity's vector depends on the time: it is the sum of
+amplitude * sin(frequency * feature + phase) over the features of the time (year, month, day). The
+rest is constant. With z the vectors at time t, the scores are
 
-| de_transe   | - || z_s + r - z_o ||                       |
-| de_distmult | < z_s, r, z_o >                             |
+| de_transe   | - || z_s + r - z_o ||                                                      |
+| de_distmult | < z_s, r, z_o >                                                            |
 | de_simple   | (< h_s, r, t_o > + < h_o, r_inverse, t_s >) / 2, entities with two vectors |
 
 plus a bias of the predicate.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from apptek.arrays import Ints, Longs
-from apptek.baselines.embedding import Asked, Embedding, dropped, normal
-from apptek.baselines.learned import learned_baseline
-from apptek.baselines.training import QUICK_TRAINING, TrainingConfig
+from apptek.arrays import Doubles, Floats, Ints, Longs
+from apptek.baselines.embedding import Embedding, EncodedQueries, dropout, normal
+from apptek.baselines.embedding_baseline import embedding_baseline
+from apptek.baselines.embedding_training import QUICK_TRAINING, TrainingConfig
 from apptek.data.facts import Dataset
 from apptek.data.times import UNKNOWN, TimeAxis
-from apptek.errors import ConfigError
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.settings import at_least, between, check_section, setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiachronicConfig:
-    """The size of the embedding, and how it is kept from learning by heart."""
+    """The size of the embedding, its dropout and its initial numbers."""
 
-    size: int = 100  # numbers of an entity
-    temporal_share: float = 0.64  # of them that move with time
-    dropout: float = 0.4
-    scale: float = 0.1  # of the first random numbers
-    frequency: float = 3.0  # of the first frequencies
+    size: int = setting(100, at_least(1))  # numbers of an entity
+    temporal_share: float = setting(0.64, between(0, 1))  # of them that depend on the time
+    dropout: float = setting(0.4, between(0, 0.99))
+    scale: float = setting(0.1, at_least(0))  # standard deviation of the initial numbers
+    frequency: float = setting(3.0, at_least(0))  # the same of the frequencies
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise ConfigError(f"model.size must be at least 1, not {self.size}")
-        for name, most in (("temporal_share", 1.0), ("dropout", 0.99)):
-            if not 0 <= getattr(self, name) <= most:
-                raise ConfigError(f"model.{name} must be from 0 to {most:g}")
-        for name in ("scale", "frequency"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ConfigError(f"model.{name} must be at least 0, not {getattr(self, name)}")
+        check_section("model", self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +57,13 @@ class Settings:
 
 
 class Entities(nn.Module):
-    """A table of entities, each a vector for every time: (B, F) features -> (B, size)."""
+    """A vector for each entity at each time: features (B, F) -> (B, size)."""
 
     def __init__(
         self, count: int, features: int, config: DiachronicConfig, *, rng: np.random.Generator
     ) -> None:
         super().__init__()
-        moving = round(config.size * config.temporal_share)
+        moving = round(config.size * config.temporal_share)  # numbers that depend on the time
         self.still = normal(count, config.size - moving, scale=config.scale, rng=rng)
         shape, scale = (count, features, moving), config.scale
         self.amplitudes = normal(*shape, scale=scale, rng=rng)
@@ -87,70 +79,73 @@ class Entities(nn.Module):
 
 
 class Diachronic(Embedding):
-    """What the three share: time features, a bias, dropout of the combined vectors."""
+    """What the three have in common: the features of a time, and the parameters."""
 
     def __init__(
         self, graph: TemporalGraph, config: DiachronicConfig, *, rng: np.random.Generator
     ) -> None:
         super().__init__(graph.facts, graph.entity_count)
-        self.config, self._clock = config, Clock(graph)
+        self.config, self._features = config, TimeFeatures(graph)
+        # The names of parameters are the keys of a weights file: they cannot be changed.
         self.first = self._table(graph, rng)
         self.predicates = normal(graph.predicate_count, config.size, scale=config.scale, rng=rng)
         self.bias = nn.Parameter(torch.zeros(graph.predicate_count))
 
     def _table(self, graph: TemporalGraph, rng: np.random.Generator) -> Entities:
-        count, features = graph.entity_count + 1, self._clock.feature_count
+        count, features = graph.entity_count + 1, self._features.count
         return Entities(count, features, self.config, rng=rng)
 
     def moments(self, codes: Ints) -> Tensor:
         """Time features, (B, F)."""
-        return torch.from_numpy(self._clock.features(codes))
+        return torch.from_numpy(self._features.of(codes))
 
 
 class DeTransE(Diachronic):
-    """The predicate moves the subject to the object."""
+    """A predicate is the translation from subject to object."""
 
-    def logits(self, asked: Asked, *, noise: torch.Generator | None = None) -> Tensor:
-        """(B, R), from squares: |a + r|^2 = |a|^2 + 2 a r + |r|^2."""
-        steps = self._steps(asked)  # (B, size)
-        steps = dropped(steps, self.config.dropout, noise)
+    def logits(self, queries: EncodedQueries, *, noise: torch.Generator | None = None) -> Tensor:
+        """(B, R). |a + r|^2 = |a|^2 + 2 a r + |r|^2 needs no array of shape (B, R, size)."""
+        steps = self._steps(queries)  # (B, size)
+        steps = dropout(steps, self.config.dropout, noise)
         squares = steps.square().sum(-1, keepdim=True) + self.predicates.square().sum(-1)
         squares = squares + 2 * steps @ self.predicates.T
         return self.bias - root(squares)
 
-    def score(self, asked: Asked, predicates: Tensor) -> Tensor:
+    def score(self, queries: EncodedQueries, predicates: Tensor) -> Tensor:
         """(B,) or (B, N)."""
-        apart = self._steps(asked) + self.predicates[predicates]
+        apart = self._steps(queries) + self.predicates[predicates]
         return self.bias[predicates] - root(apart.square().sum(-1))
 
-    def _steps(self, asked: Asked) -> Tensor:
-        return self.first.at(asked.subjects, asked.moments) - self.first.at(
-            asked.objects, asked.moments
+    def _steps(self, queries: EncodedQueries) -> Tensor:
+        return self.first.at(queries.subjects, queries.moments) - self.first.at(
+            queries.objects, queries.moments
         )
 
 
 class DeDistMult(Diachronic):
-    """The predicate weighs where subject and object agree."""
+    """A predicate weighs the products of subject and object, number by number."""
 
-    def logits(self, asked: Asked, *, noise: torch.Generator | None = None) -> Tensor:
+    def logits(self, queries: EncodedQueries, *, noise: torch.Generator | None = None) -> Tensor:
         """(B, R)."""
-        agreement = dropped(self._agreement(asked), self.config.dropout, noise)
-        return agreement @ self.predicates.T + self.bias
+        products = dropout(self._product(queries), self.config.dropout, noise)
+        return products @ self.predicates.T + self.bias
 
-    def score(self, asked: Asked, predicates: Tensor) -> Tensor:
+    def score(self, queries: EncodedQueries, predicates: Tensor) -> Tensor:
         """(B,) or (B, N)."""
-        return (self._agreement(asked) * self.predicates[predicates]).sum(-1) + self.bias[
-            predicates
-        ]
+        products = self._product(queries) * self.predicates[predicates]
+        return products.sum(-1) + self.bias[predicates]
 
-    def _agreement(self, asked: Asked) -> Tensor:
-        return self.first.at(asked.subjects, asked.moments) * self.first.at(
-            asked.objects, asked.moments
+    def _product(self, queries: EncodedQueries) -> Tensor:
+        return self.first.at(queries.subjects, queries.moments) * self.first.at(
+            queries.objects, queries.moments
         )
 
 
 class DeSimplE(Diachronic):
-    """Each entity has a vector as subject and one as object, each predicate an inverse."""
+    """An entity has one vector as subject (`first`) and one as object (`second`).
+
+    Each predicate has an inverse, which is scored from the object to the subject.
+    """
 
     def __init__(
         self, graph: TemporalGraph, config: DiachronicConfig, *, rng: np.random.Generator
@@ -159,66 +154,67 @@ class DeSimplE(Diachronic):
         self.second = self._table(graph, rng)
         self.inverses = normal(graph.predicate_count, config.size, scale=config.scale, rng=rng)
 
-    def logits(self, asked: Asked, *, noise: torch.Generator | None = None) -> Tensor:
+    def logits(self, queries: EncodedQueries, *, noise: torch.Generator | None = None) -> Tensor:
         """(B, R)."""
-        forward, backward = self._agreements(asked)
-        forward = dropped(forward, self.config.dropout, noise)
-        backward = dropped(backward, self.config.dropout, noise)
+        forward, backward = self._products(queries)
+        forward = dropout(forward, self.config.dropout, noise)
+        backward = dropout(backward, self.config.dropout, noise)
         both = forward @ self.predicates.T + backward @ self.inverses.T
         return both / 2 + self.bias
 
-    def score(self, asked: Asked, predicates: Tensor) -> Tensor:
+    def score(self, queries: EncodedQueries, predicates: Tensor) -> Tensor:
         """(B,) or (B, N)."""
-        forward, backward = self._agreements(asked)
+        forward, backward = self._products(queries)
         both = forward * self.predicates[predicates] + backward * self.inverses[predicates]
         return both.sum(-1) / 2 + self.bias[predicates]
 
-    def _agreements(self, asked: Asked) -> tuple[Tensor, Tensor]:
-        forward = self.first.at(asked.subjects, asked.moments) * self.second.at(
-            asked.objects, asked.moments
+    def _products(self, queries: EncodedQueries) -> tuple[Tensor, Tensor]:
+        forward = self.first.at(queries.subjects, queries.moments) * self.second.at(
+            queries.objects, queries.moments
         )
-        backward = self.first.at(asked.objects, asked.moments) * self.second.at(
-            asked.subjects, asked.moments
+        backward = self.first.at(queries.objects, queries.moments) * self.second.at(
+            queries.subjects, queries.moments
         )
         return forward, backward
 
 
 def root(squares: Tensor) -> Tensor:
-    """A square root whose slope stays finite at 0."""
+    """A square root whose gradient stays finite at 0. Rounding can make a square negative."""
     return (squares.clamp_min(0) + 1e-9).sqrt()
 
 
-class Clock:
-    """Time codes as features: year, month and day, as far as the axis knows them.
+class TimeFeatures:
+    """Time codes as numbers: year, month and day, as far as the axis has them.
 
-    The year, and a number on an axis of integers, goes from 1 to 2 over the training facts; months
-    and days lie between 0 and 1. Undated is the origin, where nothing but the phases count.
+    The year, or the number on an axis of integers, goes from 1 to 2 over the training facts. Months
+    and days lie between 0 and 1. All features of an undated query are 0, so that its entities
+    depend on their phases alone.
     """
 
     def __init__(self, graph: TemporalGraph) -> None:
         self._axis = graph.axis
-        known = graph.axis.positions(graph.facts.times)
-        known = known[known != UNKNOWN]
-        coarse = _calendar(graph.axis, known.astype(np.int64))[:, 0] if len(known) else np.zeros(1)
+        positions = graph.axis.positions(graph.facts.times)
+        known = positions[positions != UNKNOWN].astype(np.int64)
+        coarse = _calendar(graph.axis, known)[:, 0] if len(known) else np.zeros(1)
         self._low, self._span = float(coarse.min()), max(float(np.ptp(coarse)), 1.0)
 
     @property
-    def feature_count(self) -> int:
-        """One for each unit from the coarsest to that of the axis."""
+    def count(self) -> int:
+        """One feature for each unit from the coarsest to that of the axis."""
         return {"integer": 1, "year": 1, "month": 2, "day": 3}[self._axis.unit]
 
-    def features(self, codes: Ints) -> npt.NDArray[np.float32]:
+    def of(self, codes: Ints) -> Floats:
         """(B, F)."""
         positions = self._axis.positions(codes).astype(np.int64)
         undated = positions == UNKNOWN
-        found = _calendar(self._axis, np.where(undated, 0, positions))
-        found[:, 0] = 1 + (found[:, 0] - self._low) / self._span
-        found[undated] = 0.0
-        return found.astype(np.float32)
+        features = _calendar(self._axis, np.where(undated, 0, positions))
+        features[:, 0] = 1 + (features[:, 0] - self._low) / self._span
+        features[undated] = 0.0
+        return features.astype(np.float32)
 
 
-def _calendar(axis: TimeAxis, positions: Longs) -> npt.NDArray[np.float64]:
-    """Year (or integer), month / 12 and day / 31 of positions, (B, F)."""
+def _calendar(axis: TimeAxis, positions: Longs) -> Doubles:
+    """The year (or integer), month / 12 and day / 31 of positions, (B, F)."""
     if axis.unit in ("integer", "year"):
         return positions[:, None].astype(np.float64)
     months = positions
@@ -254,7 +250,7 @@ SPACE = {
 }
 QUICK = {**QUICK_TRAINING, "model.size": 16}
 DEFINITIONS = {
-    "de_transe": learned_baseline(partial(_build, DeTransE), PRESETS, SPACE, QUICK),
-    "de_distmult": learned_baseline(partial(_build, DeDistMult), PRESETS, SPACE, QUICK),
-    "de_simple": learned_baseline(partial(_build, DeSimplE), PRESETS, SPACE, QUICK),
+    "de_transe": embedding_baseline(partial(_build, DeTransE), PRESETS, SPACE, QUICK),
+    "de_distmult": embedding_baseline(partial(_build, DeDistMult), PRESETS, SPACE, QUICK),
+    "de_simple": embedding_baseline(partial(_build, DeSimplE), PRESETS, SPACE, QUICK),
 }

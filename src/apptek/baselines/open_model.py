@@ -1,4 +1,4 @@
-"""A model folder opened, whichever kind of model stands in it."""
+"""Opening a model folder, whichever kind of model it holds."""
 
 from pathlib import Path
 
@@ -9,14 +9,12 @@ from apptek.models.storage import ABOUT, read_json
 from apptek.predictor import Predictor
 
 
-def is_baseline(folder: Path) -> bool:
-    """Whether a folder holds a baseline, as its model.json says; ModelError where it holds none."""
-    return read_json(folder, ABOUT).get("kind") == KIND
-
-
 def open_model(folder: Path, *, as_of: bool = False) -> Answering:
-    """The model of a folder: a Baseline, or a Predictor, which may answer as of each time."""
-    if not is_baseline(folder):
+    """The Baseline or Predictor of a folder; only a Predictor can answer as of each query's time.
+
+    ModelError if it is no model folder, or damaged.
+    """
+    if read_json(folder, ABOUT).get("kind") != KIND:
         return Predictor.load(folder, as_of=as_of)
     if as_of:
         raise ModelError(f"{folder} is a baseline: --as-of needs a model of `apptek fit`")

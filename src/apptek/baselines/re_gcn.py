@@ -1,12 +1,15 @@
-"""RE-GCN (Li et al. 2021) for predicates: what the last snapshots make of entities and predicates.
+"""RE-GCN (Li et al. 2021), trained to predict predicates from the snapshots before a query.
 
-Starting from one table for all times, each snapshot before the query's time changes, in turn,
+The embedding starts from one table for all times. Each of the last snapshots before the query's
+time updates it:
 
-predicates  GRU([table, mean of the entities that take part in the predicate], what it was)
-entities    a relation-aware GCN over the snapshot's facts, both ways, gated with what they were
+predicates  GRU([table, mean of the entities that take part in the predicate], previous value)
+entities    a relation-aware GCN over the snapshot's facts, in both directions, gated with the
+            previous values
 
-and a convolution over the query's two entities gives a vector to hold against every predicate. The
-static graph constraint is off. A query sees no snapshot of its own time or later.
+A convolution over the two entities of the query then gives a vector, whose product with each
+predicate is the score. A query sees no snapshot of its own time or later. The static graph
+constraint of the paper is left out.
 """
 
 import math
@@ -19,40 +22,39 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from apptek.arrays import Ints
-from apptek.baselines.embedding import Asked, Embedding, dropped, normal
-from apptek.baselines.learned import learned_baseline
-from apptek.baselines.training import QUICK_TRAINING, TrainingConfig
+from apptek.baselines.embedding import Embedding, EncodedQueries, dropout, normal
+from apptek.baselines.embedding_baseline import embedding_baseline
+from apptek.baselines.embedding_training import QUICK_TRAINING, TrainingConfig
 from apptek.data.facts import Dataset, Facts
 from apptek.data.queries import held_out_queries
 from apptek.data.times import UNKNOWN
 from apptek.errors import ConfigError, DataError
 from apptek.evaluation.filters import known_predicates
-from apptek.evaluation.ranking import expected_ranks
+from apptek.evaluation.ranking import filtered_mrr
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.settings import Rule, at_least, check_section, setting, share_below_1
 
 SLOPE = 0.23  # of the leaky rectifier below 0: the mean of the authors' random one
+ODD = Rule(lambda value: value >= 1 and value % 2 == 1, "odd and at least 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReGcnConfig:
-    """The size of the embedding, and how much it sees."""
+    """The size of the embedding, and how many snapshots it sees.
 
-    size: int = 100
-    history: int = 3  # snapshots before the query's time that it sees
-    layers: int = 2  # of the GCN in each snapshot
-    channels: int = 50  # of the convolution
-    kernel: int = 3  # width of the convolution; odd
-    dropout: float = 0.2
-    inverse_candidates: bool = False  # its own protocol: 2 R candidates, questions both ways
+    inverse_candidates  train as its authors do: each fact in both directions, 2 R candidates
+    """
+
+    size: int = setting(100, at_least(1))
+    history: int = setting(3, at_least(1))  # snapshots before the query's time that it sees
+    layers: int = setting(2, at_least(1))  # of the GCN in each snapshot
+    channels: int = setting(50, at_least(1))  # of the convolution
+    kernel: int = setting(3, ODD)  # width of the convolution
+    dropout: float = setting(0.2, share_below_1())
+    inverse_candidates: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("size", "history", "layers", "channels", "kernel"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"model.{name} must be at least 1, not {getattr(self, name)}")
-        if self.kernel % 2 == 0:
-            raise ConfigError(f"model.kernel must be odd, not {self.kernel}")
-        if not 0 <= self.dropout < 1:
-            raise ConfigError(f"model.dropout must be from 0 to below 1, not {self.dropout}")
+        check_section("model", self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,30 +71,30 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The facts of one moment, each also against its direction with predicate + R."""
+    """The facts of one time as E edges: each fact, and its inverse with predicate + R."""
 
     heads: Tensor  # (E,)
     predicates: Tensor
     tails: Tensor
     shares: Tensor  # (E, 1): 1 / number of edges into the tail
-    touched: Tensor  # (P,) entities that take part in a predicate, once for each
-    touching: Tensor  # (P,) the predicate
+    members: Tensor  # (P,) each entity that takes part in a predicate, once
+    member_predicates: Tensor  # (P,) that predicate
 
     def within(self, rows: Tensor) -> "Snapshot":
-        """The same with entities as places among these ascending rows, which hold them all."""
-        heads, tails, touched = (
+        """The same with entities as indices into `rows`, which ascend and contain them all."""
+        heads, tails, members = (
             torch.searchsorted(rows, entities)
-            for entities in (self.heads, self.tails, self.touched)
+            for entities in (self.heads, self.tails, self.members)
         )
-        return replace(self, heads=heads, tails=tails, touched=touched)
+        return replace(self, heads=heads, tails=tails, members=members)
 
     def to(self, device: torch.device) -> "Snapshot":
-        """The same on a device."""
+        """The same snapshot on a device."""
         return Snapshot(*(getattr(self, part.name).to(device) for part in fields(self)))
 
 
 class ReGcn(Embedding):
-    """Snapshots are the distinct times of the training facts. An undated query sees none."""
+    """Each distinct time of the training facts is a snapshot. An undated query sees none."""
 
     def __init__(
         self, graph: TemporalGraph, config: ReGcnConfig, *, rng: np.random.Generator
@@ -125,83 +127,93 @@ class ReGcn(Embedding):
         self.bias = nn.Parameter(torch.zeros(both))
 
     def moments(self, codes: Ints) -> Tensor:
-        """How many snapshots lie before each time, (B,); none before the unknown."""
+        """The number of snapshots before each time, (B,); 0 for an unknown time."""
         positions = self._axis.positions(codes).astype(np.int64)
         before = np.searchsorted(self._times, positions)
         return torch.from_numpy(np.where(positions == UNKNOWN, 0, before))
 
-    def batches(self, asked: Asked, size: int, *, rng: np.random.Generator) -> Iterator[Tensor]:
-        """Whole snapshots, in a random order, until there are `size` facts or more.
+    def batches(
+        self, queries: EncodedQueries, size: int, *, rng: np.random.Generator
+    ) -> Iterator[Tensor]:
+        """Batches of whole snapshots, in a random order, with at least `size` facts each.
 
-        Only one of more than ten times that many is divided.
+        The snapshots before a time are evolved once for all its queries in a batch: dividing a
+        snapshot doubles that cost. Only one of more than ten times `size` facts is divided.
         """
-        moments, rows = torch.sort(asked.moments.cpu(), stable=True)
+        moments, rows = torch.sort(queries.moments.cpu(), stable=True)
         counts = torch.unique_consecutive(moments, return_counts=True)[1].tolist()
-        parts = [p for whole in torch.split(rows, counts) for p in torch.split(whole, 10 * size)]
+        snapshots = torch.split(rows, counts)
+        parts = [part for rows in snapshots for part in torch.split(rows, 10 * size)]
         batch: list[Tensor] = []
-        for place in rng.permutation(len(parts)):
-            batch.append(parts[place])
+        for index in rng.permutation(len(parts)):
+            batch.append(parts[index])
             if sum(map(len, batch)) >= size:
                 yield torch.cat(batch)
                 batch = []
         if batch:
             yield torch.cat(batch)
 
-    def logits(self, asked: Asked, *, noise: torch.Generator | None = None) -> Tensor:
-        """(B, R); while it learns with inverse candidates, (B, 2 R)."""
-        both_ways = self.config.inverse_candidates and noise is not None
-        return self._scores(asked, self._predicate_count * (1 + both_ways), noise)
+    def logits(self, queries: EncodedQueries, *, noise: torch.Generator | None = None) -> Tensor:
+        """(B, R); in training with inverse candidates, (B, 2 R)."""
+        both = self.config.inverse_candidates and noise is not None
+        return self._scores(queries, self._predicate_count * (1 + both), noise)
 
-    def _scores(self, asked: Asked, width: int, noise: torch.Generator | None) -> Tensor:
-        """The scores of the first `width` candidates: one evolution for each distinct moment."""
-        scores = torch.empty(len(asked.subjects), width, device=self.bias.device)
-        for moment in torch.unique(asked.moments).tolist():
-            rows = torch.nonzero(asked.moments == moment).flatten()
-            found = self._hold(asked.take(rows), moment, noise)
-            scores = scores.index_copy(0, rows, found[:, :width])
+    def _scores(self, queries: EncodedQueries, width: int, noise: torch.Generator | None) -> Tensor:
+        """The scores of the first `width` candidates, (B, width); each moment is evolved once."""
+        scores = torch.empty(len(queries.subjects), width, device=self.bias.device)
+        for moment in torch.unique(queries.moments).tolist():
+            rows = torch.nonzero(queries.moments == moment).flatten()
+            of_moment = self._decode(queries.take(rows), moment, noise)
+            scores = scores.index_copy(0, rows, of_moment[:, :width])
         return scores
 
     def training_facts(self, facts: Facts) -> Facts:
-        """With inverse candidates, each fact also against its direction."""
-        return both_ways(facts, self._predicate_count) if self.config.inverse_candidates else facts
+        """With inverse candidates, each fact in both directions."""
+        return (
+            with_inverses(facts, self._predicate_count) if self.config.inverse_candidates else facts
+        )
 
     @torch.inference_mode()
-    def remarks(self, dataset: Dataset) -> dict[str, float]:
-        """With inverse candidates, the MRR on valid by RE-GCN's own protocol."""
+    def extra_metrics(self, dataset: Dataset) -> dict[str, float]:
+        """With inverse candidates, the MRR on valid in both directions among all 2 R of them."""
         if not self.config.inverse_candidates:
             return {}
         splits = (dataset.valid, dataset.train, dataset.valid, dataset.test)
-        asked, *known = (both_ways(facts, self._predicate_count) for facts in splits)
-        encoded = self.encode(held_out_queries(asked)).to(self.bias.device)
+        facts, *known = (with_inverses(facts, self._predicate_count) for facts in splits)
+        encoded = self.encode(held_out_queries(facts)).to(self.bias.device)
         scores = self._scores(encoded, 2 * self._predicate_count, None).cpu().numpy()
-        ranks = expected_ranks(scores, asked.predicates, known_predicates(asked, known))
-        return {"valid_mrr_of_both_ways": float(np.mean(1 / ranks))}
+        mrr = filtered_mrr(scores, facts.predicates, known_predicates(facts, known))
+        return {"valid_mrr_of_both_ways": mrr}
 
-    def score(self, asked: Asked, predicates: Tensor) -> Tensor:
+    def score(self, queries: EncodedQueries, predicates: Tensor) -> Tensor:
         """(B,)."""
-        return self.logits(asked).gather(1, predicates[:, None])[:, 0]
+        return self.logits(queries).gather(1, predicates[:, None])[:, 0]
 
-    def _hold(self, asked: Asked, moment: int, noise: torch.Generator | None) -> Tensor:
-        """The scores of all predicates and their inverses, for queries of one moment: (B, 2 R)."""
-        share, wanted = self.config.dropout, torch.cat([asked.subjects, asked.objects])
-        rows, entities, predicates = self.evolve(moment, wanted, noise)
-        pair = entities[torch.searchsorted(rows, wanted)].view(2, len(asked.subjects), -1)
-        pair = dropped(torch.tanh(pair.transpose(0, 1)), share, noise)  # (B, 2, size)
+    def _decode(
+        self, queries: EncodedQueries, moment: int, noise: torch.Generator | None
+    ) -> Tensor:
+        """The scores of all predicates and their inverses for queries of one moment, (B, 2 R)."""
+        share, named = self.config.dropout, torch.cat([queries.subjects, queries.objects])
+        rows, entities, predicates = self.evolve(moment, named, noise)
+        pair = entities[torch.searchsorted(rows, named)].view(2, len(queries.subjects), -1)
+        pair = dropout(torch.tanh(pair.transpose(0, 1)), share, noise)  # (B, 2, size)
         waves = functional.conv1d(pair, self.convolution, padding=self.config.kernel // 2)
-        waves = dropped(functional.relu(waves), share, noise).flatten(1)
-        decoded = dropped(waves @ self.decoder + self.decoder_bias, share, noise)
+        waves = dropout(functional.relu(waves), share, noise).flatten(1)
+        decoded = dropout(waves @ self.decoder + self.decoder_bias, share, noise)
         return functional.relu(decoded) @ predicates.T + self.bias
 
     def evolve(
-        self, moment: int, wanted: Tensor, noise: torch.Generator | None = None
+        self, moment: int, named: Tensor, noise: torch.Generator | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Rows of entities, those entities, and predicates, as the snapshots before leave them.
+        """The embedding after the snapshots before a moment: rows, their entities, predicates.
 
-        The rows are those wanted and those in the snapshots: the others change none of them.
+        Only the rows of `named` entities and of those in the snapshots are computed, ascending. No
+        other entity sends a message, so that leaving them out changes nothing.
         """
         seen = self._snapshots[max(moment - self.config.history, 0) : moment]
-        seen = [snapshot.to(wanted.device) for snapshot in seen]
-        rows = torch.unique(torch.cat([wanted, *(snapshot.heads for snapshot in seen)]))
+        seen = [snapshot.to(named.device) for snapshot in seen]
+        # The heads are all entities of a snapshot: every fact is there in both directions.
+        rows = torch.unique(torch.cat([named, *(snapshot.heads for snapshot in seen)]))
         entities = functional.normalize(self.entities[rows])
         predicates: Tensor = self.predicates
         for snapshot in (snapshot.within(rows) for snapshot in seen):
@@ -212,8 +224,10 @@ class ReGcn(Embedding):
         return rows, entities, predicates
 
     def _evolve_predicates(self, snapshot: Snapshot, entities: Tensor, before: Tensor) -> Tensor:
-        total = torch.zeros_like(before).index_add(0, snapshot.touching, entities[snapshot.touched])
-        counts = torch.bincount(snapshot.touching, minlength=len(before)).clamp_min(1)
+        total = torch.zeros_like(before).index_add(
+            0, snapshot.member_predicates, entities[snapshot.members]
+        )
+        counts = torch.bincount(snapshot.member_predicates, minlength=len(before)).clamp_min(1)
         seen = torch.cat([self.predicates, total / counts[:, None]], dim=1)  # (2 R, 2 size)
         return functional.normalize(gru(seen, before, self.gru_in, self.gru_hidden, self.gru_bias))
 
@@ -224,21 +238,22 @@ class ReGcn(Embedding):
         predicates: Tensor,
         noise: torch.Generator | None,
     ) -> Tensor:
+        # Entities without a fact in the snapshot have other self-loops, as in the authors' code.
         lonely = torch.ones(len(entities), 1, device=entities.device)
         lonely = lonely.index_fill(0, snapshot.tails, 0.0)
         for layer in range(self.config.layers):
             sent = (entities[snapshot.heads] + predicates[snapshot.predicates]) * snapshot.shares
-            heard = torch.zeros_like(entities).index_add(0, snapshot.tails, sent)
+            received = torch.zeros_like(entities).index_add(0, snapshot.tails, sent)
             kept = torch.where(
                 lonely > 0, entities @ self.lonely_loops[layer], entities @ self.loops[layer]
             )
-            entities = functional.leaky_relu(heard @ self.messages[layer] + kept, SLOPE)
-            entities = dropped(entities, self.config.dropout, noise)
+            entities = functional.leaky_relu(received @ self.messages[layer] + kept, SLOPE)
+            entities = dropout(entities, self.config.dropout, noise)
         return entities
 
 
-def both_ways(facts: Facts, predicate_count: int) -> Facts:
-    """Each fact, then each against its direction with predicate + R."""
+def with_inverses(facts: Facts, predicate_count: int) -> Facts:
+    """All facts, then all of them in the other direction with predicate + R."""
     since = np.tile(facts.since, 2)
     return Facts(
         np.concatenate([facts.subjects, facts.objects]),
@@ -250,7 +265,7 @@ def both_ways(facts: Facts, predicate_count: int) -> Facts:
 
 
 def make_snapshot(graph: TemporalGraph, rows: np.ndarray) -> Snapshot:
-    """The facts of these rows, both ways."""
+    """The snapshot of these training facts."""
     facts = graph.facts
     subjects, predicates, objects = (
         column[rows].astype(np.int64)
@@ -259,12 +274,12 @@ def make_snapshot(graph: TemporalGraph, rows: np.ndarray) -> Snapshot:
     heads, tails = np.concatenate([subjects, objects]), np.concatenate([objects, subjects])
     named = np.concatenate([predicates, predicates + graph.predicate_count])
     into = np.bincount(tails, minlength=graph.entity_count + 1)
-    touch = np.unique(
+    members = np.unique(
         np.concatenate([np.stack([named, heads], axis=1), np.stack([named, tails], axis=1)]),
         axis=0,
     )
     shares = (1 / into[tails]).astype(np.float32)[:, None]
-    arrays = (heads, named, tails, shares, touch[:, 1].copy(), touch[:, 0].copy())
+    arrays = (heads, named, tails, shares, members[:, 1].copy(), members[:, 0].copy())
     return Snapshot(*map(torch.from_numpy, arrays))
 
 
@@ -311,4 +326,4 @@ QUICK = {
     "model.channels": 4,
     "model.history": 2,
 }
-DEFINITIONS = {"re_gcn": learned_baseline(_build, PRESETS, SPACE, QUICK)}
+DEFINITIONS = {"re_gcn": embedding_baseline(_build, PRESETS, SPACE, QUICK)}

@@ -1,9 +1,10 @@
-"""TNTComplEx (Lacroix et al. 2020) with its loss along the predicates.
+"""TNTComplEx (Lacroix et al. 2020), trained to predict predicates.
 
-score(s, r, o, t) = Re< s, r + r_t * t, conj(o) > + bias(r), all complex, * element by element.
+score(s, r, o, t) = Re< s, r + r_t * t, conj(o) > + bias(r)
+
+All vectors are complex, and * multiplies element by element.
 """
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,30 +12,26 @@ import torch
 from torch import Tensor, nn
 
 from apptek.arrays import Ints
-from apptek.baselines.embedding import Asked, Embedding, normal
-from apptek.baselines.learned import learned_baseline
-from apptek.baselines.training import QUICK_TRAINING, TrainingConfig
+from apptek.baselines.embedding import Embedding, EncodedQueries, normal
+from apptek.baselines.embedding_baseline import embedding_baseline
+from apptek.baselines.embedding_training import QUICK_TRAINING, TrainingConfig
 from apptek.data.facts import Dataset
 from apptek.data.times import UNKNOWN
-from apptek.errors import ConfigError
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.settings import at_least, check_section, setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TntComplExConfig:
-    """The size of the embedding, and how it is held small and smooth."""
+    """The size of the embedding and its regularisation."""
 
-    rank: int = 200  # complex numbers of an entity
-    n3: float = 0.02  # weight of the cubed moduli of what a fact uses
-    smoothness: float = 0.01  # weight of the cubed differences of neighbouring times
-    scale: float = 0.01  # of the first random numbers
+    rank: int = setting(200, at_least(1))  # complex numbers of an entity
+    n3: float = setting(0.02, at_least(0))  # weight of the cubed moduli of what a fact uses
+    smoothness: float = setting(0.01, at_least(0))  # of the differences of neighbouring times
+    scale: float = setting(0.01, at_least(0))  # standard deviation of the initial numbers
 
     def __post_init__(self) -> None:
-        if self.rank < 1:
-            raise ConfigError(f"model.rank must be at least 1, not {self.rank}")
-        for name in ("n3", "smoothness", "scale"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ConfigError(f"model.{name} must be at least 0, not {getattr(self, name)}")
+        check_section("model", self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +43,10 @@ class Settings:
 
 
 class TntComplEx(Embedding):
-    """Real and imaginary parts stand side by side: the first `rank` columns, then the others.
+    """The first `rank` columns of a table are real parts, the others imaginary parts.
 
-    A time is one of those of the training facts, the nearest to what is asked; the last row is that
-    of undated facts.
+    There is a row for each time of the training facts, and a last one for undated queries. A query
+    uses the row of the nearest time.
     """
 
     def __init__(
@@ -68,30 +65,30 @@ class TntComplEx(Embedding):
 
     def moments(self, codes: Ints) -> Tensor:
         """The rows of the nearest training times, (B,)."""
-        return torch.from_numpy(nearest_places(self._times, self._axis.positions(codes)))
+        return torch.from_numpy(nearest_rows(self._times, self._axis.positions(codes)))
 
-    def logits(self, asked: Asked, *, noise: torch.Generator | None = None) -> Tensor:  # noqa: ARG002
+    def logits(self, queries: EncodedQueries, *, noise: torch.Generator | None = None) -> Tensor:  # noqa: ARG002
         """(B, R)."""
-        pairs = self._pairs(asked)  # (B, 2 rank)
-        turned = times_conjugate(pairs, self.times[asked.moments])
+        pairs = self._pairs(queries)  # (B, 2 rank)
+        turned = times_conjugate(pairs, self.times[queries.moments])
         return pairs @ self.static.T + turned @ self.changing.T + self.bias
 
-    def score(self, asked: Asked, predicates: Tensor) -> Tensor:
+    def score(self, queries: EncodedQueries, predicates: Tensor) -> Tensor:
         """(B,) or (B, N)."""
         named = self.static[predicates] + times(
-            self.changing[predicates], self.times[asked.moments]
+            self.changing[predicates], self.times[queries.moments]
         )
-        return (self._pairs(asked) * named).sum(-1) + self.bias[predicates]
+        return (self._pairs(queries) * named).sum(-1) + self.bias[predicates]
 
-    def _pairs(self, asked: Asked) -> Tensor:
+    def _pairs(self, queries: EncodedQueries) -> Tensor:
         """conj(s) * o, so that the real product with a predicate is Re<s, r, conj(o)>."""
-        return times_conjugate(self.entities[asked.objects], self.entities[asked.subjects])
+        return times_conjugate(self.entities[queries.objects], self.entities[queries.subjects])
 
-    def penalty(self, asked: Asked, predicates: Tensor) -> Tensor:
-        """N3 of the entities, of both parts of the predicate; smoothness of the times."""
-        moving = times(self.changing[predicates], self.times[asked.moments])
+    def penalty(self, queries: EncodedQueries, predicates: Tensor) -> Tensor:
+        """N3 of the entities and of both parts of the predicate; smoothness of the times."""
+        moving = times(self.changing[predicates], self.times[queries.moments])
         used = (
-            self.entities[asked.subjects], self.entities[asked.objects],
+            self.entities[queries.subjects], self.entities[queries.objects],
             self.static[predicates], moving,
         )  # fmt: skip
         cubes = sum((cubed_moduli(part) for part in used), torch.zeros(()).to(predicates.device))
@@ -109,7 +106,7 @@ def times(one: Tensor, other: Tensor) -> Tensor:
 
 
 def times_conjugate(one: Tensor, other: Tensor) -> Tensor:
-    """The complex product with the conjugate of the other, element by element."""
+    """The complex product of one with the conjugate of the other, element by element."""
     (a, b), (c, d) = one.chunk(2, dim=-1), other.chunk(2, dim=-1)
     return torch.cat([a * c + b * d, b * c - a * d], dim=-1)
 
@@ -117,19 +114,23 @@ def times_conjugate(one: Tensor, other: Tensor) -> Tensor:
 def cubed_moduli(numbers: Tensor) -> Tensor:
     """The sum of the cubed absolute values of complex numbers."""
     real, imaginary = numbers.chunk(2, dim=-1)
+    # 1e-12 keeps the gradient finite at 0.
     return (real.square() + imaginary.square() + 1e-12).pow(1.5).sum()
 
 
-def nearest_places(known: np.ndarray, positions: Ints) -> np.ndarray:
-    """Places of the nearest of the ascending known positions; their number where it is unknown."""
+def nearest_rows(known: np.ndarray, positions: Ints) -> np.ndarray:
+    """The row of the known position nearest to each; the number of rows for an unknown one.
+
+    `known` ascends. Of two equally near the earlier one is taken.
+    """
     if not len(known):
         return np.zeros(len(positions), np.int64)
-    wanted = positions.astype(np.int64)
-    after = np.clip(np.searchsorted(known, wanted), 1, max(len(known) - 1, 1))
-    after = np.minimum(after, len(known) - 1)
+    exact = positions.astype(np.int64)
+    after = np.clip(np.searchsorted(known, exact), 1, max(len(known) - 1, 1))
+    after = np.minimum(after, len(known) - 1)  # 1 is too much where there is a single position
     before = np.maximum(after - 1, 0)
-    places = np.where(wanted - known[before] <= known[after] - wanted, before, after)
-    return np.where(positions == UNKNOWN, len(known), places)
+    nearest = np.where(exact - known[before] <= known[after] - exact, before, after)
+    return np.where(positions == UNKNOWN, len(known), nearest)
 
 
 def _build(
@@ -150,4 +151,4 @@ SPACE = {
     "training.batch_size": (300, 1000, 3000),
 }
 QUICK = {**QUICK_TRAINING, "model.rank": 16}
-DEFINITIONS = {"tnt_complex": learned_baseline(_build, PRESETS, SPACE, QUICK)}
+DEFINITIONS = {"tnt_complex": embedding_baseline(_build, PRESETS, SPACE, QUICK)}

@@ -4,8 +4,8 @@ from statistics import median
 
 import numpy as np
 
-from apptek.baselines.counting import LADDER, Counting
-from apptek.baselines.counts import Counts
+from apptek.baselines.counting import VARIANTS, CountingScorer
+from apptek.baselines.counting_index import CountingIndex
 from apptek.benches.report import BenchReport, Target, bench_dataset, seconds
 from apptek.config import DEFAULT, preset
 from apptek.data.facts import Dataset
@@ -34,7 +34,8 @@ def bench_predict(*, quick: bool = False) -> BenchReport:
     large, small = (500_000, 50_000) if quick else (10_000_000, 100_000)
     dataset = bench_dataset(quick)
     space, classifier = _default(dataset)
-    counting = Counting(Counts(TemporalGraph.of(dataset)), LADDER["recency"].start)
+    index = CountingIndex(TemporalGraph.of(dataset))
+    counting = CountingScorer(index, VARIANTS["recency"].start)
     asked = held_out_queries(dataset.test)
     ours: list[float] = []
     theirs: list[float] = []

@@ -121,7 +121,7 @@ def search(
     Example: `apptek search de_simple world --minutes 1`
     """
     from apptek.baselines.registry import preset_of
-    from apptek.baselines.search import Trial, best_trial, search_settings, space_of
+    from apptek.baselines.search import Search, Trial, best_trial, search_settings, search_space
     from apptek.experiments.result_file import write_result
     from apptek.experiments.search import describe, search_result
     from apptek.files import check_target
@@ -129,37 +129,29 @@ def search(
     from apptek.terminal import step_progress, tell
 
     config = with_settings(preset_of(name, preset_name), settings or [])
-    space_of(name)
+    search_space(name)  # refuses a baseline without one before the data is read
     if result is not None:
         check_target(result)
     dataset = reading.read(data)
     about = {"dataset": dataset.name, "preset": preset_name, "protocol": protocol, "seed": seed}
 
+    what = Search(baseline=name, config=config, minutes=minutes, protocol=protocol, seed=seed)
     trials: list[Trial] = []
 
     def on_trial(done: list[Trial]) -> None:
         trials[:] = done
         if result is not None and best_trial(trials):
-            write_result(result, {**search_result(name, config, trials, minutes), **about})
+            write_result(result, {**search_result(what, trials), **about})
         tell(f"trial {len(trials)}: {describe(trials[-1])}")
 
     try:
         with step_progress(f"searching {name}") as progress:
-            search_settings(
-                name,
-                dataset,
-                config,
-                minutes=minutes,
-                protocol=protocol,
-                seed=seed,
-                on_trial=on_trial,
-                progress=progress,
-            )
+            search_settings(what, dataset, on_trial=on_trial, progress=progress)
     except KeyboardInterrupt:
         if best_trial(trials) is None:
             raise
         tell("stopped; this is the best so far")
-    found = search_result(name, config, trials, minutes)
+    found = search_result(what, trials)
     changes = [*(settings or []), *setting_texts(found["best"])]
     words = ["apptek", "baseline", name, data, "--preset", preset_name, "--protocol", protocol]
     words += ["--seed", str(seed), *(word for text in changes for word in ("--set", text))]

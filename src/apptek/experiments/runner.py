@@ -15,7 +15,7 @@ from typing import Any
 
 from apptek.baselines.baseline import Baseline
 from apptek.baselines.open_model import open_model
-from apptek.baselines.search import Trial, search_settings
+from apptek.baselines.search import Search, Trial, search_settings
 from apptek.data.benchmarks import BENCHMARKS
 from apptek.data.facts import Dataset
 from apptek.data.protocols import apply_protocol, compare_statistics
@@ -210,7 +210,14 @@ def _run_model(run: Run, tell: Tell) -> None:
 
 
 def _run_search(run: Run, tell: Tell) -> None:
-    experiment, config, kept = run.experiment, run.experiment.config(), run.folder / "trials.json"
+    experiment, kept = run.experiment, run.folder / "trials.json"
+    search = Search(
+        baseline=experiment.baseline,
+        config=experiment.config(),
+        minutes=experiment.minutes,
+        protocol=experiment.protocol,
+        seed=run.seed,
+    )
     identity = experiment.expected() | {"seed": run.seed}
 
     def on_trial(trials: list[Trial]) -> None:
@@ -219,17 +226,13 @@ def _run_search(run: Run, tell: Tell) -> None:
 
     with step_progress(f"searching {experiment.baseline}") as progress:
         trials = search_settings(
-            experiment.baseline,
+            search,
             run.dataset(),
-            config,
-            minutes=experiment.minutes,
-            protocol=experiment.protocol,
-            seed=run.seed,
             done=kept_trials(kept, identity),
             on_trial=on_trial,
             progress=progress,
         )
-    found = search_result(experiment.baseline, config, trials, experiment.minutes)
+    found = search_result(search, trials)
     about = {
         "dataset": run.dataset().name,
         "preset": experiment.preset,

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from apptek.baselines.search import Trial, best_trial, space_of, values_of
+from apptek.baselines.search import Search, Trial, best_trial, space_values
 from apptek.errors import ApptekError
 from apptek.files import write_whole
 from apptek.settings import setting_texts
@@ -14,30 +14,24 @@ from apptek.settings import setting_texts
 MODEL = "search"
 
 
-def search_result(
-    name: str, config: Any, trials: Sequence[Trial], minutes: float
-) -> dict[str, Any]:
-    """What a search has found: every trial, and in what the best differs from where it began."""
+def search_result(search: Search, trials: Sequence[Trial]) -> dict[str, Any]:
+    """Every trial of a search, and the settings in which the best differs from the first."""
     best = best_trial(trials)
     if best is None:
-        raise ApptekError(f"every trial of {name} has failed; the first: {trials[0].error}")
+        name, error = search.baseline, trials[0].error
+        raise ApptekError(f"every trial of {name} has failed; the first: {error}")
+    own = space_values(search.config, best.settings)
     return {
         "model": MODEL,
-        "baseline": name,
-        "minutes": minutes,
+        "baseline": search.baseline,
+        "minutes": search.minutes,
         "split": "valid",
-        "settings": asdict(config),
+        "settings": asdict(search.config),
         "trials": [asdict(trial) for trial in trials],
         "metrics": {"mrr": best.valid_mrr},
-        "best": changed(name, config, best),
+        "best": {key: value for key, value in best.settings.items() if value != own[key]},
         "seconds": {"search": sum(trial.seconds for trial in trials)},
     }
-
-
-def changed(name: str, config: Any, trial: Trial) -> dict[str, Any]:
-    """The settings of a trial that are not the config's, by section.key."""
-    own = values_of(config, space_of(name))
-    return {key: value for key, value in trial.settings.items() if value != own[key]}
 
 
 def describe(trial: Trial) -> str:

@@ -14,12 +14,15 @@ from pyarrow import parquet
 
 from apptek.arrays import read_only
 from apptek.data.facts import SPLITS, Dataset, Facts, Names
-from apptek.errors import GraphError, ModelError
+from apptek.errors import ConfigError, DataError, GraphError, ModelError
 from apptek.graph.temporal_graph import TemporalGraph
 
 ABOUT = "model.json"
 RUN = "run.json"  # durations, command and commit: what may differ between equal models
-_DAMAGE = (GraphError, OSError, ValueError, KeyError, TypeError, IndexError, pa.ArrowException)
+_DAMAGE = (
+    ConfigError, DataError, GraphError, pa.ArrowException,
+    AttributeError, IndexError, KeyError, OSError, TypeError, ValueError,
+)  # fmt: skip
 
 
 @contextmanager

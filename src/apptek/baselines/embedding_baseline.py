@@ -14,8 +14,8 @@ from safetensors.torch import load, save
 
 from apptek.arrays import Floats
 from apptek.baselines.definition import BaselineDefinition, FitTask, Scorer, Space
-from apptek.baselines.embedding import Embedding
-from apptek.baselines.training import Course, Trainer, choose_device, score_queries
+from apptek.baselines.embedding import Embedding, embedding_scores
+from apptek.baselines.embedding_training import Trainer, TrainingRecord, choose_device
 from apptek.data.facts import Dataset
 from apptek.data.queries import Queries
 from apptek.errors import CheckpointError, ModelError
@@ -28,11 +28,11 @@ Build = Callable[[Dataset, TemporalGraph, Any, np.random.Generator], Embedding]
 Tensors = dict[str, torch.Tensor]
 CHECKPOINT = "checkpoint.safetensors"
 WEIGHTS = "weights.safetensors"
-CHECKPOINT_SECONDS = 15.0  # at least, between two of them; they are written after an epoch
+CHECKPOINT_SECONDS = 15.0  # the least time between two checkpoints, which follow an epoch
 
 
-class Learned:
-    """A trained embedding as a scorer. It cannot forget: what a query hides changes nothing."""
+class EmbeddingScorer:
+    """A trained embedding. It has learned every training fact: `hidden` has no effect."""
 
     def __init__(self, model: Embedding) -> None:
         self.model = model
@@ -40,17 +40,20 @@ class Learned:
     @one_torch_thread()
     def scores(self, queries: Queries) -> Floats:
         """(B, R)."""
-        return score_queries(self.model, queries)
+        return embedding_scores(self.model, queries)
 
     def save(self, folder: Path) -> None:
-        """The weights as safetensors."""
-        (folder / WEIGHTS).write_bytes(save(_plain(self.model.state_dict())))
+        """Writes the weights as safetensors."""
+        (folder / WEIGHTS).write_bytes(save(_detached(self.model.state_dict())))
 
 
-def learned_baseline(
+def embedding_baseline(
     build: Build, presets: Mapping[str, Any], space: Space, quick_settings: Mapping[str, Any]
 ) -> BaselineDefinition:
-    """The baseline whose embedding `build` makes; its settings have a section `training`."""
+    """The definition of a baseline from the function that builds its embedding.
+
+    Its settings have a section `training`, a TrainingConfig.
+    """
     return BaselineDefinition(
         presets=presets,
         fit=partial(_fit, build),
@@ -75,60 +78,64 @@ def _fit(build: Build, task: FitTask) -> tuple[Scorer, dict[str, Any]]:
         if time.monotonic() - last >= CHECKPOINT_SECONDS:
             save_checkpoint(trainer, checkpoint)
             last = time.monotonic()
-        reached, done = trainer.course.best_mrr, len(trainer.course.epochs)
-        task.progress(f"MRR {reached:.4f}", done, task.config.training.epochs)
-    course = trainer.course
-    model.load_state_dict(course.best)
-    report = {"valid_mrr": course.best_mrr, "epoch": course.best_epoch, "epochs": course.epochs}
-    return Learned(model), report | model.remarks(task.dataset)
+        mrr, done = trainer.record.best_mrr, len(trainer.record.epochs)
+        task.progress(f"MRR {mrr:.4f}", done, task.config.training.epochs)
+    record = trainer.record
+    model.load_state_dict(record.best_weights)
+    report = {"valid_mrr": record.best_mrr, "epoch": record.best_epoch, "epochs": record.epochs}
+    return EmbeddingScorer(model), report | model.extra_metrics(task.dataset)
 
 
 def _load(
     build: Build, folder: Path, dataset: Dataset, graph: TemporalGraph, config: Any
 ) -> Scorer:
+    # The weights replace whatever the seed gives: it only has to be some seed.
     model = build(dataset, graph, config, generator(0, "embedding"))
     try:
         model.load_state_dict(load((folder / WEIGHTS).read_bytes()))
     except (RuntimeError, SafetensorError) as error:
         raise ModelError(f"{folder} is damaged: {str(error).splitlines()[0]}") from None
-    return Learned(model)
+    return EmbeddingScorer(model)
 
 
 def save_checkpoint(trainer: Trainer, path: Path) -> None:
-    """Writes the run as it stands after an epoch, whole or not at all."""
+    """Writes the state of a run after an epoch, atomically."""
     tensors = {f"model.{name}": tensor for name, tensor in trainer.model.state_dict().items()}
-    tensors |= {f"best.{name}": tensor for name, tensor in trainer.course.best.items()}
+    tensors |= {f"best.{name}": tensor for name, tensor in trainer.record.best_weights.items()}
     for number, state in trainer.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{number}.{name}": tensor for name, tensor in state.items()}
-    course = {"epochs": trainer.course.epochs, "best_epoch": trainer.course.best_epoch}
-    write_whole(path, save(_plain(tensors), metadata={"course": json.dumps(course)}))
+    course = {"epochs": trainer.record.epochs, "best_epoch": trainer.record.best_epoch}
+    write_whole(path, save(_detached(tensors), metadata={"course": json.dumps(course)}))
 
 
 def load_checkpoint(trainer: Trainer, path: Path) -> None:
-    """Brings a new trainer to where the checkpoint was; CheckpointError where it is damaged."""
+    """Brings a new trainer to the state of a checkpoint; CheckpointError if it is damaged."""
     try:
         with safe_open(path, framework="pt") as file:
             course = json.loads(file.metadata()["course"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        trainer.model.load_state_dict(_part(tensors, "model."))
-        trainer.optimizer.load_state_dict(_optimizer_state(trainer, _part(tensors, "optimizer.")))
+        trainer.model.load_state_dict(_with_prefix(tensors, "model."))
+        trainer.optimizer.load_state_dict(_optimizer_state(trainer, tensors))
+        best = _with_prefix(tensors, "best.")
+        trainer.record = TrainingRecord(course["epochs"], course["best_epoch"], best)
     except (OSError, SafetensorError, RuntimeError, KeyError, ValueError, TypeError) as error:
         raise CheckpointError(f"{path} is damaged: {error}") from None
-    trainer.course = Course(course["epochs"], course["best_epoch"], _part(tensors, "best."))
 
 
 def _optimizer_state(trainer: Trainer, tensors: Tensors) -> dict[str, Any]:
+    """The optimizer's state_dict with its tensors, by parameter number, from a checkpoint."""
     states: dict[int, Tensors] = {}
-    for key, tensor in tensors.items():
+    for key, tensor in _with_prefix(tensors, "optimizer.").items():
         number, _, name = key.partition(".")
         states.setdefault(int(number), {})[name] = tensor
     return {**trainer.optimizer.state_dict(), "state": states}
 
 
-def _part(tensors: Tensors, prefix: str) -> Tensors:
+def _with_prefix(tensors: Tensors, prefix: str) -> Tensors:
+    """The tensors whose names begin with a prefix, without it."""
     return {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
 
 
-def _plain(tensors: Mapping[str, torch.Tensor]) -> Tensors:
-    """Copies on the CPU that share no memory, as safetensors wants them."""
+def _detached(tensors: Mapping[str, torch.Tensor]) -> Tensors:
+    """Copies on the CPU that share no memory, which safetensors requires."""
     return {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}

@@ -1,0 +1,32 @@
+"""The queries of valid on which a baseline is tuned, stopped early and calibrated."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from apptek.arrays import Ints, Matrix
+from apptek.data.facts import Dataset
+from apptek.data.queries import Queries, held_out_queries
+from apptek.evaluation.filters import KnownPredicates, known_predicates
+from apptek.evaluation.ranking import filtered_mrr
+
+
+@dataclass(frozen=True, slots=True)
+class TuningQueries:
+    """Queries of valid with their true predicates, and what the filter leaves out of the ranks."""
+
+    queries: Queries
+    truths: Ints
+    known: KnownPredicates
+
+    @classmethod
+    def of(cls, dataset: Dataset, most: int) -> "TuningQueries":
+        """Every n-th fact of valid, with the smallest n that leaves at most `most` queries."""
+        step = -(-len(dataset.valid) // most)
+        facts = dataset.valid.take(np.arange(0, len(dataset.valid), step))
+        known = known_predicates(facts, (dataset.train, dataset.valid, dataset.test))
+        return cls(held_out_queries(facts), facts.predicates, known)
+
+    def mrr(self, scores: Matrix) -> float:
+        """The filtered MRR of the scores of these queries, (B, R)."""
+        return filtered_mrr(scores, self.truths, self.known)
