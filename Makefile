@@ -22,6 +22,8 @@ lint: $(READY)
 	$(BIN)/ruff check src tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/oxfmt --check src/apptek/service/explorer
+	$(BIN)/oxlint src/apptek/service/explorer
 
 browser:  ## what the tests of the page need: installed where it is missing and the machine allows it
 	@command -v chromium > /dev/null || { test "$$(id -u)" = 0 && command -v apt-get > /dev/null \

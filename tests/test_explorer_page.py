@@ -398,11 +398,11 @@ def test_the_token_is_asked_for(browser: Browser, served: ServedModel) -> None:
         page = browser.new_page()
         page.goto(service.address)
         page.get_by_label("The token").fill("wrong")
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue").click()
         expect(page.get_by_label("The token")).to_have_value("")  # asked for anew
         expect(page.get_by_role("alert")).to_contain_text("missing or wrong")
         page.get_by_label("The token").fill("secret")
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Continue").click()
         expect(page.locator(".sample").first).to_be_visible()
         page.locator(".sample").first.click()
         expect(page.locator("#bars .bar").first).to_be_visible()
@@ -509,7 +509,7 @@ def test_names_that_cannot_be_looked_up_are_said_so(page: Page, address: str) ->
     expect(page.locator("#subject-list")).to_contain_text("Looking")
     comes(page, held.__len__, 1)
     held[0].abort()
-    expect(page.locator("#subject-list")).to_contain_text("No names can be offered")
+    expect(page.locator("#subject-list")).to_contain_text("Names could not be loaded")
     expect(subject).not_to_have_attribute("aria-busy", "true")
     page.unroute("**/api/entities*")
 

@@ -1,4 +1,4 @@
-// The HTTP interface. What goes wrong is a Problem: title, detail, advice, perhaps suggestions.
+// The HTTP interface. Every failure is a Problem: title, detail, advice, perhaps suggestions.
 
 const TOKEN = "apptek-token";
 
@@ -16,35 +16,35 @@ export function keepToken(token) {
 async function request(path, options = {}) {
   const token = sessionStorage.getItem(TOKEN);
   const headers = { ...options.headers, ...(token && { Authorization: `Bearer ${token}` }) };
-  let response;
-  try {
-    response = await fetch(path, { ...options, headers });
-  } catch (error) {
+  const response = await fetch(path, { ...options, headers }).catch((error) => {
     if (error.name === "AbortError") throw error;
     throw new Problem({
       status: 0,
       title: "The service does not answer",
-      detail: "Nothing came back.",
-      advice: "See whether “apptek serve” is still running, then try again.",
+      detail: "The request got no response.",
+      advice: "Check that “apptek serve” is still running, then try again.",
     });
-  }
+  });
   const body = await response.json().catch((error) => {
     if (error.name === "AbortError") throw error;
     return null;
   });
   if (response.ok && body !== null) return body;
-  throw new Problem(body ?? {
-    status: response.status,
-    title: "An answer that cannot be read",
-    detail: `Status ${response.status}.`,
-    advice: "Try again; if it stays, look at what the terminal of the service says.",
-  });
+  throw new Problem(
+    body ?? {
+      status: response.status,
+      title: "The response cannot be read",
+      detail: `Status ${response.status}.`,
+      advice: "Try again. If it happens again, look at the output of the service.",
+    },
+  );
 }
 
 const parameters = (values) =>
   new URLSearchParams(Object.entries(values).filter(([, value]) => value != null)).toString();
 
-export const get = (path, values = {}, signal) => request(`${path}?${parameters(values)}`, { signal });
+export const get = (path, values = {}, signal = undefined) =>
+  request(`${path}?${parameters(values)}`, { signal });
 
 export const post = (path, body, signal) =>
   request(path, {

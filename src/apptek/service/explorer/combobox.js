@@ -1,24 +1,44 @@
-// An entity by name: suggestions while typing, by keyboard or pointer (ARIA combobox).
+// A field for the name of an entity, with suggestions while typing (an ARIA combobox).
 
 import { get } from "./api.js";
 import { el } from "./dom.js";
 import { counted, shown } from "./wording.js";
 
-const PAUSE = 80; // milliseconds without a key before the service is asked
-const SLOW = 150; // milliseconds without an answer before that is said
+const PAUSE = 80; // milliseconds without a key before suggestions are fetched
+const SLOW = 150; // milliseconds before the list says that it is still looking
 
 export class Combobox {
-  constructor(place, { id, label, placeholder }) {
+  constructor(container, { id, label, placeholder }) {
     this.options = [];
     this.active = -1;
-    this.list = el("ul", { role: "listbox", id: `${id}-list`, class: "options", hidden: true, "aria-label": label });
-    this.input = el("input", {
-      id, placeholder, type: "text", required: true, role: "combobox", autocomplete: "off", spellcheck: "false",
-      "aria-expanded": "false", "aria-autocomplete": "list", "aria-controls": `${id}-list`,
-      oninput: () => this.later(), onkeydown: (event) => this.key(event),
-      onfocus: () => this.input.select(), onblur: () => this.close(),
+    this.list = el("ul", {
+      role: "listbox",
+      id: `${id}-list`,
+      class: "options",
+      hidden: true,
+      "aria-label": label,
     });
-    place.replaceChildren(el("div", { class: "label-row" }, el("label", { for: id }, label)), this.input, this.list);
+    this.input = el("input", {
+      id,
+      placeholder,
+      type: "text",
+      required: true,
+      role: "combobox",
+      autocomplete: "off",
+      spellcheck: "false",
+      "aria-expanded": "false",
+      "aria-autocomplete": "list",
+      "aria-controls": `${id}-list`,
+      oninput: () => this.suggestSoon(),
+      onkeydown: (event) => this.handleKey(event),
+      onfocus: () => this.input.select(),
+      onblur: () => this.close(),
+    });
+    container.replaceChildren(
+      el("div", { class: "label-row" }, el("label", { for: id }, label)),
+      this.input,
+      this.list,
+    );
   }
 
   get value() {
@@ -30,32 +50,36 @@ export class Combobox {
     this.close();
   }
 
-  later() {
+  suggestSoon() {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.ask(), PAUSE);
+    this.timer = setTimeout(() => this.suggest(), PAUSE);
   }
 
-  async ask() {
-    this.asking?.abort();
-    const asking = (this.asking = new AbortController());
+  async suggest() {
+    this.fetching?.abort();
+    const fetching = new AbortController();
+    this.fetching = fetching;
+    const { signal } = fetching;
     const typed = this.input.value;
     this.input.setAttribute("aria-busy", "true");
-    const timer = setTimeout(() => this.say("Looking for names …"), SLOW);
+    const timer = setTimeout(() => this.showMessage("Looking for names …"), SLOW);
     try {
-      const found = await get("/api/entities", { q: typed, limit: 8 }, asking.signal);
-      if (!asking.signal.aborted && document.activeElement === this.input) this.offer(found, typed);
+      const matches = await get("/api/entities", { q: typed, limit: 8 }, signal);
+      if (!signal.aborted && document.activeElement === this.input) this.offer(matches, typed);
     } catch (problem) {
-      if (!asking.signal.aborted) this.say(`No names can be offered. ${problem.message}`, "lead warning");
+      if (!signal.aborted) {
+        this.showMessage(`Names could not be loaded. ${problem.message}`, "lead warning");
+      }
     } finally {
       clearTimeout(timer);
-      if (this.asking === asking) this.input.removeAttribute("aria-busy");
+      if (this.fetching === fetching) this.input.removeAttribute("aria-busy");
     }
   }
 
-  // A line in the place of the names.
-  say(words, kind = "lead") {
+  // Shows a line of text instead of names.
+  showMessage(text, kind = "lead") {
     this.options = [];
-    this.list.replaceChildren(el("li", { class: kind, role: "presentation" }, words));
+    this.list.replaceChildren(el("li", { class: kind, role: "presentation" }, text));
     this.list.hidden = false;
     this.input.setAttribute("aria-expanded", "true");
     this.mark(-1);
@@ -63,44 +87,61 @@ export class Combobox {
 
   offer({ entities, near }, typed) {
     const names = entities.length ? entities : near.map((name) => ({ name }));
-    const lead = entities.length ? null : el("li", { class: "lead", role: "presentation" }, near.length ? "No name begins so. Did you mean" : "No such name");
-    this.options = names.map((entity, place) => this.option(entity, place, typed));
+    const lead = entities.length
+      ? null
+      : el(
+          "li",
+          { class: "lead", role: "presentation" },
+          near.length ? "No name starts like this. Did you mean:" : "No matching name",
+        );
+    this.options = names.map((entity, index) => this.option(entity, index, typed));
     this.list.replaceChildren(...(lead ? [lead] : []), ...this.options);
     this.list.hidden = false;
     this.input.setAttribute("aria-expanded", "true");
     this.mark(-1);
   }
 
-  option({ name, facts }, place, typed) {
+  option({ name, facts }, index, typed) {
     const choose = (event) => {
       event.preventDefault(); // the field keeps the focus
       this.choose(name);
     };
-    const made = el("li", { role: "option", id: `${this.input.id}-${place}`, class: "option", onmousedown: choose },
+    const option = el(
+      "li",
+      { role: "option", id: `${this.input.id}-${index}`, class: "option", onmousedown: choose },
       el("span", { class: "name" }, ...highlighted(shown(name), typed)),
-      facts == null ? null : el("span", { class: "count" }, counted(facts, "fact")));
-    made.name = name;
-    return made;
+      facts == null ? null : el("span", { class: "count" }, counted(facts, "fact")),
+    );
+    option.name = name;
+    return option;
   }
 
-  key(event) {
+  handleKey(event) {
     const open = !this.list.hidden;
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step && !open) this.ask();
-    else if (step && this.options.length) {
+    if (step && !open) {
+      this.suggest();
+    } else if (step && this.options.length) {
       const size = this.options.length + 1; // one more: the field itself
       this.mark(((this.active + 1 + step + size) % size) - 1);
-    } else if (event.key === "Enter" && open && this.active >= 0) this.choose(this.options[this.active].name);
-    else if (event.key === "Escape" && open) this.close();
-    else return;
+    } else if (event.key === "Enter" && open && this.active >= 0) {
+      this.choose(this.options[this.active].name);
+    } else if (event.key === "Escape" && open) {
+      this.close();
+    } else {
+      return;
+    }
     event.preventDefault();
   }
 
-  mark(place) {
-    this.active = place;
-    this.options.forEach((option, index) => option.setAttribute("aria-selected", String(index === place)));
-    this.input.setAttribute("aria-activedescendant", place >= 0 ? this.options[place].id : "");
-    this.options[place]?.scrollIntoView({ block: "nearest" });
+  // Marks an option as the active one; -1: none, the field itself is.
+  mark(active) {
+    this.active = active;
+    for (const [index, option] of this.options.entries()) {
+      option.setAttribute("aria-selected", String(index === active));
+    }
+    this.input.setAttribute("aria-activedescendant", active >= 0 ? this.options[active].id : "");
+    this.options[active]?.scrollIntoView({ block: "nearest" });
   }
 
   choose(name) {
@@ -110,7 +151,7 @@ export class Combobox {
 
   close() {
     clearTimeout(this.timer);
-    this.asking?.abort();
+    this.fetching?.abort();
     this.list.hidden = true;
     this.options = [];
     this.input.setAttribute("aria-expanded", "false");
@@ -118,11 +159,16 @@ export class Combobox {
   }
 }
 
-// The name with the beginnings of its words marked that were typed.
+// The name with the typed beginnings of its words marked.
 function highlighted(name, typed) {
-  const words = typed.split(/[^\p{L}\p{N}]+/u).filter(Boolean).map((word) => word.toLowerCase());
+  const words = typed
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter(Boolean)
+    .map((word) => word.toLowerCase());
   return name.split(/([^\p{L}\p{N}]+)/u).map((part) => {
-    const word = words.find((one) => part.toLowerCase().startsWith(one));
-    return word ? el("span", {}, el("mark", {}, part.slice(0, word.length)), part.slice(word.length)) : part;
+    const word = words.find((prefix) => part.toLowerCase().startsWith(prefix));
+    return word
+      ? el("span", {}, el("mark", {}, part.slice(0, word.length)), part.slice(word.length))
+      : part;
   });
 }

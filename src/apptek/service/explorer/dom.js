@@ -1,29 +1,39 @@
-// Elements made from text only: a name never becomes markup.
+// Helpers for the DOM. Elements are made from text only, so a name never becomes markup.
 
 export function el(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
+  const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
-    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else if (key === "style") for (const [property, text] of Object.entries(value)) made.style.setProperty(property, text);
-    else if (value === true) made.setAttribute(key, "");
-    else if (value !== false && value != null) made.setAttribute(key, value);
+    if (key.startsWith("on")) {
+      element.addEventListener(key.slice(2), value);
+    } else if (key === "style") {
+      // Property by property: the Content-Security-Policy forbids style attributes.
+      for (const [property, text] of Object.entries(value)) {
+        element.style.setProperty(property, text);
+      }
+    } else if (value === true) {
+      element.setAttribute(key, "");
+    } else if (value !== false && value != null) {
+      element.setAttribute(key, value);
+    }
   }
-  made.append(...children.filter((child) => child != null));
-  return made;
+  element.append(...children.filter((child) => child != null));
+  return element;
 }
 
 export const byId = (id) => document.getElementById(id);
 
-// New children; where the focus was inside, the chosen one gets it.
-export function replaceChoices(place, choices) {
-  const focused = place.contains(document.activeElement);
-  place.replaceChildren(...choices);
-  if (focused) place.querySelector("[aria-pressed=true]")?.focus({ preventScroll: true });
+// Replaces the children of a list of choices. If one had the focus, the pressed one gets it.
+export function replaceChoices(list, choices) {
+  const focused = list.contains(document.activeElement);
+  list.replaceChildren(...choices);
+  if (focused) list.querySelector("[aria-pressed=true]")?.focus({ preventScroll: true });
 }
 
-// Something slower than 150 ms shows that it is being waited for.
-export async function waiting(places, work) {
-  const mark = (busy) => places.forEach((place) => place.toggleAttribute("data-waiting", busy));
+// Marks elements as waiting while some work takes longer than 150 ms.
+export async function waiting(elements, work) {
+  const mark = (busy) => {
+    for (const element of elements) element.toggleAttribute("data-waiting", busy);
+  };
   const timer = setTimeout(() => mark(true), 150);
   try {
     return await work;
@@ -31,4 +41,10 @@ export async function waiting(places, work) {
     clearTimeout(timer);
     mark(false);
   }
+}
+
+// The filter of d3's zoom: a wheel alone and a single finger scroll the page and do not zoom.
+export function isZoomGesture(event) {
+  if (event.type === "wheel") return event.ctrlKey || event.metaKey;
+  return event.touches ? event.touches.length > 1 : !event.button;
 }

@@ -1,4 +1,4 @@
-// What is on the page as a file: the graph as SVG or PNG, the answer as JSON.
+// Exports: the graph as SVG or PNG, the answer as JSON.
 
 const SCALE = 2; // pixels of a PNG per pixel of the drawing
 
@@ -9,21 +9,31 @@ function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-const fileName = ({ subject, object, time }, kind) =>
-  `${[subject, object, time].join("-").replace(/[^\p{L}\p{N}-]+/gu, "_").slice(0, 90)}.${kind}`;
+function fileName({ subject, object, time }, kind) {
+  const words = [subject, object, time].join("-").replaceAll(/[^\p{L}\p{N}-]+/gu, "_");
+  return `${words.slice(0, 90)}.${kind}`;
+}
 
-// The drawing as it is seen, with its style, without what only the page needs.
+// The drawing as it is seen, with its style and without what only the page needs.
 async function standalone(svg) {
   const copy = svg.cloneNode(true);
   const [width, height] = copy.getAttribute("viewBox").split(" ").slice(2);
   copy.setAttribute("width", width);
   copy.setAttribute("height", height);
-  copy.querySelectorAll("[tabindex]").forEach((node) => ["tabindex", "role", "aria-label", "aria-haspopup"].forEach((key) => node.removeAttribute(key)));
+  for (const node of copy.querySelectorAll("[tabindex]")) {
+    for (const key of ["tabindex", "role", "aria-label", "aria-haspopup"]) {
+      node.removeAttribute(key);
+    }
+  }
   const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
-  style.textContent = await (await fetch("/explorer/drawing.css")).text();
-  style.textContent += ".apptek .far { opacity: 0.14; }";
+  const response = await fetch("/explorer/drawing.css");
+  style.textContent = `${await response.text()}.apptek .far { opacity: 0.14; }`;
   copy.prepend(style);
-  return { text: new XMLSerializer().serializeToString(copy), width: Number(width), height: Number(height) };
+  return {
+    text: new XMLSerializer().serializeToString(copy),
+    width: Number(width),
+    height: Number(height),
+  };
 }
 
 async function asPng({ text, width, height }) {
@@ -32,7 +42,10 @@ async function asPng({ text, width, height }) {
     const picture = new Image(width, height);
     picture.src = address;
     await picture.decode();
-    const canvas = Object.assign(document.createElement("canvas"), { width: width * SCALE, height: height * SCALE });
+    const canvas = Object.assign(document.createElement("canvas"), {
+      width: width * SCALE,
+      height: height * SCALE,
+    });
     canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
     return await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
   } finally {
@@ -43,9 +56,11 @@ async function asPng({ text, width, height }) {
 export async function exportView(kind, svg, answer, explanation) {
   const name = fileName(explanation, kind);
   if (kind === "json") {
-    save(new Blob([JSON.stringify({ answer, explanation }, null, 2)], { type: "application/json" }), name);
+    const text = JSON.stringify({ answer, explanation }, null, 2);
+    save(new Blob([text], { type: "application/json" }), name);
     return;
   }
   const drawing = await standalone(svg);
-  save(kind === "svg" ? new Blob([drawing.text], { type: "image/svg+xml" }) : await asPng(drawing), name);
+  const asSvg = () => new Blob([drawing.text], { type: "image/svg+xml" });
+  save(kind === "svg" ? asSvg() : await asPng(drawing), name);
 }

@@ -1,32 +1,59 @@
-// What the page has to say: notes about a query, and problems with what to do.
+// Messages: notes about a query, and problems with what to do about them.
 
 import { keepToken } from "./api.js";
 import { byId, el } from "./dom.js";
 import { shown } from "./wording.js";
 
 export function showNotes(notes) {
-  byId("notice").replaceChildren(...(notes.length ? [el("div", { class: "note card" }, ...notes.map((note) => el("p", {}, shown(note))))] : []));
+  byId("notice").replaceChildren(
+    ...(notes.length
+      ? [el("div", { class: "note card" }, ...notes.map((note) => el("p", {}, shown(note))))]
+      : []),
+  );
 }
 
 const NAMES = new Set(["subject", "object"]);
 
-// Problems stay until what they came from (source) is tried again; none: all go.
+// Removes the problems of one part of the page (its source), or all of them.
 export function clearProblems(source) {
-  byId("problems").querySelectorAll(source ? `[data-source=${source}]` : "[data-source]").forEach((shownOne) => shownOne.remove());
+  const selector = source ? `[data-source=${source}]` : "[data-source]";
+  for (const problem of byId("problems").querySelectorAll(selector)) problem.remove();
 }
 
-// onSuggestion(where, name) fills a field and asks again; onRetry asks again.
+// onSuggestion(where, name) puts a name into a field and asks again; onRetry asks again.
 export function showProblem(problem, source, { onSuggestion, onRetry }) {
   if (problem.name === "AbortError") return;
   clearProblems(source);
-  const { title = "Something went wrong in the page", detail = problem.message, advice = "Reload the page.", suggestions = [] } = problem;
-  const hint = NAMES.has(problem.where) ? "Type a few letters into the field and choose from the list." : advice;
-  const buttons = suggestions.map((name) => el("button", { type: "button", class: "quiet", onclick: () => onSuggestion(problem.where, name) }, shown(name)));
-  const retry = problem.status === 0 || problem.status >= 500 ? [el("button", { type: "button", class: "quiet", onclick: onRetry }, "Try again")] : [];
+  const {
+    title = "Something went wrong in the page",
+    detail = problem.message,
+    advice = "Reload the page.",
+    suggestions = [],
+  } = problem;
+  const hint = NAMES.has(problem.where)
+    ? "Type a few letters into the field and choose from the list."
+    : advice;
+  const buttons = suggestions.map((name) =>
+    el(
+      "button",
+      { type: "button", class: "quiet", onclick: () => onSuggestion(problem.where, name) },
+      shown(name),
+    ),
+  );
+  const retry =
+    problem.status === 0 || problem.status >= 500
+      ? [el("button", { type: "button", class: "quiet", onclick: onRetry }, "Try again")]
+      : [];
   byId("problems").append(
-    el("div", { class: "problem card", role: "alert", "data-source": source },
-      el("h2", {}, title), el("p", {}, shown(detail)), problem.status === 401 ? tokenForm(onRetry) : el("p", { class: "soft" }, hint),
-      buttons.length || retry.length ? el("div", { class: "tools" }, ...buttons, ...retry) : null));
+    el(
+      "div",
+      { class: "problem card", role: "alert", "data-source": source },
+      el("h2", {}, title),
+      el("p", {}, shown(detail)),
+      problem.status === 401 ? tokenForm(onRetry) : el("p", { class: "soft" }, hint),
+      buttons.length || retry.length ? el("div", { class: "tools" }, ...buttons, ...retry) : null,
+    ),
+  );
 }
 
 function tokenForm(onRetry) {
@@ -36,5 +63,11 @@ function tokenForm(onRetry) {
     keepToken(field.value);
     onRetry();
   };
-  return el("form", { class: "token", onsubmit: submit }, el("label", { for: "token" }, "The token that the service was started with"), field, el("button", { class: "primary" }, "Go on"));
+  return el(
+    "form",
+    { class: "token", onsubmit: submit },
+    el("label", { for: "token" }, "The token that the service was started with"),
+    field,
+    el("button", { class: "primary" }, "Continue"),
+  );
 }

@@ -1,9 +1,9 @@
-// The ranked predicates as bars; one of them is selected.
+// The ranked predicates as bars, one of which is selected.
 
 import { byId, el, replaceChoices } from "./dom.js";
 import { counted, percent, shown } from "./wording.js";
 
-const FIRST = 10;
+const FIRST = 10; // bars before "Show more"
 
 export class Ranking {
   constructor({ onSelect }) {
@@ -16,7 +16,7 @@ export class Ranking {
     this.draw();
   }
 
-  // What is left when known predicates are hidden.
+  // The predicates without those that are hidden.
   visible() {
     return this.predicates.filter(({ known }) => !(this.hide && known));
   }
@@ -24,28 +24,51 @@ export class Ranking {
   draw({ all = false } = {}) {
     const visible = this.visible();
     const most = Math.max(...visible.map(({ probability }) => probability), 1e-9);
-    const some = all ? visible : visible.filter((one, place) => place < FIRST || one.predicate === this.selected);
-    replaceChoices(byId("bars"), some.map((one) => this.row(one, most)));
+    const listed = visible.filter(
+      ({ predicate }, index) => all || index < FIRST || predicate === this.selected,
+    );
+    replaceChoices(
+      byId("bars"),
+      listed.map((ranked) => this.row(ranked, most)),
+    );
     const hidden = this.predicates.length - visible.length;
-    const rest = visible.length - some.length;
+    const rest = visible.length - listed.length;
     byId("more").hidden = rest === 0;
     byId("more").textContent = `Show ${rest} more`;
     byId("bars").toggleAttribute("data-empty", visible.length === 0);
-    byId("ranking-title").textContent = hidden ? `Most probable predicates (${counted(hidden, "known one")} hidden)` : "Most probable predicates";
+    byId("ranking-title").textContent = hidden
+      ? `Most probable predicates (${counted(hidden, "known one")} hidden)`
+      : "Most probable predicates";
   }
 
-  // The button goes away, so the first new row gets its focus.
+  // The button disappears, so the first new row gets its focus.
   drawAll() {
     this.draw({ all: true });
     byId("bars").children[FIRST]?.querySelector("button").focus();
   }
 
   row({ predicate, probability, known }, most) {
-    const chosen = predicate === this.selected;
-    return el("li", {},
-      el("button", { type: "button", class: "bar", "aria-pressed": String(chosen), onclick: () => this.onSelect(predicate) },
-        el("span", { class: "name" }, shown(predicate), known ? el("span", { class: "tag", title: "The training facts have it at that time" }, "known") : null),
+    const title = "A training fact has this predicate at that time";
+    const tag = known ? el("span", { class: "tag", title }, "known") : null;
+    return el(
+      "li",
+      {},
+      el(
+        "button",
+        {
+          type: "button",
+          class: "bar",
+          "aria-pressed": String(predicate === this.selected),
+          onclick: () => this.onSelect(predicate),
+        },
+        el("span", { class: "name" }, shown(predicate), tag),
         el("span", { class: "value" }, percent(probability)),
-        el("span", { class: "track" }, el("span", { class: "fill", style: { width: `${(100 * probability) / most}%` } }))));
+        el(
+          "span",
+          { class: "track" },
+          el("span", { class: "fill", style: { width: `${(100 * probability) / most}%` } }),
+        ),
+      ),
+    );
   }
 }

@@ -2,18 +2,23 @@
 
 const UNSAFE = /[\p{Cc}\p{Cs}\p{Cn}\p{Co}\u202a-\u202e\u2066-\u2069]/gu;
 
+// A name with control characters, and those that turn the writing direction, replaced.
 export const shown = (name) => name.replace(UNSAFE, "\ufffd");
 
 export const shortened = (text, length) => {
   const letters = [...text];
-  return letters.length <= length ? text : letters.slice(0, length - 1).join("").trimEnd() + "…";
+  if (letters.length <= length) return text;
+  const start = letters.slice(0, length - 1).join("");
+  return `${start.trimEnd()}…`;
 };
 
-export const percent = (share) => (share > 0 && share < 0.0005 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`);
+export const percent = (share) =>
+  share > 0 && share < 0.0005 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`;
 
 export const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
 
 export function counted(count, noun) {
   if (count === 1) return `1 ${noun}`;
-  return `${count.toLocaleString("en")} ${/(gy|ty)$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`}`;
+  const plural = /(gy|ty)$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`;
+  return `${count.toLocaleString("en")} ${plural}`;
 }

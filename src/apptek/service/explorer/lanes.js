@@ -1,0 +1,89 @@
+// The data of the timelines: a lane for each direction of the pair, and one for each entity.
+
+import { get, timelinePath } from "./api.js";
+import { shown } from "./wording.js";
+
+const { d3 } = globalThis;
+const LIMIT = 600; // facts of a lane that are fetched; of more, counts are drawn
+const BAR = 3; // pixels that a bar has at least
+const LABEL_DISTANCE = 80; // pixels from the middle of one label to that of the next
+
+// Fetches the lanes of a query. span: `from` and `to` as texts, or nothing for the whole span.
+export async function fetchLanes({ subject, object }, span, signal) {
+  const fetchKnown = (path, names = {}) =>
+    get(path, { ...span, limit: LIMIT, ...names }, signal).catch((problem) => {
+      if (problem.status === 404) return null; // an entity that is not in the data
+      throw problem;
+    });
+  const [pair, ofSubject, ofObject] = await Promise.all([
+    fetchKnown("/api/pair", { subject, object }),
+    fetchKnown(timelinePath(subject)),
+    fetchKnown(timelinePath(object)),
+  ]);
+  const forward = { title: `${shown(subject)} → ${shown(object)}`, data: pair?.forward };
+  const backward = { title: `${shown(object)} → ${shown(subject)}`, data: pair?.backward };
+  const first = { title: shown(subject), data: ofSubject, ofEntity: true };
+  const second = { title: shown(object), data: ofObject, ofEntity: true };
+  return subject === object ? [forward, first] : [forward, backward, first, second];
+}
+
+// The bars of a lane: from the facts themselves if all were fetched, else from the counts.
+export function barsOf(data, x) {
+  const [left, right] = x.range();
+  const bars = data.total > data.facts.length ? barsOfCounts(data, x) : barsOfFacts(data, x);
+  return bars.filter(({ from, to }) => to > left - 1 && from < right + 1);
+}
+
+function barsOfCounts(data, x) {
+  const step = (data.last - data.first + 1) / data.counts.length;
+  return data.counts
+    .map((count, part) => ({
+      count,
+      facts: [],
+      first: Math.ceil(data.first + part * step),
+      last: Math.ceil(data.first + (part + 1) * step) - 1,
+    }))
+    .filter(({ count }) => count)
+    .map((bar) => ({ ...bar, from: x(bar.first), to: x(bar.last + 1) }));
+}
+
+// Facts that last are drawn as intervals, so only moments count here.
+function barsOfFacts(data, x) {
+  const step = Math.max(Math.ceil(BAR / (x(1) - x(0))), 1);
+  const groups = d3.group(
+    data.facts.filter(({ start, end }) => start === end),
+    ({ start }) => Math.floor(start / step) * step,
+  );
+  return [...groups].map(([first, facts]) => ({
+    facts,
+    count: facts.length,
+    first: d3.min(facts, ({ start }) => start),
+    last: d3.max(facts, ({ start }) => start),
+    from: x(first),
+    to: x(first + step),
+  }));
+}
+
+// Positions among which are the first and the last one of a lane.
+export function extentOf({ total, facts, counts, first, last }) {
+  if (total <= facts.length) return facts.flatMap(({ start, end }) => [start, end]);
+  const step = (last - first + 1) / counts.length;
+  return [
+    first + counts.findIndex(Boolean) * step,
+    first + (counts.findLastIndex(Boolean) + 1) * step - 1,
+  ].map(Math.round);
+}
+
+// The positions whose labels have room beside each other and beside the label of the query.
+export function withRoom(positions, x, queryX) {
+  const [left, right] = x.range();
+  const kept = [];
+  for (const position of positions) {
+    const at = x(position);
+    const inside = at > left + 30 && at < right - 30;
+    const free = queryX === null || Math.abs(at - queryX) > LABEL_DISTANCE;
+    const apart = !kept.length || at - x(kept.at(-1)) > LABEL_DISTANCE;
+    if (inside && free && apart) kept.push(position);
+  }
+  return kept;
+}
