@@ -1,4 +1,4 @@
-"""Many clients at once. The whole of it, 200 clients for 30 s: `make load`."""
+"""Many clients at once. `make load` runs it with 200 clients for 30 s."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from service_parts import question
 
-from apptek.benches.http_clients import load, request, running_service
+from apptek.benches.http_clients import encode_request, running_service, send_requests
 from apptek.service.served_model import ServedModel
 
 CLIENTS, SECONDS = (200, 30.0) if os.environ.get("APPTEK_LOAD") == "full" else (50, 4.0)
@@ -23,18 +23,17 @@ def resident_bytes(process: int) -> int:
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_many_clients_meet_no_error_and_the_service_does_not_grow(served: ServedModel) -> None:
     with running_service(served.folder) as service:
-        asked = []
+        requests = []
         for row in range(200):
             query = question(served, row)
             path = "/api/explain" if row % 4 == 0 else "/api/predict"
-            asked.append(request(service.address, path, query))
-            asked.append(
-                request(service.address, f"/api/entities?q={query['subject'][:3].strip()}")
-            )
-        load(service.address, asked, CLIENTS)
+            requests.append(encode_request(service.address, path, query))
+            path = f"/api/entities?q={query['subject'][:3].strip()}"
+            requests.append(encode_request(service.address, path))
+        send_requests(service.address, requests, CLIENTS)
         before = resident_bytes(service.process)
-        found = load(service.address, asked, CLIENTS, seconds=SECONDS)
+        result = send_requests(service.address, requests, CLIENTS, seconds=SECONDS)
         after = resident_bytes(service.process)
-    assert set(found.statuses) == {200}
-    assert found.statuses[200] > 2 * CLIENTS
+    assert set(result.statuses) == {200}
+    assert result.statuses[200] > 2 * CLIENTS
     assert after - before < GROWTH

@@ -1,1 +1,1 @@
-"""Speed and memory, measured as ratios within one run because machines are noisy."""
+"""Benchmarks of speed and memory, as ratios within one run because machines differ."""

@@ -1,4 +1,4 @@
-"""The graph's bench: reading, indexing, opening and looking up."""
+"""The bench of the graph: reading, indexing, opening and looking up."""
 
 import json
 import statistics
@@ -29,26 +29,26 @@ TARGETS = {
 
 
 def bench_graph(*, quick: bool = False) -> BenchReport:
-    """Reads, indexes and asks worlds of 10 M and 100 k facts (quick: 500 k and 50 k)."""
+    """Reads, indexes and looks up worlds of 10 M and 100 k facts (quick: 500 k and 50 k)."""
     large, small = (500_000, 50_000) if quick else (10_000_000, 100_000)
     with tempfile.TemporaryDirectory(prefix="apptek-bench-") as scratch:
         folder = Path(scratch)
         reading = _bench_reading(folder / "world", large, repeats=3)
         graphs = {size: TemporalGraph.of(make_world(size, 0).dataset) for size in (small, large)}
-        saving = _bench_opening(graphs[large], folder / "graph")
-        looking = _bench_looking_up(graphs[small], graphs[large], 20_000 if quick else 100_000)
+        opening = _bench_opening(graphs[large], folder / "graph")
+        lookups = _bench_lookups(graphs[small], graphs[large], 20_000 if quick else 100_000)
     return BenchReport(
-        ratios=reading["ratios"] | looking["ratios"],
+        ratios=reading["ratios"] | lookups["ratios"],
         figures={"facts": {"small": small, "large": large}}
         | reading["figures"]
         | {"index_bytes_per_fact": graphs[large].nbytes / len(graphs[large].facts)}
-        | saving
-        | looking["figures"],
+        | opening
+        | lookups["figures"],
         targets=TARGETS,
     )
 
 
-# Each in a process of its own, so that its peak memory is its own; prints seconds and bytes.
+# Each runs in its own process, so that the peak memory is its own; it prints seconds and bytes.
 _READER_ALONE = """
 import sys, time
 from pathlib import Path
@@ -64,7 +64,7 @@ from apptek.graph.temporal_graph import TemporalGraph
 start = time.perf_counter()
 graph = TemporalGraph.of(read_dataset(sys.argv[1]))
 """
-_TELL = """
+_PRINT_COST = """
 import json, resource
 seconds = time.perf_counter() - start
 unit = 1 if sys.platform == "darwin" else 1024
@@ -74,29 +74,29 @@ print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 
 
 def _bench_reading(world: Path, size: int, repeats: int) -> dict[str, Any]:
     write_world(make_world(size, 0), world)
-    alone, ours = [], []
-    for _ in range(repeats):  # in turns, so that both meet the same machine
-        alone.append(_run_apart(_READER_ALONE, world))
-        ours.append(_run_apart(_READ_AND_INDEX, world))
-    reader, all_of_it = (statistics.median(run[0] for run in runs) for runs in (alone, ours))
-    peak = statistics.median(run[1] for run in ours)
+    alone, indexed = [], []
+    for _ in range(repeats):  # in turns, so that both see the same load of the machine
+        alone.append(_run_program(_READER_ALONE, world))
+        indexed.append(_run_program(_READ_AND_INDEX, world))
+    reader, total = (statistics.median(run[0] for run in runs) for runs in (alone, indexed))
+    peak = statistics.median(run[1] for run in indexed)
     return {
         "ratios": {
-            "read_vs_reader": all_of_it / reader,
+            "read_vs_reader": total / reader,
             "peak_memory_vs_fact_table": peak / (size * FACT_BYTES),
         },
         "figures": {
             "reader_seconds": reader,
-            "read_and_index_seconds": all_of_it,
+            "read_and_index_seconds": total,
             "read_and_index_peak_bytes": peak,
         },
     }
 
 
-def _run_apart(program: str, world: Path) -> list[float]:
-    command = [sys.executable, "-c", program + _TELL, str(world)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
-    return [float(number) for number in json.loads(done.stdout)]
+def _run_program(program: str, world: Path) -> list[float]:
+    command = [sys.executable, "-c", program + _PRINT_COST, str(world)]
+    process = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+    return [float(number) for number in json.loads(process.stdout)]
 
 
 def _bench_opening(graph: TemporalGraph, folder: Path) -> dict[str, float]:
@@ -104,29 +104,29 @@ def _bench_opening(graph: TemporalGraph, folder: Path) -> dict[str, float]:
     return {"open_seconds": min(seconds(lambda: TemporalGraph.open(folder)) for _ in range(3))}
 
 
-def _bench_looking_up(small: TemporalGraph, large: TemporalGraph, count: int) -> dict[str, Any]:
-    questions = {id(graph): _questions(graph, count) for graph in (small, large)}
+def _bench_lookups(small: TemporalGraph, large: TemporalGraph, count: int) -> dict[str, Any]:
+    queries = {id(graph): _random_lookups(graph, count) for graph in (small, large)}
     runs: dict[int, list[float]] = {id(small): [], id(large): []}
-    for _ in range(6):  # in turns; the first compiles
+    for _ in range(6):  # in turns; the first run compiles
         for graph in (small, large):
-            asked = questions[id(graph)]
-            runs[id(graph)].append(seconds(lambda g=graph, a=asked: g.nearest(*a, K)))  # type: ignore[misc]
-    per_look_up = {key: statistics.median(times[1:]) / count for key, times in runs.items()}
-    oracle = _oracle_seconds_per_look_up(small, *questions[id(small)])
+            arrays = queries[id(graph)]
+            runs[id(graph)].append(seconds(lambda g=graph, a=arrays: g.nearest(*a, K)))  # type: ignore[misc]
+    per_lookup = {key: statistics.median(times[1:]) / count for key, times in runs.items()}
+    oracle = _reference_seconds_per_lookup(small, *queries[id(small)])
     return {
         "ratios": {
-            "tknn_vs_oracle": oracle / per_look_up[id(small)],
-            "tknn_10m_vs_100k": per_look_up[id(large)] / per_look_up[id(small)],
+            "tknn_vs_oracle": oracle / per_lookup[id(small)],
+            "tknn_10m_vs_100k": per_lookup[id(large)] / per_lookup[id(small)],
         },
         "figures": {
-            "tknn_look_ups_per_second": 1 / per_look_up[id(large)],
+            "tknn_look_ups_per_second": 1 / per_lookup[id(large)],
             "oracle_look_ups_per_second": 1 / oracle,
         },
     }
 
 
-def _questions(graph: TemporalGraph, count: int) -> tuple[Any, Any]:
-    """Random times, and the subject or object of random facts: as often as queries name them."""
+def _random_lookups(graph: TemporalGraph, count: int) -> tuple[Any, Any]:
+    """Entities and times. An entity is drawn as often as it occurs in facts, as in queries."""
     rng = generator(0, "bench")
     dated = graph.facts.times[graph.facts.dated]
     ends = np.stack([graph.facts.subjects, graph.facts.objects])
@@ -134,8 +134,8 @@ def _questions(graph: TemporalGraph, count: int) -> tuple[Any, Any]:
     return entities, rng.integers(dated.min(), dated.max() + 1, count).astype(np.int32)
 
 
-def _oracle_seconds_per_look_up(graph: TemporalGraph, entities: Any, times: Any) -> float:
-    """What the definition costs in plain Python, given each entity's facts beforehand."""
+def _reference_seconds_per_lookup(graph: TemporalGraph, entities: Any, times: Any) -> float:
+    """Seconds per look-up in plain Python, with the facts of each entity collected beforehand."""
     count = 1000
     facts, facts_of = plain_facts(graph.facts)
 

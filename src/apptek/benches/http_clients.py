@@ -1,4 +1,4 @@
-"""Clients of the service: many connections, each asking one thing after the other."""
+"""Load on a service: many connections, each sending one request after the other."""
 
 import asyncio
 import json
@@ -18,17 +18,17 @@ _SERVE = "from apptek.cli import main; main()"
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
-    """A service in a process of its own."""
+class RunningService:
+    """A service in its own process."""
 
     address: str
     process: int
-    seconds: float  # from its start until it listened
+    seconds: float  # from its start until it was ready
 
 
 @contextmanager
-def running_service(model: Path, *options: str) -> Iterator[Running]:
-    """`apptek serve` on a free port, ended with the block."""
+def running_service(model: Path, *options: str) -> Iterator[RunningService]:
+    """Runs `apptek serve` on a free port; the service ends with the block."""
     command = [sys.executable, "-c", _SERVE, "serve", str(model), "--port", "0", *options]
     start = time.perf_counter()
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603
@@ -38,26 +38,26 @@ def running_service(model: Path, *options: str) -> Iterator[Running]:
             raise ApptekError(f"the service did not start: {line}{process.stderr.read()}")
         address = line.split(" is served at ")[1].split()[0]
         try:
-            yield Running(address, process.pid, time.perf_counter() - start)
+            yield RunningService(address, process.pid, time.perf_counter() - start)
         finally:
             process.terminate()
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
-    """What many clients met: the milliseconds of each answer, and how many had each status."""
+class LoadResult:
+    """The milliseconds of each response, and how many responses had each status."""
 
     milliseconds: list[float]
     statuses: dict[int, int]
 
     def quantile(self, share: float) -> float:
-        """The time within which that share of the answers came."""
+        """The milliseconds within which that share of the responses came."""
         ordered = sorted(self.milliseconds)
         return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
 
 
-def request(address: str, path: str, body: Any = None) -> bytes:
-    """A request as it goes over the wire."""
+def encode_request(address: str, path: str, body: Any = None) -> bytes:
+    """The bytes of a request: a POST if it has a body, else a GET."""
     host = urlsplit(address).netloc
     if body is None:
         return f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
@@ -69,35 +69,43 @@ def request(address: str, path: str, body: Any = None) -> bytes:
     return head.encode() + content
 
 
-def load(address: str, requests: Sequence[bytes], clients: int, *, seconds: float = 0.0) -> Load:
-    """Sends the requests once, or again and again for some seconds, over so many connections."""
-    return asyncio.run(_load(address, requests, clients, seconds))
+def send_requests(
+    address: str, requests: Sequence[bytes], clients: int, *, seconds: float = 0.0
+) -> LoadResult:
+    """Sends all requests once, and then again until the seconds are over.
+
+    Each client has a connection of its own and sends every `clients`-th request.
+    """
+    return asyncio.run(_send_requests(address, requests, clients, seconds))
 
 
-async def _load(address: str, requests: Sequence[bytes], clients: int, seconds: float) -> Load:
-    found = Load([], {})
+async def _send_requests(
+    address: str, requests: Sequence[bytes], clients: int, seconds: float
+) -> LoadResult:
+    result = LoadResult([], {})
+    url = urlsplit(address)
     end = time.perf_counter() + seconds
 
     async def client(first: int) -> None:
-        place = urlsplit(address)
-        reader, writer = await asyncio.open_connection(place.hostname, place.port)
+        reader, writer = await asyncio.open_connection(url.hostname, url.port)
         turn = first
         while turn < len(requests) or time.perf_counter() < end:
             start = time.perf_counter()
-            status = await _ask(reader, writer, requests[turn % len(requests)])
-            found.milliseconds.append(1000 * (time.perf_counter() - start))
-            found.statuses[status] = found.statuses.get(status, 0) + 1
+            status = await _send(reader, writer, requests[turn % len(requests)])
+            result.milliseconds.append(1000 * (time.perf_counter() - start))
+            result.statuses[status] = result.statuses.get(status, 0) + 1
             turn += clients
         writer.close()
 
     async with asyncio.TaskGroup() as group:
         for first in range(clients):
             group.create_task(client(first))
-    return found
+    return result
 
 
-async def _ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, asked: bytes) -> int:
-    writer.write(asked)
+async def _send(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> int:
+    """Sends a request, reads the whole response and returns its status."""
+    writer.write(request)
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
     length = int(head.split(b"content-length:")[1].split(b"\r\n")[0])
     await reader.readexactly(length)

@@ -13,7 +13,7 @@ from apptek.data.times import UNKNOWN
 
 @dataclass(frozen=True)
 class PlainFact:
-    """(subject, predicate, object, since, until); None is an unknown end."""
+    """A fact as (subject, predicate, object, since, until); None is an unknown end."""
 
     subject: int
     predicate: int
@@ -23,7 +23,7 @@ class PlainFact:
 
 
 def distance(fact: PlainFact, when: int) -> int:
-    """0 inside [since, until], else to the nearest end; one unknown end: the known one alone."""
+    """0 inside [since, until], else the distance to the nearer end that is known."""
     since, until = fact.since, fact.until
     if since is None and until is None:
         raise ValueError("an undated fact has no distance")
@@ -37,7 +37,7 @@ def distance(fact: PlainFact, when: int) -> int:
 
 
 def nearness(facts: list[PlainFact], index: int, when: int | None) -> tuple[int, int, int, int]:
-    """The key by which facts are nearest: dated first, distance, earlier first, lower index.
+    """The sort key of nearness: dated facts first, then by distance, start and index.
 
     An undated query sees undated facts first, then dated ones from the earliest on.
     """
@@ -51,7 +51,7 @@ def nearness(facts: list[PlainFact], index: int, when: int | None) -> tuple[int,
 
 
 def incident(facts: list[PlainFact], entity: int, traversal: str) -> list[int]:
-    """The indices of the facts that touch an entity in the directions of the traversal."""
+    """The indices of the facts of an entity in the directions of the traversal."""
     return [
         index
         for index, fact in enumerate(facts)
@@ -66,7 +66,10 @@ def is_half_open(fact: PlainFact) -> bool:
 
 
 def are_twins(one: PlainFact, other: PlainFact) -> bool:
-    """Whether two facts are the since and until lines of one triple, hidden together."""
+    """Whether two facts are the since line and the until line of one triple.
+
+    They are hidden together: either would give away the other.
+    """
     same = (one.subject, one.predicate, one.object) == (
         other.subject,
         other.predicate,
@@ -82,17 +85,17 @@ def nearest(
     k: int,
     hidden: int | None = None,
 ) -> list[int]:
-    """N_tknn: exactly the k nearest of the candidates, after hiding one fact and its twins."""
-    seen = [
+    """N_tknn: the k nearest candidates, without a hidden fact and its twins."""
+    visible = [
         index
         for index in candidates
         if hidden is None or (index != hidden and not are_twins(facts[index], facts[hidden]))
     ]
-    return sorted(seen, key=lambda index: nearness(facts, index, when))[:k]
+    return sorted(visible, key=lambda index: nearness(facts, index, when))[:k]
 
 
 class PlainSide:
-    """One side of an episode, word by word: core, reached entities, periphery."""
+    """One side of an episode: its core, the entities it reached, its periphery."""
 
     def __init__(self, episode: "PlainEpisode", start: int | None) -> None:
         self.episode = episode
@@ -100,32 +103,35 @@ class PlainSide:
         self.core: set[int] = set()
 
     def entities(self) -> set[int]:
-        """The query's own entity and every entity in the core."""
+        """The query's own entity and all entities in the core."""
         reached = set() if self.start is None else {self.start}
         for index in self.core:
             reached |= {self.episode.facts[index].subject, self.episode.facts[index].object}
         return reached
 
     def periphery(self) -> set[tuple[int, bool]]:
-        """The N_tknn facts of all these entities, minus the core; True: met against the arrow."""
-        found = set()
+        """The N_tknn facts of these entities without the core, each with whether it is inverse.
+
+        Only a tagged traversal tells whether a fact was met from its object.
+        """
+        edges = set()
         for entity in self.entities():
             for index in self.episode.nearest_of(entity):
                 fact = self.episode.facts[index]
                 if index in self.core:
                     continue
                 if self.episode.traversal != "tagged":
-                    found.add((index, False))
+                    edges.add((index, False))
                     continue
                 if fact.subject == entity:
-                    found.add((index, False))
+                    edges.add((index, False))
                 if fact.object == entity:
-                    found.add((index, True))
-        return found
+                    edges.add((index, True))
+        return edges
 
 
 class PlainEpisode:
-    """The Markov decision process for one query, as the definitions say it."""
+    """The Markov decision process of one query, straight from its definition."""
 
     def __init__(
         self,
@@ -142,11 +148,11 @@ class PlainEpisode:
         self.facts, self.hidden, self.tknn, self.traversal = facts, hidden, tknn, traversal
         self.when, self.predicate_count = query[2], predicate_count
         self.steps_left = max_steps
-        self.facts_of = facts_of  # each entity's facts, where they were collected beforehand
+        self.facts_of = facts_of  # the facts of each entity; None: looked for each time
         self.sides = (PlainSide(self, query[0]), PlainSide(self, query[1]))
 
     def nearest_of(self, entity: int) -> list[int]:
-        """N_tknn(entity, t), with the query's own fact hidden."""
+        """N_tknn(entity, t) without the query's own fact."""
         direction = "outgoing" if self.traversal == "outgoing" else "both"
         if self.facts_of is None:
             candidates = incident(self.facts, entity, direction)
@@ -155,15 +161,15 @@ class PlainEpisode:
         return nearest(self.facts, candidates, self.when, self.tknn, self.hidden)
 
     def action_of(self, edge: tuple[int, bool]) -> int:
-        """The predicate, or its inverse as an action of its own."""
+        """The action that expands an edge: its predicate, or the inverse of it."""
         return self.facts[edge[0]].predicate + self.predicate_count * edge[1]
 
     def met(self) -> bool:
-        """Whether the entity sets have an entity in common: the reward."""
+        """Whether the two sides have an entity in common, which is what the reward is for."""
         return bool(self.sides[0].entities() & self.sides[1].entities())
 
     def legal(self) -> dict[int, int]:
-        """The actions in either periphery, with their numbers of edges; none where it ended."""
+        """The actions in either periphery and their numbers of edges; none once it has ended."""
         counts: dict[int, int] = {}
         if self.met() or not self.steps_left:
             return counts
@@ -173,11 +179,11 @@ class PlainEpisode:
         return counts
 
     def done(self) -> bool:
-        """Met, or out of steps, or nothing to expand."""
+        """Whether the sides have met, or no step is left, or nothing can be expanded."""
         return not self.legal()
 
     def step(self, action: int) -> bool:
-        """Expands both sides by an action at once; whether they meet."""
+        """Expands both sides by an action; returns whether they meet."""
         for side in self.sides:
             side.core |= {e[0] for e in side.periphery() if self.action_of(e) == action}
         self.steps_left -= 1
@@ -185,7 +191,7 @@ class PlainEpisode:
 
 
 def splitmix64(state: int) -> tuple[int, int]:
-    """The next state and number of the generator that random episodes draw from."""
+    """The next state and the next number of the generator of random episodes."""
     mask = 2**64 - 1
     state = (state + 0x9E3779B97F4A7C15) & mask
     word = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & mask
@@ -194,17 +200,18 @@ def splitmix64(state: int) -> tuple[int, int]:
 
 
 def play_episode(episode: PlainEpisode, policy: str, seed: int) -> tuple[bool, list[int]]:
-    """A whole episode by a control policy: whether the sides met, and the actions."""
-    trail: list[int] = []
+    """Plays an episode by a fixed policy; returns whether the sides met, and the actions."""
+    actions: list[int] = []
     while legal := episode.legal():
         if policy == "commonest":
             action = max(sorted(legal), key=lambda a: legal[a])
         else:
             seed, word = splitmix64(seed)
+            # Lemire's way to a number below n: the upper half of a product, no division.
             action = sorted(legal)[((word >> 32) * len(legal)) >> 32]
-        trail.append(action)
+        actions.append(action)
         episode.step(action)
-    return episode.met(), trail
+    return episode.met(), actions
 
 
 def plain_facts(facts: Facts) -> tuple[list[PlainFact], dict[int, list[int]]]:

@@ -1,4 +1,4 @@
-"""What a bench found, and how it is shown."""
+"""The report of a bench, and what all benches share."""
 
 import time
 from collections.abc import Callable
@@ -11,12 +11,14 @@ from apptek.data.reading.reader import read_dataset
 from apptek.data.synthetic.world import make_world
 from apptek.terminal import output, table
 
-ICEWS14_SIZE = 90_730  # facts in all: a world of this size has as many training facts as ICEWS14
+ICEWS14_SIZE = (
+    90_730  # facts of all splits: a world of this size has as many training facts as ICEWS14
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A number to reach: at most, or at least."""
+    """A limit that a figure must keep to, from above or from below."""
 
     limit: float
     at_most: bool = True
@@ -27,7 +29,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class BenchReport:
-    """Ratios within one run, plain figures, and the targets of some of them."""
+    """Ratios within one run, plain figures, and targets for some of them."""
 
     ratios: dict[str, float]
     figures: dict[str, Any]
@@ -35,7 +37,7 @@ class BenchReport:
 
 
 def print_report(report: BenchReport) -> None:
-    """The report as a table."""
+    """Prints a report as a table."""
     rows = [
         (name, _show(value), str(report.targets.get(name, "")))
         for name, value in (report.ratios | report.figures).items()
@@ -48,14 +50,14 @@ def _show(value: Any) -> str:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """How long some work takes."""
+    """The seconds that some work takes."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
 
 
 def bench_dataset(quick: bool) -> Dataset:
-    """ICEWS14, or a world of its size where it is not there; quick: a world of 20,000 facts."""
+    """ICEWS14, or a world of its size if it was not downloaded; quick: a world of 20,000 facts."""
     if not quick and find_benchmark("icews14") is not None:
         return read_dataset("icews14")
     return make_world(20_000 if quick else ICEWS14_SIZE, 0).dataset
