@@ -1,4 +1,4 @@
-"""The predictor's bench: queries per second beside counting, and on a large graph."""
+"""The bench of the predictor: queries per second beside a baseline, and on a large graph."""
 
 from statistics import median
 
@@ -26,23 +26,24 @@ TARGETS = {"predict_vs_counting": Target(0.3, at_most=False), "query_10m_vs_100k
 
 
 def bench_predict(*, quick: bool = False) -> BenchReport:
-    """Scores all test queries of ICEWS14 (or of a world of its size) by the default features.
+    """Scores all test queries of ICEWS14 (or a world of its size) with the default features.
 
-    The weights are drawn at random: they cost what fitted ones cost. In turns with the recency
-    baseline; then single queries' cost on worlds of 100 k and 10 M facts (quick: 50 k and 500 k).
+    The recency baseline scores the same queries in turns with it. Then the cost of a query is
+    compared between worlds of 100 k and 10 M facts (quick: 50 k and 500 k). The weights are drawn
+    at random, since they cost as much as fitted ones.
     """
     large, small = (500_000, 50_000) if quick else (10_000_000, 100_000)
     dataset = bench_dataset(quick)
-    space, classifier = _default(dataset)
+    space, classifier = _default_model(dataset)
     index = CountingIndex(TemporalGraph.of(dataset))
     counting = CountingScorer(index, VARIANTS["recency"].start)
-    asked = held_out_queries(dataset.test)
-    ours: list[float] = []
-    theirs: list[float] = []
-    for _ in range(ROUNDS):
-        ours.append(seconds(lambda: linear_scores(space, classifier, asked)))
-        theirs.append(seconds(lambda: counting.scores(asked)))
-    default, recency = (median(runs[1:]) / len(asked) for runs in (ours, theirs))
+    queries = held_out_queries(dataset.test)
+    default_runs: list[float] = []
+    recency_runs: list[float] = []
+    for _ in range(ROUNDS):  # in turns, so that both see the same load of the machine
+        default_runs.append(seconds(lambda: linear_scores(space, classifier, queries)))
+        recency_runs.append(seconds(lambda: counting.scores(queries)))
+    default, recency = (median(runs[1:]) / len(queries) for runs in (default_runs, recency_runs))
     growth = {size: _seconds_per_query(size) for size in (small, large)}
     return BenchReport(
         ratios={
@@ -59,8 +60,8 @@ def bench_predict(*, quick: bool = False) -> BenchReport:
     )
 
 
-def _default(dataset: Dataset) -> tuple[FeatureSpace, LinearSoftmax]:
-    """The features of the default preset, and weights for them."""
+def _default_model(dataset: Dataset) -> tuple[FeatureSpace, LinearSoftmax]:
+    """The features of the default preset, and random weights for them."""
     graph, config = TemporalGraph.of(dataset), preset(DEFAULT)
     kinds = tuple(types_from_names(dataset.entities, dataset.train))
     space = FeatureSources(
@@ -77,10 +78,10 @@ def _default(dataset: Dataset) -> tuple[FeatureSpace, LinearSoftmax]:
 
 
 def _seconds_per_query(size: int) -> float:
-    """What one of many queries costs on a world of so many facts."""
+    """Seconds per query, in a batch, on a world of so many facts."""
     data = make_world(size, 0).dataset
-    space, classifier = _default(data)
+    space, classifier = _default_model(data)
     rows = generator(0, "bench").permutation(len(data.test))[:4096]
-    asked: Queries = held_out_queries(data.test.take(rows))
-    runs = [seconds(lambda: linear_scores(space, classifier, asked)) for _ in range(ROUNDS)]
-    return median(runs[1:]) / len(asked)
+    queries: Queries = held_out_queries(data.test.take(rows))
+    runs = [seconds(lambda: linear_scores(space, classifier, queries)) for _ in range(ROUNDS)]
+    return median(runs[1:]) / len(queries)

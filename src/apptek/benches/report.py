@@ -11,9 +11,7 @@ from apptek.data.reading.reader import read_dataset
 from apptek.data.synthetic.world import make_world
 from apptek.terminal import output, table
 
-ICEWS14_SIZE = (
-    90_730  # facts of all splits: a world of this size has as many training facts as ICEWS14
-)
+ICEWS14_SIZE = 90_730  # facts in all: such a world has as many training facts as ICEWS14
 
 
 @dataclass(frozen=True, slots=True)

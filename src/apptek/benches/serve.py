@@ -1,25 +1,28 @@
-"""The service's bench: one predict, one explain, batches, and how long it takes to start."""
+"""The bench of the service: predict, explain, batches, name search, and the time to start."""
 
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from apptek.benches.http_clients import Running, load, request, running_service
-from apptek.benches.report import BenchReport, Target, seconds
+from apptek.benches.http_clients import (
+    RunningService,
+    encode_request,
+    running_service,
+    send_requests,
+)
+from apptek.benches.report import BenchReport, Target, bench_dataset, seconds
 from apptek.config import preset
-from apptek.data.benchmarks import find_benchmark
-from apptek.data.facts import Names
-from apptek.data.reading.reader import read_dataset
-from apptek.data.synthetic.world import make_world
+from apptek.data.facts import Dataset, Names
 from apptek.explain.name_index import NameIndex
 from apptek.models.model_folder import load_model
 from apptek.predictor import Predictor
 from apptek.seeding import generator
+from apptek.service.served_model import query_of_fact
 from apptek.settings import with_settings
 
-ICEWS14_SIZE = 90_730
 BATCH = 1000
 CLIENTS = (1, 16)
 TARGETS = {
@@ -33,69 +36,58 @@ NAMES = 100_000
 
 
 def bench_serve(*, quick: bool = False, model: Path | None = None) -> BenchReport:
-    """Asks a served model over loopback.
+    """Measures the responses of a served model over loopback.
 
-    Without a model, one is fitted: of ICEWS14 (a world of its size where it is not there) with
-    topologies of a random policy, which cost as much to apply as the agent's. Quick: of a world of
-    20,000 facts.
+    Without a model, one is fitted on ICEWS14 (or a world of its size; quick: of 20,000 facts). Its
+    topologies come from a random policy: they cost as much to apply as those of a trained agent.
     """
     with tempfile.TemporaryDirectory(prefix="apptek-bench-") as scratch:
         folder = model or _fit(Path(scratch) / "model", quick)
-        with running_service(folder) as first:
-            del first  # compiles
+        with running_service(folder):
+            pass  # compiles, so that the next start is a usual one
         with running_service(folder) as service:
-            figures = _measure(service, folder, 100 if quick else 500)
+            figures = _measure(service, load_model(folder).dataset, 100 if quick else 500)
             figures["start_seconds"] = service.seconds
     figures["search_p95_ms"] = _search_ms()
     return BenchReport(ratios={}, figures=figures, targets=TARGETS)
 
 
 def _fit(folder: Path, quick: bool) -> Path:
-    settings = ["mining.policy=random", "classifier.l2=[10.0]"]
-    if not quick and find_benchmark("icews14") is not None:
-        data = read_dataset("icews14")
-    else:
-        data = make_world(20_000 if quick else ICEWS14_SIZE, 0).dataset
-    Predictor.fit(data, folder=folder, config=with_settings(preset("paper"), settings))
+    config = with_settings(preset("paper"), ["mining.policy=random", "classifier.l2=[10.0]"])
+    Predictor.fit(bench_dataset(quick), folder=folder, config=config)
     return folder
 
 
-def _measure(service: Running, folder: Path, count: int) -> dict[str, Any]:
-    queries = _queries(folder, max(count, BATCH))
-    figures: dict[str, Any] = {"model": load_model(folder).dataset.name}
-    for what in ("predict", "explain"):
-        asked = [request(service.address, f"/api/{what}", query) for query in queries[:count]]
-        load(service.address, asked[:20], 1)
-        figures[f"{what}_ms"] = {}
+def _measure(service: RunningService, data: Dataset, count: int) -> dict[str, Any]:
+    queries = _tuning_queries(data, max(count, BATCH))
+    figures: dict[str, Any] = {"model": data.name}
+    for task in ("predict", "explain"):
+        path = f"/api/{task}"
+        requests = [encode_request(service.address, path, query) for query in queries[:count]]
+        send_requests(service.address, requests[:20], 1)  # warms up
+        figures[f"{task}_ms"] = {}
         for clients in CLIENTS:
-            found = load(service.address, asked, clients)
-            if set(found.statuses) != {200}:
-                raise AssertionError(f"{what}: answers with status {found.statuses}")
-            times = {"p50": found.quantile(0.5), "p95": found.quantile(0.95)}
-            figures[f"{what}_ms"][str(clients)] = times
-        figures[f"{what}_p95_ms"] = figures[f"{what}_ms"]["1"]["p95"]
-    batch = request(service.address, "/api/predict", {"queries": queries[:BATCH], "top": 10})
-    found = load(service.address, [batch] * 5, 1)
-    figures["batch_queries_per_s"] = 1000 * BATCH / found.quantile(0.5)
+            result = send_requests(service.address, requests, clients)
+            if set(result.statuses) != {200}:
+                raise AssertionError(f"{task}: responses with status {result.statuses}")
+            times = {"p50": result.quantile(0.5), "p95": result.quantile(0.95)}
+            figures[f"{task}_ms"][str(clients)] = times
+        figures[f"{task}_p95_ms"] = figures[f"{task}_ms"]["1"]["p95"]
+    body = {"queries": queries[:BATCH], "top": 10}
+    batch = encode_request(service.address, "/api/predict", body)
+    result = send_requests(service.address, [batch] * 5, 1)
+    figures["batch_queries_per_s"] = 1000 * BATCH / result.quantile(0.5)
     return figures
 
 
-def _queries(folder: Path, count: int) -> list[dict[str, str]]:
-    """Tuning facts as questions, again from the first where there are too few."""
-    data = load_model(folder).dataset
+def _tuning_queries(data: Dataset, count: int) -> list[dict[str, str]]:
+    """Tuning facts as queries, starting over if there are too few."""
     facts = data.valid if len(data.valid) else data.train
-    return [
-        {
-            "subject": data.entities[int(facts.subjects[row % len(facts)])],
-            "object": data.entities[int(facts.objects[row % len(facts)])],
-            "time": data.axis.format(int(facts.times[row % len(facts)])),
-        }
-        for row in range(count)
-    ]
+    return [asdict(query_of_fact(data, facts, row % len(facts))) for row in range(count)]
 
 
 def _search_ms() -> float:
-    """Searching 100,000 invented names by what people type of them, letter by letter."""
+    """The 95 % quantile of a search among 100,000 invented names while they are typed."""
     rng = generator(0, "bench names")
     words = [f"{a}{b}{c}" for a in ("Ka", "Lu", "Mo") for b in ("ri", "to", "ne") for c in "nsx"]
     drawn = rng.integers(0, len(words), (NAMES, 3)).tolist()
@@ -104,5 +96,5 @@ def _search_ms() -> float:
     )
     index = NameIndex(Names(pa.array(texts)), rng.integers(0, 1000, NAMES).astype("int32"))
     typed = [text[:size] for text in texts[:: NAMES // 40] for size in range(1, len(text) + 1)]
-    taken = sorted(seconds(lambda t=text: index.search(t, 10)) for text in typed)  # type: ignore[misc]
-    return 1000 * taken[int(0.95 * len(taken))]
+    times = sorted(seconds(lambda t=text: index.search(t, 10)) for text in typed)  # type: ignore[misc]
+    return 1000 * times[int(0.95 * len(times))]
