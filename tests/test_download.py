@@ -3,20 +3,19 @@ import hashlib
 import io
 import re
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import replace
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
 import pytest
+from download_server import CONTENT, Behaviour, Handler, public_file
 
 from apptek.data.benchmarks import (
     BENCHMARKS,
     DATA_VARIABLE,
     Benchmark,
-    PublicFile,
     Statistics,
     find_benchmark,
 )
@@ -24,80 +23,8 @@ from apptek.data.download import checksum_fault, download
 from apptek.data.facts import SPLITS
 from apptek.errors import DownloadError
 
-CONTENT = {split: f"{split}\tknows\tb\t2014-01-01\n".encode() * 20_000 for split in SPLITS}
 TRAIN = CONTENT["train"]
 CUT = 300_000
-
-
-@dataclass
-class Behaviour:
-    """What the server does wrong, and what it was asked."""
-
-    cut_after: int | None = None  # bytes of a body, then the connection closes
-    stalled: Event | None = None  # the connection stays open, silent, until this is set
-    chunked: bool = False  # no Content-Length
-    honours_range: bool = True
-    status: int = 200
-    redirect_to: str | None = None
-    spoiled: bool = False
-    requests: list[tuple[str, str | None]] = field(default_factory=list)  # path and Range
-
-    @property
-    def ranges(self) -> list[str | None]:
-        return [asked for _, asked in self.requests]
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Serves CONTENT, as its server's behaviour says."""
-
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
-        """Say nothing."""
-
-    def do_GET(self) -> None:
-        behaviour: Behaviour = self.server.behaviour  # type: ignore[attr-defined]
-        asked = self.headers["Range"]
-        behaviour.requests.append((self.path, asked))
-        self.close_connection = True
-        if behaviour.redirect_to or behaviour.status != 200:
-            self.answer_without_content(behaviour)
-            return
-        body = CONTENT[self.path.removeprefix("/")]  # type: ignore[index]
-        start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
-        if not behaviour.honours_range:
-            start, asked = 0, None
-        if start >= len(body):
-            self.send_error(416)
-            return
-        self.answer(behaviour, body, start, 206 if asked else 200)
-
-    def answer_without_content(self, behaviour: Behaviour) -> None:
-        if behaviour.redirect_to:
-            self.send_response(302)
-            self.send_header("Location", behaviour.redirect_to)
-            self.end_headers()
-        else:
-            self.send_error(behaviour.status)
-
-    def answer(self, behaviour: Behaviour, body: bytes, start: int, status: int) -> None:
-        sent = body[start:].upper() if behaviour.spoiled else body[start:]
-        self.send_response(status)
-        if status == 206:
-            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
-        if behaviour.chunked:
-            self.send_header("Transfer-Encoding", "chunked")
-            self.end_headers()
-            self.wfile.write(b"%x\r\n" % len(sent))
-        else:
-            self.send_header("Content-Length", str(len(sent)))
-            self.end_headers()
-        with suppress(ConnectionError):  # the client may have had enough
-            self.wfile.write(sent[: behaviour.cut_after])
-            if behaviour.stalled:
-                behaviour.stalled.wait(10)
-            if behaviour.chunked and behaviour.cut_after is None:
-                self.wfile.write(b"\r\n0\r\n\r\n")
 
 
 @pytest.fixture
@@ -107,7 +34,7 @@ def behaviour() -> Behaviour:
 
 @pytest.fixture
 def address(behaviour: Behaviour, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Where a server listens that has the three files and behaves as told."""
+    """The address of a server that has the three files and behaves as set."""
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.behaviour = behaviour  # type: ignore[attr-defined]
@@ -116,15 +43,6 @@ def address(behaviour: Behaviour, monkeypatch: pytest.MonkeyPatch) -> Iterator[s
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
         thread.join()
-
-
-def public_file(address: str, content: bytes) -> PublicFile:
-    return PublicFile(
-        address=address,
-        blob=hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest(),
-        sha256=hashlib.sha256(content).hexdigest(),
-        size=len(content),
-    )
 
 
 @pytest.fixture
@@ -182,18 +100,18 @@ def test_a_file_known_by_its_blob_id_alone_arrives(
     assert_complete(tmp_path)
 
 
-def test_progress_is_told_from_nothing_to_all(benchmark: Benchmark, tmp_path: Path) -> None:
-    told: list[tuple[str, int, int | None]] = []
-    download(benchmark, tmp_path, progress=lambda *news: told.append(news))
+def test_progress_is_reported_from_nothing_to_all(benchmark: Benchmark, tmp_path: Path) -> None:
+    reports: list[tuple[str, int, int | None]] = []
+    download(benchmark, tmp_path, progress=lambda *report: reports.append(report))
     size = len(TRAIN)
-    train = [(done, total) for file, done, total in told if file == "train.txt"]
+    train = [(done, total) for file, done, total in reports if file == "train.txt"]
     assert train[0] == (0, size)
     assert train[-1] == (size, size)
     assert train == sorted(train)
     assert len(train) > 3
 
 
-def test_what_is_there_is_not_fetched_again(
+def test_files_that_are_there_are_not_fetched_again(
     benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
 ) -> None:
     download(benchmark, tmp_path, progress=silent)
@@ -219,10 +137,10 @@ def test_a_cut_download_goes_on_where_it_stopped(
 
     behaviour.cut_after = None
     behaviour.requests.clear()
-    told: list[tuple[str, int, int | None]] = []
-    download(benchmark, tmp_path, progress=lambda *news: told.append(news))
+    reports: list[tuple[str, int, int | None]] = []
+    download(benchmark, tmp_path, progress=lambda *report: reports.append(report))
     assert behaviour.ranges == [f"bytes={len(part)}-", None, None]
-    assert told[0][:2] == ("train.txt", len(part))
+    assert reports[0][:2] == ("train.txt", len(part))
     assert_complete(tmp_path)
 
 
@@ -266,7 +184,7 @@ def test_a_whole_part_needs_no_request(
     assert_complete(tmp_path)
 
 
-def test_a_part_that_is_too_long_is_begun_anew(
+def test_a_part_that_is_too_long_is_fetched_again(
     benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
 ) -> None:
     leave_part(tmp_path, TRAIN + b"more")
@@ -275,7 +193,7 @@ def test_a_part_that_is_too_long_is_begun_anew(
     assert_complete(tmp_path)
 
 
-def test_a_range_that_cannot_be_satisfied_is_begun_anew(
+def test_after_a_range_that_cannot_be_satisfied_the_file_is_fetched_again(
     benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
 ) -> None:
     leave_part(tmp_path, TRAIN + b"more")
@@ -306,18 +224,18 @@ def test_a_wrong_blob_id_is_named_where_no_other_sum_is_known(
 
 def test_more_bytes_than_the_file_has_are_not_stored(benchmark: Benchmark, tmp_path: Path) -> None:
     short = replace(benchmark.files["train"], size=10)
-    told: list[int] = []
+    reports: list[int] = []
     with pytest.raises(DownloadError, match="is not the expected file"):
         download(
             replace(benchmark, files={"train": short}),
             tmp_path,
-            progress=lambda _, done, __: told.append(done),
+            progress=lambda _, done, __: reports.append(done),
         )
-    assert max(told) < len(TRAIN)
+    assert max(reports) < len(TRAIN)
 
 
 @pytest.mark.parametrize(("status", "text"), [(404, "404 Not Found"), (503, "503 Service")])
-def test_an_http_error_is_told_and_leaves_nothing(
+def test_an_http_error_is_reported_and_leaves_nothing(
     benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path, status: int, text: str
 ) -> None:
     behaviour.status = status
@@ -346,7 +264,7 @@ def test_a_redirect_leads_to_no_other_scheme(
     assert not (tmp_path / "home").exists()
 
 
-def test_a_server_that_is_not_there_is_told(benchmark: Benchmark, tmp_path: Path) -> None:
+def test_a_server_that_is_not_there_is_reported(benchmark: Benchmark, tmp_path: Path) -> None:
     nowhere = replace(benchmark.files["train"], address="http://127.0.0.1:1/train")
     message = fails(replace(benchmark, files={"train": nowhere}), tmp_path)
     assert "cannot reach http://127.0.0.1:1/train" in message
@@ -399,7 +317,7 @@ def test_a_full_disk_keeps_what_was_written(
     assert_complete(tmp_path)
 
 
-def test_a_home_that_cannot_be_written_is_told(benchmark: Benchmark, tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_written_is_reported(benchmark: Benchmark, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.write_bytes(b"a file")
     message = fails(benchmark, home)
@@ -408,7 +326,7 @@ def test_a_home_that_cannot_be_written_is_told(benchmark: Benchmark, tmp_path: P
     assert home.read_bytes() == b"a file"
 
 
-def test_a_folder_in_the_place_of_a_file_is_told(benchmark: Benchmark, tmp_path: Path) -> None:
+def test_a_folder_in_the_place_of_a_file_is_reported(benchmark: Benchmark, tmp_path: Path) -> None:
     (tmp_path / "tiny" / "train.txt").mkdir(parents=True)
     assert "cannot read" in fails(benchmark, tmp_path)
 

@@ -77,8 +77,8 @@ def test_a_damaged_or_foreign_folder_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "graph"
     graph_of(random_intervals(50, np.random.default_rng(3))).save(folder)
     about = json.loads((folder / "graph.json").read_text())
-    whole = (folder / "incidence.facts.npy").read_bytes()
-    (folder / "incidence.facts.npy").write_bytes(whole[:-40])
+    content = (folder / "incidence.facts.npy").read_bytes()
+    (folder / "incidence.facts.npy").write_bytes(content[:-40])
     with pytest.raises(GraphError, match=r"incidence\.facts\.npy"):
         TemporalGraph.open(folder)
     (folder / "incidence.facts.npy").unlink()
@@ -131,11 +131,11 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
         shorter = about["shapes"] | {about["files"][name]: about["shapes"][name] - 1}
         (folder / "graph.json").write_text(json.dumps(about | {"shapes": shorter}))
         path = folder / f"{about['files'][name]}.npy"
-        whole = path.read_bytes()
+        content = path.read_bytes()
         np.save(path, np.load(path)[:-1])
         with pytest.raises(GraphError, match=r"do not fit together|is damaged"):
             TemporalGraph.open(folder)
-        path.write_bytes(whole)
+        path.write_bytes(content)
 
 
 @given(position=st.integers(0, 127), byte=st.integers(0, 255))
@@ -163,8 +163,8 @@ def test_as_of_a_day_a_year_is_not_over(tmp_path: Path) -> None:
     graph, entity = TemporalGraph.of(data), data.entities.find("b") or 0
 
     def dates(graph: TemporalGraph) -> set[str]:
-        (found,) = graph.nearest([entity], [data.axis.parse("1998-05-05")], 9)
-        return {data.axis.format(int(data.train.since[fact])) for fact in found if fact >= 0}
+        (facts,) = graph.nearest([entity], [data.axis.parse("1998-05-05")], 9)
+        return {data.axis.format(int(data.train.since[fact])) for fact in facts if fact >= 0}
 
     assert dates(graph) == {"1997", "1998", "1998-05-04"}
     assert dates(graph.as_of()) == {"1997", "1998-05-04"}

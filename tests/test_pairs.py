@@ -28,8 +28,8 @@ def test_a_pair_owns_exactly_its_facts(plain: list[PlainFact]) -> None:
     index = PairIndex.of(graph_of(plain))
     for subject in range(ENTITIES):
         for object_ in range(ENTITIES):
-            found = facts_between(index, subject, object_)
-            assert sorted(found) == between(plain, subject, object_)
+            facts = facts_between(index, subject, object_)
+            assert sorted(facts) == between(plain, subject, object_)
     assert len(index.objects) == len({(fact.subject, fact.object) for fact in plain})
 
 
@@ -41,14 +41,14 @@ def nearest_of_pair(
     if pair < 0:
         return []
     at = index.incidence
-    found, streams = np.empty((k, 3), np.int64), np.empty((STREAMS, FIELDS), np.int64)
+    facts, streams = np.empty((k, 3), np.int64), np.empty((STREAMS, FIELDS), np.int64)
     count = nearest_in_slot(
         at.offsets, at.facts, at.starts, at.by_end, at.interval_offsets, at.tops,
         at.level_offsets, graph.since, graph.until, graph.twins, pair,
         UNKNOWN if when is None else when, k, -1 if hidden is None else hidden, 0, UNDATED,
-        streams, found,
+        streams, facts,
     )  # fmt: skip
-    return [int(fact) for fact in found[:count, 2]]
+    return [int(fact) for fact in facts[:count, 2]]
 
 
 @given(
@@ -68,8 +68,8 @@ def test_the_nearest_of_a_pair_are_those_of_the_definition(
     data: st.DataObject,
 ) -> None:
     hidden = data.draw(st.none() | st.integers(0, len(plain) - 1))
-    found = nearest_of_pair(graph_of(plain), subject, object_, when, k, hidden)
-    assert found == nearest(plain, between(plain, subject, object_), when, k, hidden)
+    facts = nearest_of_pair(graph_of(plain), subject, object_, when, k, hidden)
+    assert facts == nearest(plain, between(plain, subject, object_), when, k, hidden)
 
 
 def test_agrees_where_the_tree_of_interval_ends_has_several_levels() -> None:
@@ -77,14 +77,16 @@ def test_agrees_where_the_tree_of_interval_ends_has_several_levels() -> None:
     plain = random_intervals(3000, rng)
     graph = graph_of(plain)
     for when in rng.integers(-5, 710, 20).tolist():
-        found = nearest_of_pair(graph, 1, 2, when, 30, None)
-        assert found == nearest(plain, between(plain, 1, 2), when, 30)
+        facts = nearest_of_pair(graph, 1, 2, when, 30, None)
+        assert facts == nearest(plain, between(plain, 1, 2), when, 30)
 
 
 def test_unknown_entities_and_pairs_without_facts_are_no_pair() -> None:
     index = PairIndex.of(graph_of([PlainFact(1, 0, 3, 0, 0), PlainFact(1, 0, 1, 0, 0)]))
-    asked = [(-1, 1), (1, -1), (-1, -1), (0, 0), (4, 4), (1, 0), (1, 2), (1, 4), (3, 1)]
-    assert [find_pair(index.firsts, index.objects, *pair) for pair in asked] == [-1] * len(asked)
+    no_pairs = [(-1, 1), (1, -1), (-1, -1), (0, 0), (4, 4), (1, 0), (1, 2), (1, 4), (3, 1)]
+    assert [find_pair(index.firsts, index.objects, *pair) for pair in no_pairs] == [-1] * len(
+        no_pairs
+    )
     assert [find_pair(index.firsts, index.objects, 1, other) for other in (1, 3)] == [0, 1]
 
 

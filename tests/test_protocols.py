@@ -64,14 +64,14 @@ rows = st.tuples(
 splits = st.lists(rows, max_size=8)
 
 
-def filter_slowly(train: list[Row], asked: list[Row]) -> list[Row]:
+def filter_slowly(train: list[Row], facts: list[Row]) -> list[Row]:
     """The definition: every part of a kept row occurs in train; unknown is no part."""
     entities = {entity for s, _, o, _, _ in train for entity in (s, o)}
     predicates = {p for _, p, _, _, _ in train}
     times = {time for row in train for time in row[3:]} | {UNKNOWN}
     return [
         (s, p, o, since, until)
-        for s, p, o, since, until in asked
+        for s, p, o, since, until in facts
         if {s, o} <= entities and p in predicates and {since, until} <= times
     ]
 

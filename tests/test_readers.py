@@ -28,8 +28,8 @@ def test_a_folder_of_each_format_is_read(tmp_path: Path, suffix: str, compressio
         content = compress(content, compression.lower())
         (tmp_path / f"{split}{suffix}{compression}").write_bytes(content)
     dataset = read_dataset(tmp_path)
-    found = [in_words(dataset, dataset.split(split)) for split in SPLITS]
-    assert found == [[(subject, "p", "z", DAY, DAY)] for subject in "abc"]
+    facts = [in_words(dataset, dataset.split(split)) for split in SPLITS]
+    assert facts == [[(subject, "p", "z", DAY, DAY)] for subject in "abc"]
     assert list(dataset.entities) == ["a", "b", "c", "z"]
 
 
@@ -206,10 +206,10 @@ def test_the_unit_of_a_mixed_calendar_does_not_depend_on_the_blocks(
 ) -> None:
     days = "".join(f"a\tp\tb\t2014-05-{day}\n" for day in range(10, 14))
     text = days + "a\tp\tb\t1998\na\tp\tb\t1999\na\tp\tb\t2000\nb\tp\ta\n"
-    whole = read_text(tmp_path, text)
-    assert whole.axis == TimeAxis("day", mixed=True)
+    in_one_block = read_text(tmp_path, text)
+    assert in_one_block.axis == TimeAxis("day", mixed=True)
     monkeypatch.setattr("apptek.data.reading.text_blocks.BLOCK_BYTES", len(days))
-    assert read_text(tmp_path, text).axis == whole.axis
+    assert read_text(tmp_path, text).axis == in_one_block.axis
 
 
 def test_merging_makes_one_fact_of_two_lines(tmp_path: Path) -> None:
@@ -255,9 +255,9 @@ def test_parquet_batches_give_the_same_as_one(
     names = [f"e{number % 7}" for number in range(50)]
     times = [str(number % 5) for number in range(50)]
     content = parquet_bytes(subject=names, predicate=["p"] * 50, object=names[::-1], time=times)
-    whole = read_text(tmp_path, content, "facts.parquet")
+    in_one_block = read_text(tmp_path, content, "facts.parquet")
     monkeypatch.setattr("apptek.data.reading.parquet_tables.BATCH_ROWS", 3)
-    assert in_words(read_text(tmp_path, content, "facts.parquet")) == in_words(whole)
+    assert in_words(read_text(tmp_path, content, "facts.parquet")) == in_words(in_one_block)
 
 
 # Facts and names
@@ -295,10 +295,10 @@ def test_ids_do_not_depend_on_the_order_of_lines(
     shuffled = rows.copy()
     rng.shuffle(shuffled)
     folder = tmp_path_factory.getbasetemp()
-    found = [read_text(folder, "\n".join(map("\t".join, some))) for some in (rows, shuffled)]
-    assert list(found[0].entities) == list(found[1].entities)
-    assert list(found[0].predicates) == sorted({row[1] for row in rows}, key=str.encode)
-    assert sorted(in_words(found[0])) == sorted(in_words(found[1]))
+    datasets = [read_text(folder, "\n".join(map("\t".join, some))) for some in (rows, shuffled)]
+    assert list(datasets[0].entities) == list(datasets[1].entities)
+    assert list(datasets[0].predicates) == sorted({row[1] for row in rows}, key=str.encode)
+    assert sorted(in_words(datasets[0])) == sorted(in_words(datasets[1]))
 
 
 @given(
@@ -313,8 +313,8 @@ def test_every_name_is_found_and_no_other(names: set[str], other: str) -> None:
 
 def test_a_fact_is_described_in_words(tmp_path: Path) -> None:
     dataset = read_text(tmp_path, "a\tp\tb\t1\na\tp\tb\t1\t2\na\tp\tb\n")
-    found = [dataset.describe(dataset.train, row) for row in range(3)]
-    assert found == ["a | p | b | 1", "a | p | b | 1 .. 2", "a | p | b | ?"]
+    texts = [dataset.describe(dataset.train, row) for row in range(3)]
+    assert texts == ["a | p | b | 1", "a | p | b | 1 .. 2", "a | p | b | ?"]
 
 
 # The public files

@@ -20,7 +20,7 @@ moments = st.one_of(st.just(UNKNOWN), st.integers(0, 6))
 
 
 def dataset_of(times: list[int], axis: TimeAxis | None = None) -> Dataset:
-    """One fact for each time, told apart by its subject."""
+    """One fact for each time, each with its own subject."""
     count = len(times)
     zeros, when = np.zeros(count, np.int32), np.asarray(times, np.int32)
     nothing = np.zeros(0, np.int32)

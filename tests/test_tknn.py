@@ -22,8 +22,8 @@ def looked_up(
 ) -> list[int]:
     time = UNKNOWN if when is None else when
     hide = None if hidden is None else [hidden]
-    found = graph_of(plain).nearest([entity], [time], k, hidden=hide, traversal=traversal)
-    return [int(fact) for fact in found[0] if fact >= 0]
+    facts = graph_of(plain).nearest([entity], [time], k, hidden=hide, traversal=traversal)
+    return [int(fact) for fact in facts[0] if fact >= 0]
 
 
 @settings(max_examples=400)
@@ -53,7 +53,7 @@ def test_agrees_with_the_definition(plain, entity, when, k, traversal, data) -> 
 def test_as_of_then_there_is_what_had_ended(plain, entity, when, k, traversal, data) -> None:  # type: ignore[no-untyped-def]
     hidden = data.draw(st.none() | st.integers(0, len(plain) - 1)) if plain else None
     seen = ended_before(plain, incident(plain, entity, traversal), when)
-    found = (
+    facts = (
         graph_of(plain)
         .as_of()
         .nearest(
@@ -64,7 +64,7 @@ def test_as_of_then_there_is_what_had_ended(plain, entity, when, k, traversal, d
             traversal=traversal,
         )
     )
-    assert [fact for fact in found[0].tolist() if fact >= 0] == nearest(
+    assert [fact for fact in facts[0].tolist() if fact >= 0] == nearest(
         plain, seen, when, k, hidden
     )
 
@@ -74,10 +74,10 @@ def test_agrees_where_the_tree_of_interval_ends_has_several_levels(seed: int) ->
     rng = np.random.default_rng(seed)
     plain = random_intervals(3000, rng)
     entities, times = rng.integers(0, 3, 100), rng.integers(-5, 710, 100)
-    found = graph_of(plain).nearest(entities, times, 30)
+    facts = graph_of(plain).nearest(entities, times, 30)
     for row, (entity, when) in enumerate(zip(entities.tolist(), times.tolist(), strict=True)):
         expected = nearest(plain, incident(plain, entity, "both"), when, 30)
-        assert found[row].tolist() == expected
+        assert facts[row].tolist() == expected
 
 
 def point(time: int, subject: int = 0, object_: int = 1) -> PlainFact:
@@ -129,9 +129,9 @@ def test_many_chunks_equal_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(7)
     graph = graph_of(random_intervals(500, rng))
     entities, times = rng.integers(0, 3, 1000), rng.integers(0, 400, 1000)
-    whole = graph.nearest(entities, times, 5)
+    in_one_chunk = graph.nearest(entities, times, 5)
     monkeypatch.setattr("apptek.graph.temporal_graph.CHUNK", 7)
-    assert np.array_equal(graph.nearest(entities, times, 5), whole)
+    assert np.array_equal(graph.nearest(entities, times, 5), in_one_chunk)
 
 
 @pytest.mark.parametrize(
@@ -142,6 +142,6 @@ def test_many_chunks_equal_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
         ([0, 1], [0], 1, "equally many"),
     ],
 )
-def test_senseless_questions_are_refused(entities, times, k, message) -> None:  # type: ignore[no-untyped-def]
+def test_senseless_queries_are_refused(entities, times, k, message) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(GraphError, match=message):
         graph_of([point(1)]).nearest(entities, times, k)

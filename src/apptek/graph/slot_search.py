@@ -301,21 +301,21 @@ def _next_containing(
     A walk in the tree of maxima: along the entries of a level, up at the end of every 16, down
     into the first maximum that reaches `when`. So long runs of ended intervals cost O(log n).
     """
-    level, node = 0, position - shift
-    while (node << (FAN_BITS * level)) < stop - shift:
+    level, entry = 0, position - shift
+    while (entry << (FAN_BITS * level)) < stop - shift:
         if level == 0:
-            reaches = until[facts[node + shift]] >= when
+            reaches = until[facts[entry + shift]] >= when
         else:
-            reaches = tops[level_offsets[level - 1] + node] >= when
+            reaches = tops[level_offsets[level - 1] + entry] >= when
         if reaches:
             if level == 0:
-                return node + shift
+                return entry + shift
             level -= 1
-            node <<= FAN_BITS
+            entry <<= FAN_BITS
         else:
-            node += 1
+            entry += 1
             # Up only at the start of a group of 16: its parent stands for no entry behind us.
-            if node & ((1 << FAN_BITS) - 1) == 0 and level + 1 < level_offsets.size:
+            if entry & ((1 << FAN_BITS) - 1) == 0 and level + 1 < level_offsets.size:
                 level += 1
-                node >>= FAN_BITS
+                entry >>= FAN_BITS
     return stop

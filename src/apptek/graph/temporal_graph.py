@@ -114,7 +114,7 @@ class TemporalGraph:
 
         def look_up(start: int) -> None:
             rows = slice(start, start + CHUNK)
-            # Read-only like the mapped arrays of a model, so that numba compiles one version.
+            # Always read-only: numba compiles another version for arrays that are not.
             chunk = [read_only(column[rows]) for column in (entities, moments, masked)]
             nearest_of_all(arrays, directions, chunk[0], chunk[1], chunk[2], nearest[rows])
 

@@ -1,0 +1,215 @@
+"""The planted rules of the synthetic world can be recovered by counting, and no others."""
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from world_tables import Array, Table, table_of
+
+from apptek.arrays import Bools
+from apptek.data.facts import Facts
+from apptek.data.synthetic.rules import (
+    ALLY_AIDS,
+    ALLY_RETALIATES,
+    FOLLOWING,
+    ORIGIN,
+    PLANTED,
+    Rule,
+)
+from apptek.data.synthetic.world import World, make_world
+from apptek.data.times import UNKNOWN
+
+THREAT, AID, BREAK = (
+    "Mobilize or increase armed forces",
+    "Provide military aid",
+    "Reduce or break diplomatic relations",
+)
+LAST_DAY = int(np.datetime64("2021-12-31").astype(np.int64))
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return make_world(40_000, seed=3)
+
+
+@pytest.fixture(scope="module")
+def table(world: World) -> Table:
+    return table_of(world)
+
+
+def head_at(table: Table, rule: Rule, subjects: Array, objects: Array, days: Array) -> Bools:
+    """Whether the head of a rule of one body (a, r, b) holds on that day."""
+    assert rule.head is not None
+    ends = {"a": subjects, "b": objects}
+    return table.holds(ends[rule.head.subject], rule.head.predicate, ends[rule.head.object], days)
+
+
+def share_followed(table: Table, rule: Rule, rows: Bools, objects: Array) -> float:
+    followed = np.zeros(rows.sum(), np.bool_)
+    for lag in range(rule.lags[0], rule.lags[1] + 1):
+        followed |= head_at(table, rule, table.subjects[rows], objects, table.since[rows] + lag)
+    return float(followed.mean())
+
+
+def bodies_of(table: Table, rule: Rule) -> Bools:
+    """Facts on which the rule acted, and whose head cannot lie behind the last day."""
+    in_time = table.since <= LAST_DAY - rule.lags[1]
+    return table.of(rule.body[0].predicate) & ~table.made_by(rule.name) & in_time
+
+
+def tolerance(probability: float, count: int) -> float:
+    return float(4 * np.sqrt(probability * (1 - probability) / count)) + 0.01
+
+
+@pytest.mark.parametrize("rule", FOLLOWING, ids=lambda rule: rule.name)
+def test_a_body_is_followed_as_often_as_its_rule_says(table: Table, rule: Rule) -> None:
+    rows = bodies_of(table, rule)
+    share = share_followed(table, rule, rows, table.objects[rows])
+    assert share == pytest.approx(rule.probability, abs=tolerance(rule.probability, rows.sum()))
+
+
+@pytest.mark.parametrize("rule", FOLLOWING, ids=lambda rule: rule.name)
+def test_a_body_with_another_object_is_followed_hardly_ever(table: Table, rule: Rule) -> None:
+    rows = bodies_of(table, rule)
+    strangers = np.random.default_rng(0).permutation(table.objects[rows])
+    assert share_followed(table, rule, rows, strangers) < 0.04
+
+
+@pytest.mark.parametrize("rule", FOLLOWING, ids=lambda rule: rule.name)
+def test_each_lag_of_a_rule_is_equally_frequent_and_no_other_occurs(
+    table: Table, rule: Rule
+) -> None:
+    rows = bodies_of(table, rule)
+    followed_at = [
+        head_at(table, rule, table.subjects[rows], table.objects[rows], table.since[rows] + lag)
+        for lag in range(-1, rule.lags[1] + 3)
+    ]
+    lags = range(rule.lags[0], rule.lags[1] + 1)
+    for lag, followed in zip(range(-1, rule.lags[1] + 3), followed_at, strict=True):
+        expected = rule.probability / len(lags) if lag in lags else 0.0
+        margin = tolerance(expected, rows.sum()) + 0.01
+        assert followed.mean() == pytest.approx(expected, abs=margin)
+
+
+def index(table: Table, predicate: str, *, by: str) -> dict[int, list[tuple[int, int, str]]]:
+    """(other end, day, split) of a predicate's facts, by subject or object."""
+    facts: dict[int, list[tuple[int, int, str]]] = defaultdict(list)
+    rows = table.of(predicate)
+    keys, others = (
+        (table.subjects, table.objects) if by == "subject" else (table.objects, table.subjects)
+    )
+    for key, other, day, split in zip(
+        keys[rows].tolist(),
+        others[rows].tolist(),
+        table.since[rows].tolist(),
+        table.splits[rows].tolist(),
+        strict=True,
+    ):
+        facts[key].append((other, day, split))
+    return facts
+
+
+def test_every_retaliation_has_its_two_hop_path(table: Table) -> None:
+    aids, threats = index(table, AID, by="subject"), index(table, THREAT, by="subject")
+    rows = np.flatnonzero(table.made_by("ally-retaliates"))
+    assert len(rows) > 500
+    for row in rows.tolist():
+        ally, attacker, day = (int(c[row]) for c in (table.subjects, table.objects, table.since))
+        splits = {
+            (first, second)
+            for victim, aided, first in aids[ally]
+            for target, threatened, second in threats[attacker]
+            if victim == target and 1 <= day - aided <= 2 and 1 <= aided - threatened <= 2
+        }
+        assert splits
+        if table.splits[row] != "train":
+            assert ("train", "train") in splits
+
+
+def test_the_two_hop_rule_fires_as_often_as_it_says(table: Table) -> None:
+    aids, breaks = index(table, AID, by="object"), index(table, BREAK, by="object")
+    pledges = index(table, "Allied with", by="object")
+    threats = aided = retaliated = 0
+    rows = np.flatnonzero(table.of(THREAT) & (table.since <= LAST_DAY - 4))
+    for row in rows.tolist():
+        attacker, victim, day = (int(c[row]) for c in (table.subjects, table.objects, table.since))
+        if not pledges[victim]:
+            continue
+        threats += 1
+        helpers = [(c, when) for c, when, _ in aids[victim] if 1 <= when - day <= 2]
+        aided += bool(helpers)
+        retaliated += any(
+            c == helper and 1 <= late - when <= 2
+            for helper, when in helpers
+            for c, late, _ in breaks[attacker]
+        )
+    p, q = ALLY_AIDS.probability, ALLY_RETALIATES.probability
+    assert aided / threats == pytest.approx(p, abs=tolerance(p, threats))
+    assert retaliated / aided == pytest.approx(q, abs=tolerance(q, aided))
+
+
+def test_aid_comes_from_an_ally(table: Table) -> None:
+    pledged = set(
+        zip(
+            table.subjects[table.of("Allied with")].tolist(),
+            table.objects[table.of("Allied with")].tolist(),
+            strict=True,
+        )
+    )
+    rows = table.made_by("ally-aids")
+    assert (
+        set(zip(table.subjects[rows].tolist(), table.objects[rows].tolist(), strict=True))
+        <= pledged
+    )
+
+
+def test_the_two_hop_predicate_belongs_to_its_rule_and_joins_strangers(table: Table) -> None:
+    rows = table.of(BREAK)
+    made = table.made_by("ally-retaliates")
+    assert made[rows].mean() > 0.9
+    ends = np.sort(np.column_stack([table.subjects, table.objects]), axis=1)
+    pairs = ends[:, 0] * len(table.world.dataset.entities) + ends[:, 1]
+    _, inverse, counts = np.unique(pairs, return_inverse=True, return_counts=True)
+    assert (counts[inverse][made] == 1).mean() > 0.85
+
+
+def nearest(facts: Facts, entity: int, day: int, count: int) -> set[int]:
+    """Rows of the facts of an entity nearest to a day; undated ones last."""
+    rows = np.flatnonzero((facts.subjects == entity) | (facts.objects == entity))
+    times = facts.times[rows].astype(np.int64)
+    distances = np.where(times == UNKNOWN, np.iinfo(np.int64).max, np.abs(times - day))
+    return set(rows[np.argsort(distances, kind="stable")[:count]].tolist())
+
+
+def test_the_two_hop_path_is_among_the_25_nearest_facts_of_its_ends(world: World) -> None:
+    train, test = world.dataset.train, world.dataset.test
+    threat, aid = (world.dataset.predicates.find(name) for name in (THREAT, AID))
+    rows = np.flatnonzero(world.origins["test"] == ORIGIN["ally-retaliates"])
+    seen = 0
+    for row in rows.tolist():
+        day = int(test.since[row])
+        aided = nearest(train, int(test.subjects[row]), day, 25)
+        threatened = nearest(train, int(test.objects[row]), day, 25)
+        victims = {int(train.objects[i]) for i in aided if train.predicates[i] == aid}
+        targets = {int(train.objects[i]) for i in threatened if train.predicates[i] == threat}
+        seen += bool(victims & targets)
+    assert len(rows) > 50
+    assert seen / len(rows) > 0.95
+
+
+def test_riots_have_their_season_and_statements_have_none(table: Table) -> None:
+    months = table.since.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) % 12 + 1
+    season = np.isin(months, (3, 4, 10))
+    assert season[table.of("Protest violently, riot")].mean() == pytest.approx(
+        0.7 + 0.3 / 4, abs=0.05
+    )
+    assert season[table.of("Make statement")].mean() == pytest.approx(1 / 4, abs=0.02)
+    assert set(months[table.made_by("annual-summit")].tolist()) == {6}
+
+
+def test_noise_has_its_share_and_falls_on_every_predicate_of_a_rule(table: Table) -> None:
+    noise = table.made_by("noise")
+    dated = table.since != UNKNOWN
+    assert noise.sum() / dated.sum() == pytest.approx(0.04, abs=0.003)
+    planted = [table.world.dataset.predicates.find(name) for name in PLANTED]
+    assert set(table.predicates[noise].tolist()) == set(planted)
