@@ -1,5 +1,6 @@
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,19 +10,52 @@ from command_line import apptek
 from make_docs import PAGES, cli_docs, page_with_tables
 
 from apptek.cli import main
+from apptek.commands.command_group import PANELS
 from apptek.terminal import output, table
 
 ROOT = Path(__file__).parents[1]
 
 
-def test_help_says_what_it_is_and_every_command_ends_with_an_example() -> None:
+def examples() -> dict[str, str]:
+    """The example of every command, from the page of commands."""
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     commands = re.findall(r"^#+ `apptek ([a-z -]+)`$", page, re.MULTILINE)
     leaves = [c for c in commands if not any(other.startswith(f"{c} ") for other in commands)]
-    assert {"data stats", "data download", "data make-world", "bench", "demo"} <= set(leaves)
-    for command in leaves:
-        text = page.split(f"`apptek {command}`\n", 1)[1].split("**Usage**", 1)[0]
-        assert f"Example: `apptek {command}" in text
+    texts = {c: page.split(f"`apptek {c}`\n", 1)[1].split("**Usage**", 1)[0] for c in leaves}
+    return {c: text.rsplit("Example: `", 1)[-1].strip("`\n") for c, text in texts.items()}
+
+
+def test_every_command_ends_with_an_example_that_fits_a_line() -> None:
+    by_command = examples()
+    assert {"data stats", "data download", "data make-world", "bench", "demo"} <= set(by_command)
+    for command, example in by_command.items():
+        assert example.startswith(f"apptek {command}")
+        assert len(f" Example: {example}") <= 79
+
+
+def test_help_lists_the_commands_by_panel() -> None:
+    done = apptek("--help", COLUMNS="80")
+    panels = re.findall(r"^╭─ ([A-Za-z ]+) ─", done.stdout, re.MULTILINE)
+    assert panels == ["Options", *PANELS]
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+
+
+@pytest.mark.slow
+def test_the_examples_run_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    by_command = examples()
+    for command in (
+        "data make-world", "data stats", "data list", "fit", "evaluate", "predict", "explain",
+        "topologies", "baseline", "compare", "contest", "reproduce",
+    ):  # fmt: skip
+        done = apptek(*shlex.split(by_command[command])[1:])
+        assert done.returncode == 0, done.stderr
+        if command == "baseline":  # compare needs what its next step writes
+            (following,) = [line for line in done.stderr.splitlines() if line.startswith("next:")]
+            assert apptek(*shlex.split(following)[2:]).returncode == 0
+    assert (tmp_path / "why.html").is_file()
 
 
 def test_the_page_of_commands_is_up_to_date() -> None:

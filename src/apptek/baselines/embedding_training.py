@@ -52,7 +52,7 @@ def choose_device() -> torch.device:
     """The GPU if torch has one, which a line on stderr says; else the CPU."""
     if not torch.cuda.is_available():
         return torch.device("cpu")
-    tell("training on the GPU; with CUDA_VISIBLE_DEVICES set to nothing it would be the CPU")
+    tell("training on the GPU; set CUDA_VISIBLE_DEVICES= to use the CPU")
     return torch.device("cuda")
 
 

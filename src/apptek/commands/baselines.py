@@ -135,25 +135,25 @@ def search(
     dataset = reading.read(data)
     about = {"dataset": dataset.name, "preset": preset_name, "protocol": protocol, "seed": seed}
 
-    what = Search(baseline=name, config=config, minutes=minutes, protocol=protocol, seed=seed)
+    task = Search(baseline=name, config=config, minutes=minutes, protocol=protocol, seed=seed)
     trials: list[Trial] = []
 
     def on_trial(done: list[Trial]) -> None:
         trials[:] = done
         if result is not None and best_trial(trials):
-            write_result(result, {**search_result(what, trials), **about})
+            write_result(result, {**search_result(task, trials), **about})
         tell(f"trial {len(trials)}: {describe(trials[-1])}")
 
     try:
         with step_progress(f"searching {name}") as progress:
-            search_settings(what, dataset, on_trial=on_trial, progress=progress)
+            search_settings(task, dataset, on_trial=on_trial, progress=progress)
     except KeyboardInterrupt:
         if best_trial(trials) is None:
             raise
         tell("stopped; this is the best so far")
-    found = search_result(what, trials)
-    changes = [*(settings or []), *setting_texts(found["best"])]
+    summary = search_result(task, trials)
+    changes = [*(settings or []), *setting_texts(summary["best"])]
     words = ["apptek", "baseline", name, data, "--preset", preset_name, "--protocol", protocol]
     words += ["--seed", str(seed), *(word for text in changes for word in ("--set", text))]
-    tell(f"best: MRR {found['metrics']['mrr']:.4f} on valid; fit it with")
+    tell(f"best: MRR {summary['metrics']['mrr']:.4f} on valid; fit it with")
     typer.echo(shlex.join([*words, *reading.words(), "--out", "model"]))

@@ -13,7 +13,7 @@ from apptek.extras import require_service, require_torch
 def bench(
     what: Annotated[
         Literal["graph", "agent", "predict", "serve"],
-        typer.Argument(metavar="PART", help="The part to measure: graph, agent, predict or serve."),
+        typer.Argument(metavar="PART", help="The part to measure."),
     ] = "graph",
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes, below a minute.")] = False,
     model: Annotated[

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def compare(
     results: Annotated[
         list[Path],
-        typer.Argument(metavar="RESULT...", help="Result files that `evaluate --result` wrote."),
+        typer.Argument(metavar="RESULT", help="Result files that `evaluate --result` wrote."),
     ],
     top: Annotated[
         int,
@@ -49,31 +49,31 @@ def compare(
         raise typer.BadParameter("give at least two result files")
     if result is not None:
         check_target(result)
-    found = compare_results(results)
+    comparison = compare_results(results)
     if result is not None:
-        write_result(result, found.as_result())
+        write_result(result, comparison.as_result())
     if as_json:
-        print_json(found.as_json())
+        print_json(comparison.as_json())
         return
     about = "{dataset}, {split} split, protocol {protocol}, {queries:,} queries".format(
-        **found.about
+        **comparison.about
     )
     rows = []
-    for model, against in zip(found.models, (None, *found.differences), strict=True):
+    for model, difference in zip(comparison.models, (None, *comparison.differences), strict=True):
         spread = "" if model.deviation is None else f" ± {model.deviation:.4f}"
         rows.append(
             (
                 model.name,
                 ", ".join(map(str, model.seeds)),
                 f"{model.mrr:.4f}{spread}",
-                "" if against is None else f"{against.mean:+.4f}",
-                "" if against is None else f"{against.low:+.4f} .. {against.high:+.4f}",
+                "" if difference is None else f"{difference.mean:+.4f}",
+                "" if difference is None else f"{difference.low:+.4f} .. {difference.high:+.4f}",
             )
         )
     console = output()
-    header = ("model", "seeds", "MRR", f"minus {found.models[0].name}", "95 % interval")
+    header = ("model", "seeds", "MRR", f"minus {comparison.models[0].name}", "95 % interval")
     console.print(table(about, header, rows))
-    for difference in found.differences:
+    for difference in comparison.differences:
         console.print(_gains_text(difference, top), markup=False, soft_wrap=True)
 
 
@@ -114,7 +114,7 @@ def contest(
     if len(set(names)) < len(names):
         raise typer.BadParameter(f"{models!r} names a model twice")
     experiments = [contest_experiment(name, data, seed) for name in names for seed in range(seeds)]
-    found = run_contest(
+    contestants = run_contest(
         reading.read(data),
         experiments,
         out,
@@ -122,7 +122,7 @@ def contest(
         reading=reading.words(),
     )
     if as_json:
-        print_json({"models": [asdict(contestant) for contestant in found]})
+        print_json({"models": [asdict(contestant) for contestant in contestants]})
         return
     rows = [
         (
@@ -130,16 +130,19 @@ def contest(
             *(f"{value:.4f}" for value in contestant.metrics.values()),
             "" if contestant.seconds is None else f"{contestant.seconds:.1f}",
         )
-        for contestant in found
+        for contestant in contestants
     ]
     header = ("model", "MRR", "Hits@1", "Hits@10", "ECE", "seconds")
-    shown, best = output(), found[0]
-    shown.print(table(f"{data}, test split; seconds to fit", header, rows))
-    for contestant in found:
-        if (one := contestant.against_best) is not None:
-            ahead = f"{contestant.name}: MRR {one.mean:+.4f} against {best.name}"
-            line = f"{ahead}, 95 % interval {one.low:+.4f} .. {one.high:+.4f}"
-            shown.print(line, soft_wrap=True, markup=False)
+    console, best = output(), contestants[0]
+    console.print(table(f"{data}, test split; seconds to fit", header, rows))
+    for contestant in contestants:
+        if (difference := contestant.against_best) is not None:
+            console.print(
+                f"{contestant.name}: MRR {difference.mean:+.4f} against {best.name}, "
+                f"95 % interval {difference.low:+.4f} .. {difference.high:+.4f}",
+                soft_wrap=True,
+                markup=False,
+            )
     tell(f"the best model, {best.name}, is in {best.folder}")
     tell_next(["predict", str(best.folder), "SUBJECT", "OBJECT", "TIME"])
 

@@ -73,7 +73,7 @@ def stats(
 ) -> None:
     """Count the entities, predicates, times and facts of a data set.
 
-    For a benchmark, the counts stand beside those of the paper's Table 1.
+    For a benchmark, the counts are shown beside those of the paper's Table 1.
 
     Example: `apptek data stats world`
     """

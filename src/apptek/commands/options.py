@@ -38,7 +38,7 @@ SettingsOption = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Change a setting, such as `agent.tknn=10`; repeatable. A wrong name lists all names.",
+        help="Change the setting `section.key`; repeatable. A wrong name lists the right ones.",
     ),
 ]
 SeedOption = Annotated[

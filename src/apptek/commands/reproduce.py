@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 import typer
 
@@ -20,7 +20,7 @@ EXPERIMENTS = Path("paper") / "experiments"
 
 def reproduce(
     what: Annotated[
-        What, typer.Argument(metavar="WHAT", help=f"One of {', '.join(get_args(What))}.")
+        What, typer.Argument(metavar="WHAT", help="A table or figure of the paper, or all.")
     ],
     quick: Annotated[
         bool,
@@ -72,20 +72,13 @@ def reproduce(
 
     if only_recorded and only != "*":
         raise typer.BadParameter("--only chooses what to run, but --only-recorded runs nothing")
-    found = read_experiments(experiments or _own_folder() / "experiments")
+    chosen = read_experiments(experiments or _paper_folder() / "experiments")
     if only_recorded and out is not None and not out.is_dir():
         raise ApptekError(f"{out}: no such folder, so nothing is recorded in it")
-    with _place(out, quick) as root:
+    with _output_folder(out, quick) as root:
         if quick:
-            found = quick_versions(found, root)
-        made = make(
-            what,
-            found,
-            Folders(root),
-            tell,
-            only=only,
-            run=not only_recorded,
-        )
+            chosen = quick_versions(chosen, root)
+        made = make(what, chosen, Folders(root), tell, only=only, run=not only_recorded)
         for name, table in made.tables.items():
             typer.echo(f"{name}\n\n{table}\n")
         for name, paths in made.figures.items():
@@ -98,16 +91,16 @@ def reproduce(
         raise ApptekError(f"{made.failures[0]}{more}; finished runs are kept")
 
 
-def _own_folder() -> Path:
-    """The folder `paper` here, else that of the checkout that runs."""
+def _paper_folder() -> Path:
+    """The folder `paper` of the current folder, else that of the checkout that this file is in."""
     here, checkout = EXPERIMENTS.parent, Path(__file__).parents[3] / EXPERIMENTS.parent
     return here if EXPERIMENTS.is_dir() else checkout
 
 
 @contextmanager
-def _place(out: Path | None, quick: bool) -> Iterator[Path]:
+def _output_folder(out: Path | None, quick: bool) -> Iterator[Path]:
     if out is not None or not quick:
-        yield out or _own_folder()
+        yield out or _paper_folder()
         return
     with TemporaryDirectory(prefix="apptek-quick-") as folder:
         yield Path(folder)
