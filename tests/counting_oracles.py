@@ -11,8 +11,8 @@ def seen_facts(facts: list[PlainFact], hidden: int) -> list[PlainFact]:
     """The facts without the hidden one and its twins."""
     return [
         fact
-        for place, fact in enumerate(facts)
-        if hidden < 0 or (place != hidden and not are_twins(fact, facts[hidden]))
+        for row, fact in enumerate(facts)
+        if hidden < 0 or (row != hidden and not are_twins(fact, facts[hidden]))
     ]
 
 
@@ -61,15 +61,15 @@ def recency_scores(
         return (sum(fact.predicate == r for fact in alike) + share) / (own + 1) / share
 
     def near(chosen: list[PlainFact]) -> list[float]:
-        found = counts(chosen, when, weights.entity_decay, weights.floor, predicates)
+        weighed = counts(chosen, when, weights.entity_decay, weights.floor, predicates)
         return [
-            (found[r] + weights.smoothing * prior[r]) / (sum(found) + weights.smoothing)
+            (weighed[r] + weights.smoothing * prior[r]) / (sum(weighed) + weights.smoothing)
             for r in range(predicates)
         ]
 
-    one = near([fact for fact in seen if fact.subject == subject])
-    other = near([fact for fact in seen if fact.object == object_])
-    entities = [one[r] * other[r] / prior[r] * dated(r) for r in range(predicates)]
+    of_subject = near([fact for fact in seen if fact.subject == subject])
+    of_object = near([fact for fact in seen if fact.object == object_])
+    entities = [of_subject[r] * of_object[r] / prior[r] * dated(r) for r in range(predicates)]
 
     def of_pair(first: int, second: int) -> list[float]:
         chosen = [fact for fact in seen if (fact.subject, fact.object) == (first, second)]
@@ -87,5 +87,6 @@ def recency_scores(
 
 
 def frequency_scores(facts: list[PlainFact], hidden: int, predicates: int) -> list[float]:
+    """The scores of all predicates when the given fact is hidden."""
     seen = seen_facts(facts, hidden)
     return [math.log(sum(f.predicate == r for f in seen) + 0.5) for r in range(predicates)]

@@ -39,7 +39,7 @@ weights = st.builds(
 )
 
 
-def asked(*queries: tuple[int, int, int | None, int]) -> Queries:
+def queries_from(*queries: tuple[int, int, int | None, int]) -> Queries:
     """Queries from (subject, object, time, hidden)."""
     plain = [(s, o, UNKNOWN if t is None else t, h) for s, o, t, h in queries]
     return Queries(*(np.asarray(column, np.int32) for column in zip(*plain, strict=True)))
@@ -47,12 +47,12 @@ def asked(*queries: tuple[int, int, int | None, int]) -> Queries:
 
 @given(facts, st.lists(st.tuples(entities, entities, moments), min_size=1, max_size=3), weights)
 def test_the_kernel_agrees_with_the_definition(
-    plain: Plain, questions: list[tuple[int, int, int | None]], chosen: Weights
+    plain: Plain, triples: list[tuple[int, int, int | None]], chosen: Weights
 ) -> None:
-    queries = [(*question, -1) for question in questions]
-    found = CountingScorer(CountingIndex(graph_of(plain)), chosen).scores(asked(*queries))
+    queries = [(*triple, -1) for triple in triples]
+    scores = CountingScorer(CountingIndex(graph_of(plain)), chosen).scores(queries_from(*queries))
     expected = [recency_scores(plain, query, chosen, PREDICATES) for query in queries]
-    assert found == pytest.approx(np.asarray(expected), abs=1e-4)
+    assert scores == pytest.approx(np.asarray(expected), abs=1e-4)
 
 
 @given(facts, weights)
@@ -61,21 +61,21 @@ def test_a_training_query_does_not_see_its_own_fact_or_its_twins(
 ) -> None:
     graph = graph_of(plain)
     queries = training_queries(graph.facts)
-    found = CountingScorer(CountingIndex(graph), chosen).scores(queries)
+    scores = CountingScorer(CountingIndex(graph), chosen).scores(queries)
     plain_queries = [
-        (f.subject, f.object, f.until if f.since is None else f.since, place)
-        for place, f in enumerate(plain)
+        (f.subject, f.object, f.until if f.since is None else f.since, row)
+        for row, f in enumerate(plain)
     ]
     expected = [recency_scores(plain, query, chosen, PREDICATES) for query in plain_queries]
-    assert found == pytest.approx(np.asarray(expected), abs=1e-4)
+    assert scores == pytest.approx(np.asarray(expected), abs=1e-4)
 
 
 @given(facts)
 def test_frequency_agrees_with_the_definition(plain: Plain) -> None:
     graph = graph_of(plain)
-    found = FrequencyScorer(graph).scores(training_queries(graph.facts))
-    expected = [frequency_scores(plain, place, PREDICATES) for place in range(len(plain))]
-    assert found == pytest.approx(np.asarray(expected), abs=1e-5)
+    scores = FrequencyScorer(graph).scores(training_queries(graph.facts))
+    expected = [frequency_scores(plain, row, PREDICATES) for row in range(len(plain))]
+    assert scores == pytest.approx(np.asarray(expected), abs=1e-5)
     nothing_hidden = FrequencyScorer(graph).scores(held_out_queries(graph.facts))
     assert nothing_hidden[0] == pytest.approx(frequency_scores(plain, -1, PREDICATES), abs=1e-5)
 
@@ -84,16 +84,16 @@ def test_frequency_agrees_with_the_definition(plain: Plain) -> None:
 @given(facts, weights)
 def test_many_queries_in_threads_score_as_one_by_one(plain: Plain, chosen: Weights) -> None:
     scorer = CountingScorer(CountingIndex(graph_of(plain)), chosen)
-    one = asked((0, 1, 3, -1), (1, 0, None, -1), (-1, 2, 5, 0))
-    many = one.take(np.resize(np.arange(3), 3000))
-    assert np.array_equal(scorer.scores(many), np.resize(scorer.scores(one), (3000, PREDICATES)))
+    few = queries_from((0, 1, 3, -1), (1, 0, None, -1), (-1, 2, 5, 0))
+    many = few.take(np.resize(np.arange(3), 3000))
+    assert np.array_equal(scorer.scores(many), np.resize(scorer.scores(few), (3000, PREDICATES)))
 
 
 def test_a_fact_of_yesterday_weighs_more_than_one_of_last_year() -> None:
     plain = [PlainFact(0, 0, 1, 0, 0), PlainFact(0, 0, 1, 1, 1), PlainFact(0, 1, 1, 364, 364)]
     chosen = Weights(pair=1.0, pair_decay=3.0, entity_decay=3.0, floor=0.01)
     scorer = CountingScorer(CountingIndex(graph_of(plain)), chosen)
-    late, early = scorer.scores(asked((0, 1, 365, -1), (0, 1, 0, -1)))
+    late, early = scorer.scores(queries_from((0, 1, 365, -1), (0, 1, 0, -1)))
     assert late.argmax() == 1
     assert early.argmax() == 0
 
@@ -103,8 +103,8 @@ def test_a_fact_of_yesterday_weighs_more_than_one_of_last_year() -> None:
 )
 def test_ids_outside_the_graph_are_refused(query: tuple[int, int, int, int]) -> None:
     scorer = CountingScorer(CountingIndex(graph_of([PlainFact(0, 0, 1, 0, 0)])), Weights())
-    with pytest.raises(ApptekError, match="a query names"):
-        scorer.scores(asked(query))
+    with pytest.raises(ApptekError, match="a query has"):
+        scorer.scores(queries_from(query))
 
 
 def test_weights_are_chosen_one_at_a_time_until_none_helps() -> None:

@@ -65,7 +65,7 @@ def dataset_of(facts: Facts, entities: int, predicates: int) -> Dataset:
 
 
 def fifty_facts() -> Dataset:
-    """No pair stands twice, either way, or is of one entity: everyone can learn it by heart."""
+    """No pair of entities occurs twice in either direction, so that all of it can be memorised."""
     rng = np.random.default_rng(0)
     pairs = [(int(p) // 20, int(p) % 20) for p in rng.permutation(20 * 20)]
     plain = [
@@ -112,9 +112,9 @@ def test_they_beat_frequency_on_a_planted_world(name: str, world: Dataset) -> No
 def test_telling_entities_apart_teaches_predicates_too(name: str, world: Dataset) -> None:
     config = settings_of(name, "training.epochs=8", "training.batch_size=128", preset="paper")
     assert config.training.objective == "entities"
-    found = Baseline.fit(name, world, config=config).model.report
-    assert found["valid_mrr"] > found["epochs"][0]["valid_mrr"]
-    assert found["epochs"][-1]["loss"] < found["epochs"][0]["loss"]
+    report = Baseline.fit(name, world, config=config).model.report
+    assert report["valid_mrr"] > report["epochs"][0]["valid_mrr"]
+    assert report["epochs"][-1]["loss"] < report["epochs"][0]["loss"]
 
 
 @pytest.mark.parametrize("preset", ["default", "paper"])
@@ -122,10 +122,10 @@ def test_telling_entities_apart_teaches_predicates_too(name: str, world: Dataset
 def test_all_predicates_at_once_score_as_one_by_one(name: str, preset: str) -> None:
     data = fifty_facts()
     model, queries = model_of(name, data, preset=preset), held_out_queries(data.test)
-    asked, at_once = model.encode(queries), embedding_scores(model, queries)
+    encoded, at_once = model.encode(queries), embedding_scores(model, queries)
     assert at_once.shape == (50, 5)
     for predicate in range(5):
-        alone = model.score(asked, torch.full((50,), predicate)).detach().numpy()
+        alone = model.score(encoded, torch.full((50,), predicate)).detach().numpy()
         assert alone == pytest.approx(at_once[:, predicate], abs=1e-4)
     one_by_one = [embedding_scores(model, queries.take(np.asarray([row]))) for row in range(50)]
     assert np.concatenate(one_by_one) == pytest.approx(at_once, abs=1e-4)
@@ -144,14 +144,14 @@ def test_tnt_complex_is_what_its_formula_says() -> None:
     entities, static, changing, times = (
         complex_rows(part) for part in (model.entities, model.static, model.changing, model.times)
     )
-    found = embedding_scores(model, held_out_queries(data.test))
+    scores = embedding_scores(model, held_out_queries(data.test))
     moments = model.moments(data.test.times).tolist()
     for row in range(50):
         subject, object_ = entities[data.test.subjects[row]], entities[data.test.objects[row]]
         for r in range(5):
             named = static[r] + changing[r] * times[moments[row]]
             score = (subject * named * object_.conj()).sum().real + model.bias[r].item()
-            assert found[row, r] == pytest.approx(score, abs=1e-4)
+            assert scores[row, r] == pytest.approx(score, abs=1e-4)
 
 
 def vector_at(table: Entities, entity: int, features: Any) -> Any:
@@ -172,7 +172,7 @@ def test_the_diachronic_baselines_are_what_their_formulas_say(name: str) -> None
     data = fifty_facts()
     model = model_of(name, data)
     assert isinstance(model, Diachronic)
-    found = embedding_scores(model, held_out_queries(data.test))
+    scores = embedding_scores(model, held_out_queries(data.test))
     moments = model.moments(data.test.times).numpy()
     for row in range(50):
         subject, object_ = int(data.test.subjects[row]), int(data.test.objects[row])
@@ -189,15 +189,15 @@ def test_the_diachronic_baselines_are_what_their_formulas_say(name: str) -> None
                 o_as_object = vector_at(model.second, object_, moments[row])
                 inverse = model.inverses[r].detach().numpy()
                 score = float((s * named * o_as_object + o * inverse * s_as_object).sum()) / 2
-            assert found[row, r] == pytest.approx(score + model.bias[r].item(), abs=1e-3)
+            assert scores[row, r] == pytest.approx(score + model.bias[r].item(), abs=1e-3)
 
 
 def test_the_gate_is_that_of_a_gated_recurrent_unit() -> None:
     cell, rng = torch.nn.GRUCell(6, 3), torch.Generator().manual_seed(0)
     seen, before = torch.rand(4, 6, generator=rng), torch.rand(4, 3, generator=rng)
     bias = torch.stack([cell.bias_ih, cell.bias_hh])
-    found = gru(seen, before, cell.weight_ih, cell.weight_hh, bias)
-    assert torch.allclose(found, cell(seen, before), atol=1e-6)
+    updated = gru(seen, before, cell.weight_ih, cell.weight_hh, bias)
+    assert torch.allclose(updated, cell(seen, before), atol=1e-6)
 
 
 @pytest.mark.parametrize("name", LEARNED)
@@ -286,9 +286,9 @@ def test_entities_outside_the_snapshots_change_no_others() -> None:
     plain = [PlainFact(n % 3, n % 3, (n + 1) % 3, n % 4, n % 4) for n in range(12)]
     model = ReGcn(graph_of(plain), ReGcnConfig(size=8), rng=np.random.default_rng(0))
     all_rows = torch.arange(6)
-    _, whole, predicates = model.evolve(4, all_rows)
+    _, entities, predicates = model.evolve(4, all_rows)
     rows, part, same = model.evolve(4, torch.tensor([1]))
-    assert torch.allclose(whole[rows], part, atol=1e-6)
+    assert torch.allclose(entities[rows], part, atol=1e-6)
     assert torch.allclose(predicates, same, atol=1e-6)
 
 
@@ -297,11 +297,11 @@ def test_re_gcn_learns_from_whole_snapshots() -> None:
     plain += [PlainFact(0, 1, 1, None, None)] * 50
     graph = graph_of(plain)
     model = ReGcn(graph, ReGcnConfig(size=8), rng=np.random.default_rng(0))
-    asked = model.encode(training_queries(graph.facts))
-    batches = list(model.batches(asked, 3, rng=np.random.default_rng(0)))
+    encoded = model.encode(training_queries(graph.facts))
+    batches = list(model.batches(encoded, 3, rng=np.random.default_rng(0)))
     assert sorted(torch.cat(batches).tolist()) == list(range(90))
     times = [{plain[row].since for row in batch.tolist()} for batch in batches]
-    assert all(len(found) == 1 for found in times if None not in found)
+    assert all(len(of_batch) == 1 for of_batch in times if None not in of_batch)
     assert max(map(len, batches)) <= 30 + 8  # the undated ones, with those of time 0
 
 
@@ -331,14 +331,14 @@ def test_undated_facts_are_learned_too(name: str) -> None:
     st.lists(st.integers(-50, 50), unique=True, max_size=6).map(sorted),
     st.lists(st.one_of(st.none(), st.integers(-60, 60)), min_size=1, max_size=5),
 )
-def test_a_time_is_the_nearest_known_one(known: list[int], asked: list[int | None]) -> None:
-    positions = np.asarray([UNKNOWN if when is None else when for when in asked], np.int32)
-    found = nearest_rows(np.asarray(known, np.int64), positions)
-    for when, place in zip(asked, found.tolist(), strict=True):
+def test_a_time_is_the_nearest_known_one(known: list[int], moments: list[int | None]) -> None:
+    positions = np.asarray([UNKNOWN if when is None else when for when in moments], np.int32)
+    rows = nearest_rows(np.asarray(known, np.int64), positions)
+    for when, row in zip(moments, rows.tolist(), strict=True):
         if when is None or not known:
-            assert place == len(known)
+            assert row == len(known)
         else:
-            assert abs(known[place] - when) == min(abs(other - when) for other in known)
+            assert abs(known[row] - when) == min(abs(other - when) for other in known)
 
 
 @given(st.lists(st.dates(datetime.date(1900, 1, 1), datetime.date(2100, 1, 1)), min_size=1))
@@ -357,29 +357,31 @@ def test_a_day_has_a_year_a_month_and_a_day(days: list[datetime.date]) -> None:
 def test_coarser_axes_have_fewer_features(unit: Any, count: int) -> None:
     codes, zeros = np.asarray([5, 29], np.int32), np.zeros(2, np.int32)
     graph = TemporalGraph.build(Facts(zeros, zeros, zeros, codes, codes), TimeAxis(unit), 1, 1)
-    found = TimeFeatures(graph).of(codes)
-    assert found.shape == (2, count)
-    assert found[:, 0].tolist() == [1.0, 2.0]
+    features = TimeFeatures(graph).of(codes)
+    assert features.shape == (2, count)
+    assert features[:, 0].tolist() == [1.0, 2.0]
     if unit == "month":
-        assert found[:, 1] == pytest.approx([6 / 12, 6 / 12])
+        assert features[:, 1] == pytest.approx([6 / 12, 6 / 12])
 
 
 def test_other_known_predicates_take_no_part_in_the_loss() -> None:
     plain = [PlainFact(0, r, 1, 5, 5) for r in (0, 2)] + [PlainFact(0, 1, 1, 6, 6)]
     facts = facts_of(plain)
     others = known_predicates(facts, (facts,))
-    found = mask_known(torch.zeros(3, 3), others, torch.tensor([1, 2, 0]))
-    assert (found < -1e20).tolist() == [
+    logits = mask_known(torch.zeros(3, 3), others, torch.tensor([1, 2, 0]))
+    assert (logits < -1e20).tolist() == [
         [True, False, False], [False, False, False], [False, False, True],
     ]  # fmt: skip
 
 
-def test_some_questions_are_asked_as_if_an_entity_were_not_known(world: Dataset) -> None:
+def test_a_share_of_the_entities_is_replaced_by_the_unseen_one(world: Dataset) -> None:
     model = model_of("de_distmult", world)
-    asked = model.encode(training_queries(world.train))
-    found = with_unseen(asked, model.unseen, 0.25, torch.Generator().manual_seed(0))
-    assert float((found.subjects == model.unseen).float().mean()) == pytest.approx(0.25, abs=0.05)
-    assert with_unseen(asked, model.unseen, 0.0, torch.Generator()) is asked
+    encoded = model.encode(training_queries(world.train))
+    replaced = with_unseen(encoded, model.unseen, 0.25, torch.Generator().manual_seed(0))
+    assert float((replaced.subjects == model.unseen).float().mean()) == pytest.approx(
+        0.25, abs=0.05
+    )
+    assert with_unseen(encoded, model.unseen, 0.0, torch.Generator()) is encoded
 
 
 @pytest.mark.parametrize(

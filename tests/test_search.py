@@ -171,10 +171,10 @@ def test_a_search_that_was_stopped_goes_on_as_if_it_had_not(
     data: Dataset, slow_baseline: Any
 ) -> None:
     slow_baseline()
-    whole = search(data, 2.0)
-    assert search(data, 2.0, done=whole[:2]) == whole
-    assert search(data, 2.0, done=whole) == whole
-    assert search(data, 2.0, seed=1)[1:] != whole[1:]
+    trials = search(data, 2.0)
+    assert search(data, 2.0, done=trials[:2]) == trials
+    assert search(data, 2.0, done=trials) == trials
+    assert search(data, 2.0, seed=1)[1:] != trials[1:]
 
 
 def test_a_trial_that_fails_is_told_and_the_others_go_on(data: Dataset, slow_baseline: Any) -> None:
@@ -219,7 +219,7 @@ def test_an_interrupted_search_goes_on(
     assert tried
     other = replace(experiment, minutes=0.03)
     (failure,) = run_all(missing_runs([other], folders), lambda _: None)
-    assert "of a search with other settings" in failure
+    assert "belongs to a search with other settings" in failure
     assert run_all(missing_runs([experiment], folders), lambda _: None) == []
     result = read_result(folders.results / "search-w.json")
     assert result["trials"] == tried  # not one of them was run again
@@ -273,7 +273,7 @@ def test_the_experiments_of_the_baselines_have_the_settings_that_the_search_has_
 
 
 def test_the_command_tells_its_trials_and_the_command_to_fit(world: Path, tmp_path: Path) -> None:
-    path = tmp_path / "found.json"
+    path = tmp_path / "result.json"
     words = ["search", "de_distmult", str(world), "--minutes", "0.02", "--result", str(path)]
     words += ["--set", "training.epochs=1", "--set", "model.size=8"]
     done = CliRunner().invoke(app, words)
@@ -297,12 +297,12 @@ def test_the_command_tells_its_trials_and_the_command_to_fit(world: Path, tmp_pa
 def test_a_search_that_is_stopped_leaves_what_it_has_found(
     world: Path, tmp_path: Path, slow_baseline: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "found.json"
-    told: list[str] = []
+    path = tmp_path / "result.json"
+    messages: list[str] = []
 
     def stop(text: str) -> None:
-        told.append(text)
-        if len(told) == 3:
+        messages.append(text)
+        if len(messages) == 3:
             raise KeyboardInterrupt
 
     slow_baseline()
@@ -310,11 +310,11 @@ def test_a_search_that_is_stopped_leaves_what_it_has_found(
     monkeypatch.setattr("apptek.terminal.tell", stop)
     words = ["search", "x", str(world), "--minutes", "9", "--result", str(path)]
     done = CliRunner().invoke(app, words)
-    found = read_result(path)
-    assert len(found["trials"]) == 3
+    recorded = read_result(path)
+    assert len(recorded["trials"]) == 3
     assert done.exit_code == 0
-    assert "stopped" in told[-2]
-    assert f"best: MRR {found['metrics']['mrr']:.4f}" in told[-1]
+    assert "stopped" in messages[-2]
+    assert f"best: MRR {recorded['metrics']['mrr']:.4f}" in messages[-1]
     assert done.stdout.startswith("apptek baseline x ")
 
 
@@ -328,9 +328,9 @@ def test_a_search_of_data_that_no_setting_helps_stops_at_once(tmp_path: Path) ->
     assert "no training fact has a time" in str(done.exception)
 
 
-@pytest.mark.parametrize("place", ["", "nowhere/found.json"])
-def test_a_search_asks_first_whether_it_can_write(world: Path, tmp_path: Path, place: str) -> None:
-    path = tmp_path / place
+@pytest.mark.parametrize("target", ["", "nowhere/result.json"])
+def test_a_search_first_checks_that_it_can_write(world: Path, tmp_path: Path, target: str) -> None:
+    path = tmp_path / target
     done = CliRunner().invoke(app, ["search", "de_simple", str(world), "--result", str(path)])
     assert isinstance(done.exception, ApptekError)
     assert "trial 1" not in done.output

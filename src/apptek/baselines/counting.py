@@ -127,8 +127,9 @@ def _check_ids(queries: Queries, graph: TemporalGraph) -> None:
         ("fact", queries.hidden, len(graph.facts)),
     )
     for noun, ids, count in limits:
-        if len(ids) and not (ids.min() >= -1 and ids.max() < count):
-            raise ApptekError(f"a query has {noun} {ids.max()}, but there are only {count}")
+        outside = ids[(ids < -1) | (ids >= count)]
+        if len(outside):
+            raise ApptekError(f"a query has {noun} {outside[0]}, but there are only {count}")
 
 
 def _kernel_view(column: Ints) -> Ints:

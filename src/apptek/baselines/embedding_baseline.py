@@ -81,7 +81,7 @@ def _fit(build: Build, task: FitTask) -> tuple[Scorer, dict[str, Any]]:
         mrr, done = trainer.record.best_mrr, len(trainer.record.epochs)
         task.progress(f"MRR {mrr:.4f}", done, task.config.training.epochs)
     record = trainer.record
-    model.load_state_dict(record.best_weights)
+    model.load_state_dict(record.best_weights)  # the last epochs brought no improvement
     report = {"valid_mrr": record.best_mrr, "epoch": record.best_epoch, "epochs": record.epochs}
     return EmbeddingScorer(model), report | model.extra_metrics(task.dataset)
 
@@ -102,6 +102,7 @@ def save_checkpoint(trainer: Trainer, path: Path) -> None:
     """Writes the state of a run after an epoch, atomically."""
     tensors = {f"model.{name}": tensor for name, tensor in trainer.model.state_dict().items()}
     tensors |= {f"best.{name}": tensor for name, tensor in trainer.record.best_weights.items()}
+    # safetensors knows no nesting: the path to a tensor becomes its name.
     for number, state in trainer.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{number}.{name}": tensor for name, tensor in state.items()}
     course = {"epochs": trainer.record.epochs, "best_epoch": trainer.record.best_epoch}

@@ -169,9 +169,9 @@ class ReGcn(Embedding):
 
     def training_facts(self, facts: Facts) -> Facts:
         """With inverse candidates, each fact in both directions."""
-        return (
-            with_inverses(facts, self._predicate_count) if self.config.inverse_candidates else facts
-        )
+        if not self.config.inverse_candidates:
+            return facts
+        return with_inverses(facts, self._predicate_count)
 
     @torch.inference_mode()
     def extra_metrics(self, dataset: Dataset) -> dict[str, float]:
