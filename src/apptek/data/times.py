@@ -210,6 +210,7 @@ def _position(unit: Unit, year: int, month: int, day: int) -> int:
     months = year * 12 + max(month, 1) - 1
     if unit == "month":
         return months
+    # numpy's calendar, because datetime.date has no year below 1 or above 9999.
     first = np.datetime64(months - 1970 * 12, "M").astype("datetime64[D]")
     return int(first.astype(np.int64)) + max(day, 1) - 1
 
@@ -270,5 +271,6 @@ class TimeDictionary:
         for written, count in zip(used, counts, strict=True):
             if written is not None:
                 weights[written.as_date().precision] += count
+        # A tie goes to the finer unit, in which both precisions have positions.
         unit = _UNITS[max(range(3), key=lambda precision: (weights[precision], precision))]
         return TimeAxis(unit, mixed=sum(weight > 0 for weight in weights) > 1)

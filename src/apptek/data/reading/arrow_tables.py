@@ -31,6 +31,8 @@ def parse_block(text: bytes, layout: ColumnLayout, form: TextFormat) -> pa.Table
     """
     if not text or b"\0" in text or _has_bare_return(text):
         return None
+    # Arrow ignores blank lines. At the end of a block that shifts no line numbers; elsewhere the
+    # number of rows gives it away below.
     if text.endswith((b"\n\n", b"\n\r\n")):
         text = text.rstrip(b"\r\n") + b"\n"
     if text.startswith(BYTE_ORDER_MARK):
@@ -65,7 +67,7 @@ def _parse_free(text: bytes, form: TextFormat) -> pa.Table | None:
     if not (form.quoted and b'"' in text):
         width, text = pad_rows(text, form.delimiter)
         return _parse(text, width, form) if width else None
-    tables = (_parse(text, width, form) for width in (5, 3))
+    tables = (_parse(text, width, form) for width in (5, 3))  # 4 is the width of FREE itself
     return next((table for table in tables if table is not None), None)
 
 
@@ -76,6 +78,8 @@ def count_lines(text: bytes) -> int:
 
 def _parse(text: bytes, width: int, form: TextFormat) -> pa.Table | None:
     names = [str(column) for column in range(width)]
+    # One thread and one Arrow block per text: blocks are parsed in parallel already, and a column
+    # of one chunk has one dictionary.
     try:
         return csv.read_csv(
             pa.BufferReader(text),
@@ -101,6 +105,7 @@ def pad_rows(text: bytes, delimiter: str) -> tuple[int, bytes]:
     if widths.min() == widths.max():
         return int(widths[0]), text
     ends = ends - ((data[np.maximum(ends - 1, 0)] == ord("\r")) & (ends > 0))  # before CR LF
+    # A row of three gets two empty cells, a row of four the sign that its end is its start.
     three, four = ends[widths == 3], ends[widths == 4]
     positions = np.concatenate([three, three, four, four])
     comma, same = np.uint8(ord(delimiter)), np.uint8(ord(_SAME))

@@ -114,7 +114,7 @@ def _unify(dictionaries: list[pa.Array], what: str) -> tuple[Names, list[Ints]]:
     names = unified.chunk(0).dictionary
     if len(names) > MOST_NAMES:
         raise DataError(f"found {len(names)} {what}, expected at most {MOST_NAMES}")
-    order = pc.array_sort_indices(names)
+    order = pc.array_sort_indices(names)  # Arrow compares strings by their bytes
     ranks = np.empty(len(names), np.int32)
     ranks[order.to_numpy()] = np.arange(len(names), dtype=np.int32)
     return Names(names.take(order)), [ranks[part.indices.to_numpy()] for part in unified.chunks]
@@ -135,6 +135,7 @@ def merge_interval_lines(facts: Facts, axis: TimeAxis) -> Facts:
         return facts
     until = facts.until.copy()
     until[:-1][pair] = facts.until[1:][pair]
+    # A line cannot be both: the first of a pair has only a start, the second only an end.
     keep = np.ones(len(facts), np.bool_)
     keep[1:] = ~pair
     merged = Facts(facts.subjects, facts.predicates, facts.objects, facts.since, until)

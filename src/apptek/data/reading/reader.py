@@ -195,7 +195,7 @@ def _parse_ahead(
 ) -> Iterator[_ParsedBlock]:
     """Every block parsed, in order, while threads parse the next ones.
 
-    No more blocks than there are threads wait at a time, so that memory stays bounded.
+    Only a block or so per thread waits at a time, so that memory stays bounded.
     """
 
     def parse(block: Block) -> _ParsedBlock:

@@ -76,15 +76,12 @@ def make_world(facts: int = 20_000, seed: int = 0) -> World:
         raise DataError(f"a world has {SMALLEST:,} to {LARGEST:,} facts, not {facts:,}")
     if seed < 0:
         raise DataError(f"a seed is 0 or more, not {seed}")
-    people = make_people(_country_count(facts), rng=generator(seed, "world.people"))
+    country_count = max(4, int(0.2 * float(facts) ** 0.6))  # of SLOT_COUNT entities each
+    people = make_people(country_count, rng=generator(seed, "world.people"))
     lasting = [_terms(people, rng=generator(seed, "world.terms")), _undated(people)]
     event_count = facts - sum(len(part.facts) for part in lasting)
     events = _dated(make_events(people, event_count, seed))
     return _world(people, [events, *lasting], seed)
-
-
-def _country_count(facts: int) -> int:
-    return max(4, int(0.2 * float(facts) ** 0.6))
 
 
 def _lasting(predicate: str, pairs: Longs, since: Ints, until: Ints, *, origin: str) -> _Generated:
@@ -128,7 +125,7 @@ def _undated(people: People) -> _Generated:
         [
             _always(LOCATED, _pairs(organs, states)),
             _always(PART_OF, _pairs(states[:, None], people.country_count * SLOT_COUNT + leagues)),
-            _always(ALLIED, np.unique(pledges, axis=0)),
+            _always(ALLIED, np.unique(pledges, axis=0)),  # a force may draw one ally twice
         ]
     )
 
