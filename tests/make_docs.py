@@ -7,8 +7,9 @@ from typer.cli import get_docs_for_click
 
 from apptek.cli import app
 from apptek.experiments.experiment import read_experiments
-from apptek.experiments.paper_tables import all_tables
-from apptek.experiments.tables import read_results, with_tables
+from apptek.experiments.reports.markdown import with_tables
+from apptek.experiments.reports.paper_tables import all_tables
+from apptek.experiments.result import read_results
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/deviations.md", "docs/results.md")

@@ -22,8 +22,8 @@ from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
 from apptek.experiments.compare import bootstrap_interval, compare_results
 from apptek.experiments.model_result import write_evaluation
-from apptek.experiments.result_file import read_result
-from apptek.experiments.tables import comparison_table
+from apptek.experiments.reports.docs_tables import comparison_table
+from apptek.experiments.result import read_result
 from apptek.models.answers import Query
 from apptek.resuming import open_work
 from apptek.settings import with_settings
@@ -314,9 +314,9 @@ def test_a_comparison_is_kept_and_shown_in_a_table(
     words = ["compare", *map(str, paths), "--result", str(kept)]
     assert CliRunner().invoke(app, words).exit_code == 0
     recorded, (gap,) = read_result(kept), compare_results(paths).differences
-    assert [model["files"] for model in recorded["models"]] == [["one.json"], ["other.json"]]
+    assert [model["files"] for model in recorded.extras["models"]] == [["one.json"], ["other.json"]]
     first, row = comparison_table([recorded]).splitlines()[2:]
-    assert first.startswith(f"| {data.name} | {recorded['models'][0]['name']} | ")
+    assert first.startswith(f"| {data.name} | {recorded.extras['models'][0]['name']} | ")
     assert f" | {gap.mean:+.4f} | {gap.low:+.4f} to {gap.high:+.4f} | " in row
     assert f"{gap.better:,} / {gap.worse:,}" in row
     missing = [*words[:-1], str(tmp_path / "nowhere" / "compared.json")]

@@ -15,7 +15,7 @@ from apptek.errors import ApptekError
 from apptek.experiments import contest as contests
 from apptek.experiments import runner as running
 from apptek.experiments.contest import contest_experiment, run_contest
-from apptek.experiments.result_file import read_result
+from apptek.experiments.result import read_result
 
 QUICK = ("frequency", "pair")
 
@@ -51,7 +51,7 @@ def test_the_best_comes_first_and_the_others_are_held_against_it(
     for contestant in (first, second):
         fitted = open_model(Path(contestant["folder"]))
         assert fitted.evaluate("test").metrics.mrr == contestant["metrics"]["mrr"]
-        assert read_result(out / "results" / f"{contestant['name']}-seed0.json")["split"] == "test"
+        assert read_result(out / "results" / f"{contestant['name']}-seed0.json").split == "test"
 
 
 def test_a_contest_goes_on_and_more_may_join(
@@ -123,7 +123,7 @@ def test_a_folder_about_other_data_is_refused(world: Path, events: Path, tmp_pat
         assert code == 1
         assert "holds a contest on other data or another split" in told
     (out / "contest.json").write_text("{")
-    assert "contest.json cannot be used" in run(events, "--out", out, "--models", "pair")[2]
+    assert "contest.json is damaged" in run(events, "--out", out, "--models", "pair")[2]
 
 
 def test_a_failure_says_so_and_keeps_the_rest(
@@ -177,7 +177,8 @@ def test_options_of_reading_can_be_written_again(given: dict[str, str], words: l
 def test_a_contest_names_how_its_data_was_read(events: Path, tmp_path: Path) -> None:
     out = tmp_path / "c"
     assert run(events, "--out", out, "--models", "pair", "--split-by", "time")[0] == 0
-    command = read_result(out / "results" / "pair-seed0.json")["command"]
+    command = read_result(out / "results" / "pair-seed0.json").command
+    assert command is not None
     assert command.split(" && ")[0].endswith("--seed 0 --out pair-seed0 --split-by time")
     data = open_model(out / "models" / "pair-seed0").model.dataset
     assert data.train.since.max() <= data.test.since.min()

@@ -16,16 +16,13 @@ from apptek.config import preset
 from apptek.data.synthetic.world import make_world, write_world
 from apptek.errors import ApptekError, ConfigError
 from apptek.experiments import runner as running
-from apptek.experiments.experiment import (
-    SHOWN,
-    Experiment,
-    differences,
-    read_experiment,
-    read_experiments,
-    results_of,
-)
-from apptek.experiments.figures import FIGURES, nearest_names, write_figure
-from apptek.experiments.paper_tables import (
+from apptek.experiments.experiment import SHOWN, Experiment, read_experiment, read_experiments
+from apptek.experiments.matching import find_differences, results_of
+from apptek.experiments.quick_experiments import quick_versions
+from apptek.experiments.reports.docs_tables import DOCS_TABLES
+from apptek.experiments.reports.figures import FIGURES, nearest_names, write_figure
+from apptek.experiments.reports.markdown import NOTHING, with_tables
+from apptek.experiments.reports.paper_tables import (
     all_tables,
     mark_best,
     overview,
@@ -35,11 +32,9 @@ from apptek.experiments.paper_tables import (
     table_m,
     table_search,
 )
-from apptek.experiments.quick_experiments import quick_versions
 from apptek.experiments.reproduce import reproduce
-from apptek.experiments.result_file import read_result, write_result
+from apptek.experiments.result import Result, read_result, write_result
 from apptek.experiments.runner import Folders, Run, missing_runs, run_all
-from apptek.experiments.tables import NOTHING, TABLES, with_tables
 
 ROOT = Path(__file__).parents[1]
 EXPERIMENTS = ROOT / "paper" / "experiments"
@@ -57,10 +52,11 @@ def quiet(_: str) -> None:
     """For runs that nobody watches."""
 
 
-def made_up(experiment: Experiment, mrr: float, seed: int = 0, **more: Any) -> dict[str, Any]:
+def made_up(experiment: Experiment, mrr: float, seed: int = 0, **more: Any) -> Result:
     """A result of an experiment that nobody ran."""
     metrics = {"mrr": mrr, "hits_at_1": mrr / 2, "hits_at_10": mrr / 2 + 0.5}
-    return {**experiment.expected(), "seed": seed, "metrics": metrics, "seconds": {}, **more}
+    entries = {**experiment.identity(), "seed": seed, "metrics": metrics}
+    return Result.from_json(entries | more)
 
 
 def experiment_file(folder: Path, text: str) -> Path:
@@ -107,7 +103,7 @@ def test_table2_has_every_model_on_every_data_set() -> None:
         ('what = "fit"\nserves = ["table2"]\ndataset = "d"', "needs preset"),
         ('what = "statistics"\nserves = ["table1"]\ndataset = "d"\nseed = 1', "has no seed"),
         ('what = "statistics"\nserves = ["table9"]\ndataset = "d"', "serves is 'table9'"),
-        ('what = "statistics"\nserves = []\ndataset = "d"', "serves must be a list"),
+        ('what = "statistics"\nserves = []\ndataset = "d"', "serves must be a non-empty list"),
         (
             'what = "baseline"\nserves = ["table2"]\ndataset = "d"\nname = "oracle"',
             "name is 'oracle'; known: frequency",
@@ -168,16 +164,26 @@ def test_the_command_of_an_experiment_says_all_that_differs() -> None:
 
 
 def test_a_result_has_the_presets_value_of_a_setting_that_is_younger_than_it() -> None:
-    old = PAIR.expected()
-    del old["settings"]["counting"]["floor"]
-    assert differences(PAIR, old) == []
+    entries = PAIR.identity()
+    del entries["settings"]["counting"]["floor"]
+    old = Result.from_json(entries)
+    assert find_differences(PAIR, old) == []
     younger = replace(PAIR, settings=("counting.floor=[0.5]",))
-    assert "counting.floor" in differences(younger, old)[0]  # the result had the preset's
-    del old["settings"]["counting"]
-    assert differences(PAIR, old) == []
-    assert "counting.floor" in differences(younger, old)[0]
-    old["settings"]["counting"] = {"smoothing": [1.0]}
-    assert "counting.smoothing [1.0], not" in differences(PAIR, old)[0]
+    assert "counting.floor" in find_differences(younger, old)[0]  # the result had the preset's
+    older = replace(old, settings={})
+    assert find_differences(PAIR, older) == []
+    assert "counting.floor" in find_differences(younger, older)[0]
+    other = replace(old, settings={"counting": {"smoothing": [1.0]}})
+    assert "counting.smoothing [1.0], not" in find_differences(PAIR, other)[0]
+
+
+def test_a_retired_setting_must_have_had_the_value_that_stayed() -> None:
+    fit = Experiment(name="f", what="fit", serves=("table2",), dataset="icews14", preset="paper")
+    result = made_up(fit, 0.5)
+    for reward, count in (("connection", 1), ("information", 0)):
+        agent = {**result.settings["agent"], "reward": reward}
+        old = replace(result, settings={**result.settings, "agent": agent})
+        assert len(results_of(fit, [old])) == count
 
 
 def test_answers_as_of_each_time_are_another_run() -> None:
@@ -188,7 +194,8 @@ def test_answers_as_of_each_time_are_another_run() -> None:
     assert results_of(past, [made_up(past, 0.5)])
     assert not results_of(past, [made_up(experiment, 0.5, as_of=True)])
     ordinary = made_up(experiment, 0.5)
-    del ordinary["settings"]["features"]
+    settings = {name: part for name, part in ordinary.settings.items() if name != "features"}
+    ordinary = replace(ordinary, settings=settings)
     assert not results_of(past, [ordinary])
 
 
@@ -196,7 +203,7 @@ def test_a_run_that_is_recorded_twice_counts_once() -> None:
     experiment = replace(PAIR, seeds=(0, 1))
     results = [made_up(experiment, 0.5), made_up(experiment, 0.5), made_up(experiment, 0.7, seed=1)]
     results.append(made_up(experiment, 0.9, seed=7))  # none of the experiment's seeds
-    assert [result["seed"] for result in results_of(experiment, results)] == [0, 1]
+    assert [result.seed for result in results_of(experiment, results)] == [0, 1]
 
 
 def test_data_of_one_name_in_different_places_is_refused(tmp_path: Path) -> None:
@@ -205,6 +212,31 @@ def test_data_of_one_name_in_different_places_is_refused(tmp_path: Path) -> None
         (tmp_path / f"{place}.toml").write_text(text)
     with pytest.raises(ConfigError, match="experiments a and b have data of one name"):
         read_experiments(tmp_path)
+
+
+# Results
+
+
+RECORDED = sorted((ROOT / "paper" / "results").glob("*.json"))
+
+
+def test_a_recorded_result_is_written_again_as_it_was_read(tmp_path: Path) -> None:
+    assert RECORDED
+    for path in RECORDED:
+        copy = tmp_path / path.name
+        write_result(copy, read_result(path))
+        assert copy.read_bytes() == path.read_bytes(), path.name
+
+
+def test_a_result_keeps_the_difference_between_nothing_changed_and_not_recorded(
+    tmp_path: Path,
+) -> None:
+    for changed in (None, {}, {"agent.tknn": 5}):
+        path = tmp_path / "result.json"
+        write_result(path, Result(model="pair", changed=changed, extras={"types": None}))
+        result = read_result(path)
+        assert result.changed == changed
+        assert result.as_json()["types"] is None
 
 
 # Runs
@@ -226,8 +258,8 @@ def test_an_experiment_is_run_once_and_its_result_tells_how(world: Path, folders
     ]
     assert missing_runs([experiment], folders) == []
     result = read_result(folders.results / "pair-world-seed1.json")
-    assert (result["model"], result["seed"], result["dataset"]) == ("pair", 1, "world")
-    assert result["command"] == (
+    assert (result.model, result.seed, result.dataset) == ("pair", 1, "world")
+    assert result.command == (
         f"apptek baseline pair {world} --preset default --protocol official --seed 1 "
         "--out pair-world-seed1 && "
         "apptek evaluate pair-world-seed1 --result pair-world-seed1.json"
@@ -276,11 +308,11 @@ def test_an_agent_that_was_stopped_goes_on(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("apptek.experiments.agent._result", stop)
+        patched.setattr("apptek.experiments.agent_run._result", stop)
         with pytest.raises(KeyboardInterrupt):
             run_all(missing_runs([experiment], folders), quiet)
     assert run_all(missing_runs([experiment], folders), quiet) == []
-    assert read_result(folders.results / "agent-w.json")["episodes"] > 0
+    assert read_result(folders.results / "agent-w.json").extras["episodes"] > 0
 
 
 def test_a_model_of_another_run_is_not_taken(
@@ -297,7 +329,7 @@ def test_a_model_of_another_run_is_not_taken(
             run_all(missing_runs([experiment], folders), quiet)
     other = replace(experiment, settings=("counting.smoothing=[1.0]",))
     (failure,) = run_all(missing_runs([other], folders), quiet)
-    assert "holds a model of another run (counting.smoothing" in failure
+    assert "belongs to another run (counting.smoothing" in failure
     assert run_all(missing_runs([experiment], folders), quiet) == []
 
 
@@ -358,7 +390,7 @@ def test_an_experiment_on_a_single_file_knows_its_result(world: Path, folders: F
     experiment = replace(PAIR, dataset=str(world / "train.tsv"))
     assert run_all(missing_runs([experiment], folders), quiet) == []
     assert missing_runs([experiment], folders) == []
-    assert read_result(folders.results / "pair-world.json")["dataset"] == "train"
+    assert read_result(folders.results / "pair-world.json").dataset == "train"
 
 
 def test_a_model_of_other_facts_is_not_taken(
@@ -377,7 +409,7 @@ def test_a_model_of_other_facts_is_not_taken(
     write_world(make_world(500, 1), tmp_path / "elsewhere" / "world")
     other = replace(PAIR, dataset=str(tmp_path / "elsewhere" / "world"))
     (failure,) = run_all(missing_runs([other], folders), quiet)
-    assert "belongs to another run (other training facts)" in failure
+    assert "belongs to another run (training facts " in failure
 
 
 def test_a_place_for_figures_that_is_none_is_refused(folders: Folders) -> None:
@@ -479,8 +511,8 @@ def test_our_models_count_a_run_once() -> None:
     fit = Experiment(name="f", what="fit", serves=("table2",), dataset="icews14", preset="default")
     groups = {"mirrored": None, "not_mirrored": None}
     run = made_up(fit, 0.5, seconds={"fit": 1.0}, groups=groups, command="c")
-    run["metrics"]["ece"] = 0.01
-    assert TABLES["models"]([run, run]) == TABLES["models"]([run])
+    run = replace(run, metrics={**run.metrics, "ece": 0.01})
+    assert DOCS_TABLES["models"]([run, run]) == DOCS_TABLES["models"]([run])
 
 
 def test_table3_has_the_time_of_an_episode() -> None:
@@ -489,7 +521,7 @@ def test_table3_has_the_time_of_an_episode() -> None:
     count = Experiment(name="c", what="statistics", serves=("table3",), dataset="icews14")
     results = [
         made_up(fit, 0.5, seconds={"train the agent": 20.0}),
-        {**count.expected(), "official": {"train": 10_000}},
+        Result.from_json({**count.identity(), "official": {"train": 10_000}}),
     ]
     line = table3([fit, count], results).splitlines()[-1]
     assert line == "| 5 | 0.5000 | 0.4297 | 0.7500 | 0.7563 | 0.2500 | 0.2849 | 2.00 | 23 |"
@@ -498,7 +530,7 @@ def test_table3_has_the_time_of_an_episode() -> None:
 def test_table_m_names_what_is_not_recorded() -> None:
     fit = Experiment(name="f", what="fit", serves=("table-m",), dataset="icews14", preset="paper")
     other = replace(fit, name="g", settings=("mining.top=15",))
-    text = table_m([fit, other], [made_up(fit, 0.5) | {"topologies": {"number": 7}}])
+    text = table_m([fit, other], [made_up(fit, 0.5, topologies={"number": 7})])
     assert text.endswith("Not recorded yet: g.")
 
 
@@ -518,34 +550,39 @@ def test_without_results_every_table_says_so() -> None:
 def test_rows_of_tknn_and_m_stay_out_of_the_table_of_predictions() -> None:
     fit = Experiment(name="f", what="fit", serves=("table3",), dataset="icews14", preset="paper")
     varied = replace(fit, settings=("agent.tknn=5",))
-    assert TABLES["prediction"]([made_up(varied, 0.5)]) == NOTHING
+    assert DOCS_TABLES["prediction"]([made_up(varied, 0.5)]) == NOTHING
     assert preset("paper").agent.tknn != 5
 
 
 def test_only_what_stands_between_marks_is_made_anew() -> None:
     text = "a\n<!-- table: models -->\nold\n<!-- end -->\nb\n"
-    assert with_tables(text, []) == f"a\n<!-- table: models -->\n{NOTHING}\n<!-- end -->\nb\n"
+    assert (
+        with_tables(text, [], DOCS_TABLES)
+        == f"a\n<!-- table: models -->\n{NOTHING}\n<!-- end -->\nb\n"
+    )
 
 
 # Figures
 
 
-def agent_results(experiments: Sequence[Experiment]) -> list[dict[str, Any]]:
+def agent_results(experiments: Sequence[Experiment]) -> list[Result]:
     return [
-        {
-            **experiment.expected(),
-            "seed": 0,
-            "legal_actions": [3.0, 4.0, None],
-            "rewards": {"episodes": [1, 2], "mean_500": [0.1, 0.2], "mean_10000": [0.1, 0.1]},
-            "success": {
-                name: [7, 0.5] for name in ("Consult", "Reject", "Accuse", "Visit", "Riot")
-            },
-        }
+        Result.from_json(
+            {
+                **experiment.identity(),
+                "seed": 0,
+                "legal_actions": [3.0, 4.0, None],
+                "rewards": {"episodes": [1, 2], "mean_500": [0.1, 0.2], "mean_10000": [0.1, 0.1]},
+                "success": {
+                    name: [7, 0.5] for name in ("Consult", "Reject", "Accuse", "Visit", "Riot")
+                },
+            }
+        )
         for experiment in experiments
     ]
 
 
-def topology_result(experiment: Experiment) -> dict[str, Any]:
+def topology_result(experiment: Experiment) -> Result:
     fact = {
         "subject": "A",
         "predicate": "p",
@@ -564,10 +601,10 @@ def topology_result(experiment: Experiment) -> dict[str, Any]:
     }
     one = {"topology": ["p", "q"], "connected": 3, "share": 0.5, "weight": 0.1, "example": example}
     found = {name: [one, {**one, "example": None}] for name in experiment.predicates}
-    return {**experiment.expected(), "seed": 0, "topologies": found}
+    return Result.from_json({**experiment.identity(), "seed": 0, "topologies": found})
 
 
-def made_up_results() -> tuple[list[Experiment], list[dict[str, Any]]]:
+def made_up_results() -> tuple[list[Experiment], list[Result]]:
     experiments = read_experiments(EXPERIMENTS)
     agents = [experiment for experiment in experiments if experiment.what == "agent"]
     (topologies,) = (experiment for experiment in experiments if experiment.what == "topologies")
@@ -648,7 +685,7 @@ def test_a_place_without_records_is_named(tmp_path: Path) -> None:
     words = ["reproduce", "table2", "--only-recorded", "--out", str(tmp_path / "nowhere")]
     done = CliRunner().invoke(app, words)
     assert isinstance(done.exception, ApptekError)
-    assert "there is no such folder" in str(done.exception)
+    assert "no such folder" in str(done.exception)
 
 
 def test_an_unknown_table_is_wrong_usage() -> None:
@@ -662,7 +699,7 @@ def test_all_of_it_runs_on_a_small_world(tmp_path: Path) -> None:
     for name in SHOWN:
         assert name in done.stdout
     assert NOTHING not in done.stdout
-    models = {read_result(path)["model"] for path in (tmp_path / "results").glob("*.json")}
+    models = {read_result(path).model for path in (tmp_path / "results").glob("*.json")}
     assert {"apptek_paper", "apptek_default", "apptek_max", "re_gcn", "recency"} <= models
     assert len(list((tmp_path / "figures").iterdir())) == 2 * len(FIGURES)
     again = CliRunner().invoke(app, ["reproduce", "all", "--quick", "--out", str(tmp_path)])

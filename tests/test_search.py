@@ -27,11 +27,11 @@ from apptek.cli import app
 from apptek.data.facts import Dataset
 from apptek.data.reading.reader import read_dataset
 from apptek.errors import ApptekError, ConfigError, DivergedError
-from apptek.experiments.experiment import Experiment, read_experiments, results_of
-from apptek.experiments.result_file import read_result
+from apptek.experiments.experiment import Experiment, read_experiments
+from apptek.experiments.matching import results_of
+from apptek.experiments.result import read_result, read_results
 from apptek.experiments.runner import Folders, missing_runs, run_all
-from apptek.experiments.search import search_result
-from apptek.experiments.tables import read_results
+from apptek.experiments.search_result import search_result
 
 ROOT = Path(__file__).parents[1]
 LEARNED = ("tnt_complex", "de_transe", "de_distmult", "de_simple", "re_gcn")
@@ -219,10 +219,10 @@ def test_an_interrupted_search_goes_on(
     assert tried
     other = replace(experiment, minutes=0.03)
     (failure,) = run_all(missing_runs([other], folders), lambda _: None)
-    assert "belongs to a search with other settings" in failure
+    assert "belongs to another run (minutes 0.02, not 0.03)" in failure
     assert run_all(missing_runs([experiment], folders), lambda _: None) == []
     result = read_result(folders.results / "search-w.json")
-    assert result["trials"] == tried  # not one of them was run again
+    assert result.extras["trials"] == tried  # not one of them was run again
     assert missing_runs([experiment], folders) == []
     assert not kept.exists()
 
@@ -241,7 +241,7 @@ def test_the_experiments_of_the_baselines_have_the_settings_that_the_search_has_
     experiments = read_experiments(ROOT / "paper" / "experiments")
     results = read_results(ROOT / "paper" / "results")
     searched = {
-        (experiment.baseline, experiment.dataset): found[0]["best"]
+        (experiment.baseline, experiment.dataset): found[0].extras["best"]
         for experiment in experiments
         if experiment.what == "search" and (found := results_of(experiment, results))
     }
@@ -279,19 +279,19 @@ def test_the_command_tells_its_trials_and_the_command_to_fit(world: Path, tmp_pa
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     result = read_result(path)
-    assert (result["baseline"], result["split"], result["minutes"]) == (
+    assert (result.extras["baseline"], result.split, result.extras["minutes"]) == (
         "de_distmult",
         "valid",
         0.02,
     )
-    assert f"trial {len(result['trials'])}: MRR" in done.stderr
+    assert f"trial {len(result.extras['trials'])}: MRR" in done.stderr
     assert "--seed 0 --set" in done.stdout
     line = done.stdout.strip()
     assert line.startswith(f"apptek baseline de_distmult {world} --preset default")
-    for key, value in result["best"].items():
+    for key, value in result.extras["best"].items():
         assert f"--set {key}={json.dumps(value)}" in line
-    best = max(trial["valid_mrr"] for trial in result["trials"])
-    assert result["metrics"]["mrr"] == best
+    best = max(trial["valid_mrr"] for trial in result.extras["trials"])
+    assert result.metrics["mrr"] == best
 
 
 def test_a_search_that_is_stopped_leaves_what_it_has_found(
@@ -311,10 +311,10 @@ def test_a_search_that_is_stopped_leaves_what_it_has_found(
     words = ["search", "x", str(world), "--minutes", "9", "--result", str(path)]
     done = CliRunner().invoke(app, words)
     recorded = read_result(path)
-    assert len(recorded["trials"]) == 3
+    assert len(recorded.extras["trials"]) == 3
     assert done.exit_code == 0
     assert "stopped" in messages[-2]
-    assert f"best: MRR {recorded['metrics']['mrr']:.4f}" in messages[-1]
+    assert f"best: MRR {recorded.metrics['mrr']:.4f}" in messages[-1]
     assert done.stdout.startswith("apptek baseline x ")
 
 

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -60,7 +61,7 @@ def baseline(
     """
     from apptek.baselines.baseline import Baseline
     from apptek.baselines.registry import preset_of
-    from apptek.experiments.result_file import about_run
+    from apptek.experiments.provenance import about_run
     from apptek.settings import with_settings
     from apptek.terminal import step_progress, tell, tell_next
 
@@ -122,8 +123,8 @@ def search(
     """
     from apptek.baselines.registry import preset_of
     from apptek.baselines.search import Search, Trial, best_trial, search_settings, search_space
-    from apptek.experiments.result_file import write_result
-    from apptek.experiments.search import describe, search_result
+    from apptek.experiments.result import write_result
+    from apptek.experiments.search_result import describe, search_result
     from apptek.files import check_target
     from apptek.settings import setting_texts, with_settings
     from apptek.terminal import step_progress, tell
@@ -133,15 +134,14 @@ def search(
     if result is not None:
         check_target(result)
     dataset = reading.read(data)
-    about = {"dataset": dataset.name, "preset": preset_name, "protocol": protocol, "seed": seed}
-
     task = Search(baseline=name, config=config, minutes=minutes, protocol=protocol, seed=seed)
     trials: list[Trial] = []
 
     def on_trial(done: list[Trial]) -> None:
         trials[:] = done
         if result is not None and best_trial(trials):
-            write_result(result, {**search_result(task, trials), **about})
+            summary = search_result(task, trials)
+            write_result(result, replace(summary, dataset=dataset.name, preset=preset_name))
         tell(f"trial {len(trials)}: {describe(trials[-1])}")
 
     try:
@@ -152,8 +152,8 @@ def search(
             raise
         tell("stopped; this is the best so far")
     summary = search_result(task, trials)
-    changes = [*(settings or []), *setting_texts(summary["best"])]
+    changes = [*(settings or []), *setting_texts(summary.extras["best"])]
     words = ["apptek", "baseline", name, data, "--preset", preset_name, "--protocol", protocol]
     words += ["--seed", str(seed), *(word for text in changes for word in ("--set", text))]
-    tell(f"best: MRR {summary['metrics']['mrr']:.4f} on valid; fit it with")
+    tell(f"best: MRR {summary.metrics['mrr']:.4f} on valid; fit it with")
     typer.echo(shlex.join([*words, *reading.words(), "--out", "model"]))

@@ -41,7 +41,7 @@ def compare(
     Example: `apptek compare recency.json model.json`
     """
     from apptek.experiments.compare import compare_results
-    from apptek.experiments.result_file import write_result
+    from apptek.experiments.result import write_result
     from apptek.files import check_target
     from apptek.terminal import output, table
 
@@ -55,8 +55,9 @@ def compare(
     if as_json:
         print_json(comparison.as_json())
         return
-    about = "{dataset}, {split} split, protocol {protocol}, {queries:,} queries".format(
-        **comparison.about
+    title = (
+        f"{comparison.dataset}, {comparison.split} split, protocol {comparison.protocol}, "
+        f"{comparison.queries:,} queries"
     )
     rows = []
     for model, difference in zip(comparison.models, (None, *comparison.differences), strict=True):
@@ -72,7 +73,7 @@ def compare(
         )
     console = output()
     header = ("model", "seeds", "MRR", f"minus {comparison.models[0].name}", "95 % interval")
-    console.print(table(about, header, rows))
+    console.print(table(title, header, rows))
     for difference in comparison.differences:
         console.print(_gains_text(difference, top), markup=False, soft_wrap=True)
 
@@ -114,13 +115,7 @@ def contest(
     if len(set(names)) < len(names):
         raise typer.BadParameter(f"{models!r} names a model twice")
     experiments = [contest_experiment(name, data, seed) for name in names for seed in range(seeds)]
-    contestants = run_contest(
-        reading.read(data),
-        experiments,
-        out,
-        tell,
-        reading=reading.words(),
-    )
+    contestants = run_contest(reading.read(data), experiments, out, tell, reading=reading.words())
     if as_json:
         print_json({"models": [asdict(contestant) for contestant in contestants]})
         return

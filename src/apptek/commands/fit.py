@@ -62,7 +62,7 @@ def fit(
     """
     from apptek.config import preset
     from apptek.data.entity_types import read_types
-    from apptek.experiments.result_file import about_run
+    from apptek.experiments.provenance import about_run
     from apptek.predictor import Predictor
     from apptek.settings import with_settings
     from apptek.terminal import tell, tell_next

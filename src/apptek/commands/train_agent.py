@@ -1,7 +1,7 @@
 """The command `train-agent`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,9 @@ from apptek.commands.options import (
     reads_data,
 )
 from apptek.extras import require_torch
+
+if TYPE_CHECKING:
+    from apptek.experiments.result import Result
 
 
 @reads_data
@@ -55,29 +58,31 @@ def train_agent(
     require_torch()
     from apptek.commands.training_progress import training_progress
     from apptek.config import preset
-    from apptek.experiments.agent import run_agent
+    from apptek.experiments.agent_run import AgentRun, run_agent
     from apptek.terminal import tell_next
 
     config = with_settings(preset("paper"), settings or []).agent
     dataset = reading.read(data)
     with training_progress(tensorboard) as observers:
         result = run_agent(
-            dataset,
-            config,
-            out,
-            seed=seed,
-            resume=resume,
-            checkpoint_seconds=checkpoint_seconds,
-            observers=observers,
+            AgentRun(
+                dataset=dataset,
+                config=config,
+                folder=out,
+                seed=seed,
+                resume=resume,
+                checkpoint_seconds=checkpoint_seconds,
+                observers=observers,
+            )
         )
     if as_json:
-        print_json(result)
+        print_json(result.as_json())
         return
     _print_comparison(result)
     tell_next(["fit", data, "--preset", "paper", "--out", "model"])
 
 
-def _print_comparison(result: dict[str, Any]) -> None:
+def _print_comparison(result: "Result") -> None:
     from apptek.terminal import output, table
 
     policies, controls = ("agent", "random", "commonest"), ("random", "commonest")
@@ -88,10 +93,10 @@ def _print_comparison(result: dict[str, Any]) -> None:
             *(f"{rewards[policy]:.4f}" for policy in policies),
             *(_interval(rewards[f"agent_minus_{control}"]) for control in controls),
         )
-        for split, rewards in result["metrics"].items()
+        for split, rewards in result.metrics.items()
     ]
     header = ("queries of", "number", "agent", "random", "commonest", "- random", "- commonest")
-    output().print(table(f"Mean reward on {result['dataset']}", header, rows))
+    output().print(table(f"Mean reward on {result.dataset}", header, rows))
     output().print("In brackets: the 95 % interval of the difference, paired by query.")
 
 

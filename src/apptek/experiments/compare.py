@@ -1,12 +1,12 @@
-"""Results against each other, query by query: a paired bootstrap, and who gains where.
+"""Comparing models query by query: a paired bootstrap, and the predicates on which they differ.
 
-Results that differ in nothing but the seed are one model: its queries' reciprocal ranks are means
-over the seeds. Every model is held against the first.
+Results that differ in nothing but the seed are one model, whose reciprocal ranks are means over the
+seeds. Every model is compared with the first.
 """
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +14,26 @@ import numpy as np
 
 from apptek.arrays import Doubles
 from apptek.errors import ApptekError
-from apptek.experiments.ranks import Ranks, read_ranks
-from apptek.experiments.result_file import COMPARISON, read_result
+from apptek.experiments.rank_files import Ranks, read_ranks
+from apptek.experiments.result import Result, read_result
 from apptek.seeding import generator
 
-RESAMPLES = 2000
+COMPARISON = "comparison"  # the `model` of a comparison's result
 PAST_ONLY = ", past only"
-_SAME = ("dataset", "protocol", "split")
+RESAMPLES = 2000
+_SHARED = ("dataset", "protocol", "split")  # equal in all results of a comparison
+_IDENTITY = ("model", "preset", "settings", "types", "data")
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """One model: its result files, and the mean and spread of its MRR over seeds."""
+class ComparedModel:
+    """A model: its result files, and the mean and spread of its MRR over the seeds."""
 
     name: str
     files: tuple[str, ...]
     seeds: tuple[int, ...]
     mrr: float
-    deviation: float | None  # between seeds; None where there is one
+    deviation: float | None  # between seeds; None where there is only one
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,174 +55,183 @@ class Difference:
     mean: float
     low: float
     high: float
-    better: int  # queries whose truth ranks higher
+    better: int  # queries whose true predicate ranks higher
     worse: int
-    predicates: tuple[PredicateGain, ...]  # by what they add to the difference, gains first
+    predicates: tuple[PredicateGain, ...]  # by their part in the difference, gains first
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All models, and the others against the first."""
+    """All models, and the difference of each other one from the first."""
 
-    about: dict[str, Any]
-    models: tuple[Compared, ...]
+    dataset: str
+    protocol: str | None
+    split: str | None
+    queries: int
+    models: tuple[ComparedModel, ...]
     differences: tuple[Difference, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        models, differences = map(asdict, self.models), map(asdict, self.differences)
-        return self.about | {"models": list(models), "differences": list(differences)}
+        """Everything, ready for JSON."""
+        return asdict(self)
 
-    def as_result(self) -> dict[str, Any]:
-        """The same in short, as a result file keeps it: without predicates and places of files."""
-        found = self.as_json()
-        for model in found["models"]:
+    def as_result(self) -> Result:
+        """The same in short: without predicates, and with names of files instead of paths."""
+        entries = self.as_json()
+        for model in entries["models"]:
             model["files"] = [Path(file).name for file in model["files"]]
-        for one in found["differences"]:
-            del one["predicates"]
-        return found | {"model": COMPARISON, "split": None, "asked": found["split"]}
+        for difference in entries["differences"]:
+            del difference["predicates"]
+        # A split would mark the result as the evaluation of one model.
+        entries |= {"model": COMPARISON, "split": None, "asked": self.split}
+        return Result.from_json(entries)
 
 
 @dataclass(frozen=True, slots=True)
-class _Result:
+class _RankedResult:
     path: Path
-    about: dict[str, Any]
+    result: Result
     ranks: Ranks
-
-    identity: str = ""  # what results of one model share, whatever their seed
 
 
 def compare_results(paths: Sequence[Path]) -> Comparison:
-    """Holds results of the same queries against each other; ApptekError where they are not."""
-    results = _identified([_read(path) for path in paths])
-    _check(results)
-    groups: dict[str, list[_Result]] = {}
-    for result in results:
-        groups.setdefault(result.identity, []).append(result)
-    if len(groups) < 2:
-        raise ApptekError("a comparison needs results of at least two models")
-    names = _names(list(groups.values()))
-    models = [_compared(name, part) for name, part in zip(names, groups.values(), strict=True)]
-    values = [_reciprocals(part) for part in groups.values()]
+    """Compares results on the same queries; ApptekError where that is not possible."""
+    ranked = [_read(path) for path in paths]
+    groups = _group_by_model(ranked)
+    _check_comparable(ranked, groups)
+    names = _names([group[0] for group in groups])
+    models = [_compared_model(name, group) for name, group in zip(names, groups, strict=True)]
+    values = [_mean_reciprocals(group) for group in groups]
+    first = ranked[0]
     differences = [
-        difference(names[place], names[0], values[place], values[0], results[0].ranks)
-        for place in range(1, len(names))
+        difference((name, names[0]), after, values[0], first.ranks)
+        for name, after in zip(names[1:], values[1:], strict=True)
     ]
-    about = {key: results[0].about.get(key) for key in _SAME} | {"queries": len(values[0])}
-    return Comparison(about, tuple(models), tuple(differences))
+    about = first.result
+    return Comparison(
+        about.dataset,
+        about.protocol,
+        about.split,
+        len(values[0]),
+        tuple(models),
+        tuple(differences),
+    )
 
 
-def _read(path: Path) -> _Result:
-    about = read_result(path)
-    if "model" not in about:
-        raise ApptekError(f"{path} is not the result of a model")
-    return _Result(path, about, read_ranks(path, about))
+def _read(path: Path) -> _RankedResult:
+    result = read_result(path)
+    return _RankedResult(path, result, read_ranks(path, result))
 
 
-def _identified(results: Sequence[_Result]) -> list[_Result]:
-    """Results with their identities; what not all of them say of themselves is left aside."""
-    keys = ("model", "preset", "settings", "types", "data")
-    known = [key for key in keys if all(key in result.about for result in results)]
+def _group_by_model(ranked: Sequence[_RankedResult]) -> list[list[_RankedResult]]:
+    """The results of each model, whatever their seeds.
 
-    def identity(about: dict[str, Any]) -> str:
-        parts = [about[key] for key in known] + [_sees_only_the_past(about)]
-        return json.dumps(parts, sort_keys=True)
-
-    return [replace(result, identity=identity(result.about)) for result in results]
-
-
-def _sees_only_the_past(about: dict[str, Any]) -> bool:
-    fitted_so = (about.get("settings") or {}).get("features", {}).get("past_only", False)
-    return bool(about.get("as_of", fitted_so))
+    Entries that not all results have are not compared: older results lack some.
+    """
+    entries = [item.result.as_json() for item in ranked]
+    keys = [key for key in _IDENTITY if all(key in found for found in entries)]
+    groups: dict[str, list[_RankedResult]] = {}
+    for item, found in zip(ranked, entries, strict=True):
+        identity = [found[key] for key in keys] + [item.result.sees_only_the_past]
+        groups.setdefault(json.dumps(identity, sort_keys=True), []).append(item)
+    return list(groups.values())
 
 
-def _check(results: Sequence[_Result]) -> None:
-    first = results[0]
-    seen: dict[tuple[str, Any], Path] = {}
-    for result in results:
-        for key in _SAME:
-            found, expected = result.about.get(key), first.about.get(key)
-            if found != expected:
+def _check_comparable(
+    ranked: Sequence[_RankedResult], groups: Sequence[Sequence[_RankedResult]]
+) -> None:
+    first = ranked[0]
+    for item in ranked:
+        for key in _SHARED:
+            value, expected = getattr(item.result, key), getattr(first.result, key)
+            if value != expected:
                 raise ApptekError(
-                    f"{result.path} has {key} {found}, {first.path} has {expected}: "
+                    f"{item.path} has {key} {value}, {first.path} has {expected}: "
                     "they cannot be compared"
                 )
-        if result.ranks.queries != first.ranks.queries:
-            raise ApptekError(f"{result.path} and {first.path} answer different queries")
-        run = (result.identity, result.about.get("seed"))
-        if run in seen:
-            raise ApptekError(
-                f"{result.path} and {seen[run]} are the same run: give only one of them"
-            )
-        seen[run] = result.path
+        if item.ranks.queries != first.ranks.queries:
+            raise ApptekError(f"{item.path} and {first.path} answer different queries")
+    for group in groups:
+        of_seed: dict[int | None, Path] = {}
+        for item in group:
+            seed = item.result.seed
+            if seed in of_seed:
+                raise ApptekError(
+                    f"{item.path} and {of_seed[seed]} are the same run: give only one of them"
+                )
+            of_seed[seed] = item.path
+    if len(groups) < 2:
+        raise ApptekError("a comparison needs results of at least two models")
 
 
-def _names(groups: Sequence[Sequence[_Result]]) -> list[str]:
+def _names(firsts: Sequence[_RankedResult]) -> list[str]:
     """The models' names; where two share one, the file's; where they share that, its path."""
-    paths = [group[0].path for group in groups]
-    abouts = [group[0].about for group in groups]
-    named = [str(about["model"]) + PAST_ONLY * _sees_only_the_past(about) for about in abouts]
+    names = [item.result.model + PAST_ONLY * item.result.sees_only_the_past for item in firsts]
+    paths = [item.path for item in firsts]
     for others in ([path.stem for path in paths], [str(path) for path in paths]):
-        shared = {name for name in named if named.count(name) > 1}
-        named = [o if n in shared else n for n, o in zip(named, others, strict=True)]
-    return named
+        shared = {name for name in names if names.count(name) > 1}
+        names = [
+            other if name in shared else name for name, other in zip(names, others, strict=True)
+        ]
+    return names
 
 
-def _compared(name: str, group: Sequence[_Result]) -> Compared:
-    mrr = [float(np.mean(1 / result.ranks.ranks, dtype=np.float64)) for result in group]
-    return Compared(
+def _compared_model(name: str, group: Sequence[_RankedResult]) -> ComparedModel:
+    mrr = [float(np.mean(1 / item.ranks.ranks, dtype=np.float64)) for item in group]
+    return ComparedModel(
         name,
-        tuple(str(result.path) for result in group),
-        tuple(int(result.about.get("seed") or 0) for result in group),
+        tuple(str(item.path) for item in group),
+        tuple(item.result.seed or 0 for item in group),
         float(np.mean(mrr)),
         float(np.std(mrr, ddof=1)) if len(mrr) > 1 else None,
     )
 
 
-def _reciprocals(group: Sequence[_Result]) -> Doubles:
-    """1 / rank of every query, a mean over the seeds."""
-    stacked = np.stack([result.ranks.ranks for result in group]).astype(np.float64)
+def _mean_reciprocals(group: Sequence[_RankedResult]) -> Doubles:
+    """1 / rank of every query, as a mean over the seeds."""
+    stacked = np.stack([item.ranks.ranks for item in group]).astype(np.float64)
     return np.asarray((1 / stacked).mean(axis=0))
 
 
 def difference(
-    name: str, against: str, after: Doubles, before: Doubles, asked: Ranks
+    names: tuple[str, str], after: Doubles, before: Doubles, queries: Ranks
 ) -> Difference:
-    """How far one model is ahead of another on the same queries."""
+    """How far the first named model is ahead of the second on the same queries."""
     gains = after - before
     low, high = bootstrap_interval(gains, rng=generator(0, "bootstrap"))
     return Difference(
-        name,
-        against,
+        *names,
         float(gains.mean()),
         low,
         high,
         int((gains > 0).sum()),
         int((gains < 0).sum()),
-        _by_predicate(after, before, asked),
+        _by_predicate(after, before, queries),
     )
 
 
 def bootstrap_interval(gains: Doubles, *, rng: np.random.Generator) -> tuple[float, float]:
-    """The 95 % interval of the mean gain over queries that are drawn anew, with replacement."""
+    """The 95 % interval of the mean gain over queries that are resampled with replacement."""
+    # One resample at a time: all at once would take RESAMPLES times the memory.
     means = [gains[rng.integers(len(gains), size=len(gains))].mean() for _ in range(RESAMPLES)]
     low, high = np.quantile(means, [0.025, 0.975])
     return float(low), float(high)
 
 
-def _by_predicate(after: Doubles, before: Doubles, asked: Ranks) -> tuple[PredicateGain, ...]:
-    count = len(asked.names)
-    queries = np.bincount(asked.predicates, minlength=count)
-    sums = [
-        np.bincount(asked.predicates, weights=part, minlength=count) for part in (before, after)
-    ]
-    order = np.argsort(sums[0] - sums[1], kind="stable").tolist()
+def _by_predicate(after: Doubles, before: Doubles, queries: Ranks) -> tuple[PredicateGain, ...]:
+    count = len(queries.names)
+    query_counts = np.bincount(queries.predicates, minlength=count)
+    sum_before, sum_after = (
+        np.bincount(queries.predicates, weights=values, minlength=count)
+        for values in (before, after)
+    )
+    order = np.argsort(sum_before - sum_after, kind="stable").tolist()
     return tuple(
         PredicateGain(
-            asked.names[row],
-            int(queries[row]),
-            float(sums[0][row] / queries[row]),
-            float(sums[1][row] / queries[row]),
+            queries.names[row],
+            int(query_counts[row]),
+            float(sum_before[row] / query_counts[row]),
+            float(sum_after[row] / query_counts[row]),
         )
         for row in order
     )

@@ -1,21 +1,24 @@
-"""An evaluated model as a result file, with the rank of every query beside it."""
+"""A fitted model as a result: how it was fitted, and what it reached on a split."""
 
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from apptek.baselines.baseline import Baseline
+from apptek.baselines.registry import preset_of
 from apptek.data.facts import SPLITS, Split
 from apptek.evaluation.ranking import Evaluation
-from apptek.experiments.ranks import write_ranks
-from apptek.experiments.result_file import command, write_result
+from apptek.experiments.provenance import command
+from apptek.experiments.rank_files import write_ranks
+from apptek.experiments.result import Result, plain_settings, write_result
 from apptek.features.traits import Kind
 from apptek.models.answers import Answering
+from apptek.settings import changed_settings
 
-if TYPE_CHECKING:  # a baseline without torch must be recorded without it
+if TYPE_CHECKING:  # the result of a baseline without torch must not need torch
     from apptek.predictor import Predictor
 
 
@@ -26,58 +29,68 @@ def write_evaluation(
     split: Split,
     evaluation: Evaluation,
     *,
-    asked_by: str | None = None,
+    evaluated_by: str | None = None,
 ) -> None:
-    """Writes what a model reached on a split, with how it was fitted and how long that took.
+    """Writes the result of a model on a split, and the rank of every query beside it.
 
-    asked_by  the command that evaluates; that of this process if it is not given
+    folder        the model's folder, which knows how and how long the model was fitted
+    evaluated_by  the command that evaluates; by default that of this process
     """
-    asked_by = asked_by or command()
+    evaluated_by = evaluated_by or command()
     run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    made_by, model = run.get("command"), fitted.model
-    write_result(
-        path,
-        {
-            "dataset": model.dataset.name,
-            "protocol": model.protocol,
-            "split": split,
-            "data": {name: model.dataset.split(name).digest() for name in SPLITS},
-            "seed": model.seed,
-            "metrics": asdict(evaluation.metrics),
-            "groups": {name: part and asdict(part) for name, part in evaluation.groups.items()},
-            "ranks": write_ranks(path, evaluation.ranks, model.dataset, split),
-            "seconds": run.get("seconds"),
-            "command": f"{made_by} && {asked_by}" if made_by else asked_by,
-            **about_model(fitted),
-        },
+    fitted_by = run.get("command")
+    result = replace(
+        describe_model(fitted),
+        split=split,
+        metrics=asdict(evaluation.metrics),
+        groups={name: group and asdict(group) for name, group in evaluation.groups.items()},
+        ranks=write_ranks(path, evaluation.ranks, fitted.model.dataset, split),
+        seconds=run.get("seconds") or {},
+        command=f"{fitted_by} && {evaluated_by}" if fitted_by else evaluated_by,
+    )
+    write_result(path, result)
+
+
+def describe_model(fitted: Answering) -> Result:
+    """A model as its results describe it: its name, data, settings, and choices on valid."""
+    model = fitted.model
+    common = Result(
+        model="",
+        dataset=model.dataset.name,
+        protocol=model.protocol,
+        seed=model.seed,
+        data={split: model.dataset.split(split).digest() for split in SPLITS},
+    )
+    if isinstance(fitted, Baseline):
+        baseline = fitted.model
+        return replace(
+            common,
+            model=baseline.name,
+            preset=baseline.preset,
+            settings=plain_settings(baseline.config),
+            changed=changed_settings(baseline.config, preset_of(baseline.name, baseline.preset)),
+            tuning=baseline.report,
+        )
+    predictor = cast("Predictor", fitted)
+    ours = predictor.model
+    return replace(
+        common,
+        model=f"apptek_{ours.preset}",
+        as_of=predictor.as_of,
+        settings=plain_settings(ours.config),
+        changed=ours.changed,
+        topologies={"from": ours.config.mining.policy, "number": len(ours.sources.topologies)},
+        tuning={key: ours.report[key] for key in ("l2", "epoch", "valid_mrr", "ece_after")},
+        extras={"types": types_digest(ours.sources.kinds)},
     )
 
 
 def types_digest(kinds: Sequence[Kind]) -> str | None:
-    """The types of a model's entities in a few letters, which tell models with others apart."""
+    """A digest of the types of a model's entities; None where it has none."""
     if not kinds:
         return None
-    found = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
     for kind in kinds:
-        found.update(json.dumps([kind.name, kind.values]).encode())
-        found.update(kind.of_entity.tobytes())
-    return found.hexdigest()
-
-
-def about_model(fitted: Answering) -> dict[str, Any]:
-    """The name of a model, its settings, and what was chosen on valid."""
-    if isinstance(fitted, Baseline):
-        baseline = fitted.model
-        settings, tuning = asdict(baseline.config), baseline.report
-        named = {"model": baseline.name, "preset": baseline.preset}
-        return {**named, "settings": settings, "tuning": tuning}
-    predictor = cast("Predictor", fitted)
-    model = predictor.model
-    return {
-        "as_of": predictor.as_of,
-        "model": f"apptek_{model.preset}",
-        "topologies": {"from": model.config.mining.policy, "number": len(model.sources.topologies)},
-        "settings": asdict(model.config),
-        "types": types_digest(model.sources.kinds),
-        "tuning": {key: model.report[key] for key in ("l2", "epoch", "valid_mrr", "ece_after")},
-    }
+        digest.update(json.dumps([kind.name, kind.values]).encode())
+        digest.update(kind.of_entity.tobytes())
+    return digest.hexdigest()

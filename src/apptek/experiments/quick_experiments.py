@@ -1,4 +1,4 @@
-"""The same experiments on a small planted world, with settings that take seconds."""
+"""Quick versions of experiments: on a small invented world, with settings that take seconds."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from apptek.experiments.experiment import Experiment
 from apptek.settings import setting_texts
 
 FACTS = 2_000
-MINUTES = 0.01  # of a search
+MINUTES = 0.01  # for a search
 TOPOLOGIES = 3  # predicates whose topologies are shown
 
 _PRESETS: dict[str, dict[str, Any]] = {
@@ -25,15 +25,16 @@ _PRESETS: dict[str, dict[str, Any]] = {
 
 
 def quick_versions(experiments: Sequence[Experiment], root: Path) -> list[Experiment]:
-    """The experiments on a world that is written below `root`, each kind once."""
+    """The experiments with one seed each, on a small world that is written below `root`."""
     world = root / "world"
     if not world.exists():
         write_world(make_world(FACTS, 0), world)
-    predicates = _commonest(world)
-    found: dict[str, Experiment] = {}
+    predicates = _commonest_predicates(world)
+    quick: dict[str, Experiment] = {}
+    # Experiments that differ only in their data become one: that on ICEWS14 is taken.
     for experiment in sorted(experiments, key=lambda experiment: experiment.dataset != "icews14"):
         name = experiment.name.replace(experiment.dataset, world.name)
-        quick = replace(
+        version = replace(
             experiment,
             name=name,
             dataset=str(world),
@@ -42,8 +43,8 @@ def quick_versions(experiments: Sequence[Experiment], root: Path) -> list[Experi
             predicates=predicates if experiment.predicates else (),
             minutes=min(experiment.minutes, MINUTES),
         )
-        found.setdefault(name, quick)
-    return list(found.values())
+        quick.setdefault(name, version)
+    return list(quick.values())
 
 
 def _quick_settings(experiment: Experiment) -> tuple[str, ...]:
@@ -56,7 +57,7 @@ def _quick_settings(experiment: Experiment) -> tuple[str, ...]:
     return tuple(texts.values())
 
 
-def _commonest(world: Path) -> tuple[str, ...]:
+def _commonest_predicates(world: Path) -> tuple[str, ...]:
     data = read_dataset(str(world))
     counts = np.bincount(data.train.predicates, minlength=len(data.predicates))
     order = np.argsort(-counts, kind="stable")[:TOPOLOGIES]

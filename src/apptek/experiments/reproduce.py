@@ -7,8 +7,8 @@ from pathlib import Path
 
 from apptek.errors import ApptekError
 from apptek.experiments.experiment import SHOWN, Experiment
-from apptek.experiments.figures import FIGURES, write_figure
-from apptek.experiments.paper_tables import all_tables
+from apptek.experiments.reports.figures import FIGURES, write_figure
+from apptek.experiments.reports.paper_tables import all_tables
 from apptek.experiments.runner import Folders, Tell, missing_runs, run_all
 from apptek.extras import require_matplotlib
 
@@ -17,7 +17,7 @@ ALL = "all"
 
 @dataclass(slots=True)
 class Made:
-    """Tables as Markdown, the files of figures, and a line for each experiment that failed."""
+    """Tables as Markdown, the files of figures, and a line for each run that failed."""
 
     tables: dict[str, str] = field(default_factory=dict)
     figures: dict[str, list[Path]] = field(default_factory=dict)
@@ -35,8 +35,8 @@ def reproduce(
 ) -> Made:
     """Runs the missing experiments of a table, a figure or all, then makes it from the results.
 
-    only  a pattern for the names of experiments that may run
-    run   False: nothing is run
+    only  a pattern for the names of the experiments that may run
+    run   whether missing experiments are run at all
     """
     shown = SHOWN if what == ALL else (what,)
     if set(shown) & set(FIGURES):
@@ -45,10 +45,11 @@ def reproduce(
     if run:
         needed = [experiment for experiment in experiments if set(experiment.serves) & set(shown)]
         chosen = [experiment for experiment in needed if fnmatchcase(experiment.name, only)]
+        if not needed:
+            raise ApptekError(f"there is no experiment for {what}")
         if not chosen:
-            if not needed:
-                raise ApptekError(f"there is no experiment for {what}")
-            raise ApptekError(f"{what} has no experiment {only!r}; it has {_listed(needed)}")
+            known = ", ".join(experiment.name for experiment in needed)
+            raise ApptekError(f"{what} has no experiment {only!r}; it has {known}")
         made.failures = run_all(missing_runs(chosen, folders), tell)
     results, tables = folders.recorded(), all_tables(experiments)
     for name in shown:
@@ -57,7 +58,3 @@ def reproduce(
         else:
             made.tables[name] = tables[name](results)
     return made
-
-
-def _listed(experiments: Sequence[Experiment]) -> str:
-    return ", ".join(experiment.name for experiment in experiments)

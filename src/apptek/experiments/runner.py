@@ -1,6 +1,7 @@
-"""Running experiments: each leaves one result file a seed, and goes on where it was stopped.
+"""Running experiments: each run, an experiment with one of its seeds, leaves one result file.
 
-A run that is not finished has a work folder of its name, which is removed with the result written.
+A run that is not finished has a work folder of its name. It goes on from there, and the folder goes
+when the result is written.
 """
 
 import json
@@ -8,7 +9,7 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,13 @@ from apptek.data.facts import Dataset
 from apptek.data.protocols import apply_protocol, compare_statistics
 from apptek.data.reading.reader import read_dataset
 from apptek.errors import ApptekError
-from apptek.experiments.experiment import Experiment, differences, results_of
-from apptek.experiments.model_result import about_model, write_evaluation
-from apptek.experiments.result_file import about_run, read_result, write_result
-from apptek.experiments.search import describe, keep_trials, kept_trials, search_result
-from apptek.experiments.topologies import mined_topologies
+from apptek.experiments.experiment import Experiment
+from apptek.experiments.matching import check_model, check_result, results_of
+from apptek.experiments.model_result import describe_model, write_evaluation
+from apptek.experiments.provenance import about_run
+from apptek.experiments.result import Result, read_result, read_results, write_result
+from apptek.experiments.search_result import describe, keep_trials, kept_trials, search_result
+from apptek.experiments.topology_examples import mined_topologies
 from apptek.extras import require_torch
 from apptek.models.answers import Answering
 from apptek.predictor import Predictor
@@ -36,13 +39,10 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """Where results, figures and what is on its way stand.
-
-    keeps_models  whether models stay when their result is there
-    """
+    """The folders of results, of figures, and of runs that are not finished."""
 
     root: Path
-    keeps_models: bool = False
+    keeps_models: bool = False  # whether a model stays when its result is written
 
     @property
     def results(self) -> Path:
@@ -56,12 +56,12 @@ class Folders:
 
     @property
     def work(self) -> Path:
-        """Experiments that are on their way; and models, where they are kept."""
+        """Runs that are not finished; and models, where they are kept."""
         return self.root / ("models" if self.keeps_models else "work")
 
-    def recorded(self) -> list[dict[str, Any]]:
+    def recorded(self) -> list[Result]:
         """Every result; ApptekError names the file that is damaged or of another format."""
-        return [read_result(path) for path in sorted(self.results.glob("*.json"))]
+        return read_results(self.results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,36 +71,34 @@ class Run:
     experiment: Experiment
     seed: int
     folders: Folders
-    data: Dataset | None = (
-        None  # that the experiment's data set stands for; read if it is not given
-    )
+    data: Dataset | None = None  # the experiment's data; read from its name if it is not given
 
     @property
     def name(self) -> str:
-        """Of its result."""
+        """The name of its result file, without .json."""
         return self.experiment.result_name(self.seed)
 
     @property
     def result(self) -> Path:
-        """The file that it makes."""
+        """The result file that it writes."""
         return self.folders.results / f"{self.name}.json"
 
     @property
     def folder(self) -> Path:
-        """Where its model or agent stands until the result is there."""
+        """The folder of its model, agent or trials."""
         return self.folders.work / self.name
 
     @property
     def unfinished(self) -> Path:
-        """Where a fit keeps its stages."""
+        """The folder in which a fit keeps its finished stages."""
         return self.folders.work / f".{self.name}-fit"
 
     def dataset(self) -> Dataset:
-        """What it runs on."""
+        """The data that it runs on."""
         return _dataset(self.experiment.dataset) if self.data is None else self.data
 
 
-@lru_cache(maxsize=1)  # experiments of one data set mostly follow each other
+@lru_cache(maxsize=1)  # experiments on one data set mostly follow each other
 def _dataset(name: str) -> Dataset:
     return read_dataset(name)
 
@@ -108,38 +106,27 @@ def _dataset(name: str) -> Dataset:
 def missing_runs(
     experiments: Sequence[Experiment], folders: Folders, data: Dataset | None = None
 ) -> list[Run]:
-    """The runs that have no result yet; ApptekError where a file of another run has the name."""
+    """The runs that have no result yet; ApptekError where another run's file has the name."""
     results = folders.recorded()
-    found = []
+    missing = []
     for experiment in experiments:
-        done = {int(result.get("seed") or 0) for result in results_of(experiment, results)}
-        runs = [
-            Run(experiment, seed, folders, data) for seed in experiment.seeds if seed not in done
-        ]
+        done = {result.seed or 0 for result in results_of(experiment, results)}
+        runs = [Run(experiment, seed, folders, data) for seed in experiment.seeds]
         for run in runs:
-            _refuse_another(run)
-        found += runs
-    return found
-
-
-def _refuse_another(run: Run) -> None:
-    if not run.result.exists():
-        return
-    result = read_result(run.result)
-    found = differences(run.experiment, result, seed=run.seed)
-    raise ApptekError(
-        f"{run.result} belongs to another run ({'; '.join(found[:3])}): "
-        "move it away, or change the experiment"
-    )
+            if run.seed not in done:
+                if run.result.exists():
+                    check_result(experiment, read_result(run.result), run.result, run.seed)
+                missing.append(run)
+    return missing
 
 
 def run_all(runs: Sequence[Run], tell: Tell) -> list[str]:
-    """Runs them one after the other; what went wrong, a line for each that failed."""
+    """Executes the runs one after the other; returns a line for each that failed."""
     failures = []
     for number, run in enumerate(runs, start=1):
         tell(f"run {number} of {len(runs)}: {run.name}")
         try:
-            with _claimed(run) as is_ours:
+            with _locked(run) as is_ours:
                 if not is_ours:
                     tell(f"{run.name} is being run by another process")
                 elif not run.result.exists():
@@ -151,11 +138,14 @@ def run_all(runs: Sequence[Run], tell: Tell) -> list[str]:
 
 
 @contextmanager
-def _claimed(run: Run) -> Iterator[bool]:
-    """Whether the run is ours alone while the block runs; a killed process claims nothing."""
+def _locked(run: Run) -> Iterator[bool]:
+    """Whether no other process executes the run; none can while the block lasts.
+
+    The lock ends with the process, so that a killed one does not block the next.
+    """
     try:
         import fcntl
-    except ImportError:  # where there are no such locks, people look after it themselves
+    except ImportError:  # a system without such locks: users must not start a run twice
         yield True
         return
     try:
@@ -171,45 +161,54 @@ def _claimed(run: Run) -> Iterator[bool]:
             yield False
             return
         yield True
-        if run.result.exists():  # else the name of the lock stays for whoever tries again
+        # Until there is a result the file stays: another process may be waiting to try again.
+        if run.result.exists():
             Path(lock.name).unlink(missing_ok=True)
 
 
 def execute(run: Run, tell: Tell) -> None:
-    """Runs to the end, or on from where it was stopped, and writes the result."""
-    _RUNNERS[run.experiment.what](run, tell)
+    """Carries out a run to the end, from where it was stopped, and writes its result."""
+    _EXECUTE[run.experiment.what](run, tell)
     if not run.folders.keeps_models:
         shutil.rmtree(run.folder, ignore_errors=True)
 
 
-def _run_statistics(run: Run, _tell: Tell) -> None:
+def _execute_statistics(run: Run, _tell: Tell) -> None:
     experiment = run.experiment
-    found = compare_statistics(run.dataset(), BENCHMARKS.get(experiment.dataset))
-    named = {"model": experiment.model, "seed": run.seed, "command": experiment.command(run.seed)}
-    write_result(run.result, {**found, **named})
+    statistics = compare_statistics(run.dataset(), BENCHMARKS.get(experiment.dataset))
+    about = {
+        "model": experiment.model,
+        "seed": run.seed,
+        "command": experiment.command(run.seed),
+    }
+    write_result(run.result, Result.from_json(statistics | about))
 
 
-def _run_agent(run: Run, tell: Tell) -> None:
+def _execute_agent(run: Run, tell: Tell) -> None:
     require_torch()
-    from apptek.experiments.agent import run_agent
+    from apptek.experiments.agent_run import AgentRun, run_agent
 
     experiment = run.experiment
     tell("stage: train the agent and compare it with its controls")
-    found = run_agent(
-        run.dataset(), experiment.config(), run.folder, seed=run.seed, resume=run.folder.exists()
+    agent = AgentRun(
+        dataset=run.dataset(),
+        config=experiment.config(),
+        folder=run.folder,
+        seed=run.seed,
+        resume=run.folder.exists(),
     )
-    write_result(run.result, {**found, "command": experiment.command(run.seed)})
+    write_result(run.result, replace(run_agent(agent), command=experiment.command(run.seed)))
 
 
-def _run_model(run: Run, tell: Tell) -> None:
+def _execute_fit(run: Run, tell: Tell) -> None:
     fitted = _fitted(run, tell)
     tell("stage: evaluate")
-    asked_by = shlex.join(["apptek", "evaluate", run.name, "--result", f"{run.name}.json"])
+    evaluated_by = shlex.join(["apptek", "evaluate", run.name, "--result", f"{run.name}.json"])
     evaluation = fitted.evaluate("test")
-    write_evaluation(run.result, fitted, run.folder, "test", evaluation, asked_by=asked_by)
+    write_evaluation(run.result, fitted, run.folder, "test", evaluation, evaluated_by=evaluated_by)
 
 
-def _run_search(run: Run, tell: Tell) -> None:
+def _execute_search(run: Run, tell: Tell) -> None:
     experiment, kept = run.experiment, run.folder / "trials.json"
     search = Search(
         baseline=experiment.baseline,
@@ -218,7 +217,7 @@ def _run_search(run: Run, tell: Tell) -> None:
         protocol=experiment.protocol,
         seed=run.seed,
     )
-    identity = experiment.expected() | {"seed": run.seed}
+    identity = experiment.identity() | {"seed": run.seed}
 
     def on_trial(trials: list[Trial]) -> None:
         keep_trials(kept, identity, trials)
@@ -232,58 +231,56 @@ def _run_search(run: Run, tell: Tell) -> None:
             on_trial=on_trial,
             progress=progress,
         )
-    found = search_result(search, trials)
-    about = {
-        "dataset": run.dataset().name,
-        "preset": experiment.preset,
-        "protocol": experiment.protocol,
-    }
-    command = {"seed": run.seed, "command": experiment.command(run.seed)}
-    write_result(run.result, {**found, **about, **command})
+    result = replace(
+        search_result(search, trials),
+        dataset=run.dataset().name,
+        preset=experiment.preset,
+        command=experiment.command(run.seed),
+    )
+    write_result(run.result, result)
 
 
-def _run_topologies(run: Run, tell: Tell) -> None:
+def _execute_topologies(run: Run, tell: Tell) -> None:
     fitted = _fitted(run, tell)
     assert isinstance(fitted, Predictor)
-    experiment, about = (
-        run.experiment,
-        json.loads((run.folder / "run.json").read_text(encoding="utf-8")),
+    experiment, model = run.experiment, describe_model(fitted)
+    about_fit = json.loads((run.folder / "run.json").read_text(encoding="utf-8"))
+    show = (
+        shlex.join(["apptek", "topologies", run.name, "--predicate", predicate])
+        for predicate in experiment.predicates
     )
-    shown = (
-        ["apptek", "topologies", run.name, "--predicate", name] for name in experiment.predicates
+    result = Result(
+        model=experiment.model,
+        dataset=model.dataset,
+        preset=experiment.preset,
+        protocol=experiment.protocol,
+        seed=run.seed,
+        settings=model.settings,
+        changed=model.changed,
+        topologies=mined_topologies(fitted.model, experiment.predicates),
+        seconds=about_fit.get("seconds") or {},
+        command=" && ".join([experiment.command(run.seed), *show]),
+        extras={"predicates": list(experiment.predicates)},
     )
-    write_result(
-        run.result,
-        {
-            "model": experiment.model,
-            "dataset": fitted.model.dataset.name,
-            "preset": experiment.preset,
-            "protocol": experiment.protocol,
-            "seed": run.seed,
-            "settings": about_model(fitted)["settings"],
-            "predicates": list(experiment.predicates),
-            "topologies": mined_topologies(fitted.model, experiment.predicates),
-            "seconds": about.get("seconds"),
-            "command": " && ".join([experiment.command(run.seed), *map(shlex.join, shown)]),
-        },
-    )
+    write_result(run.result, result)
 
 
 def _fitted(run: Run, tell: Tell) -> Answering:
-    """The model of a run: the one that an interrupted run has left whole, or fitted now."""
-    if run.folder.exists():
-        found = open_model(run.folder)
-        _check_model(run, found)
-        return found
+    """The model of a run: fitted to the end before the run was stopped, or fitted now."""
     experiment = run.experiment
-    config, resume = experiment.config(), run.unfinished.exists()
+    if run.folder.exists():
+        fitted = open_model(run.folder)
+        train = apply_protocol(run.dataset(), experiment.protocol).train.digest()
+        check_model(experiment, describe_model(fitted), run.folder, seed=run.seed, train=train)
+        return fitted
+    config = experiment.config()
     common: dict[str, Any] = {
         "preset": experiment.preset,
         "config": config,
         "protocol": experiment.protocol,
         "seed": run.seed,
         "folder": run.folder,
-        "resume": resume,
+        "resume": run.unfinished.exists(),
         "about_run": about_run() | {"command": experiment.command(run.seed)},
     }
     if experiment.what == "baseline":
@@ -294,28 +291,11 @@ def _fitted(run: Run, tell: Tell) -> Answering:
     return Predictor.fit(run.dataset(), on_stage=lambda name: tell(f"stage: {name}"), **common)
 
 
-def _check_model(run: Run, found: Answering) -> None:
-    """ApptekError where a model that an interrupted run has left is not that of this run."""
-    model, experiment = found.model, run.experiment
-    told = about_model(found) | {"dataset": model.dataset.name, "protocol": model.protocol}
-    told |= {"seed": model.seed, "settings": json.loads(json.dumps(told["settings"]))}
-    told["model"] = experiment.model  # topologies are those of a model that is called otherwise
-    wrong = differences(experiment, experiment.expected() | told, seed=run.seed)
-    if (
-        model.dataset.train.digest()
-        != apply_protocol(run.dataset(), experiment.protocol).train.digest()
-    ):
-        wrong.append("other training facts")
-    if wrong:
-        what = "; ".join(wrong[:3])
-        raise ApptekError(f"{run.folder} holds a model of another run ({what}): remove it")
-
-
-_RUNNERS: dict[str, Callable[[Run, Tell], None]] = {
-    "statistics": _run_statistics,
-    "agent": _run_agent,
-    "baseline": _run_model,
-    "fit": _run_model,
-    "search": _run_search,
-    "topologies": _run_topologies,
+_EXECUTE: dict[str, Callable[[Run, Tell], None]] = {
+    "statistics": _execute_statistics,
+    "agent": _execute_agent,
+    "baseline": _execute_fit,
+    "fit": _execute_fit,
+    "search": _execute_search,
+    "topologies": _execute_topologies,
 }

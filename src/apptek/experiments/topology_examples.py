@@ -1,4 +1,4 @@
-"""What a fitted model has mined for some predicates, for a result file: with an example each."""
+"""The topologies that a model has mined for some predicates, each with an example query."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,16 +13,16 @@ from apptek.features.topologies.topology import to_names
 from apptek.models.model import Model
 
 TOP = 10  # topologies of each predicate
-FACTS = 8  # of an example's connection
+FACTS = 8  # of an example's path
 
 
 def mined_topologies(model: Model, predicates: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    """For each predicate its topologies, those first that connected most of its episodes.
+    """The topologies of each predicate, ready for JSON; those first that connected most episodes.
 
-    connected  episodes of the predicate's training queries that it connected
-    share      of all their episodes
-    weight     what it adds to the predicate's score where it fires
-    example    one of these queries, the facts that connect it, and how many stand by
+    connected  the episodes of the predicate's training queries that it connected
+    share      their share of all these episodes
+    weight     what it adds to the predicate's score where it connects a query
+    example    one of these queries, the facts that connect it, and the number of other facts
     """
     names = model.dataset.predicates
     for name in predicates:
@@ -30,38 +30,39 @@ def mined_topologies(model: Model, predicates: Sequence[str]) -> dict[str, list[
             raise ApptekError(f"{model.dataset.name} has no predicate {name!r}")
     process = DecisionProcess(model.graph, model.config.agent)
     queries = training_queries(model.dataset.train)
-    rows = {name: names.find(name) for name in predicates}
-    return {
-        name: [
-            _described(model, process, queries, one)
-            for one in [m for m in model.mined.topologies if m.predicate == row][:TOP]
+    described = {}
+    for name in predicates:
+        row = names.find(name)
+        most_frequent = [mined for mined in model.mined.topologies if mined.predicate == row][:TOP]
+        described[name] = [
+            {
+                "topology": to_names(mined.sequence, names),
+                "connected": mined.queries,
+                "share": mined.queries / model.mined.tried[mined.predicate],
+                "weight": _weight(model, mined),
+                "example": _example(model, process, queries, mined),
+            }
+            for mined in most_frequent
         ]
-        for name, row in rows.items()
-    }
+    return described
 
 
-def _described(
-    model: Model, process: DecisionProcess, queries: Queries, one: MinedTopology
-) -> dict[str, Any]:
-    topologies = model.sources.topologies.sequences
-    column = len(model.classifier.weights) - len(topologies) + topologies.index(one.sequence)
-    return {
-        "topology": to_names(one.sequence, model.dataset.predicates),
-        "connected": one.queries,
-        "share": one.queries / model.mined.tried[one.predicate],
-        "weight": float(model.classifier.weights[column, one.predicate]),
-        "example": _example(model, process, queries, one),
-    }
+def _weight(model: Model, mined: MinedTopology) -> float:
+    # Topologies are the last columns of the features.
+    sequences = model.sources.topologies.sequences
+    column = len(model.classifier.weights) - len(sequences) + sequences.index(mined.sequence)
+    return float(model.classifier.weights[column, mined.predicate])
 
 
 def _example(
-    model: Model, process: DecisionProcess, queries: Queries, one: MinedTopology
+    model: Model, process: DecisionProcess, queries: Queries, mined: MinedTopology
 ) -> dict[str, Any] | None:
-    """The example with the fewest facts on its way; None where replaying connects none."""
-    found = (
-        (row, connect(Surroundings(process, queries, row), one.sequence)) for row in one.examples
+    """The example with the fewest facts on its path; None where replaying connects none."""
+    connections = (
+        (row, connect(Surroundings(process, queries, row), mined.sequence))
+        for row in mined.examples
     )
-    met = [(row, connection) for row, connection in found if connection is not None]
+    met = [(row, connection) for row, connection in connections if connection is not None]
     if not met:
         return None
     row, connection = min(met, key=lambda pair: (len(_path(pair[1])), pair[0]))

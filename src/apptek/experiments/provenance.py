@@ -1,0 +1,60 @@
+"""Where a result comes from: the command, commit and machine of this process."""
+
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+_ROOT = Path(__file__).parents[3]
+_WRITTEN_BY_RUNS = ("paper/results", "paper/figures", "docs")
+
+
+def about_run() -> dict[str, Any]:
+    """The command, commit and machine of this process."""
+    return {"command": command(), "commit": commit(), "machine": machine()}
+
+
+def command() -> str:
+    """The command line of this process, without the path of the program."""
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+
+
+def commit() -> str | None:
+    """The commit of the checkout that runs; None outside of a checkout.
+
+    It ends in '+changes' if a tracked file has changed. Results, figures and docs do not count:
+    runs themselves write them.
+    """
+    git = ["git", "-C", str(_ROOT)]
+    excluded = [f":(exclude){path}" for path in _WRITTEN_BY_RUNS]
+    status = ["status", "--porcelain", "--untracked-files=no", "--", "."]
+    try:
+        head = _output([*git, "rev-parse", "HEAD"])
+        changes = _output([*git, *status, *excluded])
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return f"{head}+changes" if changes else head
+
+
+def _output(words: list[str]) -> str:
+    done = subprocess.run(words, check=True, capture_output=True, text=True)  # noqa: S603
+    return done.stdout.strip()
+
+
+def machine() -> dict[str, Any]:
+    """Cores, memory, and the versions of Python and torch."""
+    try:
+        torch = version("torch")
+    except PackageNotFoundError:
+        torch = None
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return {
+        "cores": os.cpu_count(),
+        "memory_gib": round(memory / 2**30, 1),
+        "python": platform.python_version(),
+        "torch": torch,
+    }
