@@ -13,7 +13,7 @@ from apptek.errors import DataError
 
 GOOD = b"a\tp\tb\t2014-05-13\n"
 FORMS = "YYYY-MM-DD, YYYY-MM, YYYY, YYYY-##-##, an integer, or nothing for unknown"
-ROWS = {  # a bad row, and what is said of it
+ROWS = {  # a bad row, and its error
     b"a\tp": "row: found 2 columns, expected 3, 4 or 5 columns",
     b"a": "row: found 1 column, expected 3, 4 or 5 columns",
     b"a\tp\tb\tx\t1\t2": "row: found 6 columns (--columns says which to take), "
@@ -103,7 +103,7 @@ def test_bad_rows_are_left_out_and_listed_and_no_good_one_is_lost(
         lines += [row, fact.encode()]
     dataset = read_text_skipping(tmp_path, b"\n".join(lines))
     assert [row[0] for row in in_words(dataset)] == [line.split("\t")[0] for line in good]
-    faults = [f"facts.tsv:{2 * place}: {fault}" for place, fault in enumerate(ROWS.values(), 1)]
+    faults = [f"facts.tsv:{2 * number}: {fault}" for number, fault in enumerate(ROWS.values(), 1)]
     assert [str(defect) for defect in dataset.report.defects] == faults
     assert dataset.report.defect_count == len(ROWS)
 
@@ -222,9 +222,9 @@ def test_a_truncated_file_is_refused(
 ) -> None:
     monkeypatch.setattr("apptek.data.reading.text_blocks.BLOCK_BYTES", block_bytes)
     text = b"".join(b"%x\tp\tb\t1\n" % (number**9) for number in range(400))
-    whole = compress(text, suffix)
+    content = compress(text, suffix)
     path = tmp_path / f"facts.tsv{suffix}"
-    path.write_bytes(whole[: int(len(whole) * share)])
+    path.write_bytes(content[: int(len(content) * share)])
     message = f"{path}: the file is truncated or damaged (Truncated compressed stream)"
     assert fault_of(path) == message
     assert fault_of(path, skip_bad=True) == message
@@ -308,7 +308,7 @@ def test_a_parquet_file_without_rows_is_refused(tmp_path: Path) -> None:
 def test_a_bad_row_of_parquet_is_named_with_its_number(
     tmp_path: Path, subject: bytes | None, fault: str, encoded: bool
 ) -> None:
-    # A view, not a cast: that would look at the bytes.
+    # A view, because a cast would check the bytes.
     subjects = pa.array([b"a", b"c", subject, b"d"], pa.binary()).view(pa.string())
     content = parquet_bytes(
         predicate=["p"] * 4,

@@ -95,7 +95,7 @@ def test_a_stopped_command_says_how_to_go_on(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def stop(*_: object, **__: object) -> None:
-        if compiled:  # as numba hands on what has happened within a function
+        if compiled:  # as numba reports it from a compiled function
             raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
         raise KeyboardInterrupt
 
@@ -135,17 +135,18 @@ def test_a_world_is_made_and_counted(tmp_path: Path) -> None:
     made = apptek("data", "make-world", str(tmp_path / "world"), "--facts", "1000", "--seed", "3")
     assert made.returncode == 0, made.stderr
     assert made.stdout == ""
+    assert made.stderr.endswith(f"next: apptek fit {tmp_path / 'world'} --out model\n")
     done = apptek("data", "stats", str(tmp_path / "world"), "--json")
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    counts = found["official"]
+    statistics = json.loads(done.stdout)
+    counts = statistics["official"]
     assert counts["train"] + counts["valid"] + counts["test"] == 1000
-    assert found["printed_in_paper"] is None
+    assert statistics["printed_in_paper"] is None
     shown = apptek("data", "stats", str(tmp_path / "world"), COLUMNS="60")
     assert shown.returncode == 0
     assert max(len(line) for line in shown.stdout.splitlines()) <= 60
     assert re.search(r"times in days, [0-9]{4}-[0-9]{2}-[0-9]{2} to [0-9]{4}-", shown.stdout)
-    assert "paper" not in shown.stdout  # which says nothing of one's own data
+    assert "paper" not in shown.stdout  # which says nothing about your own data
 
 
 @pytest.mark.parametrize(
@@ -185,10 +186,10 @@ def test_skip_bad_lists_what_was_left_out(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("a\tmet\tb\t2014-01-01\nb\tmet\ta\t2014-02-30\n")
     done = apptek("data", "stats", str(tmp_path), "--skip-bad", "--json")
     assert done.returncode == 0
-    found = json.loads(done.stdout)
-    assert found["official"]["train"] == 1
-    assert found["bad_rows"] == 1
-    assert found["bad_row_list"][0].startswith("train.txt:2: column 4 (time)")
+    statistics = json.loads(done.stdout)
+    assert statistics["official"]["train"] == 1
+    assert statistics["bad_rows"] == 1
+    assert statistics["bad_row_list"][0].startswith("train.txt:2: column 4 (time)")
     assert "1 bad row skipped" in done.stderr
 
 
@@ -242,10 +243,10 @@ def test_a_benchmark_that_is_not_there_says_how_to_get_it(tmp_path: Path) -> Non
 def test_the_quick_bench_prints_its_ratios() -> None:
     done = apptek("bench", "graph", "--quick", "--json")
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert {"read_vs_reader", "tknn_vs_oracle", "tknn_10m_vs_100k"} <= set(found["ratios"])
-    assert {"index_bytes_per_fact", "open_seconds"} <= set(found["figures"])
-    assert found["figures"]["index_bytes_per_fact"] <= 48
+    report = json.loads(done.stdout)
+    assert {"read_vs_reader", "tknn_vs_oracle", "tknn_10m_vs_100k"} <= set(report["ratios"])
+    assert {"index_bytes_per_fact", "open_seconds"} <= set(report["figures"])
+    assert report["figures"]["index_bytes_per_fact"] <= 48
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ QUICK = [
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A world and a model of it, made by commands."""
     folder = tmp_path_factory.mktemp("commands")
     made = apptek("data", "make-world", str(folder / "world"), "--facts", "2000")
@@ -27,98 +27,109 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert fitted.returncode == 0, fitted.stderr
     assert fitted.stdout == ""
     assert "stage: fit the classifier" in fitted.stderr
+    assert fitted.stderr.splitlines()[-1].startswith(
+        f"next: apptek evaluate {folder / 'model'}, or "
+    )
     return folder
 
 
-def question(place: Path) -> tuple[str, str, str]:
-    data = read_dataset(place / "world")
+def first_query(folder: Path) -> tuple[str, str, str]:
+    data = read_dataset(folder / "world")
     names = (data.entities[int(data.test.subjects[0])], data.entities[int(data.test.objects[0])])
     return (*names, data.axis.format(int(data.test.times[0])))
 
 
-def test_evaluate_prints_what_scripts_rely_on(place: Path) -> None:
-    done = apptek("evaluate", str(place / "model"), "--json", "--result", str(place / "r.json"))
+def test_evaluate_prints_what_scripts_rely_on(folder: Path) -> None:
+    done = apptek("evaluate", str(folder / "model"), "--json", "--result", str(folder / "r.json"))
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    wanted = {"dataset", "split", "protocol", "queries", "mrr", "hits_at_1", "hits_at_3", "ece"}
-    assert wanted | {"hits_at_10"} <= set(found)
+    assert "next:" not in done.stderr
+    metrics = json.loads(done.stdout)
+    keys = {"dataset", "split", "protocol", "queries", "mrr", "hits_at_1", "hits_at_3", "ece"}
+    assert keys | {"hits_at_10"} <= set(metrics)
     for group in (
         "seen_pair", "unseen_pair", "unseen_entity", "mirrored", "not_mirrored", "dated", "undated",
     ):  # fmt: skip
-        assert found[group] is None or found[group]["queries"] > 0
-    result = json.loads((place / "r.json").read_text())
-    assert result["metrics"]["mrr"] == found["mrr"]
+        assert metrics[group] is None or metrics[group]["queries"] > 0
+    result = json.loads((folder / "r.json").read_text())
+    assert result["metrics"]["mrr"] == metrics["mrr"]
     assert result["model"] == "apptek_paper"
     assert " fit " in result["command"]
     assert " && " in result["command"]
     assert {"settings", "seconds", "machine", "commit", "format", "seed"} <= set(result)
-    shown = apptek("evaluate", str(place / "model"), "--split", "valid")
+    shown = apptek("evaluate", str(folder / "model"), "--split", "valid")
     assert shown.returncode == 0
     assert "valid split, protocol official" in shown.stdout
+    assert f"next: apptek predict {folder / 'model'} SUBJECT OBJECT TIME" in shown.stderr
 
 
-def test_predict_and_explain_answer_the_same(place: Path) -> None:
-    asked = question(place)
-    done = apptek("predict", str(place / "model"), *asked, "--top", "3", "--json")
+def test_predict_and_explain_answer_the_same(folder: Path) -> None:
+    query = first_query(folder)
+    done = apptek("predict", str(folder / "model"), *query, "--top", "3", "--json")
     answer = json.loads(done.stdout)
     assert len(answer["predicates"]) == 3
-    why = apptek("explain", str(place / "model"), *asked, "--json", "--html", str(place / "w.html"))
+    why = apptek(
+        "explain", str(folder / "model"), *query, "--json", "--html", str(folder / "w.html")
+    )
     assert why.returncode == 0, why.stderr
-    found = json.loads(why.stdout)
-    assert found["predicate"] == answer["predicates"][0]
-    assert "<svg" in (place / "w.html").read_text() or not found["reasons"]
-    text = apptek("explain", str(place / "model"), *asked, COLUMNS="50")
+    explanation = json.loads(why.stdout)
+    assert explanation["predicate"] == answer["predicates"][0]
+    assert "<svg" in (folder / "w.html").read_text() or not explanation["reasons"]
+    text = apptek("explain", str(folder / "model"), *query, COLUMNS="50")
     assert "answer:" in text.stdout
-    assert "%" in apptek("predict", str(place / "model"), *asked).stdout
+    assert "%" in apptek("predict", str(folder / "model"), *query).stdout
 
 
-def test_a_misspelt_name_is_answered_with_names_that_may_be_meant(place: Path) -> None:
-    subject, object_, time = question(place)
+def test_a_misspelt_name_is_answered_with_names_that_may_be_meant(folder: Path) -> None:
+    subject, object_, time = first_query(folder)
     for command in ("predict", "explain"):
-        words = (command, str(place / "model"), f"{subject}q", object_, time)
+        words = (command, str(folder / "model"), f"{subject}q", object_, time)
         done = apptek(*words, "--top", "1", COLUMNS="200")
         assert done.returncode == 0, done.stderr
-        (near,) = [line for line in done.stdout.splitlines() if line.startswith("Similar to")]
-        assert near.startswith(f"Similar to {subject}q: ")
-        assert subject in near.split(": ")[1]
-        right = apptek(command, str(place / "model"), subject, object_, time)
+        (similar,) = [line for line in done.stdout.splitlines() if line.startswith("Similar to")]
+        assert similar.startswith(f"Similar to {subject}q: ")
+        assert subject in similar.split(": ")[1]
+        right = apptek(command, str(folder / "model"), subject, object_, time)
         assert "Similar" not in right.stdout
 
 
-def test_predict_says_what_the_training_facts_hold(place: Path) -> None:
-    data = read_dataset(place / "world")
+def test_predict_says_what_the_training_facts_hold(folder: Path) -> None:
+    data = read_dataset(folder / "world")
     subject, predicate, object_, time = data.describe(data.train, 5).split(" | ")[:4]
-    done = apptek("predict", str(place / "model"), subject, object_, time, COLUMNS="200")
+    done = apptek("predict", str(folder / "model"), subject, object_, time, COLUMNS="200")
     assert f"The training facts have, at that time: {predicate}" in done.stdout
-    found = json.loads(
-        apptek("predict", str(place / "model"), subject, object_, time, "--json").stdout
+    answer = json.loads(
+        apptek("predict", str(folder / "model"), subject, object_, time, "--json").stdout
     )
-    assert predicate in found["known"]
+    assert predicate in answer["known"]
 
 
-def test_a_file_of_queries_is_answered(place: Path) -> None:
-    (place / "asked.csv").write_text("subject,object,time\na,b,2019-05-05\nc,d,nonsense\n")
-    words = ("predict", str(place / "model"), "--queries", str(place / "asked.csv"))
-    refused = apptek(*words, "--out", str(place / "answers.csv"))
+def test_a_file_of_queries_is_answered(folder: Path) -> None:
+    (folder / "asked.csv").write_text("subject,object,time\na,b,2019-05-05\nc,d,nonsense\n")
+    words = ("predict", str(folder / "model"), "--queries", str(folder / "asked.csv"))
+    refused = apptek(*words, "--out", str(folder / "answers.csv"))
     assert refused.returncode == 1
     assert "asked.csv:3: time 'nonsense'" in refused.stderr
-    assert not (place / "answers.csv").exists()
-    done = apptek(*words, "--out", str(place / "answers.csv"), "--skip-bad", "--top", "1")
+    assert not (folder / "answers.csv").exists()
+    done = apptek(*words, "--out", str(folder / "answers.csv"), "--skip-bad", "--top", "1")
     assert done.returncode == 0, done.stderr
     assert "1 queries answered, 1 skipped" in done.stderr
-    assert len((place / "answers.csv").read_text().splitlines()) == 2
+    assert len((folder / "answers.csv").read_text().splitlines()) == 2
 
 
-def test_topologies_are_listed(place: Path) -> None:
-    found = json.loads(apptek("topologies", str(place / "model"), "--json", "--top", "2").stdout)
-    assert found
-    assert all(len(one["mined"]) <= 2 for one in found.values())
-    assert all(len(one["strongest"]) <= 2 for one in found.values())
-    name, first = next((name, one["mined"][0]) for name, one in found.items() if one["mined"])
+def test_topologies_are_listed(folder: Path) -> None:
+    by_predicate = json.loads(
+        apptek("topologies", str(folder / "model"), "--json", "--top", "2").stdout
+    )
+    assert by_predicate
+    assert all(len(learned["mined"]) <= 2 for learned in by_predicate.values())
+    assert all(len(learned["strongest"]) <= 2 for learned in by_predicate.values())
+    name, first = next(
+        (name, learned["mined"][0]) for name, learned in by_predicate.items() if learned["mined"]
+    )
     assert 0 < first["share"] <= 1
     assert first["connected"] >= len(first["examples"]) > 0
-    assert any(one["weight"] > 0 for one in found[name]["strongest"])
-    shown = apptek("topologies", str(place / "model"), "--predicate", name)
+    assert any(feature["weight"] > 0 for feature in by_predicate[name]["strongest"])
+    shown = apptek("topologies", str(folder / "model"), "--predicate", name)
     assert "expand both sides by" in " ".join(shown.stdout.split())
 
 
@@ -126,14 +137,14 @@ def test_topologies_are_listed(place: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def forecast(place: Path) -> Path:
+def forecast(folder: Path) -> Path:
     """A model of the default preset with types of its own, fitted to forecast."""
-    data = read_dataset(place / "world")
+    data = read_dataset(folder / "world")
     lines = [f"{name}\t{'even' if len(name) % 2 == 0 else 'odd'}" for name in data.entities]
-    (place / "types.tsv").write_text("\n".join(["entity\tlength", *lines]) + "\n")
-    model = place / "forecast"
-    words = ("fit", str(place / "world"), "--out", str(model), "--past-only")
-    fitted = apptek(*words, "--types", str(place / "types.tsv"))
+    (folder / "types.tsv").write_text("\n".join(["entity\tlength", *lines]) + "\n")
+    model = folder / "forecast"
+    words = ("fit", str(folder / "world"), "--out", str(model), "--past-only")
+    fitted = apptek(*words, "--types", str(folder / "types.tsv"))
     assert fitted.returncode == 0, fitted.stderr
     assert "of history" in fitted.stderr
     assert "of traits" in fitted.stderr
@@ -149,7 +160,7 @@ def test_fit_takes_the_default_preset_types_and_the_past_alone(forecast: Path) -
 
 
 def cited(done: CompletedProcess[str]) -> list[int]:
-    """The distances of the cited facts, below 0 before the question."""
+    """The distances of the cited facts, below 0 before the query."""
     assert done.returncode == 0, done.stderr
     return [
         fact["distance"]
@@ -158,42 +169,44 @@ def cited(done: CompletedProcess[str]) -> list[int]:
     ]
 
 
-def test_a_forecast_is_explained_by_the_past(place: Path, forecast: Path) -> None:
-    asked = question(place)
-    done = apptek("explain", str(forecast), *asked, "--top", "99", "--json")
+def test_a_forecast_is_explained_by_the_past(folder: Path, forecast: Path) -> None:
+    query = first_query(folder)
+    done = apptek("explain", str(forecast), *query, "--top", "99", "--json")
     assert cited(done)
     assert all(distance < 0 for distance in cited(done))
     sentences = [reason["sentence"] for reason in json.loads(done.stdout)["reasons"]]
     assert any("length" in sentence for sentence in sentences)
 
 
-def test_as_of_then_any_model_answers_from_the_past(place: Path) -> None:
-    model, asked = place / "default", question(place)
-    fitted = Predictor.fit(read_dataset(place / "world"), folder=model)
+def test_as_of_then_any_model_answers_from_the_past(folder: Path) -> None:
+    model, query = folder / "default", first_query(folder)
+    fitted = Predictor.fit(read_dataset(folder / "world"), folder=model)
     past = Predictor.load(model, as_of=True)
-    explained = apptek("explain", str(model), *asked, "--top", "99", "--json", "--as-of")
+    explained = apptek("explain", str(model), *query, "--top", "99", "--json", "--as-of")
     assert cited(explained)
     assert all(distance < 0 for distance in cited(explained))
-    whole = [
-        fact for reason in fitted.explain(Query(*asked), most=99).reasons for fact in reason.facts
+    facts = [
+        fact for reason in fitted.explain(Query(*query), most=99).reasons for fact in reason.facts
     ]
-    assert any(fact.distance is not None and fact.distance >= 0 for fact in whole)
-    answer = json.loads(apptek("predict", str(model), *asked, "--json", "--as-of").stdout)
-    expected, other = (one.predict([Query(*asked)])[0].probabilities for one in (past, fitted))
+    assert any(fact.distance is not None and fact.distance >= 0 for fact in facts)
+    answer = json.loads(apptek("predict", str(model), *query, "--json", "--as-of").stdout)
+    expected, other = (
+        predictor.predict([Query(*query)])[0].probabilities for predictor in (past, fitted)
+    )
     assert answer["probabilities"] == pytest.approx(expected)
     assert answer["probabilities"] != pytest.approx(other)
-    found = json.loads(apptek("evaluate", str(model), "--json", "--as-of").stdout)["mrr"]
-    assert found == past.evaluate("test").metrics.mrr < fitted.evaluate("test").metrics.mrr
+    mrr = json.loads(apptek("evaluate", str(model), "--json", "--as-of").stdout)["mrr"]
+    assert mrr == past.evaluate("test").metrics.mrr < fitted.evaluate("test").metrics.mrr
 
 
 def test_topologies_of_a_default_model_are_its_histories(forecast: Path) -> None:
     done = apptek("topologies", str(forecast), "--json", "--top", "2")
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert all(one["mined"] == [] for one in found.values())
-    weighed = [one for by_name in found.values() for one in by_name["strongest"]]
-    assert weighed
-    assert {one["part"] for one in weighed} == {"history"}
+    by_predicate = json.loads(done.stdout)
+    assert all(learned["mined"] == [] for learned in by_predicate.values())
+    features = [feature for learned in by_predicate.values() for feature in learned["strongest"]]
+    assert features
+    assert {feature["part"] for feature in features} == {"history"}
     shown = apptek("topologies", str(forecast), "--predicate", "Make statement", "--top", "1")
     assert shown.returncode == 0, shown.stderr
     assert "The largest weights" in shown.stdout
@@ -210,11 +223,11 @@ def test_topologies_of_a_default_model_are_its_histories(forecast: Path) -> None
     ],
 )
 def test_a_bad_table_of_types_is_refused_in_one_line(
-    place: Path, tmp_path: Path, name: str, content: str | None, said: str
+    folder: Path, tmp_path: Path, name: str, content: str | None, said: str
 ) -> None:
     if content is not None:
         (tmp_path / name).write_text(content)
-    words = ("fit", str(place / "world"), "--out", str(tmp_path / "model"))
+    words = ("fit", str(folder / "world"), "--out", str(tmp_path / "model"))
     done = apptek(*words, "--types", str(tmp_path / name))
     assert done.returncode == 1
     assert said in " ".join(done.stderr.split())
@@ -238,51 +251,53 @@ def test_a_bad_table_of_types_is_refused_in_one_line(
     ],
 )
 def test_wrong_words_get_a_clear_answer(
-    place: Path, words: tuple[str, ...], code: int, said: str
+    folder: Path, words: tuple[str, ...], code: int, said: str
 ) -> None:
-    names = {"MODEL": str(place / "model"), "WORLD": str(place / "world")}
+    names = {"MODEL": str(folder / "model"), "WORLD": str(folder / "world")}
     done = apptek(*(names.get(word, word) for word in words))
     assert done.returncode == code, done.stderr
     assert said in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
 
 
-def test_an_agent_is_trained_and_compared(place: Path) -> None:
-    words = ("train-agent", str(place / "world"), "--out", str(place / "agent"))
+def test_an_agent_is_trained_and_compared(folder: Path) -> None:
+    words = ("train-agent", str(folder / "world"), "--out", str(folder / "agent"))
     done = apptek(*words, "--set", "agent.epochs=0.2", "--json")
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert {"train", "valid"} == set(found["metrics"])
-    assert 0 <= found["metrics"]["valid"]["agent"] <= 1
-    assert json.loads((place / "agent" / "result.json").read_text())["metrics"] == found["metrics"]
+    result = json.loads(done.stdout)
+    assert {"train", "valid"} == set(result["metrics"])
+    assert 0 <= result["metrics"]["valid"]["agent"] <= 1
+    assert (
+        json.loads((folder / "agent" / "result.json").read_text())["metrics"] == result["metrics"]
+    )
     again = apptek(*words)
     assert again.returncode == 1
     assert "holds a trained agent already" in again.stderr
 
 
 @pytest.mark.skipif(find_spec("tensorboard") is not None, reason="TensorBoard is installed")
-def test_tensorboard_is_asked_for_where_it_is_missing(place: Path) -> None:
-    words = ("train-agent", str(place / "world"), "--out", str(place / "watched"))
-    done = apptek(*words, "--tensorboard", str(place / "board"))
+def test_tensorboard_is_asked_for_where_it_is_missing(folder: Path) -> None:
+    words = ("train-agent", str(folder / "world"), "--out", str(folder / "watched"))
+    done = apptek(*words, "--tensorboard", str(folder / "board"))
     assert done.returncode == 1
     assert "pip install 'apptek[tensorboard]'" in done.stderr
-    assert not (place / "watched").exists()
+    assert not (folder / "watched").exists()
 
 
 @pytest.mark.slow
 def test_the_quick_bench_of_the_agent_prints_its_ratios() -> None:
     done = apptek("bench", "agent", "--quick", "--json")
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert {"rollout_vs_oracle", "episode_10m_vs_100k"} <= set(found["ratios"])
-    assert set(found["figures"]["train_ms_per_episode"]) == {"5", "15", "25", "50"}
+    report = json.loads(done.stdout)
+    assert {"rollout_vs_oracle", "episode_10m_vs_100k"} <= set(report["ratios"])
+    assert set(report["figures"]["train_ms_per_episode"]) == {"5", "15", "25", "50"}
 
 
 @pytest.mark.slow
 def test_the_quick_bench_of_the_predictor_prints_its_ratios() -> None:
     done = apptek("bench", "predict", "--quick", "--json")
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert set(found["ratios"]) == {"predict_vs_counting", "query_10m_vs_100k"}
-    assert all(ratio > 0 for ratio in found["ratios"].values())
-    assert found["figures"]["queries_per_second"] > 0
+    report = json.loads(done.stdout)
+    assert set(report["ratios"]) == {"predict_vs_counting", "query_10m_vs_100k"}
+    assert all(ratio > 0 for ratio in report["ratios"].values())
+    assert report["figures"]["queries_per_second"] > 0
