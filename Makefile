@@ -36,7 +36,7 @@ load: $(READY)  ## 200 clients for 30 s: no error, no growth
 bench: $(READY)  ## speed and memory, as ratios within one run
 	$(BIN)/apptek bench graph
 
-docs: $(READY)  ## write anew what is generated in the docs
+docs: $(READY)  ## rebuild what is generated in the docs
 	$(BIN)/python tests/make_docs.py
 
 $(READY): pyproject.toml constraints.txt
