@@ -676,6 +676,14 @@ def test_what_is_recorded_is_shown_and_nothing_is_run(monkeypatch: pytest.Monkey
     assert "72,826" in done.stdout
 
 
+@pytest.mark.parametrize("option", ["--experiments", "--cells"])
+def test_the_folder_of_the_experiments_has_two_names(option: str) -> None:
+    words = ["reproduce", "table1", "--only-recorded", option, str(EXPERIMENTS)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert "72,826" in done.stdout
+
+
 def test_only_has_no_place_where_nothing_is_run() -> None:
     words = ["reproduce", "table1", "--only-recorded", "--only", "stat*"]
     assert CliRunner().invoke(app, words).exit_code == 2

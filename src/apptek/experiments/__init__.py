@@ -1,1 +1,1 @@
-"""Runs that are recorded: settings become result files, and those become tables and figures."""
+"""Experiments: their runs leave result files, from which tables and figures are made."""

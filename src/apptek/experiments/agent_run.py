@@ -98,6 +98,7 @@ def _result(trainer: Trainer, dataset: Dataset, seed: int) -> Result:
 def reward_curve(history: History) -> dict[str, list[float]]:
     """The mean reward of the last 500 and 10,000 episodes, at evenly spread points of training."""
     count = len(history.met)
+    # A short training has fewer episodes than points: np.unique drops the repeated ones.
     ends = np.unique(np.linspace(min(500, count), count, CURVE_POINTS).astype(np.intp))
     means = moving_means(history.met, ends)
     return {

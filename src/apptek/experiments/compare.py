@@ -128,11 +128,11 @@ def _group_by_model(ranked: Sequence[_RankedResult]) -> list[list[_RankedResult]
 
     Entries that not all results have are not compared: older results lack some.
     """
-    entries = [item.result.as_json() for item in ranked]
-    keys = [key for key in _IDENTITY if all(key in found for found in entries)]
+    all_entries = [item.result.as_json() for item in ranked]
+    keys = [key for key in _IDENTITY if all(key in entries for entries in all_entries)]
     groups: dict[str, list[_RankedResult]] = {}
-    for item, found in zip(ranked, entries, strict=True):
-        identity = [found[key] for key in keys] + [item.result.sees_only_the_past]
+    for item, entries in zip(ranked, all_entries, strict=True):
+        identity = [entries[key] for key in keys] + [item.result.sees_only_the_past]
         groups.setdefault(json.dumps(identity, sort_keys=True), []).append(item)
     return list(groups.values())
 
@@ -198,6 +198,7 @@ def difference(
 ) -> Difference:
     """How far the first named model is ahead of the second on the same queries."""
     gains = after - before
+    # The same stream for every pair of models, so that an interval does not depend on the others.
     low, high = bootstrap_interval(gains, rng=generator(0, "bootstrap"))
     return Difference(
         *names,
@@ -225,6 +226,7 @@ def _by_predicate(after: Doubles, before: Doubles, queries: Ranks) -> tuple[Pred
         np.bincount(queries.predicates, weights=values, minlength=count)
         for values in (before, after)
     )
+    # By sums, not means: a small gain on many queries moves the MRR more than a large one on few.
     order = np.argsort(sum_before - sum_after, kind="stable").tolist()
     return tuple(
         PredicateGain(

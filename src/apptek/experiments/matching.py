@@ -21,6 +21,7 @@ def results_of(experiment: Experiment, results: Sequence[Result]) -> list[Result
     of_seed: dict[int, Result] = {}
     for result in results:
         seed = result.seed or 0
+        # Cheap tests first: comparing settings builds the experiment's config.
         is_new = seed in experiment.seeds and seed not in of_seed
         if is_new and result.model == experiment.model and not find_differences(experiment, result):
             of_seed[seed] = result

@@ -89,6 +89,7 @@ def types_digest(kinds: Sequence[Kind]) -> str | None:
     """A digest of the types of a model's entities; None where it has none."""
     if not kinds:
         return None
+    # Over names, values and the assignment: models with other types must not count as one model.
     digest = hashlib.blake2b(digest_size=16)
     for kind in kinds:
         digest.update(json.dumps([kind.name, kind.values]).encode())

@@ -16,7 +16,7 @@ ALL = "all"
 
 
 @dataclass(slots=True)
-class Made:
+class Reproduction:
     """Tables as Markdown, the files of figures, and a line for each run that failed."""
 
     tables: dict[str, str] = field(default_factory=dict)
@@ -32,7 +32,7 @@ def reproduce(
     *,
     only: str = "*",
     run: bool = True,
-) -> Made:
+) -> Reproduction:
     """Runs the missing experiments of a table, a figure or all, then makes it from the results.
 
     only  a pattern for the names of the experiments that may run
@@ -41,7 +41,7 @@ def reproduce(
     shown = SHOWN if what == ALL else (what,)
     if set(shown) & set(FIGURES):
         require_matplotlib()  # before hours of running, not after
-    made = Made()
+    made = Reproduction()
     if run:
         needed = [experiment for experiment in experiments if set(experiment.serves) & set(shown)]
         chosen = [experiment for experiment in needed if fnmatchcase(experiment.name, only)]

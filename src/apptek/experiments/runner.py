@@ -129,7 +129,7 @@ def run_all(runs: Sequence[Run], tell: Tell) -> list[str]:
             with _locked(run) as is_ours:
                 if not is_ours:
                     tell(f"{run.name} is being run by another process")
-                elif not run.result.exists():
+                elif not run.result.exists():  # another process may have finished it meanwhile
                     execute(run, tell)
         except ApptekError as error:
             tell(f"{run.name} failed: {error}")
@@ -286,7 +286,7 @@ def _fitted(run: Run, tell: Tell) -> Answering:
     if experiment.what == "baseline":
         with step_progress(f"fitting {experiment.baseline}") as progress:
             return Baseline.fit(experiment.baseline, run.dataset(), progress=progress, **common)
-    if "topologies" in config.features.parts:
+    if "topologies" in config.features.parts:  # mined by the agent, which is a network
         require_torch()
     return Predictor.fit(run.dataset(), on_stage=lambda name: tell(f"stage: {name}"), **common)
 

@@ -30,7 +30,7 @@ def search_result(search: Search, trials: Sequence[Trial]) -> Result:
     return Result(
         model=MODEL,
         protocol=search.protocol,
-        split="valid",
+        split="valid",  # a search never sees test
         seed=search.seed,
         settings=plain_settings(search.config),
         metrics={"mrr": best.valid_mrr},
@@ -53,6 +53,7 @@ def describe(trial: Trial) -> str:
 def keep_trials(path: Path, identity: Mapping[str, Any], trials: Sequence[Trial]) -> None:
     """Writes the trials of a search so far, with the identity of its run."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    # All trials each time: the file is replaced as a whole, so a kill leaves the last whole one.
     record = {"search": identity, "trials": [asdict(trial) for trial in trials]}
     write_whole(path, json.dumps(record).encode())
 

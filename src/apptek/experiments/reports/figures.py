@@ -48,7 +48,7 @@ LOOK: Any = {
     "lines.markersize": 4,
     "legend.frameon": False,
     "font.family": "DejaVu Sans",  # comes with Matplotlib: the same on every machine
-    "svg.hashsalt": "apptek",
+    "svg.hashsalt": "apptek",  # the same ids, and so the same bytes, each time
     "savefig.dpi": 300,
 }
 
@@ -74,6 +74,7 @@ def write_figure(
         paths = [folder / f"{name}.svg", folder / f"{name}.png"]
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            # Without dates and versions, so that an unchanged figure keeps its bytes.
             figure.savefig(paths[0], metadata={"Date": None, "Creator": None})
             figure.savefig(paths[1], metadata={"Software": None})
         except OSError as error:

@@ -27,7 +27,7 @@ from apptek.settings import setting_texts
 Experiments = Sequence[Experiment]
 ROWS = (*NAMES, "apptek_paper", "apptek_default", "apptek_max")
 COMMANDS = {f"apptek_{preset}": f"fit --preset {preset}" for preset in ("paper", "default", "max")}
-COUNTS = {
+COUNTS = {  # keys of the statistics, and how a table calls them
     "entities": "entities",
     "predicates": "predicates",
     "times": "distinct times",
@@ -129,6 +129,7 @@ def _rows_of_models(experiments: Experiments, results: Results) -> dict[str, Num
 
     for experiment in sorted(experiments, key=in_order_of_rows):
         name = _row_name(experiment)
+        # Two experiments in one place would show whichever came last.
         owner = owners.setdefault((name, experiment.dataset), experiment)
         if owner is not experiment:
             raise ConfigError(
@@ -169,6 +170,7 @@ def mark_best(column: dict[str, float]) -> dict[str, str]:
 
     A single number is not marked: there is nothing that it is better than.
     """
+    # Compared as shown: numbers that are equal to four digits get the same mark.
     texts = {name: f"{value:.4f}" for name, value in column.items()}
     if len(texts) < 2:
         return texts
@@ -204,7 +206,8 @@ def reproduced(experiments: Experiments, results: Results) -> str:
         if experiment.model == "apptek_paper":
             recorded, dataset = results_of(experiment, results), experiment.dataset
             rows.append([_title(dataset), *_beside_printed(recorded, PRINTED_OWN.get(dataset))])
-    return markdown(("", *_header_beside_printed()), rows if any(row[1] for row in rows) else [])
+    is_recorded = any(row[1] for row in rows)  # else only printed numbers would stand there
+    return markdown(("", *_header_beside_printed()), rows if is_recorded else [])
 
 
 def table3(experiments: Experiments, results: Results) -> str:
