@@ -30,13 +30,6 @@ from apptek.data.synthetic.world import LARGEST, SMALLEST, World, make_world, wr
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError, DataError
 
-THREAT, AID, BREAK = (
-    "Mobilize or increase armed forces",
-    "Provide military aid",
-    "Reduce or break diplomatic relations",
-)
-LAST_DAY = int(np.datetime64("2021-12-31").astype(np.int64))
-
 
 @pytest.fixture(scope="module")
 def world() -> World:

@@ -10,6 +10,14 @@ from apptek.errors import GraphError
 from apptek.graph.temporal_graph import Traversal
 
 TRAVERSALS: list[Traversal] = ["both", "outgoing", "incoming"]
+given_any_look_up = given(
+    plain=st.lists(plain_facts(), max_size=40),
+    entity=st.integers(0, ENTITIES - 1),
+    when=st.none() | moments,
+    k=st.integers(1, 14),
+    traversal=st.sampled_from(TRAVERSALS),
+    data=st.data(),
+)
 
 
 def looked_up(
@@ -27,14 +35,7 @@ def looked_up(
 
 
 @settings(max_examples=400)
-@given(
-    plain=st.lists(plain_facts(), max_size=40),
-    entity=st.integers(0, ENTITIES - 1),
-    when=st.none() | moments,
-    k=st.integers(1, 14),
-    traversal=st.sampled_from(TRAVERSALS),
-    data=st.data(),
-)
+@given_any_look_up
 def test_agrees_with_the_definition(plain, entity, when, k, traversal, data) -> None:  # type: ignore[no-untyped-def]
     hidden = data.draw(st.none() | st.integers(0, len(plain) - 1)) if plain else None
     expected = nearest(plain, incident(plain, entity, traversal), when, k, hidden)
@@ -42,15 +43,8 @@ def test_agrees_with_the_definition(plain, entity, when, k, traversal, data) -> 
 
 
 @settings(max_examples=400)
-@given(
-    plain=st.lists(plain_facts(), max_size=40),
-    entity=st.integers(0, ENTITIES - 1),
-    when=st.none() | moments,
-    k=st.integers(1, 14),
-    traversal=st.sampled_from(TRAVERSALS),
-    data=st.data(),
-)
-def test_as_of_then_there_is_what_had_ended(plain, entity, when, k, traversal, data) -> None:  # type: ignore[no-untyped-def]
+@given_any_look_up
+def test_as_of_sees_facts_that_had_ended(plain, entity, when, k, traversal, data) -> None:  # type: ignore[no-untyped-def]
     hidden = data.draw(st.none() | st.integers(0, len(plain) - 1)) if plain else None
     seen = ended_before(plain, incident(plain, entity, traversal), when)
     facts = (
