@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from service_parts import question
+from service_parts import tuning_query
 
 from apptek.benches.http_clients import running_service
 from apptek.explain.layout import draw_reason
@@ -64,10 +64,10 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
 
 
 @pytest.fixture(scope="module")
-def asked(served: ServedModel) -> dict[str, str]:
+def query(served: ServedModel) -> dict[str, str]:
     """A query whose first reason connects by several entities."""
     for row in range(200):
-        query = question(served, row)
+        query = tuning_query(served, row)
         found = served.predictor.explain(Query(**query))
         if found.reasons and len({f.subject for f in found.reasons[0].facts}) > 3:
             return query
@@ -106,25 +106,25 @@ def hold_in(held: list[Any]) -> Callable[[Any], None]:
 
 
 def test_from_the_first_letter_to_the_shared_view(
-    page: Page, browser: Browser, address: str, asked: dict[str, str]
+    page: Page, browser: Browser, address: str, query: dict[str, str]
 ) -> None:
     page.goto(address)
     expect(page.get_by_role("heading", name="What holds between two entities")).to_be_visible()
     subject = page.get_by_role("combobox", name="Subject")
-    subject.press_sequentially(asked["subject"][:5])
+    subject.press_sequentially(query["subject"][:5])
     expect(page.get_by_role("listbox", name="Subject")).to_be_visible()
     subject.press("Escape")  # the names of the beginning go
     expect(page.get_by_role("listbox", name="Subject")).to_be_hidden()
-    subject.fill(asked["subject"])
-    option = page.get_by_role("option").filter(has_text=asked["subject"]).first
+    subject.fill(query["subject"])
+    option = page.get_by_role("option").filter(has_text=query["subject"]).first
     expect(option).to_be_visible()
     subject.press("ArrowDown")
     expect(option).to_have_attribute("aria-selected", "true")
     subject.press("Enter")
-    expect(subject).to_have_value(asked["subject"])
+    expect(subject).to_have_value(query["subject"])
     expect(page.get_by_role("listbox", name="Subject")).to_be_hidden()
-    page.get_by_role("combobox", name="Object").fill(asked["object"])
-    page.get_by_label("Time", exact=True).fill(asked["time"])
+    page.get_by_role("combobox", name="Object").fill(query["object"])
+    page.get_by_label("Time", exact=True).fill(query["time"])
     page.get_by_role("button", name="Ask").click()
 
     bars = page.locator("#bars .bar")
@@ -158,9 +158,9 @@ def test_from_the_first_letter_to_the_shared_view(
 
 
 def test_the_slider_dims_what_is_further_away(
-    page: Page, address: str, asked: dict[str, str]
+    page: Page, address: str, query: dict[str, str]
 ) -> None:
-    page.goto(link(address, **asked))
+    page.goto(link(address, **query))
     slider = page.locator("#within")
     expect(page.locator("#graph svg .edge").first).to_be_attached()
     expect(page.locator("#graph svg .far")).to_have_count(0)
@@ -172,15 +172,15 @@ def test_the_slider_dims_what_is_further_away(
         counts.append(page.locator("#graph svg .edge.far").count())
     assert counts == sorted(counts)
     assert counts[0] == 0
-    expect(page.locator("#within-label")).to_contain_text(asked["time"])
+    expect(page.locator("#within-label")).to_contain_text(query["time"])
 
 
 def test_page_and_file_show_the_same_drawing(
-    page: Page, address: str, served: ServedModel, asked: dict[str, str]
+    page: Page, address: str, served: ServedModel, query: dict[str, str]
 ) -> None:
-    found = served.predictor.explain(Query(**asked))
+    found = served.predictor.explain(Query(**query))
     file = ElementTree.fromstring(draw_svg(draw_reason(found, found.reasons[0])))
-    page.goto(link(address, **asked))
+    page.goto(link(address, **query))
     expect(page.locator("#graph svg")).to_be_visible()
     shown = ElementTree.fromstring(
         page.locator("#graph svg").evaluate("svg => new XMLSerializer().serializeToString(svg)")
@@ -202,9 +202,9 @@ def drawn(svg: ElementTree.Element) -> dict[str, list[Any]]:
 
 
 def test_a_node_becomes_the_subject_by_keyboard(
-    page: Page, address: str, asked: dict[str, str]
+    page: Page, address: str, query: dict[str, str]
 ) -> None:
-    page.goto(link(address, **asked))
+    page.goto(link(address, **query))
     node = page.locator("#graph svg .node:not(.subject):not(.object)").first
     name = node.locator("title").text_content() or ""
     node.focus()
@@ -217,7 +217,7 @@ def test_a_node_becomes_the_subject_by_keyboard(
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
     expect(page.get_by_role("combobox", name="Subject")).to_have_value(name)
-    comes_to(page, subject=name, object=asked["object"])
+    comes_to(page, subject=name, object=query["object"])
 
 
 def test_known_predicates_can_be_hidden(page: Page, address: str, served: ServedModel) -> None:
@@ -234,8 +234,8 @@ def test_known_predicates_can_be_hidden(page: Page, address: str, served: Served
     expect(page.locator("#ranking-title")).to_contain_text("hidden")
 
 
-def test_the_view_is_exported(page: Page, address: str, asked: dict[str, str]) -> None:
-    page.goto(link(address, periphery="1", **asked))
+def test_the_view_is_exported(page: Page, address: str, query: dict[str, str]) -> None:
+    page.goto(link(address, periphery="1", **query))
     expect(page.locator("#graph svg .periphery").first).to_be_attached()
     content: dict[str, bytes] = {}
     for kind in ("SVG", "PNG", "JSON"):
@@ -250,20 +250,20 @@ def test_the_view_is_exported(page: Page, address: str, asked: dict[str, str]) -
     assert content["PNG"].startswith(b"\x89PNG")
     assert len(content["PNG"]) > 10_000
     found = json.loads(content["JSON"])
-    assert found["explanation"]["subject"] == asked["subject"]
+    assert found["explanation"]["subject"] == query["subject"]
     assert found["answer"]["predicates"]
 
 
 def test_the_timelines_are_zoomed_by_key_and_button(
-    page: Page, address: str, asked: dict[str, str]
+    page: Page, address: str, query: dict[str, str]
 ) -> None:
-    page.goto(link(address, **asked))
+    page.goto(link(address, **query))
     lanes = page.locator("#lanes svg")
     expect(lanes.locator(".lane")).to_have_count(4)
-    expect(lanes.locator(".query text")).to_have_text(asked["time"])
+    expect(lanes.locator(".query text")).to_have_text(query["time"])
     before = lanes.locator(".axis").inner_html()
     page.get_by_role("button", name="Show less time").click()
-    expect(lanes.locator(".query text")).to_have_text(asked["time"])
+    expect(lanes.locator(".query text")).to_have_text(query["time"])
     expect(page).to_have_url(re.compile("zoom="))
     comes(page, lambda: lanes.locator(".axis").inner_html() != before, True)
     lanes.focus()
@@ -272,10 +272,10 @@ def test_the_timelines_are_zoomed_by_key_and_button(
 
 
 def test_the_timelines_keep_the_focus_when_finer_counts_come(
-    page: Page, address: str, asked: dict[str, str]
+    page: Page, address: str, query: dict[str, str]
 ) -> None:
     held: list[Any] = []
-    page.goto(link(address, **asked))
+    page.goto(link(address, **query))
     lanes = page.locator("#lanes svg")
     expect(lanes.locator(".lane")).to_have_count(4)
     page.route("**/api/pair*", hold_in(held))
@@ -291,19 +291,19 @@ def test_the_timelines_keep_the_focus_when_finer_counts_come(
 
 
 def test_a_misspelt_name_leads_to_the_right_one(
-    page: Page, address: str, asked: dict[str, str]
+    page: Page, address: str, query: dict[str, str]
 ) -> None:
-    page.goto(link(address, **(asked | {"subject": asked["subject"] + "q"})))
+    page.goto(link(address, **(query | {"subject": query["subject"] + "q"})))
     expect(page.get_by_role("alert")).to_contain_text("Unknown entity")
-    page.get_by_role("alert").get_by_role("button", name=asked["subject"], exact=True).click()
+    page.get_by_role("alert").get_by_role("button", name=query["subject"], exact=True).click()
     expect(page.locator("#bars .bar").first).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
 def test_a_time_outside_is_answered_and_said(
-    page: Page, address: str, asked: dict[str, str]
+    page: Page, address: str, query: dict[str, str]
 ) -> None:
-    page.goto(link(address, **(asked | {"time": "2031-01-01"})))
+    page.goto(link(address, **(query | {"time": "2031-01-01"})))
     expect(page.locator("#notice")).to_contain_text("outside the time of the data")
     expect(page.locator("#time-hint")).to_contain_text("outside")
     expect(page.locator("#bars .bar").first).to_be_visible()
@@ -319,7 +319,7 @@ def test_a_name_is_text_and_never_runs(page: Page, address: str, name: str) -> N
     assert opened == []
 
 
-def test_reasons_of_every_kind_are_shown(page: Page, address: str, asked: dict[str, str]) -> None:
+def test_reasons_of_every_kind_are_shown(page: Page, address: str, query: dict[str, str]) -> None:
     def with_kinds(route: Any) -> None:
         response = route.fetch()
         found = response.json()
@@ -335,7 +335,7 @@ def test_reasons_of_every_kind_are_shown(page: Page, address: str, asked: dict[s
         route.fulfill(response=response, json=found | {"reasons": [trait, *kept]})
 
     page.route("**/api/explain", with_kinds)
-    page.goto(link(address, **asked))
+    page.goto(link(address, **query))
     reasons = page.locator("#reasons .reason")
     expect(reasons.nth(1)).to_have_attribute("aria-pressed", "true")  # the first with a drawing
     reasons.nth(0).focus()
@@ -353,9 +353,9 @@ def test_reasons_of_every_kind_are_shown(page: Page, address: str, asked: dict[s
 
 
 def test_waiting_and_a_service_that_has_gone_are_shown(
-    page: Page, address: str, asked: dict[str, str]
+    page: Page, address: str, query: dict[str, str]
 ) -> None:
-    page.goto(link(address, **asked))
+    page.goto(link(address, **query))
     expect(page.locator("#bars .bar").first).to_be_visible()
 
     held: list[Any] = []
@@ -378,11 +378,11 @@ def test_waiting_and_a_service_that_has_gone_are_shown(
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1000, 1600])
 def test_every_width_and_both_colours_fit(
-    browser: Browser, address: str, asked: dict[str, str], width: int, scheme: Any
+    browser: Browser, address: str, query: dict[str, str], width: int, scheme: Any
 ) -> None:
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page = context.new_page()
-    for view in (address, link(address, **asked), f"{address}/docs"):
+    for view in (address, link(address, **query), f"{address}/docs"):
         page.goto(view)
         page.wait_for_load_state("networkidle")
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
@@ -399,7 +399,7 @@ def test_the_token_is_asked_for(browser: Browser, served: ServedModel) -> None:
         page.goto(service.address)
         page.get_by_label("The token").fill("wrong")
         page.get_by_role("button", name="Continue").click()
-        expect(page.get_by_label("The token")).to_have_value("")  # asked for anew
+        expect(page.get_by_label("The token")).to_have_value("")  # asked for again
         expect(page.get_by_role("alert")).to_contain_text("missing or wrong")
         page.get_by_label("The token").fill("secret")
         page.get_by_role("button", name="Continue").click()
@@ -419,14 +419,14 @@ def test_the_description_of_the_interface_can_be_tried(page: Page, address: str)
 
 
 def test_a_late_answer_does_not_replace_a_newer_one(
-    page: Page, address: str, asked: dict[str, str]
+    page: Page, address: str, query: dict[str, str]
 ) -> None:
     held: list[Any] = []
     page.goto(address)
     expect(page.locator(".sample").first).to_be_visible()
     page.route("**/api/predict", hold_in(held))
-    swapped = {"subject": asked["object"], "object": asked["subject"]}
-    for number, names in enumerate((asked, asked | swapped), 1):
+    swapped = {"subject": query["object"], "object": query["subject"]}
+    for number, names in enumerate((query, query | swapped), 1):
         page.get_by_role("combobox", name="Subject").fill(names["subject"])
         page.get_by_role("combobox", name="Object").fill(names["object"])
         page.get_by_label("Time", exact=True).fill(names["time"])
@@ -439,17 +439,17 @@ def test_a_late_answer_does_not_replace_a_newer_one(
     late.fulfill(json={"answers": [{"predicates": [], "outside_span": False}]})
     page.wait_for_timeout(200)
     assert page.locator("#bars").inner_text() == before
-    assert page.title().startswith(asked["object"])
+    assert page.title().startswith(query["object"])
     page.unroute("**/api/predict")
     page.goto(address)
     expect(page).to_have_title("APPTeK Explorer")
 
 
 def test_problems_of_a_part_stay_and_leave_nothing_old_beside_them(
-    page: Page, address: str, asked: dict[str, str]
+    page: Page, address: str, query: dict[str, str]
 ) -> None:
     page.route("**/api/pair*", lambda route: route.abort())
-    page.goto(link(address, **asked))
+    page.goto(link(address, **query))
     expect(page.locator("#reasons .reason").first).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(1)
     expect(page.locator("#lanes svg")).to_have_count(0)
@@ -480,19 +480,19 @@ def test_problems_of_a_part_stay_and_leave_nothing_old_beside_them(
 
 
 def test_show_more_moves_the_focus_to_what_is_new(
-    page: Page, address: str, asked: dict[str, str]
+    page: Page, address: str, query: dict[str, str]
 ) -> None:
-    page.goto(link(address, **asked))
+    page.goto(link(address, **query))
     page.get_by_role("button", name=re.compile("Show .* more")).focus()
     page.keyboard.press("Enter")
     expect(page.locator("#bars .bar").nth(10)).to_be_focused()
 
 
 def test_a_suggested_predicate_is_asked_for(
-    page: Page, address: str, asked: dict[str, str], served: ServedModel
+    page: Page, address: str, query: dict[str, str], served: ServedModel
 ) -> None:
     name = served.predictor.model.dataset.predicates[0]
-    page.goto(link(address, predicate=f"{name}q", **asked))
+    page.goto(link(address, predicate=f"{name}q", **query))
     page.get_by_role("alert").get_by_role("button", name=name, exact=True).click()
     expect(page.locator("#answer")).to_contain_text(name)
     comes_to(page, predicate=name)
@@ -501,7 +501,7 @@ def test_a_suggested_predicate_is_asked_for(
 def test_names_that_cannot_be_looked_up_are_said_so(page: Page, address: str) -> None:
     held: list[Any] = []
     page.goto(address)
-    expect(page.locator(".sample").first).to_be_visible()  # until then the fields are set anew
+    expect(page.locator(".sample").first).to_be_visible()  # until then the fields are filled again
     page.route("**/api/entities*", hold_in(held))
     subject = page.get_by_role("combobox", name="Subject")
     subject.press_sequentially("S")
@@ -516,15 +516,15 @@ def test_names_that_cannot_be_looked_up_are_said_so(page: Page, address: str) ->
 
 @pytest.mark.parametrize("zoom", ["all", "5", "9..2", "..", "1e9..2e9", "1..2..3", "-9..99999999"])
 def test_any_zoom_in_the_address_gives_timelines(
-    page: Page, address: str, asked: dict[str, str], zoom: str
+    page: Page, address: str, query: dict[str, str], zoom: str
 ) -> None:
-    page.goto(link(address, zoom=zoom, **asked))
+    page.goto(link(address, zoom=zoom, **query))
     expect(page.locator("#lanes svg .lane").first).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
-def test_the_periphery_is_named(page: Page, address: str, asked: dict[str, str]) -> None:
-    page.goto(link(address, periphery="1", **asked))
+def test_the_periphery_is_named(page: Page, address: str, query: dict[str, str]) -> None:
+    page.goto(link(address, periphery="1", **query))
     outer = page.locator("#graph svg .periphery")
     expect(outer.first).to_be_attached()
     expect(outer.locator("text.name")).to_have_count(outer.count())
@@ -532,7 +532,7 @@ def test_the_periphery_is_named(page: Page, address: str, asked: dict[str, str])
 
 
 def test_wholly_undated_data_is_said_to_be_so(
-    page: Page, address: str, asked: dict[str, str]
+    page: Page, address: str, query: dict[str, str]
 ) -> None:
     def undated(route: Any) -> None:
         response = route.fetch()
@@ -542,7 +542,7 @@ def test_wholly_undated_data_is_said_to_be_so(
         route.fulfill(response=response, json=found)
 
     page.route("**/api/model*", undated)
-    page.goto(link(address, **(asked | {"time": "?"})))
+    page.goto(link(address, **(query | {"time": "?"})))
     expect(page.locator("#about")).to_contain_text("all undated")
     expect(page.locator("#time-hint")).to_have_text("all facts are undated")
     expect(page.get_by_label("undated")).to_be_disabled()

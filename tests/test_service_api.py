@@ -6,7 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from service_parts import client_of, problem, question
+from service_parts import client_of, problem, tuning_query
 
 from apptek.explain.layout import draw_reason
 from apptek.predictor import Query
@@ -41,7 +41,7 @@ def test_predicates_and_their_uses(client: TestClient, served: ServedModel) -> N
 
 
 def test_entities_are_found_by_their_beginnings(client: TestClient, served: ServedModel) -> None:
-    name = question(served)["subject"]
+    name = tuning_query(served)["subject"]
     found = client.get("/api/entities", params={"q": name[:4].upper()}).json()
     assert name[:4].lower() in found["entities"][0]["name"].lower()
     exact = client.get("/api/entities", params={"q": name, "limit": 1}).json()
@@ -52,9 +52,9 @@ def test_entities_are_found_by_their_beginnings(client: TestClient, served: Serv
 
 
 def test_a_prediction_is_that_of_the_library(client: TestClient, served: ServedModel) -> None:
-    asked = question(served)
-    (answer,) = client.post("/api/predict", json=asked | {"top": 5}).json()["answers"]
-    (expected,) = served.predictor.predict([Query(**asked)], top=5)
+    query = tuning_query(served)
+    (answer,) = client.post("/api/predict", json=query | {"top": 5}).json()["answers"]
+    (expected,) = served.predictor.predict([Query(**query)], top=5)
     assert [entry["predicate"] for entry in answer["predicates"]] == list(expected.predicates)
     shares = [entry["probability"] for entry in answer["predicates"]]
     assert shares == pytest.approx(expected.probabilities)
@@ -63,7 +63,7 @@ def test_a_prediction_is_that_of_the_library(client: TestClient, served: ServedM
 
 
 def test_a_batch_is_answered_as_its_queries_are(client: TestClient, served: ServedModel) -> None:
-    queries = [question(served, row) for row in range(300)]
+    queries = [tuning_query(served, row) for row in range(300)]
     batch = client.post("/api/predict", json={"queries": queries, "top": 3}).json()["answers"]
     assert len(batch) == 300
     for row in (0, 1, 249, 250, 299):
@@ -81,9 +81,9 @@ def test_known_predicates_are_those_of_the_training_facts(
     for row in range(0, 2000, 97):
         ends = int(facts.subjects[row]), int(facts.objects[row])
         time = data.axis.format(int(facts.times[row]))
-        asked = {"subject": data.entities[ends[0]], "object": data.entities[ends[1]], "time": time}
+        query = {"subject": data.entities[ends[0]], "object": data.entities[ends[1]], "time": time}
         top = len(data.predicates)
-        (answer,) = client.post("/api/predict", json=asked | {"top": top}).json()["answers"]
+        (answer,) = client.post("/api/predict", json=query | {"top": top}).json()["answers"]
         known = {entry["predicate"] for entry in answer["predicates"] if entry["known"]}
         moment = served.position(data.axis.parse(time))
         expected = set()
@@ -97,9 +97,9 @@ def test_known_predicates_are_those_of_the_training_facts(
 
 
 def test_an_explanation_comes_with_its_drawings(client: TestClient, served: ServedModel) -> None:
-    asked = question(served, 3)
-    found = client.post("/api/explain", json=asked).json()
-    expected = served.predictor.explain(Query(**asked))
+    query = tuning_query(served, 3)
+    found = client.post("/api/explain", json=query).json()
+    expected = served.predictor.explain(Query(**query))
     plain = json.loads(json.dumps(expected.as_json()))
     assert {key: found[key] for key in plain if key != "reasons"} == {
         key: value for key, value in plain.items() if key != "reasons"
@@ -116,12 +116,12 @@ def test_an_explanation_comes_with_its_drawings(client: TestClient, served: Serv
 
 
 def test_the_explained_predicate_can_be_chosen(client: TestClient, served: ServedModel) -> None:
-    asked = question(served)
-    second = client.post("/api/predict", json=asked).json()["answers"][0]["predicates"][1]
-    found = client.post("/api/explain", json=asked | {"predicate": second["predicate"]}).json()
+    query = tuning_query(served)
+    second = client.post("/api/predict", json=query).json()["answers"][0]["predicates"][1]
+    found = client.post("/api/explain", json=query | {"predicate": second["predicate"]}).json()
     assert found["predicate"] == second["predicate"]
     assert found["probability"] == pytest.approx(second["probability"])
-    said = problem(client.post("/api/explain", json=asked | {"predicate": "Sing"}), 422)
+    said = problem(client.post("/api/explain", json=query | {"predicate": "Sing"}), 422)
     assert said["where"] == "predicate"
 
 
@@ -129,7 +129,7 @@ def test_the_timeline_of_an_entity_is_complete_and_in_order(
     client: TestClient, served: ServedModel
 ) -> None:
     model = served.predictor.model
-    name = question(served)["subject"]
+    name = tuning_query(served)["subject"]
     entity = model.dataset.entities.find(name)
     facts = model.dataset.train
     mine = (facts.subjects == entity) | (facts.objects == entity)
@@ -176,30 +176,30 @@ def test_a_name_with_slashes_is_a_name(client: TestClient) -> None:
 
 
 def test_an_unknown_entity_gets_near_names(client: TestClient, served: ServedModel) -> None:
-    asked = question(served)
-    name = asked["subject"] + "q"
-    said = problem(client.post("/api/predict", json=asked | {"subject": name}), 422)
+    query = tuning_query(served)
+    name = query["subject"] + "q"
+    said = problem(client.post("/api/predict", json=query | {"subject": name}), 422)
     assert said["where"] == "subject"
-    assert asked["subject"] in said["suggestions"]
-    in_batch = {"queries": [asked, asked | {"object": "Nobody at all"}]}
+    assert query["subject"] in said["suggestions"]
+    in_batch = {"queries": [query, query | {"object": "Nobody at all"}]}
     assert problem(client.post("/api/predict", json=in_batch), 422)["where"] == "queries.1.object"
-    body = asked | {"subject": name, "allow_unknown": True}
+    body = query | {"subject": name, "allow_unknown": True}
     (answer,) = client.post("/api/predict", json=body).json()["answers"]
     assert answer["unseen_subject"]
     assert client.post("/api/explain", json=body).json()["unseen_subject"]
 
 
 def test_times_that_are_none_and_times_outside(client: TestClient, served: ServedModel) -> None:
-    asked = question(served)
-    said = problem(client.post("/api/predict", json=asked | {"time": "yesterday"}), 422)
+    query = tuning_query(served)
+    said = problem(client.post("/api/predict", json=query | {"time": "yesterday"}), 422)
     assert said["where"] == "time"
     assert "such as" in said["advice"]
-    (answer,) = client.post("/api/predict", json=asked | {"time": "2099-01-01"}).json()["answers"]
+    (answer,) = client.post("/api/predict", json=query | {"time": "2099-01-01"}).json()["answers"]
     assert answer["outside_span"]
     assert answer["unseen_time"]
-    (undated,) = client.post("/api/predict", json=asked | {"time": "?"}).json()["answers"]
+    (undated,) = client.post("/api/predict", json=query | {"time": "?"}).json()["answers"]
     assert not undated["outside_span"]
-    path = f"/api/entity/{asked['subject']}/timeline"
+    path = f"/api/entity/{query['subject']}/timeline"
     assert problem(client.get(path, params={"from": "soon"}), 422)["where"] == "from"
     assert problem(client.get(path, params={"to": "?"}), 422)["where"] == "to"
     reversed_ = {"from": "2100-01-01", "to": "1900-01-01"}
@@ -245,8 +245,8 @@ names = st.one_of(
 def test_any_text_is_a_name_and_nothing_else(
     client: TestClient, served: ServedModel, name: str
 ) -> None:
-    asked = question(served)
-    body = json.dumps(asked | {"subject": name})
+    query = tuning_query(served)
+    body = json.dumps(query | {"subject": name})
     for path in ("/api/predict", "/api/explain"):
         response = client.post(path, content=body, headers={"Content-Type": "application/json"})
         assert response.status_code == 422
@@ -263,9 +263,9 @@ def test_a_model_folder_deleted_while_serving_does_no_harm(
     shutil.copytree(served_model, folder)
     gone = ServedModel.open(folder)
     client = client_of(gone)
-    before = client.post("/api/predict", json=question(gone)).json()
+    before = client.post("/api/predict", json=tuning_query(gone)).json()
     assert client.get("/api/health").json()["model_on_disk"]
     shutil.rmtree(folder)
     assert not client.get("/api/health").json()["model_on_disk"]
-    assert client.post("/api/predict", json=question(gone)).json() == before
-    assert client.post("/api/explain", json=question(gone, 5)).status_code == 200
+    assert client.post("/api/predict", json=tuning_query(gone)).json() == before
+    assert client.post("/api/explain", json=tuning_query(gone, 5)).status_code == 200

@@ -16,7 +16,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from service_parts import client_of, question
+from service_parts import client_of, tuning_query
 
 from apptek.service.app import create_app
 from apptek.service.request_limits import RequestLimits
@@ -69,8 +69,8 @@ def test_the_examples_of_the_description_have_the_form_of_a_query(served: Served
     schemas = client_of(served).get("/api/openapi.json").json()["components"]["schemas"]
     for name in ("PredictQuery", "PredictBatch", "ExplainBody"):
         (example,) = schemas[name]["examples"]
-        asked = question(served)
-        body = {"queries": [asked]} if "queries" in example else example | asked
+        query = tuning_query(served)
+        body = {"queries": [query]} if "queries" in example else example | query
         path = "/api/explain" if name == "ExplainBody" else "/api/predict"
         assert client_of(served).post(path, json=body).status_code == 200
 
@@ -88,8 +88,11 @@ def test_the_page_about_the_interface_names_what_there_is(served: ServedModel) -
         path = words[1].removeprefix("http://127.0.0.1:8000")
         body = json.loads(words[words.index("-d") + 1]) if "-d" in words else None
         response = client.get(path) if body is None else client.post(path, json=body)
-        told = response.json()
-        assert response.status_code == 200 or told["title"].startswith("Unknown"), (words, told)
+        content = response.json()
+        assert response.status_code == 200 or content["title"].startswith("Unknown"), (
+            words,
+            content,
+        )
 
 
 def test_the_limits_on_the_page_are_those_of_the_service() -> None:

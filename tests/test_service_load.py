@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from service_parts import question
+from service_parts import tuning_query
 
 from apptek.benches.http_clients import encode_request, running_service, send_requests
 from apptek.service.served_model import ServedModel
@@ -25,7 +25,7 @@ def test_many_clients_meet_no_error_and_the_service_does_not_grow(served: Served
     with running_service(served.folder) as service:
         requests = []
         for row in range(200):
-            query = question(served, row)
+            query = tuning_query(served, row)
             path = "/api/explain" if row % 4 == 0 else "/api/predict"
             requests.append(encode_request(service.address, path, query))
             path = f"/api/entities?q={query['subject'][:3].strip()}"

@@ -8,7 +8,7 @@ from threading import Event
 from typing import Any
 
 import pytest
-from service_parts import client_of, problem, question
+from service_parts import client_of, problem, tuning_query
 
 from apptek.errors import ApptekError
 from apptek.service import app as app_module
@@ -35,8 +35,8 @@ def test_every_answer_has_strict_headers(served: ServedModel, path: str) -> None
 
 
 def test_other_sites_may_not_ask_first(served: ServedModel) -> None:
-    asked = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST"}
-    response = client_of(served).options("/api/predict", headers=asked)
+    headers = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST"}
+    response = client_of(served).options("/api/predict", headers=headers)
     assert response.status_code == 405
     assert "access-control-allow-origin" not in response.headers
 
@@ -113,12 +113,12 @@ def test_a_large_request_is_refused_however_it_comes(served: ServedModel) -> Non
             yield b"y" * 100
 
     problem(client.post("/api/predict", content=pieces()), 413)
-    assert client.post("/api/predict", json=question(served)).status_code == 200
+    assert client.post("/api/predict", json=tuning_query(served)).status_code == 200
 
 
 def test_a_large_batch_is_refused(served: ServedModel) -> None:
     client = client_of(served, batch=3)
-    queries = [question(served)] * 4
+    queries = [tuning_query(served)] * 4
     said = problem(client.post("/api/predict", json={"queries": queries}), 422)
     assert "at most 3" in said["detail"]
     assert client.post("/api/predict", json={"queries": queries[:3]}).status_code == 200
@@ -140,7 +140,7 @@ def test_a_senseless_body_is_refused(served: ServedModel, body: Any) -> None:
 
 def test_queries_times_top_is_limited(served: ServedModel) -> None:
     client = client_of(served, pairs=10)
-    queries = [question(served)] * 4
+    queries = [tuning_query(served)] * 4
     said = problem(client.post("/api/predict", json={"queries": queries, "top": 3}), 422)
     assert "at most 10 " in said["detail"]
     assert client.post("/api/predict", json={"queries": queries, "top": 2}).status_code == 200
@@ -173,9 +173,9 @@ def test_what_takes_too_long_is_given_up(
 
     monkeypatch.setattr(app_module, "predict", slow)
     with client_of(served, seconds=1.5, workers=1) as client:
-        said = problem(client.post("/api/predict", json=question(served)), 503)
+        said = problem(client.post("/api/predict", json=tuning_query(served)), 503)
         assert "1.5 seconds" in said["detail"]
-        busy = problem(client.post("/api/explain", json=question(served)), 503)
+        busy = problem(client.post("/api/explain", json=tuning_query(served)), 503)
         assert busy["advice"]
         assert client.get("/api/predicates").status_code == 200
         answered.set()
@@ -189,7 +189,7 @@ def test_an_error_of_ours_shows_no_traceback(
 
     client = client_of(served)
     monkeypatch.setattr(app_module, "predict", broken)
-    said = problem(client.post("/api/predict", json=question(served)), 500)
+    said = problem(client.post("/api/predict", json=tuning_query(served)), 500)
     assert "secret" not in str(said)
     assert "a secret of the code" in caplog.text
     monkeypatch.undo()

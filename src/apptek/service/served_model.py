@@ -61,6 +61,7 @@ class ServedModel:
         pool.shutdown(wait=False)
         samples = sample_queries(predictor, counts)
         predictor.explain(samples[0])
+        model.graph.nearest([0], [UNKNOWN], model.config.agent.tknn)  # for the periphery
         return cls(predictor, folder, time_span(model.graph), samples, counts, pending_index)
 
     @property
