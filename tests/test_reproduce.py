@@ -466,10 +466,22 @@ def test_models_that_see_only_the_past_have_rows_of_their_own() -> None:
     text = table2([fit, past], results)
     assert "| apptek_default | **0.7000** |" in text
     assert "| apptek_default, past only | *0.5000* |" in text
-    assert overview([fit, past], results).splitlines()[2:] == [
-        "| `fit --preset default` | **0.7000** |",
-        "| `fit --preset default`, past only | *0.5000* |",
+    assert overview([fit, past], results).splitlines()[2:] == [  # alone in its view: unmarked
+        "| hindsight | `fit --preset default` | 0.7000 |",
+        "| foresight | `fit --preset default --past-only` | 0.5000 |",
     ]
+
+
+def test_the_overview_leaves_mirrored_queries_out_where_they_are_many() -> None:
+    fit = Experiment(name="f", what="fit", serves=("table2",), dataset="icews14", preset="default")
+    result = made_up(fit, 0.7)
+    for queries, ends in ((30, " 0.7000 | 0.6000 |"), (5, " 0.7000 |")):
+        groups = {
+            "mirrored": {"queries": queries, "mrr": 0.9},
+            "not_mirrored": {"queries": 70, "mrr": 0.6},
+        }
+        text = overview([fit], [replace(result, groups=groups)])
+        assert text.splitlines()[2] == f"| hindsight | `fit --preset default` |{ends}"
 
 
 def test_the_overview_holds_the_official_test_alone() -> None:

@@ -27,6 +27,7 @@ from apptek.settings import setting_texts
 Experiments = Sequence[Experiment]
 ROWS = (*NAMES, "apptek_paper", "apptek_default", "apptek_max")
 COMMANDS = {f"apptek_{preset}": f"fit --preset {preset}" for preset in ("paper", "default", "max")}
+MANY_MIRRORED = 0.1  # mirrored queries for each other one, from which on both are told apart
 COUNTS = {  # keys of the statistics, and how a table calls them
     "entities": "entities",
     "predicates": "predicates",
@@ -120,7 +121,17 @@ def _missing_results(experiments: Experiments, results: Results) -> list[str]:
 
 def _rows_of_models(experiments: Experiments, results: Results) -> dict[str, Numbers]:
     """The rows of recorded models by name: the mean metrics for each data set."""
-    rows: dict[str, Numbers] = {}
+    return {
+        name: {dataset: mean_metrics(recorded) for dataset, recorded in of_model.items()}
+        for name, of_model in _results_of_models(experiments, results).items()
+    }
+
+
+def _results_of_models(
+    experiments: Experiments, results: Results
+) -> dict[str, dict[str, list[Result]]]:
+    """The results of each recorded model by the name of its row, for each data set."""
+    rows: dict[str, dict[str, list[Result]]] = {}
     owners: dict[tuple[str, str], Experiment] = {}
     order = {name: position for position, name in enumerate(ROWS)}
 
@@ -136,7 +147,7 @@ def _rows_of_models(experiments: Experiments, results: Results) -> dict[str, Num
                 f"the experiments {owner.name} and {experiment.name} fill the same row: {name}"
             )
         if recorded := results_of(experiment, results):
-            rows.setdefault(name, {})[experiment.dataset] = mean_metrics(recorded)
+            rows.setdefault(name, {})[experiment.dataset] = recorded
     return rows
 
 
@@ -182,21 +193,46 @@ def mark_best(column: dict[str, float]) -> dict[str, str]:
 
 
 def overview(experiments: Experiments, results: Results) -> str:
-    """The MRR of every model under the official protocol: Table 2 in short."""
-    chosen = _of_protocol(experiments, "official")
-    datasets = _datasets(chosen)
-    rows = _rows_of_models(chosen, results)
-    marked = {
-        dataset: mark_best({name: row[dataset][0] for name, row in rows.items() if dataset in row})
-        for dataset in datasets
-    }
+    """The MRR of every model under the official protocol, hindsight and foresight apart.
+
+    Where many queries are mirrored, a second column leaves these out.
+    """
+    rows = _results_of_models(_of_protocol(experiments, "official"), results)
+    columns = _overview_columns(rows)
     body = []
-    for name in rows:
-        model, comma, remark = name.partition(",")
-        command = COMMANDS.get(model, f"baseline {model}")
-        texts = [marked[dataset].get(name, "") for dataset in datasets]
-        body.append([f"`{command}`{comma}{remark}", *texts])
-    return markdown(("", *map(_title, datasets)), body)
+    for view in ("hindsight", "foresight"):
+        of_view = [name for name in rows if name.endswith(PAST_ONLY) == (view == "foresight")]
+        marked = [
+            mark_best({name: column[name] for name in of_view if name in column})
+            for column in columns.values()
+        ]
+        for name in of_view:
+            model = name.removesuffix(PAST_ONLY)
+            command = COMMANDS.get(model, f"baseline {model}")
+            option = " --past-only" * (name.endswith(PAST_ONLY) and model in COMMANDS)
+            body.append([view, f"`{command}{option}`", *(texts.get(name, "") for texts in marked)])
+    return markdown(("sees with", "model", *columns), body)
+
+
+def _overview_columns(rows: dict[str, dict[str, list[Result]]]) -> dict[str, dict[str, float]]:
+    """The mean MRR by the title of a column and the name of a row."""
+    columns: dict[str, dict[str, float]] = {}
+    for dataset in _datasets_of(rows):
+        recorded = {
+            name: of_model[dataset] for name, of_model in rows.items() if dataset in of_model
+        }
+        columns[_title(dataset)] = {
+            name: statistics.mean(result.metrics["mrr"] for result in of_row)
+            for name, of_row in recorded.items()
+        }
+        groups = next(iter(recorded.values()))[0].groups
+        mirrored, others = groups.get("mirrored"), groups.get("not_mirrored")
+        if mirrored and others and mirrored["queries"] >= MANY_MIRRORED * others["queries"]:
+            columns[f"{_title(dataset)}, not mirrored"] = {
+                name: statistics.mean(result.groups["not_mirrored"]["mrr"] for result in of_row)
+                for name, of_row in recorded.items()
+            }
+    return columns
 
 
 def reproduced(experiments: Experiments, results: Results) -> str:
@@ -322,6 +358,13 @@ def _by_data(experiments: Experiments) -> list[Experiment]:
         return order.get(dataset, len(order)), dataset, experiment.name
 
     return sorted(experiments, key=position)
+
+
+def _datasets_of(rows: dict[str, dict[str, list[Result]]]) -> list[str]:
+    """The data sets of some rows, in the order of the paper."""
+    names = {dataset for of_model in rows.values() for dataset in of_model}
+    order = {name: position for position, name in enumerate(TITLES)}
+    return sorted(names, key=lambda dataset: (order.get(dataset, len(order)), dataset))
 
 
 def _datasets(experiments: Experiments) -> list[str]:
