@@ -135,7 +135,7 @@ def test_a_fit_that_was_stopped_at_any_stage_resumes(
     assert not place.exists()
     with pytest.raises(CheckpointError, match="continue it with --resume"):
         Predictor.fit(data, folder=place)
-    with pytest.raises(CheckpointError, match="of another run"):
+    with pytest.raises(CheckpointError, match="belongs to another run"):
         Predictor.fit(data, folder=place, types={"a": {"b": "c"}}, resume=True)
     Predictor.fit(data, folder=place, resume=True)
     assert files_of(place) == files_of(folder)
