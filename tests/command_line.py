@@ -1,12 +1,38 @@
 """Runs of the command line."""
 
+import io
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from subprocess import CompletedProcess
+from unittest.mock import patch
+
+from apptek.cli import main
 
 
-def apptek(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command as a user would, with environment variables on top of the own ones."""
+def apptek(*words: str, **variables: str) -> CompletedProcess[str]:
+    """Runs a command in this process, with further environment variables.
+
+    A process of its own would spend a second or more on imports alone.
+    """
+    output, errors = io.StringIO(), io.StringIO()
+    code = 0
+    with (
+        patch.dict(os.environ, variables),
+        patch.object(sys, "argv", ["apptek", *words]),
+        redirect_stdout(output),
+        redirect_stderr(errors),
+    ):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    return CompletedProcess(words, code, output.getvalue(), errors.getvalue())
+
+
+def apptek_process(*words: str, **variables: str) -> CompletedProcess[str]:
+    """Runs a command in a process of its own, with further environment variables."""
     return subprocess.run(
         [sys.executable, "-c", "from apptek.cli import main; main()", *words],
         capture_output=True,

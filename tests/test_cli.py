@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import apptek
+from command_line import apptek_process
 from make_docs import PAGES, cli_docs, page_with_tables
 
 from apptek.cli import main
@@ -34,7 +34,7 @@ def test_every_command_ends_with_an_example_that_fits_a_line() -> None:
 
 
 def test_help_lists_the_commands_by_panel() -> None:
-    done = apptek("--help", COLUMNS="80")
+    done = apptek_process("--help", COLUMNS="80")
     panels = re.findall(r"^╭─ ([A-Za-z ]+) ─", done.stdout, re.MULTILINE)
     assert panels == ["Options", *PANELS]
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
@@ -50,11 +50,11 @@ def test_the_examples_run_one_after_the_other(
         "data make-world", "data stats", "data list", "fit", "evaluate", "predict", "explain",
         "topologies", "baseline", "compare", "contest", "reproduce",
     ):  # fmt: skip
-        done = apptek(*shlex.split(by_command[command])[1:])
+        done = apptek_process(*shlex.split(by_command[command])[1:])
         assert done.returncode == 0, done.stderr
         if command == "baseline":  # compare needs what its next step writes
             (following,) = [line for line in done.stderr.splitlines() if line.startswith("next:")]
-            assert apptek(*shlex.split(following)[2:]).returncode == 0
+            assert apptek_process(*shlex.split(following)[2:]).returncode == 0
     assert (tmp_path / "why.html").is_file()
 
 
@@ -132,17 +132,19 @@ def test_a_table_in_a_narrow_window_breaks_no_number(monkeypatch: pytest.MonkeyP
 
 
 def test_a_world_is_made_and_counted(tmp_path: Path) -> None:
-    made = apptek("data", "make-world", str(tmp_path / "world"), "--facts", "1000", "--seed", "3")
+    made = apptek_process(
+        "data", "make-world", str(tmp_path / "world"), "--facts", "1000", "--seed", "3"
+    )
     assert made.returncode == 0, made.stderr
     assert made.stdout == ""
     assert made.stderr.endswith(f"next: apptek fit {tmp_path / 'world'} --out model\n")
-    done = apptek("data", "stats", str(tmp_path / "world"), "--json")
+    done = apptek_process("data", "stats", str(tmp_path / "world"), "--json")
     assert done.returncode == 0, done.stderr
     statistics = json.loads(done.stdout)
     counts = statistics["official"]
     assert counts["train"] + counts["valid"] + counts["test"] == 1000
     assert statistics["printed_in_paper"] is None
-    shown = apptek("data", "stats", str(tmp_path / "world"), COLUMNS="60")
+    shown = apptek_process("data", "stats", str(tmp_path / "world"), COLUMNS="60")
     assert shown.returncode == 0
     assert max(len(line) for line in shown.stdout.splitlines()) <= 60
     assert re.search(r"times in days, [0-9]{4}-[0-9]{2}-[0-9]{2} to [0-9]{4}-", shown.stdout)
@@ -160,12 +162,12 @@ def test_a_world_is_made_and_counted(tmp_path: Path) -> None:
 def test_the_span_of_the_data_is_shown(tmp_path: Path, times: tuple[str, ...], span: str) -> None:
     facts = [f"a\tp\tb{number}\t{time}\n" for number, time in enumerate(times)]
     (tmp_path / "facts.tsv").write_text("".join(facts))
-    assert span in apptek("data", "stats", str(tmp_path / "facts.tsv")).stdout
+    assert span in apptek_process("data", "stats", str(tmp_path / "facts.tsv")).stdout
 
 
 def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    done = apptek("data", "make-world", str(tmp_path))
+    done = apptek_process("data", "make-world", str(tmp_path))
     assert done.returncode == 1
     assert "exists already" in done.stderr
     assert [entry.name for entry in tmp_path.iterdir()] == ["notes.txt"]
@@ -173,7 +175,7 @@ def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_bad_row_is_one_line_on_stderr_and_exit_code_1(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("a\tmet\tb\t2014-01-01\nb\tmet\ta\t2014-02-30\n")
-    done = apptek("data", "stats", str(tmp_path), "--json")
+    done = apptek_process("data", "stats", str(tmp_path), "--json")
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr == (
@@ -184,7 +186,7 @@ def test_a_bad_row_is_one_line_on_stderr_and_exit_code_1(tmp_path: Path) -> None
 
 def test_skip_bad_lists_what_was_left_out(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("a\tmet\tb\t2014-01-01\nb\tmet\ta\t2014-02-30\n")
-    done = apptek("data", "stats", str(tmp_path), "--skip-bad", "--json")
+    done = apptek_process("data", "stats", str(tmp_path), "--skip-bad", "--json")
     assert done.returncode == 0
     statistics = json.loads(done.stdout)
     assert statistics["official"]["train"] == 1
@@ -196,7 +198,7 @@ def test_skip_bad_lists_what_was_left_out(tmp_path: Path) -> None:
 def test_a_single_file_is_split_as_asked(tmp_path: Path) -> None:
     rows = [f"e{i % 7}\tmet\tf{i % 5}\t{i}" for i in range(100)]
     (tmp_path / "events.tsv").write_text("\n".join(rows))
-    done = apptek(
+    done = apptek_process(
         "data", "stats", str(tmp_path / "events.tsv"),
         "--split-by", "time", "--split", "0.5/0.2/0.3", "--json",
     )  # fmt: skip
@@ -219,7 +221,7 @@ def test_a_single_file_is_split_as_asked(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_words_get_a_clear_answer(words: tuple[str, ...], code: int, said: str) -> None:
-    done = apptek(*words)
+    done = apptek_process(*words)
     assert done.returncode == code
     assert said in done.stderr
     assert "Traceback" not in done.stderr
@@ -228,12 +230,12 @@ def test_wrong_words_get_a_clear_answer(words: tuple[str, ...], code: int, said:
 
 
 def test_a_benchmark_that_is_not_there_says_how_to_get_it(tmp_path: Path) -> None:
-    done = apptek(
+    done = apptek_process(
         "data", "stats", "icews14", APPTEK_DATA=str(tmp_path), XDG_CACHE_HOME=str(tmp_path)
     )
     assert done.returncode == 1
     assert "apptek data download icews14" in done.stderr
-    listed = apptek(
+    listed = apptek_process(
         "data", "list", "--json", APPTEK_DATA=str(tmp_path), XDG_CACHE_HOME=str(tmp_path)
     )
     assert json.loads(listed.stdout) == {"icews14": None, "icews05-15": None, "yago15k": None}
@@ -241,7 +243,7 @@ def test_a_benchmark_that_is_not_there_says_how_to_get_it(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_the_quick_bench_prints_its_ratios() -> None:
-    done = apptek("bench", "graph", "--quick", "--json")
+    done = apptek_process("bench", "graph", "--quick", "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert {"read_vs_reader", "tknn_vs_oracle", "tknn_10m_vs_100k"} <= set(report["ratios"])

@@ -33,10 +33,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def first_query(folder: Path) -> tuple[str, str, str]:
+def query_of(folder: Path, row: int = 0) -> tuple[str, str, str]:
+    """A test fact as a query. They ascend in time: the first ones have no past."""
     data = read_dataset(folder / "world")
-    names = (data.entities[int(data.test.subjects[0])], data.entities[int(data.test.objects[0])])
-    return (*names, data.axis.format(int(data.test.times[0])))
+    test = data.test
+    names = (data.entities[int(test.subjects[row])], data.entities[int(test.objects[row])])
+    return (*names, data.axis.format(int(test.times[row])))
 
 
 def test_evaluate_prints_what_scripts_rely_on(folder: Path) -> None:
@@ -63,7 +65,7 @@ def test_evaluate_prints_what_scripts_rely_on(folder: Path) -> None:
 
 
 def test_predict_and_explain_answer_the_same(folder: Path) -> None:
-    query = first_query(folder)
+    query = query_of(folder)
     done = apptek("predict", str(folder / "model"), *query, "--top", "3", "--json")
     answer = json.loads(done.stdout)
     assert len(answer["predicates"]) == 3
@@ -80,7 +82,7 @@ def test_predict_and_explain_answer_the_same(folder: Path) -> None:
 
 
 def test_a_misspelt_name_is_answered_with_names_that_may_be_meant(folder: Path) -> None:
-    subject, object_, time = first_query(folder)
+    subject, object_, time = query_of(folder)
     for command in ("predict", "explain"):
         words = (command, str(folder / "model"), f"{subject}q", object_, time)
         done = apptek(*words, "--top", "1", COLUMNS="200")
@@ -170,7 +172,7 @@ def cited(done: CompletedProcess[str]) -> list[int]:
 
 
 def test_a_forecast_is_explained_by_the_past(folder: Path, forecast: Path) -> None:
-    query = first_query(folder)
+    query = query_of(folder, row=100)
     done = apptek("explain", str(forecast), *query, "--top", "99", "--json")
     assert cited(done)
     assert all(distance < 0 for distance in cited(done))
@@ -179,7 +181,7 @@ def test_a_forecast_is_explained_by_the_past(folder: Path, forecast: Path) -> No
 
 
 def test_as_of_then_any_model_answers_from_the_past(folder: Path) -> None:
-    model, query = folder / "default", first_query(folder)
+    model, query = folder / "default", query_of(folder, row=100)
     fitted = Predictor.fit(read_dataset(folder / "world"), folder=model)
     past = Predictor.load(model, as_of=True)
     explained = apptek("explain", str(model), *query, "--top", "99", "--json", "--as-of")

@@ -36,6 +36,7 @@ from apptek.evaluation.ranking import (
     EvaluationQueries,
     evaluate_scores,
     expected_ranks,
+    filtered_mrr,
     metrics_of,
 )
 
@@ -154,6 +155,22 @@ def test_known_offsets_that_lead_outside_are_refused() -> None:
     for offsets in ([0, 3], [0, 2, 1], [-1, 1], []):
         with pytest.raises(ValueError, match="outside"):
             KnownPredicates(np.asarray(offsets, np.int64), truths_of([0, 1]))
+
+
+def test_known_predicates_are_of_two_kinds_of_integers_and_stay_as_they_are() -> None:
+    offsets, predicates = np.asarray([0, 1, 2]), truths_of([3, 4])
+    for wrong in ((offsets.astype(np.int32), predicates), (offsets, predicates.astype(np.int64))):
+        with pytest.raises(ValueError, match="int64 offsets and int32 predicates"):
+            KnownPredicates(*wrong)
+    known = KnownPredicates(offsets, predicates)
+    assert not known.offsets.flags.writeable
+    assert not known.predicates.flags.writeable
+
+
+def test_the_tuning_mrr_is_the_mean_of_the_inverse_ranks() -> None:
+    scores = np.asarray([[3.0, 2.0, 1.0], [1.0, 1.0, 0.0], [5.0, 4.0, 3.0]])
+    found = filtered_mrr(scores, truths_of([0, 1, 2]), known_of([[], [], [0]]))
+    assert found == pytest.approx((1 + 1 / 1.5 + 1 / 2) / 3)
 
 
 def test_metrics_are_means_over_ranks() -> None:

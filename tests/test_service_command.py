@@ -5,7 +5,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from command_line import apptek
+from command_line import apptek_process
 
 from apptek.benches.http_clients import running_service
 
@@ -38,7 +38,9 @@ def test_serve_answers_until_it_is_ended(served_model: Path) -> None:
 def test_what_cannot_be_served_is_said_in_one_line(
     served_model: Path, words: tuple[str, ...], said: str
 ) -> None:
-    done = apptek("serve", *(str(served_model) if word == "MODEL" else word for word in words))
+    done = apptek_process(
+        "serve", *(str(served_model) if word == "MODEL" else word for word in words)
+    )
     assert done.returncode == 1
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -47,7 +49,7 @@ def test_what_cannot_be_served_is_said_in_one_line(
 def test_a_taken_port_is_named(served_model: Path) -> None:
     with running_service(served_model) as service:
         port = service.address.rpartition(":")[2]
-        done = apptek("serve", str(served_model), "--port", port)
+        done = apptek_process("serve", str(served_model), "--port", port)
     assert done.returncode == 1
     assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
 
@@ -75,7 +77,7 @@ def test_a_missing_extra_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_the_bench_of_the_service_prints_its_figures(served_model: Path) -> None:
-    done = apptek("bench", "serve", "--quick", "--model", str(served_model), "--json")
+    done = apptek_process("bench", "serve", "--quick", "--model", str(served_model), "--json")
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)["figures"]
     for name in ("predict_p95_ms", "explain_p95_ms", "batch_queries_per_s", "start_seconds"):
