@@ -1,6 +1,7 @@
-"""The clock: how near in time a fact is to a question, as a handful of numbers.
+"""The clock: how near in time a fact is to a query, as a handful of numbers.
 
-With dt = the fact's time - the question's, in the axis' unit, and a = |dt| (0 inside an interval):
+With dt = the fact's time - the query's, in the unit of the axis, and a = |dt| (0 inside an
+interval):
 
 | kernel        | value                     |                                               |
 |---------------|---------------------------|-----------------------------------------------|
@@ -13,10 +14,10 @@ With dt = the fact's time - the question's, in the axis' unit, and a = |dt| (0 i
 | long          | e^(-a/long)               |                                               |
 | ever          | 1                         | whenever it was, undated facts too            |
 | undated       | 1                         | for an undated fact                           |
-| undated ever  | 1                         | for an undated question: every fact ...       |
+| undated ever  | 1                         | for an undated query: every fact ...          |
 | both undated  | 1                         | ... and every undated one                     |
 
-An undated question gets the last two alone, so that it has weights of its own.
+An undated query gets only the last two, so that it has weights of its own.
 """
 
 from dataclasses import dataclass
@@ -34,9 +35,9 @@ UNDATED_FACT, UNDATED_EVER, BOTH_UNDATED = range(8, 11)
 OF_UNDATED = (UNDATED_FACT, UNDATED_EVER, BOTH_UNDATED)  # idle where every fact is dated
 
 QUANTILES = (1 / 3, 1 / 2, 3 / 4, 15 / 16)  # of the gaps within pairs: brief, short, middle, long
-WITHOUT_GAPS = (1.0, 4.0, 16.0, 64.0)
+WITHOUT_GAPS = (1.0, 4.0, 16.0, 64.0)  # the scales where no pair and no entity has two times
 
-TABLED = 1024  # distances whose kernels are looked up
+TABLED = 1024  # distances that are looked up, not computed
 
 Fading = npt.NDArray[np.float64]  # (rows, columns)
 
@@ -52,7 +53,7 @@ class Clock:
 
     @classmethod
     def of(cls, graph: TemporalGraph) -> "Clock":
-        """Scales by the gaps between successive times of the same pair, or else of the same entity.
+        """Scales from the gaps between successive times of a pair, or, without any, of a subject.
 
         On ICEWS14 they come out at 2, 6, 29 and 121 days, on YAGO15K at 1, 2, 3 and 6 years.
         """
@@ -65,9 +66,9 @@ class Clock:
         return cls(*WITHOUT_GAPS)
 
     def fading(self) -> Fading:
-        """e^(-a/scale) for a from 0 on, a row for each scale; the last column: the scale itself.
+        """e^(-a/scale) for a = 0, 1, ..., a row for each scale; the last column is the scale.
 
-        Kernels look distances up here: beyond the table they compute.
+        Kernels look distances up here, which is faster than `exp`; beyond the table they compute.
         """
         scales = np.asarray([self.brief, self.short, self.middle, self.long])
         table = np.exp(-np.arange(TABLED) / scales[:, None])
@@ -75,7 +76,7 @@ class Clock:
 
 
 def _gaps(groups: Longs, since: Ints, until: Ints) -> Longs:
-    """The differences above 0 between successive starts within a group, undated facts left out."""
+    """The differences above 0 between successive starts within a group, without undated facts."""
     starts = np.where(since == UNKNOWN, until, since).astype(np.int64)
     dated = starts != UNKNOWN
     groups, starts = groups[dated], starts[dated]
@@ -88,9 +89,9 @@ def _gaps(groups: Longs, since: Ints, until: Ints) -> Longs:
 def add_clock(
     distance: int, start: int, when: int, fading: Fading, sums: Fading, row: int, totals: Doubles
 ) -> None:
-    """Adds the kernels of a fact so far from a question at `when` to sums[row] and the totals.
+    """Adds the kernels of a fact at this distance from a query to sums[row] and to the totals.
 
-    `start` is the fact's since, else until, else UNKNOWN.
+    `when` is the query's moment, `start` the fact's since, else until, else UNKNOWN.
     """
     if when == UNKNOWN:
         _add(sums, row, totals, UNDATED_EVER, 1.0)
@@ -104,7 +105,7 @@ def add_clock(
     if distance == 0:
         _add(sums, row, totals, SAME, 1.0)
     else:
-        close = _faded(fading, 0, distance - 1)
+        close = _faded(fading, 0, distance - 1)  # 1 for the very next time
         _add(sums, row, totals, CLOSE, close)
         _add(sums, row, totals, BEFORE if start < when else AFTER, close)
     _add(sums, row, totals, SHORT, _faded(fading, 1, distance))

@@ -1,4 +1,4 @@
-"""All features of a model side by side: history, traits and the agent's topologies."""
+"""The feature space of a model: history, traits and topologies side by side."""
 
 from dataclasses import dataclass
 
@@ -17,9 +17,9 @@ from apptek.features.traits import Traits
 
 @dataclass(frozen=True, slots=True)
 class FeatureSpace:
-    """The features of questions on a graph: those of each part, one part after the other.
+    """The features of queries on a graph: those of each part, one part after the other.
 
-    A part that a model does not have is None.
+    A part that a model does not have is None. `process` is where topologies are replayed.
     """
 
     history: History | None
@@ -42,13 +42,13 @@ class FeatureSpace:
         return sum(size for name, size in sizes[: [name for name, _ in sizes].index(part)])
 
     def rows(self, queries: Queries, fired: SparseRows | None = None) -> SparseRows:
-        """The features of many questions. `fired`: their topologies, where these are known."""
+        """The features of many queries. `fired`: their topologies, if they are known already."""
         return self.counted_rows(queries, fired)[0]
 
     def counted_rows(
         self, queries: Queries, fired: SparseRows | None = None
     ) -> tuple[SparseRows, int]:
-        """The same, and how many profiles a dominant partner cut short."""
+        """The same, and how many profiles a dominant partner cut short (see history)."""
         parts, cuts = [], 0
         if self.history is not None:
             history, cuts = self.history.rows(queries)
@@ -60,20 +60,20 @@ class FeatureSpace:
         return side_by_side(parts), cuts
 
     def fired(self, queries: Queries) -> SparseRows:
-        """Which topologies connect each question."""
+        """The topologies that connect each query, as features."""
         assert self.topologies is not None
         return self.weighed(apply_topologies(self.process, queries, self.topologies))
 
-    def weighed(self, found: BinaryRows) -> SparseRows:
-        """Which topologies connect, as features."""
+    def weighed(self, connecting: BinaryRows) -> SparseRows:
+        """The topologies that connect, as features with the weight as their value."""
         assert self.topologies is not None
         weight, values = np.float32(self.topology_weight), None
         if weight != 1:
-            values = np.full(len(found.columns), weight)
-        return SparseRows(found.offsets, found.columns, len(self.topologies), values)
+            values = np.full(len(connecting.columns), weight)
+        return SparseRows(connecting.offsets, connecting.columns, len(self.topologies), values)
 
     def copies(self) -> Copies:
-        """The features of history speak of a predicate; the others of none."""
+        """Which features speak of a predicate: those of history."""
         if self.history is None:
             return Copies.nothing(len(self))
         others = len(self) - len(self.history)

@@ -1,0 +1,199 @@
+"""Kernels of the history features: the nearest facts of each family, and what they add up to."""
+
+import numpy as np
+
+from apptek.arrays import Doubles, Floats, Ints, Longs
+from apptek.compiling import kernel, leaf
+from apptek.config import MOST_HISTORY_FACTS
+from apptek.data.queries import QueryColumns
+from apptek.features.clock import EVER, UNDATED_EVER, Fading, add_clock
+from apptek.graph.pairs import find_pair
+from apptek.graph.slot_search import FIELDS, STREAMS, UNDATED, Longs2, nearest_in_slot
+from apptek.graph.tknn import Arrays
+
+PAIR, REVERSED, SUBJECT_OUT, SUBJECT_IN, OBJECT_OUT, OBJECT_IN = range(6)  # as in config.FAMILIES
+SHARPNESS = 6.0
+LEAST = 0.01  # a sum of kernels below this says nothing
+SPARE = 16  # facts looked at beyond the K of a profile, as some may be with the partner
+
+Columns = tuple[Ints, Ints, Ints]  # subjects, predicates and objects of the facts
+Pairs = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints]  # an incidence, PairIndex
+
+
+@kernel
+def write_history(
+    arrays: Arrays, facts: Columns, pairs: Pairs, past: int, pair_facts: int, profile_facts: int,
+    queries: QueryColumns, family_indices: Ints, kernel_indices: Ints, width: int,
+    predicate_count: int, fading: Fading, counts: Longs, columns: Ints, values: Floats, cuts: Longs,
+) -> int:  # fmt: skip
+    """Writes the features of many queries, one after the other; returns how many there are.
+
+    The values are 1 + 6 share: the caller takes the logarithm of all of them at once. `counts`
+    gets the number of features of each query.
+    """
+    subjects, objects, whens, hidden = queries
+    nearest = np.empty((MOST_HISTORY_FACTS, 3), np.int64)
+    streams = np.empty((STREAMS, FIELDS), np.int64)
+    sums = np.zeros((predicate_count, kernel_indices.size))
+    totals = np.zeros(kernel_indices.size)
+    seen = np.empty(predicate_count, np.int32)
+    used = 0
+    for row in range(subjects.size):
+        start = used
+        for family in range(family_indices.size):
+            index = family_indices[family]
+            if index < 0:
+                continue
+            count = family_facts(
+                arrays, facts, pairs, past, pair_facts, profile_facts, family, subjects[row],
+                objects[row], whens[row], hidden[row], streams, nearest, cuts,
+            )  # fmt: skip
+            seen_count = _sum_kernels(
+                nearest, count, facts[1], whens[row], fading, sums, totals, seen
+            )
+            used = _write_features(
+                sums, totals, seen, seen_count, kernel_indices, index * predicate_count, width,
+                columns, values, used,
+            )  # fmt: skip
+        counts[row] = used - start
+    return used
+
+
+@kernel
+def list_family(
+    arrays: Arrays, facts: Columns, pairs: Pairs, past: int, pair_facts: int, profile_facts: int,
+    query: tuple[int, int, int, int], family: int, listed: Ints,
+) -> int:  # fmt: skip
+    """Writes the facts of one family of one query to `listed`; returns their number."""
+    nearest = np.empty((MOST_HISTORY_FACTS, 3), np.int64)
+    streams, cuts = np.empty((STREAMS, FIELDS), np.int64), np.zeros(1, np.int64)
+    count = family_facts(
+        arrays, facts, pairs, past, pair_facts, profile_facts, family, query[0], query[1],
+        query[2], query[3], streams, nearest, cuts,
+    )  # fmt: skip
+    for i in range(count):
+        listed[i] = nearest[i, 2]
+    return count
+
+
+@leaf
+def family_facts(
+    arrays: Arrays, facts: Columns, pairs: Pairs, past: int, pair_facts: int, profile_facts: int,
+    family: int, subject: int, object_: int, when: int, hidden: int, streams: Longs2,
+    nearest: Longs2, cuts: Longs,
+) -> int:  # fmt: skip
+    """Lists the nearest facts of one family as rows (distance, start, fact); returns their number.
+
+    The family belongs to one of the two entities, its owner; the partner is the other one.
+    """
+    owner, partner = (subject, object_) if family in (PAIR, SUBJECT_OUT, SUBJECT_IN) else (
+        object_, subject
+    )  # fmt: skip
+    outgoing = family in (PAIR, REVERSED, SUBJECT_OUT, OBJECT_OUT)
+    source, target = (owner, partner) if outgoing else (partner, owner)
+    pair = find_pair(pairs[7], pairs[8], source, target)
+    if family <= REVERSED:
+        if pair < 0:
+            return 0
+        return nearest_in_slot(
+            pairs[0], pairs[1], pairs[2], pairs[3], pairs[4], pairs[5], pairs[6], arrays[7],
+            arrays[8], arrays[9], pair, when, pair_facts, hidden, past, UNDATED, streams, nearest,
+        )  # fmt: skip
+    if owner < 0:
+        return 0
+    # A slot has three stretches of facts, and every entity two slots: first all outgoing ones.
+    between = pairs[0][3 * pair + 3] - pairs[0][3 * pair] if pair >= 0 else 0
+    slot = owner if outgoing else owner + (arrays[0].size - 1) // 6
+    partners = facts[2] if outgoing else facts[0]
+    return _profile(
+        arrays, partners, slot, partner, between, when, profile_facts, hidden, past, streams,
+        nearest, cuts,
+    )  # fmt: skip
+
+
+@leaf
+def _profile(
+    arrays: Arrays, partners: Ints, slot: int, partner: int, between: int, when: int, k: int,
+    hidden: int, past: int, streams: Longs2, nearest: Longs2, cuts: Longs,
+) -> int:  # fmt: skip
+    """Lists the k nearest facts of a slot without the `between` ones that are with the partner.
+
+    The pair families have those: here they would tell a model the same thing twice. First a few
+    more than k are looked at, then as many as are needed, but at most MOST_HISTORY_FACTS: `cuts`
+    counts where that was not enough.
+    """
+    limit = min(k + min(between, SPARE), MOST_HISTORY_FACTS)
+    while True:
+        count = nearest_in_slot(
+            arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], arrays[5], arrays[6], arrays[7],
+            arrays[8], arrays[9], slot, when, limit, hidden, past, UNDATED, streams, nearest,
+        )  # fmt: skip
+        kept = 0
+        for i in range(count):
+            if partners[nearest[i, 2]] != partner:
+                for column in range(3):
+                    nearest[kept, column] = nearest[i, column]
+                kept += 1
+        if kept >= k or count < limit:  # enough, or the slot has no more
+            return min(kept, k)
+        if limit == MOST_HISTORY_FACTS:
+            others = arrays[0][3 * slot + 3] - arrays[0][3 * slot] - between
+            cuts[0] += kept < min(k, others)
+            return kept
+        limit = min(k + between, MOST_HISTORY_FACTS)
+
+
+@leaf
+def _sum_kernels(
+    nearest: Longs2, count: int, predicates: Ints, when: int, fading: Fading, sums: Fading,
+    totals: Doubles, seen: Ints,
+) -> int:  # fmt: skip
+    """Sums the kernels of listed facts by predicate and in all; returns the number of predicates.
+
+    `seen` gets these predicates, in the order in which they are met.
+    """
+    totals[:] = 0.0
+    seen_count = 0
+    for i in range(count):
+        predicate = predicates[nearest[i, 2]]
+        # Every fact adds to one of these two kernels: both 0 means that this is the first.
+        if sums[predicate, EVER] + sums[predicate, UNDATED_EVER] == 0:
+            seen[seen_count] = predicate
+            seen_count += 1
+        add_clock(nearest[i, 0], nearest[i, 1], when, fading, sums, predicate, totals)
+    return seen_count
+
+
+@leaf
+def _write_features(
+    sums: Fading, totals: Doubles, seen: Ints, seen_count: int, kernel_indices: Ints, first: int,
+    width: int, columns: Ints, values: Floats, used: int,
+) -> int:  # fmt: skip
+    """Turns sums into features from place `used` on; returns the place after the last one.
+
+    The sums are cleared on the way, for the seen predicates alone: most of the table is 0 already.
+    """
+    for i in range(seen_count):
+        predicate = seen[i]
+        for k in range(kernel_indices.size):
+            z = sums[predicate, k]
+            sums[predicate, k] = 0.0
+            if kernel_indices[k] >= 0 and z >= LEAST:
+                share = z / (totals[k] + 1.0)
+                columns[used] = (first + predicate) * width + kernel_indices[k]
+                values[used] = 1.0 + SHARPNESS * share
+                used += 1
+    return used
+
+
+@kernel
+def apply_weights(
+    columns: Ints, pair_columns: int, pair_weight: float, profile_weight: float, values: Floats
+) -> None:
+    """Multiplies the values of the pair families by one weight, those of profiles by the other.
+
+    The pair families come first: theirs are the columns below `pair_columns`.
+    """
+    of_pair, of_profile = np.float32(pair_weight), np.float32(profile_weight)
+    for i in range(columns.size):
+        values[i] *= of_pair if columns[i] < pair_columns else of_profile
