@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
+AnyInts = npt.NDArray[np.integer[Any]]
 Words = npt.NDArray[np.uint64]
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import Ints, Longs, read_only
+from apptek.arrays import AnyInts, Ints, Longs, read_only
 from apptek.compiling import kernel
 from apptek.data.facts import Facts
 from apptek.data.times import UNKNOWN
-
-AnyInts = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True)

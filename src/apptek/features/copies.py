@@ -1,4 +1,7 @@
-"""Copy weights: which features speak of a predicate, and which of them share one weight."""
+"""Copy weights: which features speak of a predicate, and which of these share one weight.
+
+A feature that speaks of predicate r' adds its value times the shared weight to the score of r'.
+"""
 
 from dataclasses import dataclass
 
@@ -20,7 +23,7 @@ class Copies:
                 raise ValueError("the columns of Copies are int32 and equally long")
             read_only(column)
         if np.any((self.predicates < 0) != (self.groups < 0)):
-            raise ValueError("a feature that speaks of a predicate has a group, and the reverse")
+            raise ValueError("a feature has a group if and only if it speaks of a predicate")
 
     @classmethod
     def nothing(cls, feature_count: int) -> "Copies":

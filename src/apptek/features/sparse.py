@@ -14,7 +14,7 @@ from apptek.compiling import kernel
 class SparseRows:
     """n rows over `feature_count` features: row i is columns[offsets[i] : offsets[i + 1]].
 
-    `values` stand beside the columns; None: every value is 1. A feature stands once in a row.
+    `values` has one entry for each column; None: every value is 1. A feature is once in a row.
     """
 
     offsets: Longs  # (n + 1,)
@@ -36,15 +36,15 @@ class SparseRows:
         self._check_bounds()
 
     def _check_bounds(self) -> None:
-        """Kernels check nothing, so that every place and value must be right before."""
+        """Raises ValueError for what a kernel, which checks nothing, would stumble over."""
         bounds = np.concatenate([[0], self.offsets, [len(self.columns)]])
         if len(bounds) < 3 or (bounds[1:] < bounds[:-1]).any():
             raise ValueError("the offsets of SparseRows descend or lead outside")
         first, last = int(self.offsets[0]), int(self.offsets[-1])
-        found = _soundness(self.columns, self.flat_values, first, last, self.feature_count)
-        if found == 1:
+        fault = _find_fault(self.columns, self.flat_values, first, last, self.feature_count)
+        if fault == 1:
             raise ValueError(f"a column is not among the {self.feature_count} features")
-        if found == 2:
+        if fault == 2:
             raise ValueError("a value is not a finite number")
 
     def __len__(self) -> int:
@@ -63,20 +63,20 @@ class SparseRows:
 
     def take(self, rows: npt.NDArray[np.intp]) -> "SparseRows":
         """Some rows, in this order."""
-        offsets, places = take_ragged(self.offsets, rows)
-        values = None if self.values is None else self.values[places]
-        return SparseRows(offsets, self.columns[places], self.feature_count, values)
+        offsets, indices = take_ragged(self.offsets, rows)
+        values = None if self.values is None else self.values[indices]
+        return SparseRows(offsets, self.columns[indices], self.feature_count, values)
 
     def row(self, index: int) -> tuple[Ints, Floats]:
         """The active features of one row and their values."""
-        place = slice(self.offsets[index], self.offsets[index + 1])
-        columns = self.columns[place]
+        part = slice(self.offsets[index], self.offsets[index + 1])
+        columns = self.columns[part]
         ones = np.ones(len(columns), np.float32)
-        return columns, ones if self.values is None else self.values[place]
+        return columns, ones if self.values is None else self.values[part]
 
 
 def side_by_side(parts: Sequence[SparseRows]) -> SparseRows:
-    """The same rows over the features of all parts, one part's features after the other's."""
+    """The same rows over the features of all parts, one part after the other."""
     if len(parts) == 1:
         return parts[0]
     if len({len(part) for part in parts}) != 1:
@@ -87,31 +87,31 @@ def side_by_side(parts: Sequence[SparseRows]) -> SparseRows:
     columns, values = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
     starts, first = offsets[:-1].copy(), 0
     for part, count in zip(parts, counts, strict=True):
-        _place(part.offsets, part.columns, part.flat_values, first, starts, columns, values)
+        _write_part(part.offsets, part.columns, part.flat_values, first, starts, columns, values)
         starts += count
         first += part.feature_count
     return SparseRows(offsets, columns, first, values)
 
 
 @kernel
-def _soundness(columns: Ints, values: Floats, first: int, last: int, count: int) -> int:
-    """1 where a column is none of so many features, 2 where a value is not finite, else 0."""
-    for place in range(first, last):
-        if not 0 <= columns[place] < count:
+def _find_fault(columns: Ints, values: Floats, first: int, last: int, count: int) -> int:
+    """1 if a column is not one of `count` features, 2 if a value is not finite, else 0."""
+    for i in range(first, last):
+        if not 0 <= columns[i] < count:
             return 1
-        if values.size and not np.isfinite(values[place]):
+        if values.size and not np.isfinite(values[i]):
             return 2
     return 0
 
 
 @kernel
-def _place(
+def _write_part(
     offsets: Longs, columns: Ints, values: Floats, first: int, starts: Longs, all_columns: Ints,
     all_values: Floats,
 ) -> None:  # fmt: skip
-    """Writes the features of each row, moved by `first`, from its start on."""
+    """Writes the features of each row, shifted by `first`, to the places from starts[row] on."""
     for row in range(starts.size):
         shift = starts[row] - offsets[row]
-        for place in range(offsets[row], offsets[row + 1]):
-            all_columns[place + shift] = columns[place] + first
-            all_values[place + shift] = values[place] if values.size else np.float32(1.0)
+        for i in range(offsets[row], offsets[row + 1]):
+            all_columns[i + shift] = columns[i] + first
+            all_values[i + shift] = values[i] if values.size else np.float32(1.0)

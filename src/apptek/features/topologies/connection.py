@@ -49,7 +49,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A fact as an entity sees it: the action that it allows, and where it leads."""
+    """A fact as seen from an entity: the action that it allows, and where it leads."""
 
     fact: int
     action: int
@@ -72,7 +72,10 @@ def is_lasting(graph: TemporalGraph, fact: int) -> bool:
 
 
 class Surroundings:
-    """N_tknn around one query: the facts that each entity shows at its time, looked up once."""
+    """N_tknn around one query: the facts that each entity shows at its time, looked up once.
+
+    Plain Python: it explains single queries, and must agree with the kernels.
+    """
 
     def __init__(self, process: DecisionProcess, queries: Queries, row: int = 0) -> None:
         self.process, self.graph = process, process.graph
@@ -82,22 +85,22 @@ class Surroundings:
         self._edges: dict[int, list[Edge]] = {}
 
     def look_up(self, entities: Iterable[int]) -> None:
-        """Fetches what these entities show, those that are new in one go."""
+        """Fetches the facts that these entities show, those of the new ones all at once."""
         new = sorted(set(entities) - self._edges.keys())
         if not new:
             return
         config = self.process.config
-        found = self.graph.nearest(
+        nearest = self.graph.nearest(
             new,
             np.full(len(new), self._code, np.int64),
             config.tknn,
             hidden=np.full(len(new), self._hidden),
             traversal="outgoing" if config.traversal == "outgoing" else "both",
         )
-        for entity, facts in zip(new, found.tolist(), strict=True):
-            self._edges[entity] = [e for f in facts if f >= 0 for e in self._seen(entity, f)]
+        for entity, facts in zip(new, nearest.tolist(), strict=True):
+            self._edges[entity] = [e for f in facts if f >= 0 for e in self._edges_at(entity, f)]
 
-    def _seen(self, entity: int, fact: int) -> Iterable[Edge]:
+    def _edges_at(self, entity: int, fact: int) -> Iterable[Edge]:
         facts = self.graph.facts
         subject, object_ = int(facts.subjects[fact]), int(facts.objects[fact])
         predicate = int(facts.predicates[fact])
@@ -108,18 +111,18 @@ class Surroundings:
             yield Edge(fact, predicate + inverse, subject)
 
     def edges_of(self, entity: int) -> list[Edge]:
-        """What a looked-up entity shows, nearest in time first."""
+        """The edges of an entity that has been looked up, nearest in time first."""
         return self._edges[entity]
 
     def nearness(self, fact: int) -> tuple[int, int]:
-        """The key that sorts facts: how far they are from the query's time, then their index."""
-        apart = time_distance(self.graph, fact, self.moment)
-        return UNDATED if apart is None else abs(apart), fact
+        """A key to sort facts by: their distance to the query's time, then their index."""
+        distance = time_distance(self.graph, fact, self.moment)
+        return UNDATED if distance is None else abs(distance), fact
 
 
 @dataclass(slots=True)
 class _Core:
-    """One side on its way: what it has reached, and which step and action brought each fact."""
+    """One side of an episode: what it has reached, and the step and action behind each fact."""
 
     start: int
     reached: set[int]
@@ -128,6 +131,7 @@ class _Core:
     def expand(self, near: Surroundings, action: int, step: int) -> None:
         """Takes the facts of an action out of the periphery into the core."""
         near.look_up(self.reached)
+        # All edges first: an entity that is reached in this step must not be expanded in it.
         edges = [e for entity in self.reached for e in near.edges_of(entity) if e.action == action]
         for edge in edges:
             self.facts.setdefault(edge.fact, (step, action))
@@ -135,7 +139,7 @@ class _Core:
 
 
 def connect(near: Surroundings, sequence: Sequence[int]) -> Connection | None:
-    """A topology replayed on the query up to the step where the sides meet; None: they do not."""
+    """Replays a topology on the query until the sides meet; None if they do not."""
     if min(near.starts) < 0:
         return None
     sides = tuple(_Core(start, {start}) for start in near.starts)
@@ -150,12 +154,12 @@ def connect(near: Surroundings, sequence: Sequence[int]) -> Connection | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ways:
-    """The shortest ways from an entity within a core, breadth first.
+class _Paths:
+    """The shortest paths from an entity within a core.
 
-    hops   of every entity
-    costs  time distances along the way, the least among the shortest
-    back   for every entity the last facts of its shortest ways, and where they come from
+    hops   to every entity
+    costs  to every entity: the sum of time distances on the cheapest of its shortest paths
+    back   of every entity: the last facts of its shortest paths, and where these facts come from
     """
 
     hops: dict[int, int]
@@ -163,7 +167,7 @@ class _Ways:
     back: dict[int, list[tuple[int, int]]]
 
     def layers_to(self, entity: int) -> list[list[int]]:
-        """The facts on the shortest ways to an entity, hop by hop, in each the nearest first."""
+        """The facts on the shortest paths to an entity, hop by hop."""
         layers: list[list[int]] = []
         ends = [entity]
         while ends := list(dict.fromkeys(ends)):
@@ -173,52 +177,53 @@ class _Ways:
         return layers
 
 
-def _ways(near: Surroundings, core: _Core) -> _Ways:
+def _shortest_paths(near: Surroundings, core: _Core) -> _Paths:
+    """Breadth first, the nearest facts in time first."""
     facts = near.graph.facts
     links: dict[int, list[tuple[int, int]]] = {}
     for fact in sorted(core.facts, key=near.nearness):
         subject, object_ = int(facts.subjects[fact]), int(facts.objects[fact])
         links.setdefault(subject, []).append((fact, object_))
         links.setdefault(object_, []).append((fact, subject))
-    ways = _Ways({core.start: 0}, {core.start: 0}, {core.start: []})
+    paths = _Paths({core.start: 0}, {core.start: 0}, {core.start: []})
     layer = [core.start]
     while layer:
         following: list[int] = []
         for origin in layer:
             for fact, end in links.get(origin, []):
-                if end not in ways.hops:
-                    ways.hops[end], ways.back[end] = ways.hops[origin] + 1, []
+                if end not in paths.hops:
+                    paths.hops[end], paths.back[end] = paths.hops[origin] + 1, []
                     following.append(end)
-                if ways.hops[end] == ways.hops[origin] + 1:
-                    ways.back[end].append((fact, origin))
-                    cost = ways.costs[origin] + near.nearness(fact)[0]
-                    ways.costs[end] = min(ways.costs.get(end, cost), cost)
+                if paths.hops[end] == paths.hops[origin] + 1:
+                    paths.back[end].append((fact, origin))
+                    cost = paths.costs[origin] + near.nearness(fact)[0]
+                    paths.costs[end] = min(paths.costs.get(end, cost), cost)
         layer = following
-    return ways
+    return paths
 
 
-def _connection(near: Surroundings, one: _Core, other: _Core, steps: int) -> Connection:
-    ways = _ways(near, one), _ways(near, other)
+def _connection(near: Surroundings, of_subject: _Core, of_object: _Core, steps: int) -> Connection:
+    paths = _shortest_paths(near, of_subject), _shortest_paths(near, of_object)
 
     def order(entity: int) -> tuple[int, int, int]:
-        return sum(w.hops[entity] for w in ways), sum(w.costs[entity] for w in ways), entity
+        return sum(p.hops[entity] for p in paths), sum(p.costs[entity] for p in paths), entity
 
-    meeting = sorted(one.reached & other.reached, key=order)
-    path: dict[int, None] = {}  # a set that keeps its order
+    meeting = sorted(of_subject.reached & of_object.reached, key=order)
+    on_path: dict[int, None] = {}  # a set that keeps its order
     for entity in meeting:
-        for layer in (*ways[0].layers_to(entity), *reversed(ways[1].layers_to(entity))):
-            path |= dict.fromkeys(sorted(layer, key=near.nearness))
-    known = one.facts | other.facts
-    others = sorted(known.keys() - path.keys(), key=near.nearness)
+        for layer in (*paths[0].layers_to(entity), *reversed(paths[1].layers_to(entity))):
+            on_path |= dict.fromkeys(sorted(layer, key=near.nearness))
+    core = of_subject.facts | of_object.facts
+    bystanders = sorted(core.keys() - on_path.keys(), key=near.nearness)
 
     def core_fact(fact: int) -> CoreFact:
-        in_one, in_other = fact in one.facts, fact in other.facts
-        side: Side = "both" if in_one and in_other else "subject" if in_one else "object"
-        return CoreFact(fact, side, *known[fact], fact in path)
+        by_subject, by_object = fact in of_subject.facts, fact in of_object.facts
+        side: Side = "both" if by_subject and by_object else "subject" if by_subject else "object"
+        return CoreFact(fact, side, *core[fact], fact in on_path)
 
     return Connection(
         steps,
         tuple(meeting),
-        tuple((ways[0].hops[entity], ways[1].hops[entity]) for entity in meeting),
-        tuple(core_fact(fact) for fact in (*path, *others)),
+        tuple((paths[0].hops[entity], paths[1].hops[entity]) for entity in meeting),
+        tuple(core_fact(fact) for fact in (*on_path, *bystanders)),
     )

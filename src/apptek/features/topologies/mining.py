@@ -17,8 +17,8 @@ Sequence = tuple[int, ...]
 class MinedTopology:
     """A topology that connected queries of one predicate.
 
-    queries   how many of them it connected
-    examples  the first few of these
+    queries   how many of them it connected, over all roll-outs
+    examples  rows of the first few of these
     """
 
     predicate: int
@@ -29,14 +29,14 @@ class MinedTopology:
 
 @dataclass(frozen=True, slots=True)
 class Mined:
-    """The top topologies of every predicate, the first the best, and how often any connected."""
+    """The top topologies of every predicate, best first, and how many queries were connected."""
 
     topologies: tuple[MinedTopology, ...]
     tried: dict[int, int]  # queries of each predicate
     connected: dict[int, int]  # of these, how many were connected by any topology
 
     def sequences(self) -> set[tuple[int, ...]]:
-        """The union over the predicates."""
+        """The distinct topologies of all predicates."""
         return {mined.sequence for mined in self.topologies}
 
 
@@ -74,8 +74,9 @@ def _connected(
     """Each (predicate, topology) that connected, with the rows of its queries."""
     rows = np.flatnonzero(episodes.met & (episodes.trail[:, 0] >= 0))
     table = np.column_stack([predicates[rows], episodes.trail[rows]])
-    distinct, places = np.unique(table, axis=0, return_inverse=True)
-    order = np.argsort(places.reshape(-1), kind="stable")
-    groups = np.split(rows[order], np.cumsum(np.bincount(places.reshape(-1)))[:-1])
+    distinct, inverse = np.unique(table, axis=0, return_inverse=True)
+    group_of_row = inverse.reshape(-1)  # some versions of numpy give it two dimensions
+    order = np.argsort(group_of_row, kind="stable")
+    groups = np.split(rows[order], np.cumsum(np.bincount(group_of_row))[:-1])
     for key, group in zip(distinct.tolist(), groups, strict=True):
         yield key[0], tuple(action for action in key[1:] if action >= 0), group

@@ -14,7 +14,7 @@ INVERSE = "inverse of "
 
 @dataclass(frozen=True, slots=True)
 class TopologySet:
-    """Distinct topologies in lexicographic order; a topology's id is its place.
+    """Distinct topologies in lexicographic order; the id of a topology is its index.
 
     They form a trie, given in preorder: node i has an action, a depth (1 for the first action), the
     topologies [first[i], last[i]) that begin with it, and skip[i], the node after its subtree.
@@ -33,17 +33,17 @@ class TopologySet:
 
 def topology_set(sequences: Iterable[Sequence[int]]) -> TopologySet:
     """The set of these action sequences, none of them empty."""
-    ordered = tuple(sorted({tuple(int(action) for action in one) for one in sequences}))
+    ordered = tuple(sorted({tuple(int(a) for a in sequence) for sequence in sequences}))
     if ordered and not ordered[0]:
         raise ApptekError("a topology has at least one action")
     nodes: list[tuple[int, ...]] = []  # prefixes in preorder
     first: list[int] = []
-    for place, sequence in enumerate(ordered):
-        before = ordered[place - 1] if place else ()
-        shared = _shared_length(before, sequence)
+    for index, sequence in enumerate(ordered):
+        # In lexicographic order a prefix that is not shared with the sequence before is new.
+        shared = _shared_length(ordered[index - 1] if index else (), sequence)
         for depth in range(shared, len(sequence)):
             nodes.append(sequence[: depth + 1])
-            first.append(place)
+            first.append(index)
     depths = np.asarray([len(node) for node in nodes], np.int32)
     skip = _skips(depths)
     starts = np.asarray([*first, len(ordered)], np.int32)
@@ -65,7 +65,7 @@ def _shared_length(one: tuple[int, ...], other: tuple[int, ...]) -> int:
 
 
 def _skips(depths: Ints) -> Ints:
-    """For each node in preorder, the first later one that is not deeper."""
+    """For each node in preorder, the next one that is not deeper: the one after its subtree."""
     skip = np.full(len(depths), len(depths), np.int32)
     open_nodes: list[int] = []
     for node, depth in enumerate(depths.tolist()):
@@ -76,7 +76,7 @@ def _skips(depths: Ints) -> Ints:
 
 
 def action_name(action: int, predicates: Names) -> str:
-    """The predicate of an action; where tagged, the inverse ones follow the predicates."""
+    """The name of an action: its predicate, or the inverse of one where the traversal is tagged."""
     if action < len(predicates):
         return predicates[action]
     return INVERSE + predicates[action - len(predicates)]
@@ -94,14 +94,14 @@ def to_names(sequence: Sequence[int], predicates: Names) -> list[str]:
 
 
 def from_names(names: Sequence[str], predicates: Names) -> tuple[int, ...]:
-    """The topology of these names; ApptekError for a predicate that is not known."""
+    """The topology with these names; ApptekError for an unknown predicate."""
     return tuple(_action(name, predicates) for name in names)
 
 
 def _action(name: str, predicates: Names) -> int:
-    found = predicates.find(name)
-    if found is not None:
-        return found
+    predicate = predicates.find(name)
+    if predicate is not None:  # a predicate whose own name begins with INVERSE comes first
+        return predicate
     inverse = predicates.find(name.removeprefix(INVERSE)) if name.startswith(INVERSE) else None
     if inverse is None:
         raise ApptekError(f"a topology names the predicate {name!r}, which the data does not have")
