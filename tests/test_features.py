@@ -287,7 +287,7 @@ def test_the_temperature_of_a_row_follows_what_its_best_leaves_to_the_others(
 
 
 def answered(planted: Calibration) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
-    """Scores of decided and undecided questions, and whether the top answers are right."""
+    """Scores of decided and undecided queries, and whether the top answers are right."""
     rng = np.random.default_rng(1)
     spread = rng.choice([1.0, 3.0, 6.0], (20_000, 1))
     scores = rng.normal(0, spread, (20_000, 8)).astype(np.float32)

@@ -152,7 +152,7 @@ def test_the_facts_between_the_two_are_not_in_the_profiles() -> None:
     assert families == {("pair", 0), ("reversed", 1), ("subject_out", 2), ("object_in", 2)}
 
 
-def test_a_question_about_itself_has_its_loops_as_both_pairs() -> None:
+def test_a_query_about_itself_has_its_loops_as_both_pairs() -> None:
     plain = [point(0, 5, 0, 0), point(1, 5, 0, 2), point(2, 5, 3, 0)]
     families = {(f.family, f.predicate) for f in values_of(plain, (0, 0, 5, None))}
     assert families == {
@@ -183,7 +183,7 @@ def test_inside_an_interval_it_is_that_time_and_with_one_open_end_the_known_one_
     assert kernels(6, 9) == kernels(6, None) == kernels(None, 9) == {"after", "close"}
 
 
-def test_undated_facts_and_undated_questions_have_kernels_of_their_own() -> None:
+def test_undated_facts_and_undated_queries_have_kernels_of_their_own() -> None:
     plain = [PlainFact(0, 0, 1, None, None), point(1, 5)]
     dated = {(f.predicate, f.kernel) for f in values_of(plain, (0, 1, 5, None))}
     assert {kernel for predicate, kernel in dated if predicate == 0} == {"ever", "undated"}
@@ -229,7 +229,7 @@ def dominated(before: int, after: int) -> list[PlainFact]:
 
 
 def test_behind_a_dominant_partner_the_search_ends_and_is_counted() -> None:
-    """The question stands at 0, so that the days are the order of nearness."""
+    """The query stands at 0, so that the days are the order of nearness."""
     for place, is_found in ((MOST_HISTORY_FACTS - 1, True), (MOST_HISTORY_FACTS, False)):
         plain = dominated(place, MOST_HISTORY_FACTS)
         history = history_of(graph_of(plain), replace(PLAIN, families=("pair", "subject_out")))
@@ -290,7 +290,7 @@ def test_features_of_one_family_and_kernel_share_a_copy_weight(config: PlainHist
 # Arrays and chunks
 
 
-def many_questions(rng: np.random.Generator) -> list[PlainQuery]:
+def many_queries(rng: np.random.Generator) -> list[PlainQuery]:
     return [
         (int(rng.integers(0, 4)), int(rng.integers(0, 4)), int(rng.integers(-5, 500)), None)
         for _ in range(100)
@@ -300,7 +300,7 @@ def many_questions(rng: np.random.Generator) -> list[PlainQuery]:
 def test_any_chunk_size_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     history = history_of(graph_of(random_intervals(500, rng)))
-    queries = queries_of(many_questions(rng))
+    queries = queries_of(many_queries(rng))
     whole, _ = history.rows(queries)
     for chunk in (1, 7, 100):
         monkeypatch.setattr(module, "CHUNK", chunk)
@@ -313,10 +313,10 @@ def test_any_chunk_size_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
             assert one.tobytes() == other.tobytes()
 
 
-def test_read_only_and_writable_questions_are_answered_alike_and_stay_so() -> None:
+def test_read_only_and_writable_queries_are_answered_alike_and_stay_so() -> None:
     rng = np.random.default_rng(6)
     history = history_of(graph_of(random_intervals(200, rng)))
-    open_, closed = (queries_of(many_questions(np.random.default_rng(7))) for _ in range(2))
+    open_, closed = (queries_of(many_queries(np.random.default_rng(7))) for _ in range(2))
     for column in closed.columns():
         read_only(column)
     one, other = history.rows(open_)[0], history.rows(closed)[0]
@@ -329,7 +329,7 @@ def test_read_only_and_writable_questions_are_answered_alike_and_stay_so() -> No
     assert np.array_equal(history.rows(strided)[0].columns, every_second.columns)
 
 
-def test_no_question_has_no_rows() -> None:
+def test_no_query_has_no_rows() -> None:
     rows, cuts = history_of(graph_of([point(0, 1)])).rows(queries_of([]))
     assert (len(rows), cuts) == (0, 0)
 

@@ -1,1 +1,1 @@
-"""The agent: the paper's MDP on the graph, and deep Q-learning in it."""
+"""The agent: the paper's Markov decision process on a graph, and deep Q-learning in it."""

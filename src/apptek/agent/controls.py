@@ -1,4 +1,4 @@
-"""How often the agent connects its queries, beside the controls that learn nothing."""
+"""How often the agent connects its queries, compared with controls that learn nothing."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from apptek.data.queries import Queries
 from apptek.seeding import generator
 
 CHUNK = 1024  # episodes that one thread plays at a time
-NORMAL_95 = 1.959963984540054  # the half width of a 95 % interval in standard errors
+NORMAL_95 = 1.959963984540054  # half the width of a 95 % interval, in standard errors
 
 
 def play_greedily(
@@ -24,16 +24,16 @@ def play_greedily(
     epsilon: float = 0.0,
     seed: int = 0,
 ) -> Episodes:
-    """Whole episodes by the best legal action of a network that learns no more.
+    """Plays episodes to their end by the best legal action of a trained network.
 
-    With epsilon, so large a share of the actions is random; each chunk has a stream of its own.
+    A share `epsilon` of the actions is random; each chunk draws from a stream of its own.
     """
 
     def play_chunk(start: int) -> Episodes:
         rows = np.arange(start, min(start + CHUNK, len(queries)))
         environment = Environment(process, queries.take(rows))
         rng = generator(seed, f"exploring from {start}")
-        return _play_all(environment, policy, pair_of_fact, epsilon, rng)
+        return _play_chunk(environment, policy, pair_of_fact, epsilon, rng)
 
     parts = in_threads(play_chunk, range(0, len(queries), CHUNK))
     return Episodes(
@@ -43,7 +43,7 @@ def play_greedily(
     )
 
 
-def _play_all(
+def _play_chunk(
     environment: Environment,
     policy: FrozenPolicy,
     pair_of_fact: Ints,
@@ -75,16 +75,16 @@ def _no_steps(process: DecisionProcess) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """The mean of one policy's rewards minus another's on the same queries, with its interval."""
+    """The mean difference of two policies' rewards on the same queries, with its 95 % interval."""
 
     mean: float
     low: float
     high: float
 
 
-def paired_difference(one: Bools, other: Bools) -> PairedDifference:
-    """One minus the other, with the normal 95 % interval of the mean of paired differences."""
-    differences = one.astype(np.float64) - other
+def paired_difference(rewards: Bools, control: Bools) -> PairedDifference:
+    """Rewards minus those of a control, with the normal interval of the mean difference."""
+    differences = rewards.astype(np.float64) - control
     mean, error = differences.mean(), differences.std(ddof=1) / np.sqrt(len(differences))
     half = NORMAL_95 * error
     return PairedDifference(float(mean), float(mean - half), float(mean + half))

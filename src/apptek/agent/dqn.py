@@ -1,4 +1,4 @@
-"""Deep Q-learning: the update, the choice of actions, and what is saved of it."""
+"""Deep Q-learning: the update, the choice of actions, and the state that a checkpoint keeps."""
 
 import copy
 from typing import Any
@@ -37,7 +37,7 @@ def rmsprop(
     learning_rate: float,
     weight_decay: float,
 ) -> None:
-    """One step of torch's RMSprop, with its usual smoothing of the squares. Changes all three."""
+    """One step of torch's RMSprop on flat vectors; all three are changed in place."""
     gradients.add_(weights, alpha=weight_decay)
     squares.mul_(SMOOTHING).addcmul_(gradients, gradients, value=1 - SMOOTHING)
     weights.addcdiv_(gradients, squares.sqrt().add_(TINY), value=-learning_rate)
@@ -68,13 +68,13 @@ def build_network(
 def random_legal(legal: Bools, *, rng: np.random.Generator) -> Ints:
     """One of the legal actions of each row, all equally likely, (B,); 0 where none is legal."""
     ranks = np.cumsum(legal, axis=1, dtype=np.int32)  # (B, actions)
-    wanted = rng.integers(np.maximum(ranks[:, -1], 1))
-    actions: Ints = (ranks > wanted[:, None]).argmax(axis=1).astype(np.int32)
+    skipped = rng.integers(np.maximum(ranks[:, -1], 1))  # legal actions before the chosen one
+    actions: Ints = (ranks > skipped[:, None]).argmax(axis=1).astype(np.int32)
     return actions
 
 
 class Learner:
-    """A Q-network that learns from transitions, with RMSprop and, if wanted, a target network.
+    """A Q-network that learns from transitions by RMSprop, with a target network if set.
 
     The network must be on its device already: afterwards its weights are parts of one vector.
     """
@@ -90,7 +90,7 @@ class Learner:
         self._squares = torch.zeros_like(self._weights)
 
     def learn(self, batch: Batch) -> float:
-        """One update; the mean squared error of the values before it."""
+        """One update; returns the mean squared error of the values before it."""
         actions = self._tensor(batch.actions).long()[:, None]
         targets = self._targets(batch)
         values = self.network(batch.states).gather(1, actions)[:, 0]  # (B,)
@@ -113,11 +113,12 @@ class Learner:
     def _targets(self, batch: Batch) -> Tensor:
         rewards, done = self._tensor(batch.rewards), self._tensor(batch.done)
         legal = self._tensor(batch.next_legal)
-        judge = self.network if self.target is None else self.target
-        if self.config.double_q:  # the network chooses, the target network judges
+        evaluator = self.network if self.target is None else self.target
+        if self.config.double_q:  # the network chooses, the target network evaluates
             chosen = masked_argmax(self.network(batch.next_states), legal)
+            # The maximum over this one action is its value; where nothing is legal, it stays so.
             legal = legal & F.one_hot(chosen, legal.shape[1]).bool()
-        next_values = judge(batch.next_states)
+        next_values = evaluator(batch.next_states)
         return td_targets(rewards, done, next_values, legal, discount=self.config.discount)
 
     def greedy(self, states: States, legal: Bools) -> Ints:
@@ -143,14 +144,14 @@ class Learner:
         return state | {"updates": torch.tensor(self.updates)}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Goes on from what `state_dict` gave; ApptekError if it is of another network."""
+        """Continues from a `state_dict`; ApptekError if it is that of another network."""
         own = self._tensors()
         shapes = {name: tuple(tensor.shape) for name, tensor in own.items()} | {"updates": ()}
         for name in sorted(shapes.keys() | state.keys()):
-            found = tuple(state[name].shape) if name in state else None
-            if found is None or found != shapes.get(name):
+            shape = tuple(state[name].shape) if name in state else None
+            if shape is None or shape != shapes.get(name):
                 expected = shapes.get(name)
-                raise ApptekError(f"network: {name} has shape {found}, expected {expected}")
+                raise ApptekError(f"network: {name} has shape {shape}, expected {expected}")
         with torch.no_grad():
             for name, tensor in own.items():
                 tensor.copy_(state[name])
@@ -175,16 +176,16 @@ def _flatten(network: QNetwork) -> tuple[Tensor, Tensor]:
     gradients = torch.zeros_like(weights)
     start = 0
     for weight in parameters:
-        here = slice(start, start + weight.numel())
-        weight.data, weight.grad = weights[here].view_as(weight), gradients[here].view_as(weight)
+        part = slice(start, start + weight.numel())
+        weight.data, weight.grad = weights[part].view_as(weight), gradients[part].view_as(weight)
         start += weight.numel()
     return weights, gradients
 
 
 class FrozenPolicy:
-    """A network that learns no more: each pair is encoded once, and then only looked up.
+    """The policy of a trained network: every pair is encoded once, and then only looked up.
 
-    It changes nothing, so that many threads may share it.
+    Nothing in it changes, so that threads may share it.
     """
 
     def __init__(self, network: QNetwork) -> None:

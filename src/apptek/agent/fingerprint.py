@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from apptek.agent.states import PairTable, States, distinct_members, in_blocks
 from apptek.arrays import Ints, Longs
 
-BLOCK = 16  # members of which the maximum is taken at once
-CHUNK = 65_536  # pairs encoded at a time where all are: bounds the memory
+BLOCK = 16  # members over which the maximum is taken at once
+CHUNK = 65_536  # pairs that `encode_all` encodes at a time: bounds the memory
 MAX_MODE = 2  # of torch.embedding_bag
 
 
@@ -62,8 +62,8 @@ class Fingerprint(nn.Module):
     def forward(self, states: States) -> Tensor:
         """The fingerprints of all rows, (2B, d_f); each distinct pair is encoded once.
 
-        The maximum hands gradients to its winners alone, at most d_f in a row: so all pairs are
-        encoded without a graph, and the winners once more with it.
+        The maximum passes gradients to its winners alone, at most d_f in a row. So all pairs are
+        encoded without autograd, and the winners once more with it.
         """
         distinct, members = distinct_members(states.members)
         pairs = as_tensor(distinct, self.columns.device)
@@ -72,11 +72,11 @@ class Fingerprint(nn.Module):
         if not torch.is_grad_enabled() or not len(distinct):
             return pool(encoded, members, states.offsets)
         winners = find_winners(encoded, members, states.offsets)
-        won, places = distinct_members(winners.cpu().numpy().ravel())
-        again = self.encode(pairs.index_select(0, as_tensor(won, pairs.device)))
-        index = as_tensor(places, pairs.device).view_as(winners).long()
+        distinct_winners, indices = distinct_members(winners.cpu().numpy().ravel())
+        encoded = self.encode(pairs.index_select(0, as_tensor(distinct_winners, pairs.device)))
+        index = as_tensor(indices, pairs.device).view_as(winners).long()
         empty = as_tensor(np.diff(states.offsets) == 0, pairs.device)
-        return again.gather(0, index).masked_fill(empty[:, None], 0.0)
+        return encoded.gather(0, index).masked_fill(empty[:, None], 0.0)
 
 
 def pool(encoded: Tensor, members: Ints, offsets: Longs) -> Tensor:
@@ -95,13 +95,13 @@ def pool(encoded: Tensor, members: Ints, offsets: Longs) -> Tensor:
 
 
 def find_winners(encoded: Tensor, members: Ints, offsets: Longs) -> Tensor:
-    """Which row of `encoded` has the maximum that `pool` finds, (rows, d_f); 0 for an empty row.
+    """The row of `encoded` that has each maximum of `pool`, (rows, d_f); 0 for an empty row.
 
-    The first of equals.
+    Ties: the first member.
     """
     device = encoded.device
     _, winners = _max_bag(encoded, as_tensor(members, device), as_tensor(offsets, device).int())
-    return winners.clamp(min=0)  # an empty row has 0 or -1, by device
+    return winners.clamp(min=0)  # an empty row has 0 or -1, depending on the device
 
 
 def _max_bag(encoded: Tensor, members: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:

@@ -28,8 +28,8 @@ class Batch:
 class Queue:
     """Rows of a flat array: new ones join at the end, the oldest leave at the front.
 
-    When the array is full, what is alive moves to the front of it, or of a larger one; there is
-    always room for as much again, so that a row is moved about once.
+    When the array is full, the rows that are left move to the front of it, or of a larger one.
+    There is always room for as many again, so that a row is moved about once.
     """
 
     __slots__ = ("_array", "_begin", "_end", "left")
@@ -37,7 +37,7 @@ class Queue:
     def __init__(self, dtype: npt.DTypeLike, *shape: int) -> None:
         self._array = np.empty((16, *shape), dtype)
         self._begin = self._end = 0
-        self.left = 0  # rows that have left, ever
+        self.left = 0  # rows that have left since the beginning
 
     @property
     def alive(self) -> npt.NDArray[Any]:
@@ -66,13 +66,13 @@ class Queue:
 
 
 class StateQueue:
-    """States, oldest first: their members in one queue, where they start and their sizes beside."""
+    """States, oldest first: their members in one queue, their starts and sizes in others."""
 
     __slots__ = ("_members", "_sizes", "_starts")
 
     def __init__(self) -> None:
         self._members = Queue(np.int32)
-        self._starts = Queue(np.int64)  # counted from the first member ever
+        self._starts = Queue(np.int64)  # counted from the very first member: they never change
         self._sizes = Queue(np.int64, 2)
 
     def __len__(self) -> int:
@@ -92,7 +92,7 @@ class StateQueue:
         self._sizes.leave(count)
 
     def take(self, rows: npt.NDArray[np.int64]) -> States:
-        """Copies of the states in these places, in that order."""
+        """Copies of the states of these rows, in that order."""
         starts = self._starts.alive[rows] - self._members.left
         return gather(self._members.alive, starts, self._sizes.alive[rows])
 
@@ -121,7 +121,7 @@ class Replay:
         next_legal: Bools,
         done: Bools,
     ) -> None:
-        """Appends B transitions and forgets what is too old. The next state is dropped if done."""
+        """Appends B transitions and drops the oldest ones. A done one has no next state to keep."""
         columns = (states, actions, rewards, next_states, next_legal, done)
         if any(len(column) != len(done) for column in columns):
             raise ValueError(f"a batch of {[len(column) for column in columns]} rows")
@@ -156,7 +156,7 @@ class Replay:
         )
 
     def state_dict(self) -> Arrays:
-        """Copies of all transitions, oldest first: all that later samples depend on."""
+        """Copies of all transitions, oldest first: everything that later samples depend on."""
         batch = self._take(np.arange(len(self)))
         return {
             "members": batch.states.members,
@@ -170,28 +170,30 @@ class Replay:
         }
 
     def load_state_dict(self, state: Arrays) -> None:
-        """Holds what `state` holds, instead of what it held; ApptekError if it does not fit."""
+        """Replaces the transitions by those of a `state_dict`; ApptekError if it does not fit."""
         own = self.state_dict()
         for name in sorted(own.keys() | state.keys()):
             if name not in own or name not in state:
                 raise ApptekError(f"replay memory: {name} is missing or unknown")
-            found, expected = state[name], own[name]
-            if found.dtype != expected.dtype or found.shape[1:] != expected.shape[1:]:
+            stored, expected = state[name], own[name]
+            if stored.dtype != expected.dtype or stored.shape[1:] != expected.shape[1:]:
                 raise ApptekError(
-                    f"replay memory: {name} is {found.dtype}{found.shape[1:]}, expected"
+                    f"replay memory: {name} is {stored.dtype}{stored.shape[1:]}, expected"
                     f" {expected.dtype}{expected.shape[1:]}"
                 )
         states = _states(state["members"], state["offsets"])
         next_states = _states(state["next_members"], state["next_offsets"])
-        rest = [state[name] for name in ("actions", "rewards", "next_legal", "done")]
-        if {len(next_states), *map(len, rest)} != {len(states)}:
+        actions, rewards, next_legal, done = columns = [
+            state[name] for name in ("actions", "rewards", "next_legal", "done")
+        ]
+        if {len(next_states), *map(len, columns)} != {len(states)}:
             raise ApptekError("replay memory: its columns are not equally long")
         self._forget(len(self))
-        self.add(states, rest[0], rest[1], next_states, rest[2], rest[3])
+        self.add(states, actions, rewards, next_states, next_legal, done)
 
 
 def _states(members: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> States:
-    whole = len(offsets) % 2 == 1 and offsets[0] == 0 and offsets[-1] == len(members)
-    if not whole or (np.diff(offsets) < 0).any():
+    complete = len(offsets) % 2 == 1 and offsets[0] == 0 and offsets[-1] == len(members)
+    if not complete or (np.diff(offsets) < 0).any():
         raise ApptekError("replay memory: the offsets of its states are damaged")
     return States(members, offsets)

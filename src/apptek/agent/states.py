@@ -19,7 +19,7 @@ from apptek.data.times import UNKNOWN
 class PairTable:
     """The P distinct (predicate, since, until) of a graph's n facts, in this order; read-only.
 
-    since, until  places among the graph's T distinct times, T where unknown; one array where
+    since, until  indices among the graph's T distinct times, T where unknown; the same array where
                   has_ends is False
     has_ends      whether since and until differ anywhere; if not, one time describes a fact
     """
@@ -48,11 +48,11 @@ def pair_table(facts: Facts) -> PairTable:
     """The distinct pairs of these facts. O(n log n)."""
     has_ends = facts.since is not facts.until and not np.array_equal(facts.since, facts.until)
     ends = np.concatenate((facts.since, facts.until)) if has_ends else facts.since
-    times, places = np.unique(ends, return_inverse=True)
+    times, indices = np.unique(ends, return_inverse=True)
     if len(times) and times[0] == UNKNOWN:  # the lowest code: move it behind the known ones
         times = times[1:]
-        places = np.where(places == 0, len(times), places - 1)
-    since, until = np.split(places, 2) if has_ends else (places, places)
+        indices = np.where(indices == 0, len(times), indices - 1)
+    since, until = np.split(indices, 2) if has_ends else (indices, indices)
     _, spans = _distinct(since, until) if has_ends else (since, since)
     firsts, pairs = _distinct(facts.predicates, spans)
     pair_since = read_only(since[firsts].astype(np.int32))
@@ -67,10 +67,10 @@ def pair_table(facts: Facts) -> PairTable:
 
 
 def _distinct(first: AnyInts, second: AnyInts) -> tuple[Longs, Longs]:
-    """Where each distinct (first, second) stands first, and the place of each row among them."""
+    """The row where each distinct (first, second) occurs first, and the index of each row's own."""
     keys = first.astype(np.int64) * (int(second.max(initial=0)) + 1) + second  # exact: 31 bits each
-    _, firsts, places = np.unique(keys, return_index=True, return_inverse=True)
-    return firsts, places
+    _, firsts, indices = np.unique(keys, return_index=True, return_inverse=True)
+    return firsts, indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class States:
 
 
 def gather(members: Ints, starts: Longs, sizes: Longs) -> States:
-    """The states that start at these places of `members`, with (B, 2) members on their sides."""
+    """The states whose members begin at `starts`, with `sizes` (B, 2) of them on either side."""
     offsets = np.zeros(sizes.size + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
     gathered = np.empty(offsets[-1], np.int32)
@@ -115,13 +115,13 @@ def _copy_ranges(members: Ints, starts: Longs, offsets: Longs, gathered: Ints) -
     """Fills gathered[offsets[i]:offsets[i + 1]] with the members from starts[i] on."""
     for i in range(starts.size):
         shift = starts[i] - offsets[i]
-        for place in range(offsets[i], offsets[i + 1]):
-            gathered[place] = members[place + shift]
+        for target in range(offsets[i], offsets[i + 1]):
+            gathered[target] = members[target + shift]
 
 
 @kernel
 def distinct_members(members: Ints) -> tuple[Ints, Ints]:
-    """The distinct members in the order of their first appearance, and each member's place there.
+    """The distinct members in the order of their first appearance, and each member's index there.
 
     A hash table with open addressing, at most half full: the cost depends on the number of members
     alone, not on that of all pairs (an array over all of these is no faster for 25,000 of them).
@@ -129,10 +129,10 @@ def distinct_members(members: Ints) -> tuple[Ints, Ints]:
     size = 16
     while size < 2 * members.size:
         size *= 2
-    table = np.full(size, -1, np.int32)
+    table = np.full(size, -1, np.int32)  # indices of distinct members, -1: free
     last = np.uint32(size - 1)
     distinct = np.empty(members.size, np.int32)
-    places = np.empty(members.size, np.int32)
+    indices = np.empty(members.size, np.int32)
     count = 0
     for i in range(members.size):
         member = members[i]
@@ -143,8 +143,8 @@ def distinct_members(members: Ints) -> tuple[Ints, Ints]:
             table[slot] = count
             distinct[count] = member
             count += 1
-        places[i] = table[slot]
-    return distinct[:count].copy(), places
+        indices[i] = table[slot]
+    return distinct[:count].copy(), indices
 
 
 @kernel
@@ -161,7 +161,7 @@ def in_blocks(members: Ints, offsets: Longs, depth: int) -> tuple[Ints, Ints]:
     for row in range(offsets.size - 1):
         start, stop = offsets[row], offsets[row + 1]
         for block in range(block_offsets[row], block_offsets[row + 1]):
-            for place in range(depth):
-                blocks[place, block] = members[start + place if start + place < stop else start]
+            for i in range(depth):
+                blocks[i, block] = members[start + i if start + i < stop else start]
             start += depth
     return blocks, block_offsets

@@ -1,4 +1,4 @@
-"""Training the agent: episodes side by side, learning from the replay, all of it repeatable."""
+"""Training the agent: episodes side by side, learning from the replay memory, repeatable."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -19,10 +19,10 @@ IDLE = -1  # the query of a slot that has none
 
 
 class Trainer:
-    """One training run: `run` plays every episode of all epochs and learns on the way.
+    """One training run: `step` until `finished` plays every episode of all epochs and learns.
 
     Up to `parallel` episodes go on at once, each in a slot; a slot whose episode ends takes the
-    next query. Queries whose subject is their object meet at once and are not trained on.
+    next query. Queries whose subject is their object meet at once: they are not trained on.
 
     episodes_done   how many have ended
     history         the episodes in the order in which they ended
@@ -52,7 +52,7 @@ class Trainer:
             )
         slots = min(self.config.parallel, len(self.order))
         self.started = self.episodes_done = self.environment_steps = 0
-        self.debt = 0.0  # transitions collected that are still to be learned from
+        self.debt = 0.0  # transitions that the replay ratio still asks to learn from
         self.slots: Ints = np.full(slots, IDLE, np.int32)
         self.trail: Ints = np.full((slots, self.config.max_steps), -1, np.int32)
         self.legal_counts: Ints = np.zeros((slots, self.config.max_steps), np.int32)
@@ -77,7 +77,9 @@ class Trainer:
         states = environment.states(self.table.pair_of_fact).take(going)
         legal = environment.legal[going]
         actions = self.learner.act(states, legal, self.epsilon, rng=self.act_rng)
-        self._note(going, actions, legal)
+        taken = environment.steps[going]
+        self.trail[going, taken] = actions
+        self.legal_counts[going, taken] = legal.sum(axis=1)
         chosen = np.zeros(len(self.slots), np.int32)
         chosen[going] = actions
         met = environment.step(chosen)[going]
@@ -91,27 +93,19 @@ class Trainer:
         )
         self.environment_steps += len(going)
         self._learn(len(going))
-        self._finish(going[environment.done[going]])
-
-    def _note(self, going: npt.NDArray[np.intp], actions: Ints, legal: Bools) -> None:
-        taken = self.environment.steps[going]
-        self.trail[going, taken] = actions
-        self.legal_counts[going, taken] = legal.sum(axis=1)
+        ended = going[environment.done[going]]
+        if len(ended):
+            self._record(ended)
+            self._refill(ended)
 
     def _learn(self, collected: int) -> None:
-        """As many updates as the replay ratio asks for, once there is a batch to draw."""
+        """Does as many updates as the replay ratio asks for, once there is a batch to draw."""
         self.debt += collected * self.config.replay_ratio
         if len(self.replay) < self.config.batch_size:
             return
         while self.debt >= self.config.batch_size:
             self.learner.learn(self.replay.sample(self.config.batch_size, rng=self.sample_rng))
             self.debt -= self.config.batch_size
-
-    def _finish(self, ended: npt.NDArray[np.intp]) -> None:
-        """Records episodes that have ended and gives their slots to others."""
-        if len(ended):
-            self._record(ended)
-            self._refill(ended)
 
     def _record(self, ended: npt.NDArray[np.intp]) -> None:
         rows = slice(self.episodes_done, self.episodes_done + len(ended))
@@ -122,7 +116,7 @@ class Trainer:
         self.episodes_done += len(ended)
 
     def _refill(self, free: npt.NDArray[np.intp]) -> None:
-        """Starts the next queries in free slots; one that ends at once makes room again."""
+        """Starts the next queries in free slots; an episode that ends at once frees it again."""
         while len(free):
             self.slots[free] = IDLE
             self.trail[free], self.legal_counts[free] = -1, 0
@@ -138,10 +132,10 @@ class Trainer:
                 self._record(free)
 
     def rebuild(self) -> None:
-        """The environment of the present slots, from their queries and the actions so far."""
+        """Makes the environment of the present slots, from their queries and the actions so far."""
         idle = self.slots == IDLE
         queries = self.queries.take(np.where(idle, 0, self.slots))
-        queries.subjects[idle] = queries.objects[idle] = -1  # ends at once
+        queries.subjects[idle] = queries.objects[idle] = -1  # no facts: ends at once
         self.environment = Environment(self.process, queries)
         self.environment.replay(self.trail)
 
@@ -167,7 +161,7 @@ class History:
 
 
 def episode_order(queries: Queries, epochs: float, seed: int) -> Ints:
-    """Which query each episode asks: every one once an epoch, in an order of the epoch's own."""
+    """The query of each episode: every one once per epoch, in a new order in each."""
     usable = np.flatnonzero(queries.subjects != queries.objects).astype(np.int32)
     count = round(len(usable) * epochs)
     rounds = -(-count // len(usable)) if len(usable) else 0

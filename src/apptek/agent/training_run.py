@@ -34,10 +34,10 @@ def train(
     checkpoint_seconds: float = 60.0,
     observers: Sequence[Observer] = (),
 ) -> None:
-    """Trains to the end, or on from a checkpoint; `observers` are called after every step.
+    """Trains to the end, from a checkpoint if there is one; calls `observers` after every step.
 
-    In the folder: rewards.csv grows as training goes; at the end stand agent.safetensors (the
-    network's weights), agent.json and history/*.npy (every episode), and the checkpoint goes.
+    In the folder, rewards.csv grows during training. At the end agent.safetensors (the weights of
+    the network), agent.json and history/*.npy (every episode) replace the checkpoint.
     """
     if resume and (folder / ABOUT).exists():
         _load_trained(trainer, folder)
@@ -103,7 +103,7 @@ def _finish(trainer: Trainer, folder: Path) -> None:
 
 
 def write_rewards(history: History, done: int, path: Path) -> None:
-    """The mean reward of the last 500 and 10,000 episodes, a row every 500 episodes."""
+    """Writes the mean reward of the last 500 and 10,000 episodes, a row every 500 episodes."""
     ends = np.arange(REWARD_ROWS_EVERY, done + 1, REWARD_ROWS_EVERY)
     means = moving_means(history.met[:done], ends)
     lines = ["episodes,mean_500,mean_10000"]

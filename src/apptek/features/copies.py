@@ -1,6 +1,7 @@
 """Copy weights: which features speak of a predicate, and which of these share one weight.
 
-A feature that speaks of predicate r' adds its value times the shared weight to the score of r'.
+The shared weight is added to the feature's own weight for the predicate that it speaks of: what
+happened happens again.
 """
 
 from dataclasses import dataclass
