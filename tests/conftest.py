@@ -33,12 +33,10 @@ settings.load_profile("apptek")
 @pytest.fixture(scope="module")
 def one_thread() -> Iterator[None]:
     """Lets torch compute in one thread during a module: small networks are faster so."""
-    import torch  # only for the tests that need it
+    from apptek.extras import one_torch_thread
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+    with one_torch_thread():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -223,7 +223,7 @@ def test_joined_copies_have_groups_of_their_own() -> None:
 
 
 def test_copies_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(ValueError, match="has a group, and the reverse"):
+    with pytest.raises(ValueError, match="a group if and only if"):
         Copies(np.asarray([1], np.int32), np.asarray([-1], np.int32))
     with pytest.raises(ValueError, match="int32 and equally long"):
         Copies(np.asarray([1], np.int32), np.asarray([0, 1], np.int32))

@@ -285,7 +285,7 @@ def test_being_dated_is_a_token_only_where_there_is_either() -> None:
 
 
 def test_a_kind_does_not_name_a_type_that_is_none() -> None:
-    with pytest.raises(ValueError, match="party that is none"):
+    with pytest.raises(ValueError, match="party that does not exist"):
         Kind("party", ("x",), np.asarray([1], np.int32), np.zeros(0, np.int64))
 
 
