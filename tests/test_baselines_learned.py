@@ -1,95 +1,35 @@
 import datetime
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from learned_parts import LEARNED, dataset_of, fifty_facts, model_of, settings_of
 from model_folders import Killed, files_of
 from oracles import PlainFact
-from worlds import facts_of, graph_of
+from worlds import facts_of
 
 from apptek.baselines import embedding_baseline
 from apptek.baselines.baseline import Baseline
 from apptek.baselines.diachronic import DeSimplE, Diachronic, Entities, TimeFeatures
-from apptek.baselines.embedding import Embedding, embedding_scores
-from apptek.baselines.embedding_baseline import EmbeddingScorer
+from apptek.baselines.embedding import embedding_scores
 from apptek.baselines.embedding_training import mask_known, with_unseen
-from apptek.baselines.re_gcn import ReGcn, ReGcnConfig, gru, with_inverses
-from apptek.baselines.registry import preset_of
 from apptek.baselines.tnt_complex import TntComplEx, nearest_rows
-from apptek.data.facts import Dataset, Facts, Names
+from apptek.data.facts import Dataset, Facts
 from apptek.data.queries import Queries, held_out_queries, training_queries
 from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN, TimeAxis
-from apptek.errors import ApptekError, CheckpointError, ConfigError, DataError
+from apptek.errors import ApptekError, CheckpointError, ConfigError
 from apptek.evaluation.filters import known_predicates
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.settings import with_settings
-
-SMALL = {
-    "tnt_complex": ["model.rank=16", "model.n3=0.0", "training.learning_rate=0.2"],
-    "de_transe": ["model.size=24", "model.dropout=0.0", "training.learning_rate=0.03"],
-    "de_distmult": ["model.size=24", "model.dropout=0.0", "training.learning_rate=0.03"],
-    "de_simple": ["model.size=24", "model.dropout=0.0", "training.learning_rate=0.03"],
-    "re_gcn": [
-        "model.size=16", "model.channels=8", "model.history=2", "model.dropout=0.0",
-        "training.learning_rate=0.01",
-    ],
-}  # fmt: skip
-LEARNED = tuple(SMALL)
-ENTITIES_OBJECTIVE = "training.objective=entities"
-
-
-def settings_of(name: str, *changes: str, preset: str = "default") -> Any:
-    return with_settings(preset_of(name, preset), [*SMALL[name], *changes])
-
-
-def names_of(count: int) -> Names:
-    return Names(pa.array([f"{number:03d}" for number in range(count)]))
-
-
-def dataset_of(facts: Facts, entities: int, predicates: int) -> Dataset:
-    """Facts that are all of train, valid and test, on an axis of integers."""
-    names = [
-        Names(pa.array([f"{n:03d}" for n in range(count)])) for count in (entities, predicates)
-    ]
-    return Dataset(
-        name="small", entities=names[0], predicates=names[1], axis=TimeAxis("integer"),
-        train=facts, valid=facts, test=facts,
-    )  # fmt: skip
-
-
-def fifty_facts() -> Dataset:
-    """No pair of entities occurs twice in either direction, so that all of it can be memorised."""
-    rng = np.random.default_rng(0)
-    pairs = [(int(p) // 20, int(p) % 20) for p in rng.permutation(20 * 20)]
-    plain = [
-        PlainFact(subject, int(rng.integers(5)), object_, when, when)
-        for (subject, object_), when in zip(
-            [pair for pair in pairs if pair[0] < pair[1]][:50],
-            rng.integers(0, 6, 50).tolist(),
-            strict=True,
-        )
-    ]
-    return dataset_of(facts_of(plain), 21, 5)
 
 
 @pytest.fixture(scope="module")
 def world() -> Dataset:
     return make_world(1500, 0).dataset
-
-
-def model_of(name: str, data: Dataset, *changes: str, preset: str = "default") -> Embedding:
-    """A model after one epoch."""
-    config = settings_of(name, "training.epochs=1", *changes, preset=preset)
-    scorer = Baseline.fit(name, data, config=config).model.scorer
-    assert isinstance(scorer, EmbeddingScorer)
-    return scorer.model
 
 
 @pytest.mark.parametrize("name", LEARNED)
@@ -192,14 +132,6 @@ def test_the_diachronic_baselines_are_what_their_formulas_say(name: str) -> None
             assert scores[row, r] == pytest.approx(score + model.bias[r].item(), abs=1e-3)
 
 
-def test_the_gate_is_that_of_a_gated_recurrent_unit() -> None:
-    cell, rng = torch.nn.GRUCell(6, 3), torch.Generator().manual_seed(0)
-    seen, before = torch.rand(4, 6, generator=rng), torch.rand(4, 3, generator=rng)
-    bias = torch.stack([cell.bias_ih, cell.bias_hh])
-    updated = gru(seen, before, cell.weight_ih, cell.weight_hh, bias)
-    assert torch.allclose(updated, cell(seen, before), atol=1e-6)
-
-
 @pytest.mark.parametrize("name", LEARNED)
 def test_an_unseen_entity_is_answered_like_every_other_unseen_one(name: str) -> None:
     data = fifty_facts()  # of 21 entities, the last has no fact
@@ -249,68 +181,6 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     checkpoint.write_bytes(checkpoint.read_bytes()[:100])
     with pytest.raises(CheckpointError, match="is damaged"):
         Baseline.fit("de_distmult", data, config=config, folder=tmp_path / "m", resume=True)
-
-
-def re_gcn_scores(plain: list[PlainFact], queries: Queries) -> Any:
-    """The scores of an untrained RE-GCN over these facts."""
-    model = ReGcn(graph_of(plain), ReGcnConfig(size=8), rng=np.random.default_rng(0))
-    return embedding_scores(model, queries)
-
-
-def test_re_gcn_sees_nothing_of_the_querys_own_time_or_later() -> None:
-    early = [PlainFact(n % 4, n % 3, (n + 1) % 4, n % 3, n % 3) for n in range(12)]
-    late = [PlainFact(n % 4, n % 3, (n + 2) % 4, 3 + n % 2, 3 + n % 2) for n in range(8)]
-    other = [replace(f, predicate=(f.predicate + 1) % 3, object=f.subject) for f in late]
-    columns = ([0, 1, 2, 3], [1, 2, 3, 0], [3, 3, 2, UNKNOWN], [-1] * 4)
-    queries = Queries(*(np.asarray(part, np.int32) for part in columns))
-    scores = re_gcn_scores(early + late, queries)
-    assert np.array_equal(scores, re_gcn_scores(early + other, queries))
-    past = [replace(fact, predicate=(fact.predicate + 1) % 3) for fact in early]
-    changed = re_gcn_scores(past + late, queries)
-    assert not np.allclose(changed[0], scores[0])
-    assert np.array_equal(changed[3], scores[3])  # undated: no snapshot at all
-
-
-def test_re_gcn_can_be_held_to_its_own_protocol() -> None:
-    data, changes = fifty_facts(), ("training.epochs=40", "training.patience=40")
-    config = settings_of("re_gcn", *changes, preset="paper")
-    report = Baseline.fit("re_gcn", data, config=config).model.report
-    assert report["valid_mrr"] >= report["valid_mrr_of_both_ways"] > 0.8
-    facts = with_inverses(data.train, 5)
-    assert len(facts) == 100
-    assert (facts.subjects[50:] == data.train.objects).all()
-    assert (facts.predicates[50:] == data.train.predicates + 5).all()
-
-
-def test_entities_outside_the_snapshots_change_no_others() -> None:
-    plain = [PlainFact(n % 3, n % 3, (n + 1) % 3, n % 4, n % 4) for n in range(12)]
-    model = ReGcn(graph_of(plain), ReGcnConfig(size=8), rng=np.random.default_rng(0))
-    all_rows = torch.arange(6)
-    _, entities, predicates = model.evolve(4, all_rows)
-    rows, part, same = model.evolve(4, torch.tensor([1]))
-    assert torch.allclose(entities[rows], part, atol=1e-6)
-    assert torch.allclose(predicates, same, atol=1e-6)
-
-
-def test_re_gcn_learns_from_whole_snapshots() -> None:
-    plain = [PlainFact(n % 4, 0, (n + 1) % 4, n % 5, n % 5) for n in range(40)]
-    plain += [PlainFact(0, 1, 1, None, None)] * 50
-    graph = graph_of(plain)
-    model = ReGcn(graph, ReGcnConfig(size=8), rng=np.random.default_rng(0))
-    encoded = model.encode(training_queries(graph.facts))
-    batches = list(model.batches(encoded, 3, rng=np.random.default_rng(0)))
-    assert sorted(torch.cat(batches).tolist()) == list(range(90))
-    times = [{plain[row].since for row in batch.tolist()} for batch in batches]
-    assert all(len(of_batch) == 1 for of_batch in times if None not in of_batch)
-    assert max(map(len, batches)) <= 30 + 8  # the undated ones, with those of time 0
-
-
-def test_re_gcn_needs_times() -> None:
-    undated = facts_of([PlainFact(0, 0, 1, None, None), PlainFact(1, 0, 2, None, None)])
-    with pytest.raises(DataError, match="no training fact has a time"):
-        Baseline.fit("re_gcn", dataset_of(undated, 3, 1))
-    with pytest.raises(ConfigError, match=r"training\.objective must be predicates"):
-        Baseline.fit("re_gcn", fifty_facts(), config=settings_of("re_gcn", ENTITIES_OBJECTIVE))
 
 
 def test_a_run_that_diverges_says_so() -> None:

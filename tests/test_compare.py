@@ -1,0 +1,162 @@
+"""Comparing the results of models, query by query."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from apptek.baselines.baseline import Baseline
+from apptek.cli import app
+from apptek.data.facts import Dataset
+from apptek.data.synthetic.world import make_world
+from apptek.errors import ApptekError
+from apptek.experiments.compare import bootstrap_interval, compare_results
+from apptek.experiments.model_result import write_evaluation
+from apptek.experiments.reports.docs_tables import comparison_table
+from apptek.experiments.result import read_result
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return make_world(2000, 0).dataset
+
+
+@pytest.fixture(scope="module")
+def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    model = tmp_path_factory.mktemp("baselines") / "recency"
+    Baseline.fit("recency", data, folder=model)
+    return model
+
+
+def write_result(folder: Path, path: Path, **changes: object) -> None:
+    """The result of a baseline on test, with some entries changed."""
+    baseline = Baseline.load(folder)
+    write_evaluation(path, baseline, folder, "test", baseline.evaluate("test"))
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_results_of_other_queries_or_without_ranks_cannot_be_compared(
+    folder: Path, data: Dataset, tmp_path: Path
+) -> None:
+    Baseline.fit("frequency", data, folder=tmp_path / "f")
+    one, other = tmp_path / "one.json", tmp_path / "other.json"
+    write_result(folder, one)
+    write_result(tmp_path / "f", other)
+    assert compare_results([one, other]).differences[0].name == "frequency"
+    write_result(tmp_path / "f", other, split="valid")
+    with pytest.raises(ApptekError, match="cannot be compared"):
+        compare_results([one, other])
+    write_result(tmp_path / "f", other)
+    about = json.loads(other.read_text())
+    other.write_text(json.dumps(about | {"ranks": about["ranks"] | {"queries": "others"}}))
+    with pytest.raises(ApptekError, match="different queries"):
+        compare_results([one, other])
+    write_result(tmp_path / "f", other, ranks=None)
+    with pytest.raises(ApptekError, match="names no ranks"):
+        compare_results([one, other])
+    write_result(tmp_path / "f", other)
+    ranks = tmp_path / "other.ranks.npy"
+    np.save(ranks, np.load(ranks) + 1)
+    with pytest.raises(ApptekError, match="does not hold the ranks"):
+        compare_results([one, other])
+    for damaged in (b"nothing", b"PK\x03\x04nothing"):
+        ranks.write_bytes(damaged)
+        with pytest.raises(ApptekError, match="missing or damaged"):
+            compare_results([one, other])
+    with ranks.open("wb") as file:
+        np.savez(file, rows=np.zeros(3))
+    with pytest.raises(ApptekError, match="missing or damaged"):
+        compare_results([one, other])
+    ranks.unlink()
+    with pytest.raises(ApptekError, match="missing or damaged"):
+        compare_results([one, other])
+
+
+def test_seeds_of_one_model_are_taken_together(folder: Path, data: Dataset, tmp_path: Path) -> None:
+    Baseline.fit("frequency", data, folder=tmp_path / "f")
+    paths = [tmp_path / f"{number}.json" for number in range(3)]
+    write_result(tmp_path / "f", paths[0])
+    for seed, path in enumerate(paths[1:]):
+        write_result(folder, path, seed=seed)
+    comparison = compare_results(paths)
+    assert [model.seeds for model in comparison.models] == [(0,), (0, 1)]
+    assert comparison.models[1].deviation == 0.0
+    assert len(comparison.differences) == 1
+    with pytest.raises(ApptekError, match="at least two models"):
+        compare_results(paths[1:])
+
+
+def test_a_comparison_is_kept_and_shown_in_a_table(
+    folder: Path, data: Dataset, tmp_path: Path
+) -> None:
+    Baseline.fit("frequency", data, folder=tmp_path / "f")
+    paths = [tmp_path / "one.json", tmp_path / "other.json"]
+    for path, model in zip(paths, (folder, tmp_path / "f"), strict=True):
+        write_result(model, path)
+    kept = tmp_path / "compared.json"
+    words = ["compare", *map(str, paths), "--result", str(kept)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    recorded, (gap,) = read_result(kept), compare_results(paths).differences
+    assert [model["files"] for model in recorded.extras["models"]] == [["one.json"], ["other.json"]]
+    first, row = comparison_table([recorded]).splitlines()[2:]
+    assert first.startswith(f"| {data.name} | {recorded.extras['models'][0]['name']} | ")
+    assert f" | {gap.mean:+.4f} | {gap.low:+.4f} to {gap.high:+.4f} | " in row
+    assert f"{gap.better:,} / {gap.worse:,}" in row
+    missing = [*words[:-1], str(tmp_path / "nowhere" / "compared.json")]
+    assert isinstance(CliRunner().invoke(app, missing).exception, ApptekError)
+
+
+def test_models_that_share_a_name_are_told_apart(folder: Path, tmp_path: Path) -> None:
+    paths = [tmp_path / parent / "r.json" for parent in ("a", "b", "c")]
+    changes: tuple[dict[str, object], ...] = ({}, {"types": "x"}, {"data": {"train": "other"}})
+    for path, change in zip(paths, changes, strict=True):
+        path.parent.mkdir()
+        write_result(folder, path, **({"types": None} | change))
+    comparison = compare_results(paths)
+    assert [model.name for model in comparison.models] == [str(path) for path in paths]
+    assert [difference.against for difference in comparison.differences] == [str(paths[0])] * 2
+    shown = CliRunner().invoke(app, ["compare", *map(str, paths)], env={"COLUMNS": "300"})
+    assert shown.stdout.count("+0.0000 .. +0.0000") == 2  # none for the first
+
+
+def test_answers_as_of_each_time_are_of_another_model(folder: Path, tmp_path: Path) -> None:
+    one, other = tmp_path / "one.json", tmp_path / "other.json"
+    write_result(folder, one)
+    write_result(folder, other, as_of=True)
+    names = [model.name for model in compare_results([one, other]).models]
+    assert names == ["recency", "recency, past only"]
+
+
+def test_old_results_that_say_less_of_themselves_are_seeds_of_one_model(
+    folder: Path, data: Dataset, tmp_path: Path
+) -> None:
+    Baseline.fit("frequency", data, folder=tmp_path / "f")
+    paths = [tmp_path / f"{number}.json" for number in range(3)]
+    write_result(tmp_path / "f", paths[0])
+    write_result(folder, paths[1])
+    write_result(folder, paths[2], seed=1)
+    about = json.loads(paths[2].read_text())
+    del about["data"]
+    paths[2].write_text(json.dumps(about))
+    assert [model.seeds for model in compare_results(paths).models] == [(0,), (0, 1)]
+
+
+def test_results_whose_names_have_dots_keep_their_own_ranks(folder: Path, tmp_path: Path) -> None:
+    for name in ("lr0.1", "lr0.3"):
+        write_result(folder, tmp_path / name)
+    assert {path.name for path in tmp_path.glob("*.npy")} == {
+        "lr0.1.ranks.npy",
+        "lr0.3.ranks.npy",
+    }
+
+
+def test_the_interval_holds_the_mean_and_narrows_with_more_queries() -> None:
+    rng = np.random.default_rng(0)
+    few, many = rng.normal(0.1, 1, 100), rng.normal(0.1, 1, 10_000)
+    intervals = [bootstrap_interval(gains, rng=np.random.default_rng(1)) for gains in (few, many)]
+    for gains, (low, high) in zip((few, many), intervals, strict=True):
+        assert low < gains.mean() < high
+        error = gains.std() / np.sqrt(len(gains))
+        assert high - low == pytest.approx(2 * 1.96 * error, rel=0.1)
