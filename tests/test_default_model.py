@@ -86,6 +86,7 @@ def test_a_loaded_model_answers_as_the_fitted_one(
     assert predictor.explain(query) == fitted.explain(query)
 
 
+@pytest.mark.slow
 def test_it_beats_the_papers_preset_with_a_random_policy(
     data: Dataset, predictor: Predictor
 ) -> None:

@@ -131,9 +131,11 @@ def test_a_constant_scorer_gets_the_middle_rank() -> None:
 
 
 def test_nan_has_no_rank() -> None:
-    scores = np.asarray([[1, 2], [0, np.nan]], np.float32)
-    with pytest.raises(ValueError, match="row 1 contain NaN"):
-        expected_ranks(scores, truths_of([0, 0]), KnownPredicates.nothing(2))
+    for row in (0, 1):
+        scores = np.asarray([[1, 2], [0, 3]], np.float32)
+        scores[row, 1] = np.nan
+        with pytest.raises(ValueError, match=f"row {row} contain NaN"):
+            expected_ranks(scores, truths_of([0, 0]), KnownPredicates.nothing(2))
 
 
 def test_a_predicate_without_a_score_is_refused() -> None:
@@ -178,6 +180,10 @@ def test_metrics_are_means_over_ranks() -> None:
     assert metrics is not None
     assert metrics.mrr == pytest.approx((1 + 1 / 1.5 + 0.25 + 0.05) / 4)
     assert (metrics.hits_at_1, metrics.hits_at_3, metrics.hits_at_10) == (0.25, 0.5, 0.75)
+    metrics = metrics_of(np.asarray([1.0, 1.5, 3.0, 3.5, 10.0, 10.5]))
+    assert metrics is not None
+    hits = (metrics.hits_at_1, metrics.hits_at_3, metrics.hits_at_10)
+    assert hits == pytest.approx((1 / 6, 3 / 6, 5 / 6))
     assert metrics_of(np.zeros(0)) is None
 
 
