@@ -21,7 +21,7 @@ from apptek.commands.serve import serve
 from apptek.commands.train_agent import train_agent
 from apptek.errors import ApptekError, StoppedError
 
-ABOUT = "Which predicate holds between two entities at a time, and why?"
+ABOUT = "What kind of relation holds between A and B at time t, and why?"
 
 app = typer.Typer(
     name="apptek",
