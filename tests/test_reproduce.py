@@ -22,10 +22,9 @@ from apptek.experiments.quick_experiments import quick_versions
 from apptek.experiments.reports.docs_tables import DOCS_TABLES
 from apptek.experiments.reports.figures import FIGURES, nearest_names, write_figure
 from apptek.experiments.reports.markdown import NOTHING, with_tables
+from apptek.experiments.reports.overview import mark_best, overview
 from apptek.experiments.reports.paper_tables import (
     all_tables,
-    mark_best,
-    overview,
     reproduced,
     table2,
     table3,

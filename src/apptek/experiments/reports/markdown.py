@@ -20,6 +20,11 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def title_of(dataset: str) -> str:
+    """The name of a data set in a table; a path is shortened to its last part."""
+    return TITLES.get(dataset, dataset.rsplit("/", 1)[-1])
+
+
 def four_digits(values: Iterable[float]) -> list[str]:
     """Numbers as tables show them."""
     return [f"{value:.4f}" for value in values]

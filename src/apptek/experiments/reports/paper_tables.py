@@ -4,9 +4,6 @@ import statistics
 from collections.abc import Sequence
 from functools import partial
 
-from apptek.baselines.registry import NAMES, PAST_ONLY_NAMES
-from apptek.errors import ConfigError
-from apptek.experiments.compare import PAST_ONLY
 from apptek.experiments.experiment import Experiment
 from apptek.experiments.matching import results_of
 from apptek.experiments.reports.docs_tables import DOCS_TABLES
@@ -19,15 +16,20 @@ from apptek.experiments.reports.markdown import (
     four_digits,
     markdown,
     mean_metrics,
+    title_of,
+)
+from apptek.experiments.reports.overview import (
+    ROWS,
+    mark_best,
+    overview,
+    results_of_models,
+    row_name,
 )
 from apptek.experiments.reports.printed import PRINTED_MODELS, PRINTED_OWN, PRINTED_TKNN, Numbers
 from apptek.experiments.result import Result
 from apptek.settings import setting_texts
 
 Experiments = Sequence[Experiment]
-ROWS = (*NAMES, "apptek_paper", "apptek_default", "apptek_max")
-COMMANDS = {f"apptek_{preset}": f"fit --preset {preset}" for preset in ("paper", "default", "max")}
-MANY_MIRRORED = 0.1  # mirrored queries for each other one, from which on both are told apart
 COUNTS = {  # keys of the statistics, and how a table calls them
     "entities": "entities",
     "predicates": "predicates",
@@ -71,7 +73,7 @@ def table1(experiments: Experiments, results: Results) -> str:
         for result in results_of(experiment, results)
     ]
     columns = [
-        (f"{_title(result.dataset)}, {words}", result.extras[source])
+        (f"{title_of(result.dataset)}, {words}", result.extras[source])
         for result in counted
         for source, words in SOURCES.items()
         if result.extras[source]
@@ -83,7 +85,7 @@ def table1(experiments: Experiments, results: Results) -> str:
     ]
     table = markdown(("", *(title for title, _ in columns)), rows)
     reasons = [
-        f"- {_title(result.dataset)}, {COUNTS[key]}: {reason}"
+        f"- {title_of(result.dataset)}, {COUNTS[key]}: {reason}"
         for result in counted
         for key, reason in result.extras["differences"].items()
     ]
@@ -110,7 +112,7 @@ def _missing_results(experiments: Experiments, results: Results) -> list[str]:
     absent, fewer = [], []
     for experiment in experiments:
         count = len(results_of(experiment, results))
-        name = f"{_row_name(experiment)} on {experiment.dataset}"
+        name = f"{row_name(experiment)} on {experiment.dataset}"
         if not count:
             absent.append(name)
         elif count < len(experiment.seeds):
@@ -123,41 +125,8 @@ def _rows_of_models(experiments: Experiments, results: Results) -> dict[str, Num
     """The rows of recorded models by name: the mean metrics for each data set."""
     return {
         name: {dataset: mean_metrics(recorded) for dataset, recorded in of_model.items()}
-        for name, of_model in _results_of_models(experiments, results).items()
+        for name, of_model in results_of_models(experiments, results).items()
     }
-
-
-def _results_of_models(
-    experiments: Experiments, results: Results
-) -> dict[str, dict[str, list[Result]]]:
-    """The results of each recorded model by the name of its row, for each data set."""
-    rows: dict[str, dict[str, list[Result]]] = {}
-    owners: dict[tuple[str, str], Experiment] = {}
-    order = {name: position for position, name in enumerate(ROWS)}
-
-    def in_order_of_rows(experiment: Experiment) -> tuple[int, str]:
-        return order.get(experiment.model, len(order)), _row_name(experiment)
-
-    for experiment in sorted(experiments, key=in_order_of_rows):
-        name = _row_name(experiment)
-        # Two experiments in one place would show whichever came last.
-        owner = owners.setdefault((name, experiment.dataset), experiment)
-        if owner is not experiment:
-            raise ConfigError(
-                f"the experiments {owner.name} and {experiment.name} fill the same row: {name}"
-            )
-        if recorded := results_of(experiment, results):
-            rows.setdefault(name, {})[experiment.dataset] = recorded
-    return rows
-
-
-def _row_name(experiment: Experiment) -> str:
-    """The name of a model's row, which says where the model sees only the past: that is harder."""
-    of_authors = experiment.what == "baseline" and experiment.preset == "paper"
-    past_only = (
-        experiment.baseline in PAST_ONLY_NAMES or "features.past_only=true" in experiment.settings
-    )
-    return experiment.model + ", preset paper" * of_authors + PAST_ONLY * past_only
 
 
 def _table_beside_printed(experiments: Experiments, ours: dict[str, Numbers]) -> str:
@@ -171,68 +140,9 @@ def _table_beside_printed(experiments: Experiments, ours: dict[str, Numbers]) ->
             texts = {name: f"{value:.4f}" for name, value in values.items()}
             # Printed numbers are of other splits and training: only ours compete for the marks.
             columns.append(texts | mark_best({n: v for n, v in values.items() if n in ours}))
-    header = [f"{_title(dataset)} {key}" for dataset in datasets for key in KEYS.values()]
+    header = [f"{title_of(dataset)} {key}" for dataset in datasets for key in KEYS.values()]
     body = [[name, *(column.get(name, "") for column in columns)] for name in rows]
     return markdown(("model", *header), body)
-
-
-def mark_best(column: dict[str, float]) -> dict[str, str]:
-    """The numbers of a column to four digits, the best bold and the second italic.
-
-    A single number is not marked: there is nothing that it is better than.
-    """
-    # Compared as shown: numbers that are equal to four digits get the same mark.
-    texts = {name: f"{value:.4f}" for name, value in column.items()}
-    if len(texts) < 2:
-        return texts
-    best_first = sorted(set(texts.values()), key=float, reverse=True)
-    marks = dict(zip(best_first, ("**", "*"), strict=False))
-    return {
-        name: f"{marks.get(text, '')}{text}{marks.get(text, '')}" for name, text in texts.items()
-    }
-
-
-def overview(experiments: Experiments, results: Results) -> str:
-    """The MRR of every model under the official protocol, hindsight and foresight apart.
-
-    Where many queries are mirrored, a second column leaves these out.
-    """
-    rows = _results_of_models(_of_protocol(experiments, "official"), results)
-    columns = _overview_columns(rows)
-    body = []
-    for view in ("hindsight", "foresight"):
-        of_view = [name for name in rows if name.endswith(PAST_ONLY) == (view == "foresight")]
-        marked = [
-            mark_best({name: column[name] for name in of_view if name in column})
-            for column in columns.values()
-        ]
-        for name in of_view:
-            model = name.removesuffix(PAST_ONLY)
-            command = COMMANDS.get(model, f"baseline {model}")
-            option = " --past-only" * (name.endswith(PAST_ONLY) and model in COMMANDS)
-            body.append([view, f"`{command}{option}`", *(texts.get(name, "") for texts in marked)])
-    return markdown(("sees with", "model", *columns), body)
-
-
-def _overview_columns(rows: dict[str, dict[str, list[Result]]]) -> dict[str, dict[str, float]]:
-    """The mean MRR by the title of a column and the name of a row."""
-    columns: dict[str, dict[str, float]] = {}
-    for dataset in _datasets_of(rows):
-        recorded = {
-            name: of_model[dataset] for name, of_model in rows.items() if dataset in of_model
-        }
-        columns[_title(dataset)] = {
-            name: statistics.mean(result.metrics["mrr"] for result in of_row)
-            for name, of_row in recorded.items()
-        }
-        groups = next(iter(recorded.values()))[0].groups
-        mirrored, others = groups.get("mirrored"), groups.get("not_mirrored")
-        if mirrored and others and mirrored["queries"] >= MANY_MIRRORED * others["queries"]:
-            columns[f"{_title(dataset)}, not mirrored"] = {
-                name: statistics.mean(result.groups["not_mirrored"]["mrr"] for result in of_row)
-                for name, of_row in recorded.items()
-            }
-    return columns
 
 
 def reproduced(experiments: Experiments, results: Results) -> str:
@@ -241,7 +151,7 @@ def reproduced(experiments: Experiments, results: Results) -> str:
     for experiment in _of_protocol(experiments, "paper"):
         if experiment.model == "apptek_paper":
             recorded, dataset = results_of(experiment, results), experiment.dataset
-            rows.append([_title(dataset), *_beside_printed(recorded, PRINTED_OWN.get(dataset))])
+            rows.append([title_of(dataset), *_beside_printed(recorded, PRINTED_OWN.get(dataset))])
     is_recorded = any(row[1] for row in rows)  # else only printed numbers would stand there
     return markdown(("", *_header_beside_printed()), rows if is_recorded else [])
 
@@ -291,7 +201,7 @@ def table_m(experiments: Experiments, results: Results) -> str:
             if recorded := results_of(experiment, results):
                 number = statistics.mean(result.topologies["number"] for result in recorded)
                 metrics = four_digits(mean_metrics(recorded))
-                rows.append([_title(recorded[0].dataset), str(most), f"{number:,.0f}", *metrics])
+                rows.append([title_of(recorded[0].dataset), str(most), f"{number:,.0f}", *metrics])
     table = markdown(("data", "m", "topologies", *KEYS.values()), rows)
     absent = [experiment.name for experiment in fits if not results_of(experiment, results)]
     return f"{table}\n\nNot recorded yet: {'; '.join(absent)}." if rows and absent else table
@@ -308,7 +218,7 @@ def table_search(experiments: Experiments, results: Results) -> str:
             rows.append(
                 [
                     search["baseline"],
-                    _title(result.dataset),
+                    title_of(result.dataset),
                     f"{search['minutes']:g}",
                     str(len(search["trials"])),
                     "failed" if first is None else f"{first:.4f}",
@@ -360,18 +270,6 @@ def _by_data(experiments: Experiments) -> list[Experiment]:
     return sorted(experiments, key=position)
 
 
-def _datasets_of(rows: dict[str, dict[str, list[Result]]]) -> list[str]:
-    """The data sets of some rows, in the order of the paper."""
-    names = {dataset for of_model in rows.values() for dataset in of_model}
-    order = {name: position for position, name in enumerate(TITLES)}
-    return sorted(names, key=lambda dataset: (order.get(dataset, len(order)), dataset))
-
-
 def _datasets(experiments: Experiments) -> list[str]:
     """The data sets of experiments, each once, in their order."""
     return list(dict.fromkeys(experiment.dataset for experiment in experiments))
-
-
-def _title(dataset: str) -> str:
-    """The name of a data set in a table; a path is shortened to its last part."""
-    return TITLES.get(dataset, dataset.rsplit("/", 1)[-1])
