@@ -51,6 +51,14 @@ def test_two_facts_have_one_key_only_if_they_are_equal(
     assert len(set(zip(keys, rows, strict=True))) == len(set(keys)) == len(set(rows))
 
 
+def test_columns_that_would_overflow_64_bits_together_do_not_collide() -> None:
+    """Three columns of 2**22 numbers each would shift the subject out of the key."""
+    high = 2**22 - 1
+    rows: list[Row] = [(0, 0, 0, 0, 0), (1, 0, 0, 0, 0), (2, high, high, high, high)]
+    (keys,) = fact_keys(points_of(rows))
+    assert len(set(keys.tolist())) == 3
+
+
 @given(keys=keys)
 def test_each_key_stays_where_it_occurs_first(keys: list[int]) -> None:
     expected = [key not in keys[:row] for row, key in enumerate(keys)]

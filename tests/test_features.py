@@ -215,11 +215,14 @@ def test_what_happened_happens_again_even_for_a_predicate_never_seen_so() -> Non
 
 
 def test_joined_copies_have_groups_of_their_own() -> None:
-    joined = copies_of({0: (2, 0), 1: (3, 1)}, 3).joined(copies_of({1: (4, 0)}, 2))
-    assert joined.predicates.tolist() == [2, 3, -1, -1, 4]
+    joined = copies_of({0: (0, 0), 1: (3, 1)}, 3).joined(copies_of({1: (4, 0)}, 2))
+    assert joined.predicates.tolist() == [0, 3, -1, -1, 4]
     assert joined.groups.tolist() == [0, 1, -1, -1, 2]
+    assert not joined.predicates.flags.writeable
+    assert not joined.groups.flags.writeable
     silent = Copies.nothing(1).joined(copies_of({0: (2, 0)}, 1))
     assert silent.groups.tolist() == [-1, 0]
+    assert Copies.nothing(0).joined(copies_of({0: (2, 0)}, 1)).groups.tolist() == [0]
 
 
 def test_copies_that_do_not_fit_are_refused() -> None:
