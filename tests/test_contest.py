@@ -121,7 +121,7 @@ def test_a_folder_about_other_data_is_refused(world: Path, events: Path, tmp_pat
     for words in ([world], [events, "--split-by", "time"]):
         code, _, told = run(*words, "--out", out, "--models", "pair")
         assert code == 1
-        assert "holds a contest on other data or another split" in told
+        assert "holds a contest on other data, another split or protocol" in told
     (out / "contest.json").write_text("{")
     assert "contest.json is damaged" in run(events, "--out", out, "--models", "pair")[2]
 
@@ -199,3 +199,11 @@ def test_models_are_fitted_on_a_file_read_as_told(
     assert "1 bad row skipped" in done.stderr
     data = open_model(tmp_path / "model").model.dataset
     assert data.train.since.max() <= data.test.since.min()
+
+
+def test_a_contest_has_the_protocol_that_is_asked_for(events: Path, tmp_path: Path) -> None:
+    words = (events, "--out", tmp_path / "c", "--models", "pair", "--protocol")
+    assert run(*words, "paper")[0] == 0
+    assert read_result(tmp_path / "c" / "results" / "pair-seed0.json").protocol == "paper"
+    assert "another split or protocol" in run(*words, "official")[2]
+    assert "events has no protocol forecast" in run(*words, "forecast")[2]

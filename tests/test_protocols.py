@@ -18,8 +18,17 @@ from apptek.data.benchmarks import (
     get_benchmark,
 )
 from apptek.data.download import checksum_fault
-from apptek.data.facts import SPLITS, Dataset, Facts, Names, ReadReport, Split
-from apptek.data.protocols import apply_protocol, compare_statistics, statistics
+from apptek.data.facts import (
+    SPLITS,
+    Dataset,
+    Facts,
+    Names,
+    ReadReport,
+    Split,
+    join_facts,
+    with_inverses,
+)
+from apptek.data.protocols import apply_protocol, compare_statistics, cut_by_date, statistics
 from apptek.data.reading.reader import read_dataset
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import DataError, DownloadError
@@ -143,8 +152,88 @@ def test_an_undated_fact_is_never_dropped_for_its_date() -> None:
 
 def test_an_unknown_protocol_is_refused() -> None:
     dataset = make_dataset([at(0, 0, 1, 0)], [], [])
-    with pytest.raises(DataError, match="the known ones are official, paper"):
+    with pytest.raises(DataError, match="the known ones are official, paper, forecast"):
         apply_protocol(dataset, "papers")  # type: ignore[arg-type]
+
+
+CUTS = ("1970-01-02", "1970-01-03")  # codes 1 and 2
+
+
+@settings(deadline=None, derandomize=True)
+@given(train=st.lists(rows, min_size=1, max_size=8), valid=splits, test=splits)
+def test_a_cut_by_date_agrees_with_the_definition(
+    train: list[Row], valid: list[Row], test: list[Row]
+) -> None:
+    def start(row: Row) -> int:
+        return row[4] if row[3] == UNKNOWN else row[3]
+
+    facts = list(dict.fromkeys(train + valid + test))
+    parts = (
+        [row for row in facts if start(row) <= 1],
+        [row for row in facts if start(row) == 2],
+        [row for row in facts if start(row) > 2],
+    )
+    dataset = make_dataset(train, valid, test)
+    if not all(parts):
+        with pytest.raises(DataError, match="small cannot be cut at 1970-01-02 and 1970-01-03"):
+            cut_by_date(dataset, CUTS)
+        return
+    cut = cut_by_date(dataset, CUTS)
+    assert tuple(rows_of(cut.split(split)) for split in SPLITS) == parts
+
+
+def forecast_world(name: str) -> Dataset:
+    """Three facts on the days around the cuts of ICEWS14, in the wrong splits."""
+    day = TimeAxis("day").parse("2014-10-31")
+    facts = [at(0, 0, 1, day + 31), at(0, 0, 1, day), at(0, 0, 1, day + 1)]
+    return replace(make_dataset(facts[:1], facts[1:2], facts[2:]), name=name)
+
+
+def test_a_benchmark_is_cut_at_its_dates_the_last_day_included() -> None:
+    dataset = forecast_world("icews14")
+    cut = apply_protocol(dataset, "forecast")
+    assert rows_of(cut.train) == rows_of(dataset.valid)
+    assert rows_of(cut.valid) == rows_of(dataset.test)
+    assert rows_of(cut.test) == rows_of(dataset.train)
+
+
+@pytest.mark.parametrize("name", ["yago15k", "my_events"])
+def test_other_data_is_told_how_to_split_by_time(name: str) -> None:
+    with pytest.raises(DataError, match=name) as refused:
+        apply_protocol(forecast_world(name), "forecast")
+    assert "only icews14 and icews05-15 have published dates" in str(refused.value)
+    assert "--split-by time" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_other_files_under_the_name_of_a_benchmark_are_refused_but_counted() -> None:
+    dataset = replace(forecast_world("icews14"), axis=TimeAxis("integer"))
+    with pytest.raises(DataError, match="icews14 cannot be cut at 2014-10-31 and 2014-11-30"):
+        apply_protocol(dataset, "forecast")
+    assert compare_statistics(dataset, BENCHMARKS["icews14"])["forecast"] is None
+
+
+def test_the_forecast_is_counted_only_for_benchmarks_that_have_it() -> None:
+    dataset = forecast_world("icews14")
+    counts = compare_statistics(dataset, BENCHMARKS["icews14"])["forecast"]
+    assert (counts["train"], counts["valid"], counts["test"]) == (1, 1, 1)
+    for benchmark in (None, BENCHMARKS["yago15k"]):
+        assert compare_statistics(dataset, benchmark)["forecast"] is None
+
+
+def test_joined_points_share_one_column_of_times() -> None:
+    day = np.zeros(1, np.int32)
+    point = Facts(day, day, day, day, day)
+    points = join_facts(point, point)
+    assert points.since is points.until
+    joined = join_facts(point, make_facts([(1, 2, 3, 4, UNKNOWN)]))
+    assert rows_of(joined) == [(0, 0, 0, 0, 0), (1, 2, 3, 4, UNKNOWN)]
+
+
+def test_inverses_follow_the_facts_with_predicates_from_r_on() -> None:
+    both = with_inverses(make_facts([(1, 2, 3, 4, UNKNOWN), at(0, 1, 5, 2)]), PREDICATES)
+    assert rows_of(both)[2:] == [(3, 6, 1, 4, UNKNOWN), at(5, 5, 0, 2)]
+    assert len(both) == 4
 
 
 def test_other_data_has_no_printed_numbers_but_explained_differences() -> None:
@@ -284,3 +373,23 @@ def test_table_1_comes_out_to_the_digit(
     assert compared["printed_in_paper"] == asdict(BENCHMARKS[name].printed)
     assert compared["differences"].keys() == explained
     assert compared["bad_rows"] == 0
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [("icews14", (74_845, 8_514, 7_371)), ("icews05-15", (368_868, 46_302, 46_159))],
+)
+def test_the_forecasting_splits_of_the_literature_come_out_to_the_digit(
+    name: str, counts: tuple[int, int, int]
+) -> None:
+    if find_benchmark(name) is None:
+        pytest.skip(f"{name} is not there: set {DATA_VARIABLE} to the folder that holds it")
+    dataset = read_dataset(name)
+    cut = apply_protocol(dataset, "forecast")
+    assert tuple(len(cut.split(split)) for split in SPLITS) == counts
+    days = [cut.axis.positions(cut.split(split).times) for split in SPLITS]
+    assert days[0].max() < days[1].min()
+    assert days[1].max() < days[2].min()
+    counted = compare_statistics(dataset, BENCHMARKS[name])["forecast"]
+    assert (counted["train"], counted["valid"], counted["test"]) == counts

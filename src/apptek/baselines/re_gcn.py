@@ -25,7 +25,7 @@ from apptek.arrays import Ints
 from apptek.baselines.embedding import Embedding, EncodedQueries, dropout, normal
 from apptek.baselines.embedding_baseline import embedding_baseline
 from apptek.baselines.embedding_training import QUICK_TRAINING, TrainingConfig
-from apptek.data.facts import Dataset, Facts
+from apptek.data.facts import Dataset, Facts, with_inverses
 from apptek.data.queries import held_out_queries
 from apptek.data.times import UNKNOWN
 from apptek.errors import ConfigError, DataError
@@ -250,18 +250,6 @@ class ReGcn(Embedding):
             entities = functional.leaky_relu(received @ self.messages[layer] + kept, SLOPE)
             entities = dropout(entities, self.config.dropout, noise)
         return entities
-
-
-def with_inverses(facts: Facts, predicate_count: int) -> Facts:
-    """All facts, then all of them in the other direction with predicate + R."""
-    since = np.tile(facts.since, 2)
-    return Facts(
-        np.concatenate([facts.subjects, facts.objects]),
-        np.concatenate([facts.predicates, facts.predicates + np.int32(predicate_count)]),
-        np.concatenate([facts.objects, facts.subjects]),
-        since,
-        since if facts.until is facts.since else np.tile(facts.until, 2),
-    )
 
 
 def make_snapshot(graph: TemporalGraph, rows: np.ndarray) -> Snapshot:

@@ -9,6 +9,7 @@ import typer
 from apptek.commands.options import (
     DataArgument,
     JsonOption,
+    ProtocolOption,
     Reading,
     ResultOption,
     print_json,
@@ -94,6 +95,7 @@ def contest(
             "[default: recency,tnt_complex,paper,default]",
         ),
     ] = None,
+    protocol: ProtocolOption = "official",
     seeds: Annotated[
         int, typer.Option("--seeds", metavar="N", min=1, help="How many runs of each model.")
     ] = 1,
@@ -114,7 +116,9 @@ def contest(
     names = [name.strip() for name in models.split(",")] if models else usual_models()
     if len(set(names)) < len(names):
         raise typer.BadParameter(f"{models!r} names a model twice")
-    experiments = [contest_experiment(name, data, seed) for name in names for seed in range(seeds)]
+    experiments = [
+        contest_experiment(name, data, seed, protocol) for name in names for seed in range(seeds)
+    ]
     contestants = run_contest(reading.read(data), experiments, out, tell, reading=reading.words())
     if as_json:
         print_json({"models": [asdict(contestant) for contestant in contestants]})

@@ -137,6 +137,7 @@ def _print_statistics(statistics: dict[str, Any], span: str) -> None:
         "official": "official: the files as published",
         "paper": "paper: filtered, valid and test swapped",
         "printed_in_paper": "printed in the paper",
+        "forecast": "forecast: cut by date",
     }
     rows = [
         (title, *(statistics[part][key] for key in keys))

@@ -26,11 +26,12 @@ OutOption = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="The folder to write; new or empty.")
 ]
 ProtocolOption = Annotated[
-    Literal["official", "paper"],
+    Literal["official", "paper", "forecast"],
     typer.Option(
         "--protocol",
         metavar="NAME",
-        help="official: the splits as published; paper: filtered and split as in the paper.",
+        help="official: the splits as published; paper: filtered and split as in the paper; "
+        "forecast: icews14 and icews05-15 cut by date, as forecasts are compared.",
     ),
 ]
 SettingsOption = Annotated[

@@ -45,8 +45,10 @@ class PublicFile:
 class Benchmark:
     """A public data set: its files by split, and the paper's numbers for it.
 
-    `explanations` say, by field of Statistics, why the numbers of the files, of the paper's
-    protocol and in print differ.
+    explanations   by field of Statistics, why the numbers of the files, of the paper's protocol
+                   and in print differ
+    forecast_cuts  the last day of train and of valid under the protocol `forecast`, as the
+                   literature on forecasting cuts the same facts; None where it does not
     """
 
     name: str
@@ -55,6 +57,7 @@ class Benchmark:
     files: Mapping[Split, PublicFile]
     printed: Statistics
     explanations: Mapping[str, str]
+    forecast_cuts: tuple[str, str] | None = None
 
 
 def stored_name(split: Split) -> str:
@@ -129,6 +132,7 @@ _ICEWS14 = Benchmark(
         "test": "The paper's test is the public valid (8,941) without its 152 facts with an "
         "entity unseen in train.",
     },
+    forecast_cuts=("2014-10-31", "2014-11-30"),
 )
 
 _ICEWS05_15 = Benchmark(
@@ -166,6 +170,7 @@ _ICEWS05_15 = Benchmark(
         "test": "The paper's test is the public valid (46,275) without its 219 facts with an "
         "entity unseen in train.",
     },
+    forecast_cuts=("2013-11-17", "2014-12-26"),
 )
 
 _YAGO15K = Benchmark(

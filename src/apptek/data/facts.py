@@ -71,6 +71,23 @@ class Facts:
         return Facts(self.subjects[rows], self.predicates[rows], self.objects[rows], since, until)
 
 
+def join_facts(*parts: Facts) -> Facts:
+    """All facts of the parts, one part after the other."""
+    subjects, predicates, objects, since, until = (
+        np.concatenate(column) for column in zip(*(part.columns() for part in parts), strict=True)
+    )
+    points = all(part.until is part.since for part in parts)
+    return Facts(subjects, predicates, objects, since, since if points else until)
+
+
+def with_inverses(facts: Facts, predicate_count: int) -> Facts:
+    """All facts, then all of them in the other direction with predicate + R."""
+    inverse = facts.predicates + np.int32(predicate_count)
+    return join_facts(
+        facts, Facts(facts.objects, inverse, facts.subjects, facts.since, facts.until)
+    )
+
+
 class Names:
     """Distinct names in byte order; the id of a name is its position. One flat Arrow array."""
 
@@ -165,6 +182,10 @@ class Dataset:
     def split(self, name: Split) -> Facts:
         """The facts of one split."""
         return {"train": self.train, "valid": self.valid, "test": self.test}[name]
+
+    def all_facts(self) -> Facts:
+        """The facts of train, valid and test, one after the other."""
+        return join_facts(self.train, self.valid, self.test)
 
     def describe(self, facts: Facts, row: int) -> str:
         """One fact in words: subject, predicate, object and its time."""

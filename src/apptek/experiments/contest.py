@@ -8,6 +8,7 @@ from pathlib import Path
 from apptek.baselines.registry import NAMES
 from apptek.config import PRESETS
 from apptek.data.facts import SPLITS, Dataset
+from apptek.data.protocols import Protocol, apply_protocol
 from apptek.errors import ApptekError
 from apptek.experiments.compare import Difference, compare_results
 from apptek.experiments.experiment import Experiment
@@ -41,7 +42,9 @@ def usual_models() -> tuple[str, ...]:
     return USUAL
 
 
-def contest_experiment(name: str, data: str, seed: int = 0) -> Experiment:
+def contest_experiment(
+    name: str, data: str, seed: int = 0, protocol: Protocol = "official"
+) -> Experiment:
     """The experiment that fits a preset or baseline; ApptekError lists the known names."""
     if name not in (*PRESETS, *NAMES):
         known = ", ".join((*PRESETS, *NAMES))
@@ -54,6 +57,7 @@ def contest_experiment(name: str, data: str, seed: int = 0) -> Experiment:
         dataset=data,
         baseline="" if is_ours else name,
         preset=name if is_ours else "default",
+        protocol=protocol,
         seeds=(seed,),
     )
 
@@ -68,16 +72,19 @@ def run_contest(
 ) -> list[Contestant]:
     """Runs the experiments that have no result in the folder yet; the contestants, best first.
 
+    All experiments have the same protocol.
+
     reading  the options of a command that reads the data in this way
     """
     experiments = [replace(experiment, reading=tuple(reading)) for experiment in experiments]
-    if len(dataset.test) == 0:
+    splits = apply_protocol(dataset, experiments[0].protocol)
+    if len(splits.test) == 0:
         raise ApptekError(f"{dataset.name} has no test facts to evaluate on")
-    digests: dict[str, str] = {split: dataset.split(split).digest() for split in SPLITS}
+    digests: dict[str, str] = {split: splits.split(split).digest() for split in SPLITS}
     claim(
         folder / "contest.json",
         {"dataset": dataset.name} | digests,
-        "the folder holds a contest on other data or another split; choose another",
+        "the folder holds a contest on other data, another split or protocol; choose another",
     )
     folders = Folders(folder, keeps_models=True)
     failures = run_all(missing_runs(experiments, folders, dataset), tell)
