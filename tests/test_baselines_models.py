@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import apptek
-from model_folders import files_of
+from model_folders import files_of, rewrite_manifest
 
 from apptek.baselines.baseline import Baseline
 from apptek.baselines.open_model import open_model
@@ -75,7 +75,7 @@ def test_a_folder_that_is_damaged_or_of_another_kind_is_refused(
     shutil.copytree(folder, broken)
     about = json.loads((broken / "model.json").read_text())
     for change, said in (
-        ({"format": 99}, "format 99, expected 1"),
+        ({"format": 99}, "format 99, expected 2"),
         ({"kind": "wheel"}, "not the folder of a baseline"),
         ({"settings": {}}, "is damaged"),
         ({"settings": {"counting": []}}, "is damaged"),
@@ -84,16 +84,20 @@ def test_a_folder_that_is_damaged_or_of_another_kind_is_refused(
         ({"calibration": None}, "is damaged"),
     ):
         (broken / "model.json").write_text(json.dumps(about | change))
+        rewrite_manifest(broken)
         with pytest.raises(ModelError, match=said):
             Baseline.load(broken)
     (broken / "model.json").write_text(json.dumps(about))
     (broken / "weights.json").write_text('{"pair": 1.0, "luck": 2.0}')
+    rewrite_manifest(broken)
     with pytest.raises(ModelError, match="luck"):
         Baseline.load(broken)
     (broken / "weights.json").write_text('{"pair": "much"}')
+    rewrite_manifest(broken)
     with pytest.raises(ModelError, match="much"):
         Baseline.load(broken)
     next((broken / "graph").glob("*.npy")).unlink()
+    rewrite_manifest(broken)
     with pytest.raises(ModelError, match="is damaged"):
         Baseline.load(broken)
 

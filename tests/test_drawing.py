@@ -232,7 +232,7 @@ def test_a_page_tells_everything(predictor: Predictor, tmp_path: Path) -> None:
             for one in reason.path:
                 assert one.date in page.words
         assert found.model["dataset"] in page.words
-        assert "preset paper, protocol official, format 2" in page.words
+        assert "preset paper, protocol official, format 3" in page.words
         svgs = {reason.number for reason in found.reasons if not reason.same_as and reason.facts}
         assert text.count("<svg ") == len(svgs)
     write_whole(tmp_path / "page.html", text.encode())

@@ -193,7 +193,7 @@ def test_json_survives_a_round_trip(predictor: Predictor) -> None:
         "dataset": predictor.model.dataset.name,
         "preset": "paper",
         "protocol": "official",
-        "format": 2,
+        "format": 3,
     }
     reason = found["reasons"][0]
     assert {"number", "topology", "sentence", "log_odds", "score", "meeting", "facts"} <= set(

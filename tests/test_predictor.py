@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from model_folders import Killed, files_of
+from model_folders import Killed, files_of, rewrite_manifest
 from pyarrow import csv, parquet
 
 from apptek.config import preset
@@ -240,10 +240,12 @@ def test_a_folder_that_is_no_model_or_is_damaged_is_refused(folder: Path, tmp_pa
     shutil.copytree(folder, broken)
     about = json.loads((broken / "model.json").read_text())
     (broken / "model.json").write_text(json.dumps(about | {"format": 99}))
-    with pytest.raises(ModelError, match="format 99, expected 2"):
+    rewrite_manifest(broken)
+    with pytest.raises(ModelError, match="format 99, expected 3; fit it again"):
         Predictor.load(broken)
     (broken / "model.json").write_text(json.dumps(about))
     weights = (broken / "weights.npy").read_bytes()
     (broken / "weights.npy").write_bytes(weights[:-50])
+    rewrite_manifest(broken)
     with pytest.raises(ModelError, match="damaged"):
         Predictor.load(broken)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from model_folders import rewrite_manifest
 
 from apptek.config import Config, RerankerConfig, preset
 from apptek.data.facts import Dataset, Facts
@@ -185,6 +186,7 @@ def test_damaged_trees_are_refused(folder: Path, tmp_path: Path, data: Dataset) 
     broken = tmp_path / "broken"
     shutil.copytree(folder, broken)
     (broken / "reranker.txt").write_text("tree\nno tree\n", encoding="utf-8")
+    rewrite_manifest(broken)
     asked = [Query(data.entities[0], data.entities[1], "2019-05-05")]
     with pytest.raises(ModelError, match="trees of the re-ranker are damaged"):
         Predictor.load(broken).predict(asked)

@@ -11,7 +11,7 @@ from apptek.commands.bench import bench
 from apptek.commands.command_group import CommandGroup
 from apptek.commands.compare import compare, contest
 from apptek.commands.data import data_app
-from apptek.commands.evaluate import evaluate
+from apptek.commands.evaluate import evaluate, verify
 from apptek.commands.explain import explain, topologies
 from apptek.commands.fit import fit
 from apptek.commands.options import SeedOption
@@ -61,7 +61,7 @@ def demo(seed: SeedOption = 0) -> None:
 for panel, commands in {
     "Start here": (demo,),
     "Ask a model": (predict, explain, topologies, serve),
-    "Make a model": (fit, evaluate, compare, contest, baseline),
+    "Make a model": (fit, evaluate, compare, contest, baseline, verify),
     "Research": (search, train_agent, reproduce, bench),
 }.items():
     for command in commands:

@@ -19,11 +19,11 @@ from apptek.evaluation.ranking import Evaluation, EvaluationQueries, evaluate_sc
 from apptek.files import new_folder
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answers import Answer, Query, Seen, best_answers, queries_of
+from apptek.models.manifest import read_about, write_manifest
 from apptek.models.storage import (
     ABOUT,
     RUN,
     load_data,
-    read_json,
     refusing_damage,
     save_data,
     write_json,
@@ -31,7 +31,7 @@ from apptek.models.storage import (
 from apptek.resuming import open_work, work_folder
 from apptek.settings import changed_settings, config_from_json
 
-FORMAT = 1
+FORMAT = 2
 KIND = "baseline"
 MOST_CALIBRATED = 20_000  # queries of valid that the calibration is fitted on
 
@@ -194,11 +194,12 @@ def save_baseline(model: BaselineModel, folder: Path, run: dict[str, Any]) -> No
         model.scorer.save(building)
         write_json(building / RUN, run)
         write_json(building / ABOUT, about)
+        write_manifest(building)
 
 
 def load_baseline(folder: Path) -> BaselineModel:
     """The baseline of a folder; ModelError if it holds none, or is damaged."""
-    about = read_json(folder, ABOUT)
+    about = read_about(folder)
     if about.get("kind") != KIND:
         raise ModelError(f"{folder} is not the folder of a baseline")
     if about.get("format") != FORMAT:

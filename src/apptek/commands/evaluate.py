@@ -1,4 +1,4 @@
-"""The command `evaluate`."""
+"""Commands that check a model: how good its answers are, and whether its files are whole."""
 
 from typing import Annotated, Literal
 
@@ -67,3 +67,23 @@ def evaluate(
         tell_next(["compare", str(result), "OTHER_RESULT"])
     else:
         tell_next(["predict", str(model), "SUBJECT", "OBJECT", "TIME"])
+
+
+def verify(model: ModelArgument, as_json: JsonOption = False) -> None:
+    """Check that no file of a model has changed since it was written.
+
+    It reads every file and compares it with the checksums of the model's `manifest.json`. Opening a
+    model does the same up to 256 MB; of a larger one it reads only a part.
+
+    Example: `apptek verify model`
+    """
+    from apptek.models.manifest import verify_folder
+    from apptek.terminal import byte_progress, output
+
+    with byte_progress("reading") as report:
+        verified = verify_folder(model, report)
+    if as_json:
+        print_json({"model": str(model), "files": verified.files, "bytes": verified.size})
+    else:
+        text = f"{verified.files:,} files, {verified.size:,} bytes: all as they were written"
+        output().print(text, markup=False, soft_wrap=True)

@@ -16,6 +16,7 @@ from apptek.features.topologies.topology import from_names, to_names, topology_s
 from apptek.features.traits import Kind
 from apptek.files import new_folder
 from apptek.models.linear_softmax import LinearSoftmax
+from apptek.models.manifest import read_about, write_manifest
 from apptek.models.model import FeatureSources, Model
 from apptek.models.reranker import Reranker
 from apptek.models.reranker_features import Mirrors
@@ -31,7 +32,7 @@ from apptek.models.storage import (
 )
 from apptek.settings import config_from_json
 
-FORMAT = 2
+FORMAT = 3
 AGENT = "agent.safetensors"
 TREES = "reranker.txt"
 
@@ -52,6 +53,7 @@ def save_model(model: Model, folder: Path, run: dict[str, Any]) -> None:
         if model.reranker is not None:
             (building / TREES).write_text(model.reranker.text, encoding="utf-8")
         write_json(building / ABOUT, _about(model))
+        write_manifest(building)
 
 
 def _about(model: Model) -> dict[str, Any]:
@@ -89,7 +91,7 @@ def _topologies_json(model: Model) -> dict[str, Any]:
 
 def load_model(folder: Path) -> Model:
     """The model of a folder, its arrays memory-mapped; ModelError where it is none, or damaged."""
-    about = read_json(folder, ABOUT)
+    about = read_about(folder)
     if about.get("kind") == "baseline":
         name = about.get("name")
         raise ModelError(f"{folder} is the baseline {name}: only evaluate and predict can use it")

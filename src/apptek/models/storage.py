@@ -19,6 +19,7 @@ from apptek.graph.temporal_graph import TemporalGraph
 
 ABOUT = "model.json"
 RUN = "run.json"  # durations, command and commit: what may differ between equal models
+ADVICE = "copy the folder again, or fit again"  # how every error about damage ends
 _DAMAGE = (
     ConfigError, DataError, GraphError, pa.ArrowException,
     AttributeError, IndexError, KeyError, OSError, TypeError, ValueError,
@@ -33,7 +34,7 @@ def refusing_damage(folder: Path) -> Iterator[None]:
     except ModelError:
         raise
     except _DAMAGE as error:
-        raise ModelError(f"{folder} is damaged: {error}") from None
+        raise ModelError(f"{folder} is damaged: {error}; {ADVICE}") from None
 
 
 def save_data(folder: Path, dataset: Dataset, graph: TemporalGraph) -> None:
@@ -96,7 +97,7 @@ def read_json(folder: Path, name: str) -> dict[str, Any]:
     except OSError as error:
         raise ModelError(f"{folder} is not a model folder: {name}: {error.strerror}") from None
     except ValueError as error:
-        raise ModelError(f"{folder} is damaged: {name} is not JSON ({error})") from None
+        raise ModelError(f"{folder} is damaged: {name} is not JSON ({error}); {ADVICE}") from None
     if not isinstance(content, dict):
-        raise ModelError(f"{folder} is damaged: {name} is not a JSON object")
+        raise ModelError(f"{folder} is damaged: {name} is not a JSON object; {ADVICE}")
     return content

@@ -1,0 +1,173 @@
+"""manifest.json: size and checksum of every other file of a model folder.
+
+Kernels do not check their bounds, and LightGBM does not check its text: a damaged file would crash
+the process or change answers without a word. So nothing of a folder is used before its files are
+what they were when the folder was written.
+
+Below FULL_CHECK bytes everything is read and compared. Above, what is read whole anyway is compared
+as well; of the memory-mapped arrays (.npy) only the size and the first bytes, where the header is.
+`apptek verify` reads everything, whatever the size.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from apptek.errors import ModelError
+from apptek.models.storage import ABOUT, ADVICE, read_json
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+FULL_CHECK = 256 * 2**20  # bytes of a folder up to which opening reads all of it
+MAPPED = ".npy"
+HEAD = 4096  # bytes; the header of an array is much shorter
+BLOCK = 1 << 20
+
+Progress = Callable[[str, int, int], None]  # a file, bytes read so far, bytes in all
+
+
+@dataclass(frozen=True, slots=True)
+class FileRecord:
+    """What the manifest says of one file: bytes, checksum, checksum of the first 4,096 bytes."""
+
+    size: int
+    blake2b: str
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What was compared: how many files, and their bytes."""
+
+    files: int
+    size: int
+
+
+def read_nothing(_file: str, _done: int, _total: int) -> None:
+    """Ignores progress."""
+
+
+def write_manifest(folder: Path) -> None:
+    """Records every file of a folder under construction; to be called last."""
+    records = {name: _record(path) for name, path in _files(folder)}
+    (folder / MANIFEST).write_bytes(_bytes_of(records))
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    """model.json of a folder whose files are as they were written.
+
+    ModelError names the first file that is missing, different or not of the model.
+    """
+    check_files(folder)
+    return read_json(folder, ABOUT)
+
+
+def check_files(folder: Path) -> None:
+    """Compares a folder with its manifest, as far as its size allows; see the head of this file."""
+    records = _read_manifest(folder)
+    _check_names(folder, records)
+    everything = sum(record.size for record in records.values()) <= FULL_CHECK
+    for name, record in records.items():
+        if everything or not name.endswith(MAPPED):
+            _check_content(folder, name, record.blake2b)
+        else:
+            _check_content(folder, name, record.head, HEAD)
+
+
+def verify_folder(folder: Path, progress: Progress = read_nothing) -> Verified:
+    """Compares all contents of a folder with its manifest; ModelError names what differs."""
+    records = _read_manifest(folder)
+    _check_names(folder, records)
+    done, total = 0, sum(record.size for record in records.values())
+    for name, record in records.items():
+        progress(name, done, total)
+        _check_content(folder, name, record.blake2b)
+        done += record.size
+    progress("", done, total)
+    return Verified(len(records), total)
+
+
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Every file but the manifest, by its path in the folder, in order."""
+    paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
+    for name in sorted(paths):
+        if name != MANIFEST and not paths[name].is_dir():
+            yield name, paths[name]
+
+
+def _record(path: Path) -> FileRecord:
+    return FileRecord(path.stat().st_size, _digest(path), _digest(path, HEAD))
+
+
+def _digest(path: Path, length: int | None = None) -> str:
+    """The checksum of a file, or of its first bytes."""
+    state = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        if length is not None:
+            state.update(file.read(length))
+            return state.hexdigest()
+        while block := file.read(BLOCK):
+            state.update(block)
+    return state.hexdigest()
+
+
+def _bytes_of(records: dict[str, FileRecord]) -> bytes:
+    """The manifest as text: the same records, the same bytes."""
+    content = {"format": FORMAT, "files": {n: asdict(record) for n, record in records.items()}}
+    return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
+
+
+def _read_manifest(folder: Path) -> dict[str, FileRecord]:
+    if not (folder / MANIFEST).is_file():
+        version = read_json(folder, ABOUT).get("format")
+        raise ModelError(
+            f"{folder}: a model of format {version} without {MANIFEST}: fit it again if an earlier "
+            "version wrote it, or copy the folder again"
+        )
+    damaged = f"{folder} is damaged: {MANIFEST} is not as it was written; {ADVICE}"
+    try:
+        content = (folder / MANIFEST).read_bytes()
+        files = json.loads(content)["files"]
+        records = {str(name): FileRecord(**record) for name, record in files.items()}
+        # Written anew it must be the same text: a changed space or an entry beyond is damage, too.
+        if _bytes_of(records) != content or not _are_sound(records):
+            raise ModelError(damaged)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise ModelError(damaged) from None
+    return records
+
+
+def _are_sound(records: dict[str, FileRecord]) -> bool:
+    return all(
+        type(record.size) is int and record.size >= 0 and ".." not in Path(name).parts
+        for name, record in records.items()
+    )
+
+
+def _check_names(folder: Path, records: dict[str, FileRecord]) -> None:
+    """Missing and additional files, and those of another size."""
+    present = dict(_files(folder))
+    for name in sorted(records.keys() | present.keys()):
+        if name not in present or (name in records and not present[name].is_file()):
+            raise ModelError(f"{folder} is damaged: {name} is missing; {ADVICE}")
+        if name not in records:
+            raise ModelError(
+                f"{folder} is damaged: {name} does not belong to the model; remove it, or {ADVICE}"
+            )
+        size, expected = present[name].stat().st_size, records[name].size
+        if size != expected:
+            raise ModelError(
+                f"{folder} is damaged: {name} has {size:,} bytes, expected {expected:,}; {ADVICE}"
+            )
+
+
+def _check_content(folder: Path, name: str, expected: str, length: int | None = None) -> None:
+    try:
+        found = _digest(folder / name, length)
+    except OSError as error:
+        raise ModelError(f"{folder}: {name} cannot be read: {error.strerror}") from None
+    if found != expected:
+        raise ModelError(f"{folder} is damaged: {name} is not as it was written; {ADVICE}")

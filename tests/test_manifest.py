@@ -1,0 +1,204 @@
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from command_line import apptek
+from model_folders import rewrite_manifest
+
+from apptek.baselines.baseline import Baseline
+from apptek.baselines.open_model import open_model
+from apptek.data.synthetic.world import make_world
+from apptek.errors import ModelError
+from apptek.models import manifest
+from apptek.models.manifest import check_files, verify_folder
+
+ADVICE = "; copy the folder again, or fit again"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("manifests") / "model"
+    Baseline.fit("recency", make_world(2000, 0).dataset, folder=folder)
+    return folder
+
+
+@pytest.fixture
+def folder(whole: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(whole, tmp_path / "model"))
+
+
+def fault_of(folder: Path) -> str:
+    """What opening a damaged folder says: one line, and the same as `apptek verify`."""
+    with pytest.raises(ModelError) as raised:
+        open_model(folder)
+    text = str(raised.value)
+    done = apptek("verify", str(folder))
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"apptek: {text}\n")
+    return text.removeprefix(f"{folder} is damaged: ")
+
+
+def test_the_manifest_lists_every_other_file(whole: Path) -> None:
+    files = json.loads((whole / "manifest.json").read_text())["files"]
+    present = {path.relative_to(whole).as_posix(): path for path in whole.rglob("*")}
+    expected = {name: path.stat().st_size for name, path in present.items() if path.is_file()}
+    del expected["manifest.json"]
+    assert {"model.json", "run.json", "graph/graph.json", "valid.since.npy"} <= expected.keys()
+    assert {name: record["size"] for name, record in files.items()} == expected
+    check_files(whole)
+
+
+def test_a_damaged_file_is_named(folder: Path) -> None:
+    path = folder / "graph" / "facts.objects.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    assert fault_of(folder) == f"graph/facts.objects.npy is not as it was written{ADVICE}"
+
+
+def test_a_changed_temperature_is_refused(folder: Path) -> None:
+    path = folder / "model.json"
+    about = json.loads(path.read_text())
+    about["calibration"]["temperature"] *= 2
+    path.write_text(json.dumps(about, indent=1, sort_keys=True) + "\n")
+    assert fault_of(folder).startswith("model.json ")
+
+
+def test_a_missing_file_is_named(folder: Path) -> None:
+    (folder / "weights.json").unlink()
+    assert fault_of(folder) == f"weights.json is missing{ADVICE}"
+
+
+def test_a_file_that_is_a_folder_or_leads_nowhere_is_missing(folder: Path) -> None:
+    (folder / "weights.json").unlink()
+    (folder / "weights.json").mkdir()
+    assert fault_of(folder) == f"weights.json is missing{ADVICE}"
+    (folder / "weights.json").rmdir()
+    (folder / "weights.json").symlink_to("nowhere")
+    assert fault_of(folder) == f"weights.json is missing{ADVICE}"
+
+
+def test_a_pipe_in_the_place_of_a_file_does_not_hang(folder: Path) -> None:
+    (folder / "weights.json").unlink()
+    os.mkfifo(folder / "weights.json")
+    assert fault_of(folder) == f"weights.json is missing{ADVICE}"
+
+
+def test_an_additional_file_is_named(folder: Path) -> None:
+    (folder / "graph" / "notes.txt").write_text("mine")
+    said = f"graph/notes.txt does not belong to the model; remove it{ADVICE.replace(';', ', or')}"
+    assert fault_of(folder) == said
+    (folder / "graph" / "notes.txt").unlink()
+    open_model(folder)
+
+
+def test_a_file_of_another_size_is_named_with_both_sizes(folder: Path) -> None:
+    path = folder / "valid.since.npy"
+    size = path.stat().st_size
+    path.write_bytes(b"")
+    assert fault_of(folder) == f"valid.since.npy has 0 bytes, expected {size:,}{ADVICE}"
+
+
+def test_a_folder_without_a_manifest_is_of_an_earlier_version_or_incomplete(folder: Path) -> None:
+    (folder / "manifest.json").unlink()
+    text = fault_of(folder).removeprefix(f"{folder}: ")
+    assert text.startswith("a model of format 2 without manifest.json: fit it again")
+    assert "copy the folder again" in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"format": 1, "files": []}',
+        '{"format": 1, "files": {"model.json": {}}}',
+        '{"format": 1, "files": {"model.json": 1}}',
+        "[" * 100_000,
+    ],
+)
+def test_a_manifest_that_is_none_is_refused(folder: Path, text: str) -> None:
+    (folder / "manifest.json").write_text(text)
+    assert fault_of(folder) == f"manifest.json is not as it was written{ADVICE}"
+
+
+def test_any_other_spelling_of_the_manifest_is_refused(folder: Path) -> None:
+    path = folder / "manifest.json"
+    content = path.read_bytes()
+    files = json.loads(content)["files"]
+    outside = files | {"../model/model.json": files["model.json"]}
+    for changed in (
+        content + b"\n",
+        content.replace(b'"format": 1', b'"format": 2'),
+        content.replace(b"\n", b"\t", 1),
+        (json.dumps({"files": outside, "format": 1}, indent=1, sort_keys=True) + "\n").encode(),
+    ):
+        assert changed != content
+        path.write_bytes(changed)
+        assert fault_of(folder) == f"manifest.json is not as it was written{ADVICE}"
+
+
+def test_of_a_large_folder_mapped_arrays_are_read_only_by_verify(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifest, "FULL_CHECK", 0)
+    path = folder / "graph" / "facts.objects.npy"
+    content = bytearray(path.read_bytes())
+    assert len(content) > manifest.HEAD
+    content[-1] ^= 1
+    path.write_bytes(content)
+    check_files(folder)
+    with pytest.raises(ModelError, match=r"facts\.objects\.npy is not as it was written"):
+        verify_folder(folder)
+    content[-1] ^= 1
+    content[70] ^= 1  # in its header
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match=r"facts\.objects\.npy is not as it was written"):
+        check_files(folder)
+
+
+@pytest.mark.parametrize("name", ["model.json", "entities.parquet", "graph/graph.json"])
+def test_of_a_large_folder_everything_else_is_read(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifest, "FULL_CHECK", 0)
+    content = bytearray((folder / name).read_bytes())
+    content[-2] ^= 1
+    (folder / name).write_bytes(content)
+    with pytest.raises(ModelError, match=f"{name} is not as it was written"):
+        check_files(folder)
+
+
+def test_verify_says_what_it_has_read(whole: Path) -> None:
+    sizes = [path.stat().st_size for path in whole.rglob("*") if path.is_file()]
+    expected = (len(sizes) - 1, sum(sizes) - (whole / "manifest.json").stat().st_size)
+    done = apptek("verify", str(whole), "--json")
+    assert done.returncode == 0
+    about = json.loads(done.stdout)
+    assert (about["files"], about["bytes"]) == expected
+    done = apptek("verify", str(whole))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{expected[0]} files, {expected[1]:,} bytes: all as they were written\n"
+
+
+def test_verify_of_something_else_says_so(tmp_path: Path) -> None:
+    done = apptek("verify", str(tmp_path))
+    assert done.returncode == 1
+    assert "is not a model folder" in done.stderr
+
+
+def test_verify_reports_its_progress_in_bytes(whole: Path) -> None:
+    reported: list[tuple[str, int, int]] = []
+    verified = verify_folder(whole, lambda *progress: reported.append(progress))
+    assert reported[0] == ("entities.parquet", 0, verified.size)
+    assert reported[-1] == ("", verified.size, verified.size)
+    assert [done for _, done, _ in reported] == sorted(done for _, done, _ in reported)
+
+
+def test_a_manifest_that_is_written_again_fits(folder: Path) -> None:
+    (folder / "run.json").write_text("{}")
+    rewrite_manifest(folder)
+    open_model(folder)
