@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from apptek.benches.reference import (
     PlainEpisode,
@@ -11,6 +11,7 @@ from apptek.benches.reference import (
     distance,
     incident,
     nearest,
+    nearness,
     play_episode,
 )
 
@@ -20,26 +21,75 @@ __all__ = [
     "PlainHistory",
     "are_twins",
     "distance",
-    "ended_before",
     "family_facts",
     "incident",
     "is_of_family",
     "nearest",
+    "nearest_seen",
     "plain_clock",
     "plain_history",
     "plain_traits",
     "play_episode",
+    "seen_facts",
 ]
 
 
-def ended_before(facts: list[PlainFact], candidates: Iterable[int], when: int | None) -> list[int]:
-    """As of a moment: the facts that ended (until, else since) strictly before; no undated ones."""
-    found = []
-    for index in candidates:
-        end = facts[index].since if facts[index].until is None else facts[index].until
-        if when is not None and end is not None and end < when:
-            found.append(index)
-    return found
+FOR_EVER = 2**31 - 1
+
+
+def is_known_before(fact: PlainFact, when: int | None) -> bool:
+    """Whether a query that looks ahead sees a fact: it started strictly before, or is undated."""
+    start = fact.until if fact.since is None else fact.since
+    return when is None or start is None or start < when
+
+
+def as_known_before(fact: PlainFact, when: int | None) -> PlainFact:
+    """A fact with its end unknown, where that lies at the moment of the query or later."""
+    is_over = fact.until is None or when is None or fact.until < when
+    return fact if is_over or fact.since is None else replace(fact, until=None)
+
+
+def ongoing(fact: PlainFact) -> PlainFact:
+    """A fact that lasts for ever where it has started and its end is unknown."""
+    has_open_end = fact.since is not None and fact.until is None
+    return replace(fact, until=FOR_EVER) if has_open_end else fact
+
+
+def seen_facts(
+    facts: list[PlainFact], when: int | None, *, ahead: bool, lasting: bool = False
+) -> list[PlainFact | None]:
+    """Each fact as a query at a moment sees it, None where it does not.
+
+    ahead    only what was known before the moment
+    lasting  open ends are ongoing
+    """
+    seen: list[PlainFact | None] = []
+    for fact in facts:
+        if ahead and not is_known_before(fact, when):
+            seen.append(None)
+            continue
+        known = as_known_before(fact, when) if ahead else fact
+        seen.append(ongoing(known) if lasting else known)
+    return seen
+
+
+def nearest_seen(
+    facts: list[PlainFact],
+    seen: list[PlainFact | None],
+    candidates: Iterable[int],
+    when: int | None,
+    k: int,
+    hidden: int | None,
+) -> list[int]:
+    """The k nearest candidates as they are seen; hidden facts and twins are those of `facts`."""
+    visible = [
+        index
+        for index in candidates
+        if seen[index] is not None
+        and (hidden is None or (index != hidden and not are_twins(facts[index], facts[hidden])))
+    ]
+    filled = [fact or facts[index] for index, fact in enumerate(seen)]
+    return sorted(visible, key=lambda index: nearness(filled, index, when))[:k]
 
 
 @dataclass(frozen=True)
@@ -53,7 +103,8 @@ class PlainHistory:
     pair_weight: float
     profile_weight: float
     scales: tuple[float, float, float, float]  # brief, short, middle, long
-    past_only: bool = False
+    ahead: bool = False
+    lasting: bool = False
 
 
 def plain_clock(
@@ -102,12 +153,11 @@ def family_facts(
 ) -> list[int]:
     """The K facts of a family that are nearest in time, the hidden one and its twins aside."""
     subject, object_, when, hidden = query
-    found = [i for i, fact in enumerate(facts) if is_of_family(fact, family, subject, object_)]
-    if config.past_only:
-        found = ended_before(facts, found, when)
+    of_family = [i for i, fact in enumerate(facts) if is_of_family(fact, family, subject, object_)]
+    seen = seen_facts(facts, when, ahead=config.ahead, lasting=config.lasting)
     direct = family in ("pair", "reversed")
     k = config.pair_facts if direct else config.profile_facts
-    return nearest(facts, found, when, k, hidden)
+    return nearest_seen(facts, seen, of_family, when, k, hidden)
 
 
 def plain_history(
@@ -121,12 +171,14 @@ def plain_history(
     `ever` instead of its own.
     """
     dated = not any(fact.since is None and fact.until is None for fact in facts)
+    as_seen = seen_facts(facts, query[2], ahead=config.ahead, lasting=config.lasting)
     values = {}
     for family in config.families:
         seen = family_facts(facts, query, family, config)
         weight = config.pair_weight if family in ("pair", "reversed") else config.profile_weight
         clocks = [
-            (facts[i].predicate, plain_clock(facts[i], query[2], config.scales)) for i in seen
+            (facts[i].predicate, plain_clock(as_seen[i] or facts[i], query[2], config.scales))
+            for i in seen
         ]
         for kernel in config.kernels:
             if dated and kernel in ("undated", "undated ever", "both undated"):

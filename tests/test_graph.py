@@ -85,7 +85,7 @@ def test_a_damaged_or_foreign_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(GraphError, match="missing or damaged"):
         TemporalGraph.open(folder)
     (folder / "graph.json").write_text(json.dumps(about | {"format": 99}))
-    with pytest.raises(GraphError, match="format 99, expected 1"):
+    with pytest.raises(GraphError, match="format 99, expected 2"):
         TemporalGraph.open(folder)
     with pytest.raises(GraphError, match="not a saved graph"):
         TemporalGraph.open(tmp_path / "nothing")
@@ -152,7 +152,7 @@ def test_a_damaged_header_is_refused_or_does_no_harm(
         assert len(TemporalGraph.open(folder).facts) == 9
 
 
-def test_as_of_a_day_a_year_is_not_over(tmp_path: Path) -> None:
+def test_a_year_is_not_before_a_day_of_it(tmp_path: Path) -> None:
     lines = ["a\tmeets\tb\t1998", "a\tmeets\tb\t1997", "a\tmeets\tb\t1998-05-04"]
     lines += [f"a\tmeets\tc\t1990-01-{day:02d}" for day in range(1, 10)]
     (tmp_path / "train.tsv").write_text("\n".join(lines) + "\n")
@@ -167,4 +167,4 @@ def test_as_of_a_day_a_year_is_not_over(tmp_path: Path) -> None:
         return {data.axis.format(int(data.train.since[fact])) for fact in facts if fact >= 0}
 
     assert dates(graph) == {"1997", "1998", "1998-05-04"}
-    assert dates(graph.as_of()) == {"1997", "1998-05-04"}
+    assert dates(graph.ahead()) == {"1997", "1998-05-04"}

@@ -33,16 +33,18 @@ def plain_settings(draw: st.DrawFn) -> PlainHistory:
         pair_weight=draw(st.sampled_from([0.5, 1.0])),
         profile_weight=draw(st.sampled_from([0.4, 2.0])),
         scales=draw(st.sampled_from([(1.0, 1.0, 2.0, 3.0), (2.0, 7.0, 30.0, 120.0)])),
-        past_only=draw(st.booleans()),
+        ahead=draw(st.booleans()),
+        lasting=draw(st.booleans()),
     )
 
 
 everything = st.builds(
-    lambda pair, profile, past: replace(
-        PLAIN, pair_facts=pair, profile_facts=profile, past_only=past
+    lambda pair, profile, ahead, lasting: replace(
+        PLAIN, pair_facts=pair, profile_facts=profile, ahead=ahead, lasting=lasting
     ),
     st.integers(1, 5),
     st.integers(1, 6),
+    st.booleans(),
     st.booleans(),
 )
 
@@ -57,7 +59,7 @@ def history_of(graph: TemporalGraph, plain: PlainHistory = PLAIN) -> History:
         pair_weight=plain.pair_weight,
         profile_weight=plain.profile_weight,
     )
-    return History(graph.as_of() if plain.past_only else graph, Clock(*plain.scales), config)
+    return History(graph.ahead() if plain.ahead else graph, Clock(*plain.scales), config)
 
 
 def named(history: History, rows: SparseRows, row: int) -> dict[HistoryFeature, float]:
@@ -72,7 +74,7 @@ def named(history: History, rows: SparseRows, row: int) -> dict[HistoryFeature, 
 
 
 def assert_agrees(plain: list[PlainFact], asked: list[PlainQuery], config: PlainHistory) -> None:
-    history = history_of(graph_of(plain), config)
+    history = history_of(graph_of(plain, "ongoing" if config.lasting else "point"), config)
     rows, cuts = history.rows(queries_of(asked))
     assert cuts == 0
     assert rows.feature_count == len(history)
@@ -97,15 +99,15 @@ def test_agrees_where_every_fact_is_dated(plain: list[PlainFact], data: st.DataO
     assert_agrees(plain, [data.draw(plain_queries(plain)) for _ in range(3)], PLAIN)
 
 
-@pytest.mark.parametrize("past_only", [False, True])
-def test_agrees_where_there_are_many_intervals(past_only: bool) -> None:
+@pytest.mark.parametrize("ahead", [False, True])
+def test_agrees_where_there_are_many_intervals(ahead: bool) -> None:
     rng = np.random.default_rng(3)
     plain = random_intervals(2000, rng)
     asked: list[PlainQuery] = [
         (int(rng.integers(0, 3)), int(rng.integers(0, 3)), int(rng.integers(-5, 710)), None)
         for _ in range(15)
     ]
-    assert_agrees(plain, asked, replace(PLAIN, past_only=past_only))
+    assert_agrees(plain, asked, replace(PLAIN, ahead=ahead))
 
 
 @settings(max_examples=100)
@@ -114,7 +116,7 @@ def test_its_facts_are_those_that_the_features_were_made_of(
     plain: list[PlainFact], config: PlainHistory, data: st.DataObject
 ) -> None:
     asked = [data.draw(plain_queries(plain)) for _ in range(2)]
-    history = history_of(graph_of(plain), config)
+    history = history_of(graph_of(plain, "ongoing" if config.lasting else "point"), config)
     found = history.facts(queries_of(asked), 1)
     assert {family: facts.tolist() for family, facts in found.items()} == {
         family: family_facts(plain, asked[1], family, config) for family in config.families
@@ -129,7 +131,7 @@ def values_of(
     plain: list[PlainFact], query: PlainQuery, **settings: Any
 ) -> dict[HistoryFeature, float]:
     config = replace(PLAIN, **settings)
-    history = history_of(graph_of(plain), config)
+    history = history_of(graph_of(plain, "ongoing" if config.lasting else "point"), config)
     return named(history, history.rows(queries_of([query]))[0], 0)
 
 
@@ -193,13 +195,21 @@ def test_undated_facts_and_undated_queries_have_kernels_of_their_own() -> None:
     assert only_dated == {"ever"}
 
 
-def test_as_of_a_day_there_is_nothing_of_that_day_or_later() -> None:
-    plain = [point(0, 4), point(1, 5), point(2, 6), PlainFact(0, 2, 1, 1, 5)]
-    found = values_of(plain, (0, 1, 5, None), past_only=True)
+def test_looking_ahead_there_is_nothing_of_that_day_or_later() -> None:
+    plain = [point(0, 4), point(1, 5), point(2, 6), PlainFact(0, 3, 1, 5, 9)]
+    found = values_of(plain, (0, 1, 5, None), ahead=True)
     assert {(f.predicate, f.kernel) for f in found} == {
         (0, kernel) for kernel in ("before", "close", "short", "middle", "long", "ever")
     }
-    assert values_of(plain, (0, 1, None, None), past_only=True) == {}
+
+
+def test_undated_facts_are_background_for_every_query_that_looks_ahead() -> None:
+    plain = [PlainFact(0, 0, 1, None, None), point(1, 5)]
+    for query in ((0, 1, 3, None), (0, 1, None, None)):
+        assert values_of(plain, query, ahead=True) == {
+            feature: pytest.approx(value)
+            for feature, value in values_of(plain[: 1 + (query[2] is None)], query).items()
+        }
 
 
 def test_days_are_counted_on_the_axis_not_by_the_codes() -> None:
@@ -260,7 +270,7 @@ def test_a_column_stands_for_one_family_predicate_and_kernel(
     config: PlainHistory, dated: bool
 ) -> None:
     plain = [point(0, 1)] if dated else [PlainFact(0, 0, 1, None, None)]
-    history = history_of(graph_of(plain), config)
+    history = history_of(graph_of(plain, "ongoing" if config.lasting else "point"), config)
     features = [history.feature(column) for column in range(len(history))]
     idle = {"undated", "undated ever", "both undated"} if dated else set()
     wanted = [

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import PlainFact, ended_before, incident, nearest
+from oracles import PlainFact, incident, nearest, nearest_seen, seen_facts
 from worlds import ENTITIES, graph_of, moments, plain_facts, random_intervals
 
+from apptek.data.facts import OpenEnd
 from apptek.data.times import UNKNOWN
 from apptek.errors import GraphError
 from apptek.graph.temporal_graph import Traversal
@@ -44,23 +45,44 @@ def test_agrees_with_the_definition(plain, entity, when, k, traversal, data) -> 
 
 @settings(max_examples=400)
 @given_any_look_up
-def test_as_of_sees_facts_that_had_ended(plain, entity, when, k, traversal, data) -> None:  # type: ignore[no-untyped-def]
+def test_every_view_agrees_with_the_definition(plain, entity, when, k, traversal, data) -> None:  # type: ignore[no-untyped-def]
     hidden = data.draw(st.none() | st.integers(0, len(plain) - 1)) if plain else None
-    seen = ended_before(plain, incident(plain, entity, traversal), when)
-    facts = (
-        graph_of(plain)
-        .as_of()
-        .nearest(
-            [entity],
-            [UNKNOWN if when is None else when],
-            k,
-            hidden=None if hidden is None else [hidden],
-            traversal=traversal,
-        )
+    ahead, lasting = data.draw(st.booleans()), data.draw(st.booleans())
+    seen = seen_facts(plain, when, ahead=ahead, lasting=lasting)
+    candidates = incident(plain, entity, traversal)
+    graph = graph_of(plain, "ongoing" if lasting else "point")
+    facts = (graph.ahead() if ahead else graph).nearest(
+        [entity],
+        [UNKNOWN if when is None else when],
+        k,
+        hidden=None if hidden is None else [hidden],
+        traversal=traversal,
     )
-    assert [fact for fact in facts[0].tolist() if fact >= 0] == nearest(
-        plain, seen, when, k, hidden
+    assert [fact for fact in facts[0].tolist() if fact >= 0] == nearest_seen(
+        plain, seen, candidates, when, k, hidden
     )
+
+
+@pytest.mark.parametrize("open_end", ["point", "ongoing"])
+def test_looking_ahead_agrees_where_there_are_many_intervals(open_end: OpenEnd) -> None:
+    rng = np.random.default_rng(5)
+    plain = random_intervals(1500, rng)
+    entities, times = rng.integers(0, 3, 40), rng.integers(-5, 710, 40)
+    facts = graph_of(plain, open_end).ahead().nearest(entities, times, 30)
+    for row, (entity, when) in enumerate(zip(entities.tolist(), times.tolist(), strict=True)):
+        seen = seen_facts(plain, when, ahead=True, lasting=open_end == "ongoing")
+        expected = nearest_seen(plain, seen, incident(plain, entity, "both"), when, 30, None)
+        assert [fact for fact in facts[row].tolist() if fact >= 0] == expected
+
+
+def test_looking_ahead_an_end_to_come_is_not_known() -> None:
+    """Two in office since 2 and 6, until 9 and for ever: at 7 neither end is known."""
+    plain = [PlainFact(0, 0, 1, 2, 9), PlainFact(0, 0, 1, 6, None), PlainFact(0, 0, 1, 7, 8)]
+    found = [
+        [fact for fact in graph.ahead().nearest([0], [7], 9)[0].tolist() if fact >= 0]
+        for graph in (graph_of(plain), graph_of(plain, "ongoing"))
+    ]
+    assert found == [[1, 0], [0, 1]]  # by their starts; both at distance 0, the earlier first
 
 
 @pytest.mark.parametrize("seed", range(3))

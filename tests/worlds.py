@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 from oracles import PlainFact
 
-from apptek.data.facts import Dataset, Facts, Names
+from apptek.data.facts import Dataset, Facts, Names, OpenEnd
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.graph.temporal_graph import TemporalGraph
 
@@ -47,9 +47,11 @@ def facts_of(plain: list[PlainFact]) -> Facts:
     )
 
 
-def graph_of(plain: list[PlainFact]) -> TemporalGraph:
+def graph_of(plain: list[PlainFact], open_end: OpenEnd = "point") -> TemporalGraph:
     """The graph of these facts, whose times are integers."""
-    return TemporalGraph.build(facts_of(plain), TimeAxis("integer"), ENTITIES, PREDICATES)
+    return TemporalGraph.build(
+        facts_of(plain), TimeAxis("integer"), ENTITIES, PREDICATES, open_end=open_end
+    )
 
 
 def names_of(names: Iterable[str]) -> Names:

@@ -39,7 +39,7 @@ class FeaturesConfig:
 
     parts: tuple[str, ...] = FEATURE_PARTS
     topology_weight: float = setting(1.0, above(0, below=100))  # the value of one that connects
-    past_only: bool = False  # forecasting: only facts that ended before the query's time
+    past_only: bool = False  # forecasting: only what was known before the query's time
 
     def __post_init__(self) -> None:
         check_section("features", self)

@@ -94,7 +94,7 @@ class Predictor:
 
     @classmethod
     def load(cls, folder: str | Path, *, as_of: bool = False) -> "Predictor":
-        """The predictor of a model folder; `as_of`: answers only from facts that ended before."""
+        """The predictor of a model folder; `as_of`: answers from what was known before."""
         return cls(load_model(Path(folder)), as_of=as_of)
 
     def features(self, queries: Queries) -> SparseRows:

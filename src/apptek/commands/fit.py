@@ -47,7 +47,7 @@ def fit(
     past_only: Annotated[
         bool,
         typer.Option(
-            "--past-only", help="Forecast: use only facts that ended before the query's time."
+            "--past-only", help="Forecast: use only what was known before the query's time."
         ),
     ] = False,
     *,

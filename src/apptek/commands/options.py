@@ -50,7 +50,7 @@ AsOfOption = Annotated[
     bool,
     typer.Option(
         "--as-of",
-        help="Use only facts that ended before the query's time. "
+        help="Use only what was known before the query's time. "
         "A model fitted with --past-only is better at this.",
     ),
 ]

@@ -13,6 +13,7 @@ from apptek.arrays import Ints, read_only
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import DataError
 
+OpenEnd = Literal["point", "ongoing"]
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
 FEW_NAMES = 100_000  # up to so many are also kept in a dict, from the first look-up on
@@ -164,6 +165,9 @@ class Dataset:
     """Facts in three splits over one set of names and one time axis.
 
     The graph is built from `train` alone; valid and test are for queries and for the filter.
+
+    open_end  what a fact with a start and no known end means: it lasts (ongoing), or all that is
+              known of it is its start (point)
     """
 
     name: str
@@ -174,6 +178,7 @@ class Dataset:
     valid: Facts
     test: Facts
     report: ReadReport = field(default_factory=ReadReport)
+    open_end: OpenEnd = "point"
 
     def __post_init__(self) -> None:
         if not len(self.train):

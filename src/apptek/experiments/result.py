@@ -32,7 +32,7 @@ class Result:
     split: str | None = None  # the one that was evaluated
     preset: str | None = None  # of a baseline; ours is part of the model's name
     seed: int | None = None
-    as_of: bool | None = None  # whether each query saw only facts that had ended before its time
+    as_of: bool | None = None  # whether each query saw only what was known before its time
     settings: Settings = field(default_factory=dict)
     changed: Entries | None = None  # by section.key: settings that differ from the preset's
     metrics: Entries = field(default_factory=dict)

@@ -32,7 +32,7 @@ from apptek.features.history_kernels import apply_weights, list_family, write_hi
 from apptek.features.sparse import SparseRows
 from apptek.graph.pairs import PairIndex
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.graph.tknn import PAST
+from apptek.graph.tknn import VIEW
 
 CHUNK = 1024  # queries that one thread takes at a time
 
@@ -126,7 +126,7 @@ class History:
                 by_pair.interval_offsets, by_pair.tops, by_pair.level_offsets,
                 pairs.firsts, pairs.objects,
             ),
-            graph.directions("both") & PAST, config.pair_facts, config.profile_facts,
+            graph.directions("both") & VIEW, config.pair_facts, config.profile_facts,
         )  # fmt: skip
 
     def facts(self, queries: Queries, row: int) -> dict[str, Ints]:

@@ -22,7 +22,7 @@ Pairs = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints]  # an incide
 
 @kernel
 def write_history(
-    arrays: Arrays, facts: Columns, pairs: Pairs, past: int, pair_facts: int, profile_facts: int,
+    arrays: Arrays, facts: Columns, pairs: Pairs, view: int, pair_facts: int, profile_facts: int,
     queries: QueryColumns, family_indices: Ints, kernel_indices: Ints, width: int,
     predicate_count: int, fading: Fading, counts: Longs, columns: Ints, values: Floats, cuts: Longs,
 ) -> int:  # fmt: skip
@@ -45,7 +45,7 @@ def write_history(
             if index < 0:
                 continue
             count = family_facts(
-                arrays, facts, pairs, past, pair_facts, profile_facts, family, subjects[row],
+                arrays, facts, pairs, view, pair_facts, profile_facts, family, subjects[row],
                 objects[row], whens[row], hidden[row], streams, nearest, cuts,
             )  # fmt: skip
             seen_count = _sum_kernels(
@@ -61,14 +61,14 @@ def write_history(
 
 @kernel
 def list_family(
-    arrays: Arrays, facts: Columns, pairs: Pairs, past: int, pair_facts: int, profile_facts: int,
+    arrays: Arrays, facts: Columns, pairs: Pairs, view: int, pair_facts: int, profile_facts: int,
     query: tuple[int, int, int, int], family: int, listed: Ints,
 ) -> int:  # fmt: skip
     """Writes the facts of one family of one query to `listed`; returns their number."""
     nearest = np.empty((MOST_HISTORY_FACTS, 3), np.int64)
     streams, cuts = np.empty((STREAMS, FIELDS), np.int64), np.zeros(1, np.int64)
     count = family_facts(
-        arrays, facts, pairs, past, pair_facts, profile_facts, family, query[0], query[1],
+        arrays, facts, pairs, view, pair_facts, profile_facts, family, query[0], query[1],
         query[2], query[3], streams, nearest, cuts,
     )  # fmt: skip
     for i in range(count):
@@ -78,7 +78,7 @@ def list_family(
 
 @leaf
 def family_facts(
-    arrays: Arrays, facts: Columns, pairs: Pairs, past: int, pair_facts: int, profile_facts: int,
+    arrays: Arrays, facts: Columns, pairs: Pairs, view: int, pair_facts: int, profile_facts: int,
     family: int, subject: int, object_: int, when: int, hidden: int, streams: Longs2,
     nearest: Longs2, cuts: Longs,
 ) -> int:  # fmt: skip
@@ -97,7 +97,7 @@ def family_facts(
             return 0
         return nearest_in_slot(
             pairs[0], pairs[1], pairs[2], pairs[3], pairs[4], pairs[5], pairs[6], arrays[7],
-            arrays[8], arrays[9], pair, when, pair_facts, hidden, past, UNDATED, streams, nearest,
+            arrays[8], arrays[9], pair, when, pair_facts, hidden, view, UNDATED, streams, nearest,
         )  # fmt: skip
     if owner < 0:
         return 0
@@ -106,7 +106,7 @@ def family_facts(
     slot = owner if outgoing else owner + (arrays[0].size - 1) // 6
     partners = facts[2] if outgoing else facts[0]
     return _profile(
-        arrays, partners, slot, partner, between, when, profile_facts, hidden, past, streams,
+        arrays, partners, slot, partner, between, when, profile_facts, hidden, view, streams,
         nearest, cuts,
     )  # fmt: skip
 
@@ -114,7 +114,7 @@ def family_facts(
 @leaf
 def _profile(
     arrays: Arrays, partners: Ints, slot: int, partner: int, between: int, when: int, k: int,
-    hidden: int, past: int, streams: Longs2, nearest: Longs2, cuts: Longs,
+    hidden: int, view: int, streams: Longs2, nearest: Longs2, cuts: Longs,
 ) -> int:  # fmt: skip
     """Lists the k nearest facts of a slot without the `between` ones that are with the partner.
 
@@ -126,7 +126,7 @@ def _profile(
     while True:
         count = nearest_in_slot(
             arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], arrays[5], arrays[6], arrays[7],
-            arrays[8], arrays[9], slot, when, limit, hidden, past, UNDATED, streams, nearest,
+            arrays[8], arrays[9], slot, when, limit, hidden, view, UNDATED, streams, nearest,
         )  # fmt: skip
         kept = 0
         for i in range(count):

@@ -10,6 +10,11 @@ from up to six streams, each already in order. A look-up allocates nothing and c
 whatever the size of the graph (an interval that contains the moment costs a climb in a tree,
 O(log n)).
 
+A query that looks *ahead* sees what was known before its moment: facts that started strictly
+before it, and undated ones. That a fact has not ended by then is known, when it will end is not:
+its end counts as unknown. So it lies at its start, or, with ONGOING, at distance 0: it lasts. An
+undated query has no moment to look ahead from, and sees everything.
+
 All that these kernels inline is in this file, because numba's cache does not notice an edit in
 another one.
 """
@@ -22,11 +27,13 @@ from apptek.compiling import leaf
 from apptek.data.times import UNKNOWN
 
 UNDATED = 1 << 40  # the distance of an undated fact: beyond that of every dated one
+AHEAD, ONGOING = 4, 8  # flags of a view, beside the directions of tknn.py
 FAN_BITS = 4  # one maximum in `tops` stands for 16 entries, see FAN_OUT in incidence.py
 
 # The kinds of streams: points and intervals from the moment on, points before it, intervals that
-# contain it, intervals that ended before it, undated facts.
-ON, BACK, CONTAINING, ENDED, LISTED = 0, 1, 2, 3, 4
+# contain it, intervals that ended before it, undated facts, and intervals that have started and not
+# ended, by their start.
+ON, BACK, CONTAINING, ENDED, LISTED, STARTED = 0, 1, 2, 3, 4, 5
 # The fields of a stream, one row of the work space. The first three are the key of its next fact,
 # and the columns of a list of nearest facts, too; the others say how to go on from there.
 DISTANCE, START, FACT, POSITION, STOP, GROUP, FIRST, KIND = 0, 1, 2, 3, 4, 5, 6, 7
@@ -39,29 +46,27 @@ Longs2 = npt.NDArray[np.int64]  # (streams, fields), or a list's (k, 3)
 def nearest_in_slot(
     offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
     level_offsets: Ints, since: Ints, until: Ints, twins: Ints, slot: int, when: int, k: int,
-    hidden: int, past: int, farthest: int, streams: Longs2, nearest: Longs2,
+    hidden: int, view: int, farthest: int, streams: Longs2, nearest: Longs2,
 ) -> int:  # fmt: skip
     """Lists the k nearest facts of a slot as rows (distance, start, fact); returns how many.
 
-    Where `past` is not 0, only facts that ended before the moment: an undated query has none.
-    None beyond `farthest` is needed, and a slot without intervals stops there.
+    `view` is 0, or AHEAD with or without ONGOING. None beyond `farthest` is needed, and a slot
+    without intervals stops there.
     """
-    if past and when == UNKNOWN:
-        return 0
     if when == UNKNOWN or offsets[3 * slot + 1] < offsets[3 * slot + 2]:
         return _nearest_of_streams(
             offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until,
-            twins, slot, when, k, hidden, past, streams, nearest,
+            twins, slot, when, k, hidden, view, streams, nearest,
         )  # fmt: skip
     return _nearest_points(
-        offsets, facts, starts, twins, slot, when, k, hidden, past, farthest, nearest
+        offsets, facts, starts, twins, slot, when, k, hidden, view, farthest, nearest
     )
 
 
 @leaf
 def _nearest_points(
     offsets: Ints, facts: Ints, starts: Ints, twins: Ints, slot: int, when: int, k: int,
-    hidden: int, past: int, farthest: int, nearest: Longs2,
+    hidden: int, view: int, farthest: int, nearest: Longs2,
 ) -> int:  # fmt: skip
     """Lists the k nearest facts of a slot without intervals; returns how many.
 
@@ -72,8 +77,8 @@ def _nearest_points(
     points, stop = offsets[3 * slot], offsets[3 * slot + 1]
     after = lower_bound(starts, points, stop, when)
     before, count = after, 0
-    if past:
-        after = stop  # a point at the moment itself has not ended before it
+    if view & AHEAD:
+        after = stop  # a point at the moment itself was not known before it
     while count < k and (before > points or after < stop):
         back = np.int64(when) - starts[before - 1] if before > points else UNDATED
         on = np.int64(starts[after]) - when if after < stop else UNDATED
@@ -89,8 +94,6 @@ def _nearest_points(
             lo, hi = after, after + 1
             after += 1
         count = _append(facts, starts, twins, lo, hi, when, k, hidden, nearest, count)
-    if past:
-        return count
     undated, end = offsets[3 * slot + 2], offsets[3 * slot + 3]
     return _append(facts, starts, twins, undated, end, when, k, hidden, nearest, count)
 
@@ -124,7 +127,7 @@ def _is_hidden(twins: Ints, fact: int, hidden: int) -> bool:
 def _nearest_of_streams(
     offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
     level_offsets: Ints, since: Ints, until: Ints, twins: Ints, slot: int, when: int, k: int,
-    hidden: int, past: int, streams: Longs2, nearest: Longs2,
+    hidden: int, view: int, streams: Longs2, nearest: Longs2,
 ) -> int:  # fmt: skip
     """Lists the k nearest facts of a slot with intervals, or of any slot for an undated query.
 
@@ -133,7 +136,7 @@ def _nearest_of_streams(
     """
     open_count = _open_streams(
         offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until, slot,
-        when, past, streams,
+        when, view if when != UNKNOWN else 0, streams,
     )  # fmt: skip
     count = 0
     while count < k and open_count:
@@ -168,7 +171,7 @@ def _nearest_stream(streams: Longs2, open_count: int) -> int:
 @leaf
 def _open_streams(
     offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
-    level_offsets: Ints, since: Ints, until: Ints, slot: int, when: int, past: int,
+    level_offsets: Ints, since: Ints, until: Ints, slot: int, when: int, view: int,
     streams: Longs2,
 ) -> int:  # fmt: skip
     """Opens the streams of a slot that have any fact, each at its first one; returns how many.
@@ -181,7 +184,8 @@ def _open_streams(
     after, begun = points, intervals
     if when != UNKNOWN:
         after = lower_bound(starts, points, intervals, when)
-        begun = lower_bound(starts, intervals, undated, when + 1)
+        # Looking ahead, an interval that starts at the moment itself is not known yet.
+        begun = lower_bound(starts, intervals, undated, when + (0 if view & AHEAD else 1))
     _start(streams, 0, ON, after, intervals, 0)
     _start(streams, 1, BACK, after, after, points)
     _start(streams, 2, ON, begun, undated, 0)
@@ -190,13 +194,15 @@ def _open_streams(
     if begun > intervals:  # intervals that began until then: they contain the moment or have ended
         first = interval_offsets[slot]
         ended = _first_ending_from(by_end, until, first, interval_offsets[slot + 1], when)
-        _start(streams, 4, CONTAINING, intervals, begun, intervals - first)
+        if view & AHEAD and not view & ONGOING:
+            _start(streams, 4, STARTED, begun, begun, intervals)
+        else:
+            _start(streams, 4, CONTAINING, intervals, begun, intervals - first)
         _start(streams, 5, ENDED, ended, ended, first)
         stream_count = 6
     open_count = 0
     for row in range(stream_count):
-        kind = streams[row, KIND]
-        if past and kind != BACK and kind != ENDED:
+        if view & AHEAD and streams[row, KIND] == ON:
             continue
         if _advance(facts, starts, by_end, tops, level_offsets, since, until, when, streams, row):
             _copy_stream(streams, row, open_count)
@@ -214,7 +220,7 @@ def _copy_stream(streams: Longs2, source: int, target: int) -> None:
 def _start(streams: Longs2, row: int, kind: int, position: int, stop: int, first: int) -> None:
     """Sets a stream to just before its first fact.
 
-    ON, CONTAINING and LISTED go up from `position` to `stop`. BACK and ENDED go down from
+    ON, CONTAINING and LISTED go up from `position` to `stop`. BACK, ENDED and STARTED go down from
     `position` to `first`, one group of equal times after the other, and up within a group. For
     CONTAINING `first` is the position in `facts` of the interval that is number 0 in `tops`.
     """
@@ -235,16 +241,20 @@ def _advance(
     position = streams[row, POSITION] + 1
     if kind == CONTAINING:
         position = _next_containing(facts, tops, level_offsets, until, when, position, stop, first)
-    if position >= stop:
+    if kind == STARTED:
+        position = _next_lasting(facts, until, when, position, stop)
+    while position >= stop:
         stop = streams[row, GROUP]
-        if (kind != BACK and kind != ENDED) or stop == first:
+        if (kind != BACK and kind != ENDED and kind != STARTED) or stop == first:
             return False
         # The group is used up: go on with the group of equal times that lies before it.
-        if kind == BACK:
-            position = lower_bound(starts, first, stop, starts[stop - 1])
-        else:
+        if kind == ENDED:
             position = _first_ending_from(by_end, until, first, stop, until[by_end[stop - 1]])
+        else:
+            position = lower_bound(starts, first, stop, starts[stop - 1])
         streams[row, GROUP], streams[row, STOP] = position, stop
+        if kind == STARTED:  # all intervals of a group may have ended: then the next group's turn
+            position = _next_lasting(facts, until, when, position, stop)
     fact = by_end[position] if kind == ENDED else facts[position]
     streams[row, POSITION] = position
     streams[row, FACT] = fact
@@ -289,6 +299,17 @@ def _first_ending_from(by_end: Ints, until: Ints, lo: int, hi: int, when: int) -
         else:
             hi = middle
     return lo
+
+
+@leaf
+def _next_lasting(facts: Ints, until: Ints, when: int, position: int, stop: int) -> int:
+    """The first interval in facts[position:stop] that ends at `when` or later; stop if none does.
+
+    One after the other: a group of equal starts is short.
+    """
+    while position < stop and until[facts[position]] < when:
+        position += 1
+    return position
 
 
 @leaf

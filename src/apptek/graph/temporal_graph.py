@@ -12,14 +12,16 @@ import numpy.typing as npt
 from apptek.arrays import Ints, read_only
 from apptek.compiling import in_threads
 from apptek.data.fact_keys import fact_keys
-from apptek.data.facts import Dataset, Facts
+from apptek.data.facts import Dataset, Facts, OpenEnd
 from apptek.data.times import UNKNOWN, TimeAxis, Unit
 from apptek.errors import GraphError
 from apptek.files import new_folder
 from apptek.graph.incidence import Incidence, build_incidence
-from apptek.graph.tknn import BOTH, INCOMING, OUTGOING, PAST, nearest_of_all
+from apptek.graph.slot_search import AHEAD, ONGOING
+from apptek.graph.tknn import BOTH, INCOMING, OUTGOING, nearest_of_all
 
-FORMAT = 1
+FORMAT = 2
+FOR_EVER = np.int32(2**31 - 1)  # the end of a fact that lasts
 CHUNK = 50_000  # look-ups that one thread takes at a time
 Traversal = Literal["both", "outgoing", "incoming"]
 DIRECTIONS: dict[str, int] = {"both": BOTH, "outgoing": OUTGOING, "incoming": INCOMING}
@@ -32,7 +34,8 @@ class TemporalGraph:
     since, until  positions on the axis (the facts themselves hold codes; mostly the same arrays)
     twins         for facts with one known end, the lowest index among those of the same triple:
                   they are hidden together. Empty where no fact is of that kind.
-    past_only     whether a query sees only the facts that ended before it, see as_of
+    open_end      ongoing: a fact without a known end lasts; point: it lies at its known end
+    looks_ahead   whether a query sees only what was known before its time, see `ahead`
     """
 
     facts: Facts
@@ -43,21 +46,32 @@ class TemporalGraph:
     until: Ints
     incidence: Incidence
     twins: Ints
-    past_only: bool = False
+    open_end: OpenEnd = "point"
+    looks_ahead: bool = False
 
     @classmethod
     def of(cls, dataset: Dataset) -> "TemporalGraph":
         """Builds the graph of a data set from its training facts alone."""
         return cls.build(
-            dataset.train, dataset.axis, len(dataset.entities), len(dataset.predicates)
+            dataset.train,
+            dataset.axis,
+            len(dataset.entities),
+            len(dataset.predicates),
+            open_end=dataset.open_end,
         )
 
     @classmethod
     def build(
-        cls, facts: Facts, axis: TimeAxis, entity_count: int, predicate_count: int
+        cls,
+        facts: Facts,
+        axis: TimeAxis,
+        entity_count: int,
+        predicate_count: int,
+        *,
+        open_end: OpenEnd = "point",
     ) -> "TemporalGraph":
         """Builds the graph of these facts. O(n log n)."""
-        since, until = _positions(facts, axis)
+        since, until = _positions(facts, axis, open_end)
         return cls(
             facts=facts,
             axis=axis,
@@ -67,24 +81,27 @@ class TemporalGraph:
             until=until,
             incidence=build_incidence((facts.subjects, facts.objects), entity_count, since, until),
             twins=_twins(facts),
+            open_end=open_end,
         )
 
-    def as_of(self) -> "TemporalGraph":
-        """The same graph as seen at the time of each query, for forecasts.
+    def ahead(self) -> "TemporalGraph":
+        """The same graph as known before the time of each query, for forecasts.
 
-        A query sees only the facts that ended (until, else since) strictly before it, and no
-        undated ones. A coarse date ends with its last day: "1998" is not over on 1998-05-05.
+        A query sees the facts that started (since, else until) strictly before it, their ends
+        unknown where these lie at its time or later, and all undated facts. A coarse date counts
+        with its last day: "1998" is not before 1998-05-05.
         """
         if not self.axis.mixed:
-            return replace(self, past_only=True)
-        since, until = _positions(self.facts, self.axis, last=True)
+            return replace(self, looks_ahead=True)
+        since, until = _positions(self.facts, self.axis, self.open_end, last=True)
         ends = (self.facts.subjects, self.facts.objects)
         incidence = build_incidence(ends, self.entity_count, since, until)
-        return replace(self, since=since, until=until, incidence=incidence, past_only=True)
+        return replace(self, since=since, until=until, incidence=incidence, looks_ahead=True)
 
     def directions(self, traversal: str) -> int:
         """The flags that the kernels take as `directions`."""
-        return DIRECTIONS[traversal] | (PAST if self.past_only else 0)
+        view = AHEAD if self.looks_ahead else 0
+        return DIRECTIONS[traversal] | view | (ONGOING if self.open_end == "ongoing" else 0)
 
     @property
     def nbytes(self) -> int:
@@ -159,6 +176,7 @@ class TemporalGraph:
             about = {
                 "format": FORMAT,
                 "axis": asdict(self.axis),
+                "open_end": self.open_end,
                 "entity_count": self.entity_count,
                 "predicate_count": self.predicate_count,
                 "fact_count": len(self.facts),
@@ -194,6 +212,8 @@ class TemporalGraph:
         axis = TimeAxis(**about["axis"])
         if axis.unit not in get_args(Unit) or not isinstance(axis.mixed, bool):
             raise ValueError(f"there is no axis {about['axis']}")
+        if about["open_end"] not in get_args(OpenEnd):
+            raise ValueError(f"there is no open end {about['open_end']!r}")
         for name in ("entity_count", "predicate_count", "fact_count"):
             if type(about[name]) is not int or about[name] < 0:
                 raise ValueError(f"{name} is {about[name]!r}")
@@ -206,11 +226,17 @@ class TemporalGraph:
             until=arrays["until"],
             incidence=Incidence(**_part(arrays, "incidence")),
             twins=arrays["twins"],
+            open_end=about["open_end"],
         )
 
 
-def _positions(facts: Facts, axis: TimeAxis, *, last: bool = False) -> tuple[Ints, Ints]:
-    """Since and until on the axis, by the first moment of what is written or by its `last`."""
+def _positions(
+    facts: Facts, axis: TimeAxis, open_end: OpenEnd, *, last: bool = False
+) -> tuple[Ints, Ints]:
+    """Since and until on the axis, by the first moment of what is written or by its `last`.
+
+    Where open ends are ongoing, a fact that started and has no known end lasts for ever.
+    """
 
     def locate(codes: Ints) -> Ints:
         if last:
@@ -221,6 +247,8 @@ def _positions(facts: Facts, axis: TimeAxis, *, last: bool = False) -> tuple[Int
     if facts.until is facts.since:
         return since, since  # one array, so that points need one column in memory and on the disk
     until = locate(facts.until)
+    if open_end == "ongoing":
+        until = np.where((until == UNKNOWN) & (since != UNKNOWN), FOR_EVER, until)
     if axis.mixed:  # 2003-05 .. 2003 starts inside the year that it ends in
         until = np.where(until == UNKNOWN, until, np.maximum(since, until))
     return since, read_only(until)

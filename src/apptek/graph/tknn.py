@@ -13,9 +13,11 @@ import numpy as np
 from apptek.arrays import Ints
 from apptek.compiling import kernel, leaf
 from apptek.graph.slot_search import (
+    AHEAD,
     DISTANCE,
     FACT,
     FIELDS,
+    ONGOING,
     START,
     STREAMS,
     UNDATED,
@@ -24,7 +26,7 @@ from apptek.graph.slot_search import (
 )
 
 OUTGOING, INCOMING, BOTH = 1, 2, 3
-PAST = 4  # together with a direction: only facts that ended before the moment, no undated ones
+VIEW = AHEAD | ONGOING  # together with a direction, see slot_search.py
 
 # The arrays of an Incidence in their order, then since, until and twins of the graph.
 Arrays = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints]
@@ -66,14 +68,14 @@ def nearest_facts(
 ) -> int:  # fmt: skip
     """Writes the at most k nearest facts of `entity` to `nearest`, nearest first; returns how many.
 
-    `hidden` and its twins are passed over (-1: nothing is). `directions` may include PAST.
+    `hidden` and its twins are passed over (-1: nothing is). `directions` may include a VIEW.
     `streams` (STREAMS, FIELDS), `outgoing` and `incoming` (k, 3) are work space.
     """
     outgoing_count, incoming_count = 0, 0
     if directions & OUTGOING:
         outgoing_count = nearest_in_slot(
             offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until,
-            twins, entity, when, k, hidden, directions & PAST, UNDATED, streams, outgoing,
+            twins, entity, when, k, hidden, directions & VIEW, UNDATED, streams, outgoing,
         )  # fmt: skip
     if directions & INCOMING:
         # Once the first list is full, nothing beyond its last fact can enter the result.
@@ -81,7 +83,7 @@ def nearest_facts(
         incoming_slot = entity + (offsets.size - 1) // 6  # two slots per entity, three stretches
         incoming_count = nearest_in_slot(
             offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until,
-            twins, incoming_slot, when, k, hidden, directions & PAST, farthest, streams, incoming,
+            twins, incoming_slot, when, k, hidden, directions & VIEW, farthest, streams, incoming,
         )  # fmt: skip
     return _merge(outgoing, outgoing_count, incoming, incoming_count, k, nearest)
 

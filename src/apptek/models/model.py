@@ -34,12 +34,12 @@ class FeatureSources:
     topologies: TopologySet
 
     def space(self, *, as_of: bool = False) -> FeatureSpace:
-        """The features that the settings ask for; `as_of`: from what had ended before each query.
+        """The features that the settings ask for; `as_of`: from what was known before each query.
 
         This indexes the graph once more: build it once and keep it.
         """
         config, parts = self.config, self.config.features.parts
-        graph = self.graph.as_of() if as_of or config.features.past_only else self.graph
+        graph = self.graph.ahead() if as_of or config.features.past_only else self.graph
         return FeatureSpace(
             History(graph, self.clock, config.history) if "history" in parts else None,
             Traits.of(self.dataset, config.traits, self.kinds) if "traits" in parts else None,

@@ -178,7 +178,7 @@ def _find_sources(fit: Fit) -> tuple[FeatureSources, Mined]:
     if "topologies" in config.features.parts:
         from apptek.models.discovery import Discovery, discover  # the only part that needs torch
 
-        visible = graph.as_of() if config.features.past_only else graph
+        visible = graph.ahead() if config.features.past_only else graph
         mined = discover(
             Discovery(
                 process=DecisionProcess(visible, config.agent),
