@@ -58,7 +58,7 @@ def served_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from apptek.config import preset
     from apptek.data.synthetic.world import make_world  # not before numba's folder is set
     from apptek.predictor import Predictor
-    from apptek.settings import with_settings
+    from apptek.setting_rules import with_settings
 
     config = with_settings(
         preset("paper"), ["mining.policy=random", "classifier.epochs=3", "classifier.l2=[3.0]"]

@@ -12,7 +12,7 @@ from apptek.baselines.embedding_baseline import EmbeddingScorer
 from apptek.baselines.registry import preset_of
 from apptek.data.facts import Dataset, Facts
 from apptek.data.times import TimeAxis
-from apptek.settings import with_settings
+from apptek.setting_rules import with_settings
 
 SMALL = {
     "tnt_complex": ["model.rank=16", "model.n3=0.0", "training.learning_rate=0.2"],

@@ -20,7 +20,7 @@ from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
 from apptek.models.answers import Query
 from apptek.resuming import open_work
-from apptek.settings import setting_texts, with_settings
+from apptek.setting_rules import setting_texts, with_settings
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ from apptek.features.traits import Kind, types_from_table
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import FeatureSources
 from apptek.predictor import Predictor, Query
-from apptek.settings import with_settings
+from apptek.setting_rules import with_settings
 
 
 @pytest.fixture(scope="module")

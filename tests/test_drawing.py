@@ -23,7 +23,7 @@ from apptek.explain.svg import NAMESPACE, draw_svg
 from apptek.features.topologies.connection import Side
 from apptek.files import write_whole
 from apptek.predictor import Predictor, Query
-from apptek.settings import with_settings
+from apptek.setting_rules import with_settings
 
 NASTY = [
     "<script>alert(1)</script>",

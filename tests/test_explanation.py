@@ -19,7 +19,7 @@ from apptek.explain.wording import (
     signed,
 )
 from apptek.predictor import Predictor, Query
-from apptek.settings import with_settings
+from apptek.setting_rules import with_settings
 
 RETALIATION = {"Mobilize or increase armed forces", "Provide military aid"}
 

@@ -19,7 +19,7 @@ from apptek.explain.text import notes
 from apptek.models import pipeline
 from apptek.models.batch_files import answer_file
 from apptek.predictor import Predictor, Query
-from apptek.settings import with_settings
+from apptek.setting_rules import with_settings
 
 SETTINGS = ["agent.tknn=8", "agent.epochs=0.5", "classifier.epochs=2", "classifier.l2=[3.0, 10.0]"]
 CONFIG = with_settings(preset("paper"), SETTINGS)

@@ -18,7 +18,7 @@ from apptek.explain.text import explanation_text
 from apptek.models.reranker import folds_of, log_softmax
 from apptek.models.reranker_features import Mirrors, describe_candidates, names_of
 from apptek.predictor import Predictor, Query
-from apptek.settings import with_settings
+from apptek.setting_rules import with_settings
 
 SETTINGS = ["reranker.rounds=20", "reranker.least_rows=20", "reranker.candidates=6"]
 

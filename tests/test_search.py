@@ -33,7 +33,7 @@ from apptek.experiments.matching import results_of
 from apptek.experiments.result import read_result, read_results
 from apptek.experiments.runner import Folders, missing_runs, run_all
 from apptek.experiments.search_result import search_result
-from apptek.settings import setting_texts, with_settings
+from apptek.setting_rules import setting_texts, with_settings
 
 ROOT = Path(__file__).parents[1]
 SPACE = {"model.size": (1, 2, 3, 4), "model.rate": (0.1, 0.2, 0.3), "model.kind": ("a", "b")}

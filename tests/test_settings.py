@@ -2,7 +2,7 @@ import pytest
 
 from apptek.config import Config, MiningConfig, preset
 from apptek.errors import ConfigError
-from apptek.settings import with_settings
+from apptek.setting_rules import with_settings
 
 
 def test_settings_are_read_in_the_type_of_their_declaration() -> None:

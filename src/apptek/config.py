@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from apptek.errors import ConfigError
-from apptek.settings import (
+from apptek.setting_rules import (
     above,
     at_least,
     between,

@@ -29,7 +29,7 @@ from apptek.models.storage import (
     write_json,
 )
 from apptek.resuming import open_work, work_folder
-from apptek.settings import changed_settings, config_from_json
+from apptek.setting_rules import changed_settings, config_from_json
 
 FORMAT = 2
 KIND = "baseline"

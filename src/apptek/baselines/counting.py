@@ -27,7 +27,7 @@ from apptek.data.queries import Queries
 from apptek.errors import ApptekError
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.storage import read_json, write_json
-from apptek.settings import above, at_least, between, check_section, setting, some
+from apptek.setting_rules import above, at_least, between, check_section, setting, some
 
 CHUNK = 1024  # queries that one thread scores at a time
 WEIGHTS = "weights.json"

@@ -15,7 +15,7 @@ from apptek.data.queries import held_out_queries
 from apptek.errors import DivergedError
 from apptek.evaluation.filters import KnownPredicates, known_predicates
 from apptek.seeding import generator
-from apptek.settings import above, at_least, check_section, one_of, setting, share_below_1
+from apptek.setting_rules import above, at_least, check_section, one_of, setting, share_below_1
 from apptek.terminal import tell
 
 Objective = Literal["predicates", "entities"]

@@ -32,7 +32,7 @@ from apptek.errors import ConfigError, DataError
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import filtered_mrr
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.settings import Rule, at_least, check_section, setting, share_below_1
+from apptek.setting_rules import Rule, at_least, check_section, setting, share_below_1
 
 SLOPE = 0.23  # of the leaky rectifier below 0: the mean of the authors' random one
 ODD = Rule(lambda value: value >= 1 and value % 2 == 1, "odd and at least 1")

@@ -21,7 +21,7 @@ from apptek.data.protocols import Protocol, apply_protocol
 from apptek.errors import ConfigError, DataError, DivergedError
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.seeding import generator
-from apptek.settings import setting_texts, values_of, with_settings
+from apptek.setting_rules import setting_texts, values_of, with_settings
 
 CHANGED = 2  # settings in which a trial differs from the best so far
 DRAWS = 100  # attempts to draw settings that are new before the space counts as exhausted

@@ -18,7 +18,7 @@ from apptek.baselines.embedding_training import QUICK_TRAINING, TrainingConfig
 from apptek.data.facts import Dataset
 from apptek.data.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.settings import at_least, check_section, setting
+from apptek.setting_rules import at_least, check_section, setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

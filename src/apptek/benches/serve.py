@@ -21,7 +21,7 @@ from apptek.models.model_folder import load_model
 from apptek.predictor import Predictor
 from apptek.seeding import generator
 from apptek.service.served_model import query_of_fact
-from apptek.settings import with_settings
+from apptek.setting_rules import with_settings
 
 BATCH = 1000
 CLIENTS = (1, 16)

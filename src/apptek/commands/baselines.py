@@ -62,7 +62,7 @@ def baseline(
     from apptek.baselines.baseline import Baseline
     from apptek.baselines.registry import preset_of
     from apptek.experiments.provenance import about_run
-    from apptek.settings import with_settings
+    from apptek.setting_rules import with_settings
     from apptek.terminal import step_progress, tell, tell_next
 
     config = with_settings(preset_of(name, preset_name), settings or [])
@@ -126,7 +126,7 @@ def search(
     from apptek.experiments.result import write_result
     from apptek.experiments.search_result import describe, search_result
     from apptek.files import check_target
-    from apptek.settings import setting_texts, with_settings
+    from apptek.setting_rules import setting_texts, with_settings
     from apptek.terminal import step_progress, tell
 
     config = with_settings(preset_of(name, preset_name), settings or [])

@@ -64,7 +64,7 @@ def fit(
     from apptek.data.entity_types import read_types
     from apptek.experiments.provenance import about_run
     from apptek.predictor import Predictor
-    from apptek.settings import with_settings
+    from apptek.setting_rules import with_settings
     from apptek.terminal import tell, tell_next
 
     changes = [*(settings or []), *(["features.past_only=true"] if past_only else [])]

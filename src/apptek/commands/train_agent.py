@@ -53,7 +53,7 @@ def train_agent(
 
     Example: `apptek train-agent world --out agent --set agent.tknn=10`
     """
-    from apptek.settings import with_settings
+    from apptek.setting_rules import with_settings
 
     require_torch()
     from apptek.commands.training_progress import training_progress

@@ -27,7 +27,7 @@ from apptek.data.protocols import PROTOCOLS, Protocol
 from apptek.data.reading.sources import dataset_name
 from apptek.errors import ApptekError, ConfigError
 from apptek.experiments.result import plain_settings
-from apptek.settings import setting_texts, with_settings
+from apptek.setting_rules import setting_texts, with_settings
 
 What = Literal["statistics", "baseline", "search", "fit", "agent", "topologies"]
 SHOWN = (

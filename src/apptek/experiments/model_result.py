@@ -16,7 +16,7 @@ from apptek.experiments.rank_files import write_ranks
 from apptek.experiments.result import Result, plain_settings, write_result
 from apptek.features.traits import Kind
 from apptek.models.answers import Answering
-from apptek.settings import changed_settings
+from apptek.setting_rules import changed_settings
 
 if TYPE_CHECKING:  # the result of a baseline without torch must not need torch
     from apptek.predictor import Predictor

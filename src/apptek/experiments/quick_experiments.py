@@ -11,7 +11,7 @@ from apptek.baselines.registry import find_baseline
 from apptek.data.reading.reader import read_dataset
 from apptek.data.synthetic.world import make_world, write_world
 from apptek.experiments.experiment import Experiment
-from apptek.settings import setting_texts
+from apptek.setting_rules import setting_texts
 
 FACTS = 2_000
 MINUTES = 0.01  # for a search

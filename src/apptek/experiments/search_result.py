@@ -11,7 +11,7 @@ from apptek.errors import ApptekError, CheckpointError
 from apptek.experiments.result import Result, plain_settings
 from apptek.files import write_whole
 from apptek.resuming import check_same_run, read_record
-from apptek.settings import setting_texts
+from apptek.setting_rules import setting_texts
 
 MODEL = "search"
 _ADVICE = "remove it to start again"

@@ -16,7 +16,7 @@ from apptek.features.traits import Kind, Traits
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.reranker import Reranker
-from apptek.settings import changed_settings
+from apptek.setting_rules import changed_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

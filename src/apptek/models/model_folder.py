@@ -30,7 +30,7 @@ from apptek.models.storage import (
     save_data,
     write_json,
 )
-from apptek.settings import config_from_json
+from apptek.setting_rules import config_from_json
 
 FORMAT = 3
 AGENT = "agent.safetensors"

@@ -16,7 +16,7 @@ from apptek.experiments.reports.markdown import (
 )
 from apptek.experiments.reports.printed import PRINTED_OWN
 from apptek.experiments.result import Result, mean_seconds
-from apptek.settings import setting_texts
+from apptek.setting_rules import setting_texts
 
 GROUPS = (
     "mirrored", "not_mirrored", "seen_pair", "unseen_pair", "unseen_entity", "dated", "undated",

@@ -35,7 +35,7 @@ def overview(experiments: Sequence[Experiment], results: Results) -> str:
             command = COMMANDS.get(model, f"baseline {model}")
             option = " --past-only" * (name.endswith(PAST_ONLY) and model in COMMANDS)
             body.append([view, f"`{command}{option}`", *(texts.get(name, "") for texts in marked)])
-    return markdown(("sees with", "model", *columns), body)
+    return markdown(("view", "model", *columns), body)
 
 
 def _overview_columns(rows: dict[str, dict[str, list[Result]]]) -> dict[str, dict[str, float]]:

@@ -27,7 +27,7 @@ from apptek.experiments.reports.overview import (
 )
 from apptek.experiments.reports.printed import PRINTED_MODELS, PRINTED_OWN, PRINTED_TKNN, Numbers
 from apptek.experiments.result import Result
-from apptek.settings import setting_texts
+from apptek.setting_rules import setting_texts
 
 Experiments = Sequence[Experiment]
 COUNTS = {  # keys of the statistics, and how a table calls them
