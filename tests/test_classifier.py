@@ -82,6 +82,12 @@ def test_every_step_agrees_with_adagrad_by_its_definition(binary: bool, l2: floa
     np.testing.assert_allclose(descent.bias, bias, atol=2e-5)
 
 
+def test_the_penalty_of_a_feature_is_shared_by_the_examples_that_have_it() -> None:
+    plain = [PlainExample({0: 1.0}, 0), PlainExample({1: 1.0}, 1), PlainExample({1: 1.0}, 0)]
+    descent = Descent(examples_of(plain), CLASSES, ClassifierConfig(), 6.0)
+    assert descent.decay.tolist()[:2] == [6.0, 3.0]
+
+
 def test_the_optimum_of_a_small_problem_is_found() -> None:
     plain, rng = random_examples(300, np.random.default_rng(2)), np.random.default_rng(0)
     examples = examples_of(plain)
