@@ -1,5 +1,11 @@
-"""Writing that is whole or not at all."""
+"""Writing that is whole or not at all, also after a power cut.
 
+A rename may reach the disk before what is renamed: then a file has its name and no content. So
+every file and folder is synced before it gets its name, and the folder around it afterwards. When a
+function here returns, what it wrote is on the disk.
+"""
+
+import errno
 import os
 import shutil
 import tempfile
@@ -15,6 +21,15 @@ from apptek.errors import ApptekError
 
 
 @contextmanager
+def writing(target: Path) -> Iterator[None]:
+    """Turns what the disk refuses within the block into an ApptekError that names the target."""
+    try:
+        yield
+    except OSError as error:
+        raise ApptekError(f"{target} could not be written: {error.strerror or error}") from None
+
+
+@contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
     """A temporary folder beside `target` that takes its name when the block ends well.
 
@@ -22,18 +37,66 @@ def new_folder(target: Path) -> Iterator[Path]:
     """
     check_new_folder(target)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent)
         building = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     except OSError as error:
         raise ApptekError(f"{target} cannot be written: {error.strerror}") from None
     try:
-        yield building
-        building.chmod(0o777 & ~_umask())
-        building.replace(target)
-    except OSError as error:
-        raise ApptekError(f"{target} could not be written: {error.strerror or error}") from None
+        with writing(target):
+            yield building
+            building.chmod(0o777 & ~_umask())
+            for path in (*building.rglob("*"), building):
+                sync(path)
+            building.replace(target)
+            sync(target.parent)
     finally:
         shutil.rmtree(building, ignore_errors=True)
+
+
+@contextmanager
+def new_file(target: Path) -> Iterator[Path]:
+    """A temporary file beside `target` that takes its name when the block ends well.
+
+    Its rights are those of any new file, by the umask. Whatever goes wrong, an old file stays and
+    nothing is left behind. The block itself puts `writing` around what it writes: it may read as
+    well, and what fails there is another error.
+    """
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
+        os.close(handle)
+    except OSError as error:
+        raise ApptekError(f"{target} cannot be written: {error.strerror}") from None
+    temporary = Path(name)
+    try:
+        yield temporary
+        with writing(target):
+            temporary.chmod(0o666 & ~_umask())
+            sync(temporary)
+            temporary.replace(target)
+            sync(target.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Makes a folder where there is none, and those around it; they are on the disk then."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for made in missing:
+        sync(made.parent)
+
+
+def sync(path: Path) -> None:
+    """Waits until a file, or the entries of a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        # Some network file systems cannot sync a folder; they need not.
+        if not (path.is_dir() and error.errno == errno.EINVAL):
+            raise
+    finally:
+        os.close(handle)
 
 
 def check_new_folder(target: Path) -> None:
@@ -57,17 +120,18 @@ def write_whole(path: Path, content: bytes | npt.NDArray[Any]) -> None:
     """
     temporary = path.with_name(f".{path.name}.new")
     try:
-        with temporary.open("wb") as file:
-            if isinstance(content, bytes):
-                file.write(content)
-            else:
-                np.save(file, content, allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
+        with writing(path):
+            with temporary.open("wb") as file:
+                if isinstance(content, bytes):
+                    file.write(content)
+                else:
+                    np.save(file, content, allow_pickle=False)
+            sync(temporary)
+            temporary.replace(path)
+            sync(path.parent)
+    except ApptekError:
         temporary.unlink(missing_ok=True)
-        raise ApptekError(f"{path} could not be written: {error.strerror or error}") from None
+        raise
 
 
 def _umask() -> int:

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from apptek.errors import CheckpointError, ConfigError, DataError, DivergedError
-from apptek.files import check_new_folder, write_whole
+from apptek.files import check_new_folder, make_folder, write_whole
 
 Identity = Mapping[str, Any]
 _SHOWN = 3  # differences that an error names
@@ -62,7 +62,7 @@ def claim(path: Path, identity: Identity, advice: str) -> None:
         check_same_run(identity, read_record(path, advice), path, advice)
         return
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
     except OSError as error:
         raise CheckpointError(f"{path.parent} cannot be written: {error.strerror}") from None
     write_whole(path, json.dumps(identity, indent=1, sort_keys=True).encode())

@@ -1,8 +1,7 @@
 """Answers to a file of queries: streamed in order, in bounded memory, written whole."""
 
-import os
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,8 @@ from pyarrow import csv, parquet
 
 from apptek.data.reading.text_blocks import BYTE_ORDER_MARK, read_blocks, stem_and_suffix
 from apptek.data.reading.text_cells import TEXT_FORMATS, TextFormat, split_lines
-from apptek.errors import ApptekError, DataError, TimeFormatError
+from apptek.errors import DataError, TimeFormatError
+from apptek.files import new_file, writing
 from apptek.models.answers import Answer, Answering, Query
 
 BATCH = 10_000  # queries that are answered at a time
@@ -45,10 +45,10 @@ def answer_file(
     left_out: list[str] = []
     numbered = _check(predictor, queries, read_queries(queries), skip_bad, left_out)
     answered = 0
-    with _Writer(out) as writer:
+    with _writing(out) as write:
         while batch := list(islice(numbered, BATCH)):
             answers = predictor.predict(batch, top=top)
-            writer.write(_rows(answers, answered))
+            write(_rows(answers, answered))
             answered += len(batch)
     return answered, left_out
 
@@ -153,41 +153,32 @@ def _rows(answers: list[Answer], before: int) -> pa.Table:
     return pa.table(columns, schema=SCHEMA)
 
 
-class _Writer:
-    """Writes a table batch by batch to a temporary file, which gets its name when all is well."""
+@contextmanager
+def _writing(out: Path) -> Iterator[Callable[[pa.Table], None]]:
+    """A function that appends rows to a file, which gets its name when all is well."""
+    suffix = out.suffix.lower()
+    if suffix not in (".csv", ".tsv", ".parquet"):
+        raise DataError(f"{out}: unknown kind of file; expected .csv, .tsv or .parquet")
+    with new_file(out) as temporary:
+        with writing(out):
+            writer = _table_writer(temporary, suffix)
 
-    def __init__(self, out: Path) -> None:
-        suffix = out.suffix.lower()
-        if suffix not in (".csv", ".tsv", ".parquet"):
-            raise DataError(f"{out}: unknown kind of file; expected .csv, .tsv or .parquet")
-        self._out = out
+        def write(rows: pa.Table) -> None:
+            with writing(out):
+                writer.write_table(rows)
+
         try:
-            handle, name = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name}-")
-        except OSError as error:
-            raise ApptekError(f"{out} cannot be written: {error.strerror}") from None
-        os.close(handle)
-        self._temporary = Path(name)
-        if suffix == ".parquet":
-            self._writer: Any = parquet.ParquetWriter(name, SCHEMA)
-        else:
-            options = csv.WriteOptions(delimiter="," if suffix == ".csv" else "\t")
-            self._writer = csv.CSVWriter(name, SCHEMA, write_options=options)
+            yield write
+        except BaseException:
+            with suppress(OSError):  # what went wrong before is the error to report
+                writer.close()
+            raise
+        with writing(out):
+            writer.close()
 
-    def write(self, rows: pa.Table) -> None:
-        """Appends rows."""
-        try:
-            self._writer.write_table(rows)
-        except OSError as error:
-            raise ApptekError(f"{self._out} could not be written: {error}") from None
 
-    def __enter__(self) -> "_Writer":
-        return self
-
-    def __exit__(self, kind: Any, *_: object) -> None:
-        try:
-            self._writer.close()
-            if kind is None:
-                self._temporary.chmod(0o644)
-                self._temporary.replace(self._out)
-        finally:
-            self._temporary.unlink(missing_ok=True)
+def _table_writer(path: Path, suffix: str) -> Any:
+    if suffix == ".parquet":
+        return parquet.ParquetWriter(path, SCHEMA)
+    options = csv.WriteOptions(delimiter="," if suffix == ".csv" else "\t")
+    return csv.CSVWriter(path, SCHEMA, write_options=options)
