@@ -23,7 +23,7 @@ from apptek.files import new_file, new_folder, sync, write_whole
 from apptek.models.batch_files import answer_file
 from apptek.predictor import Predictor
 from apptek.resuming import open_work
-from apptek.settings import with_settings
+from apptek.setting_rules import with_settings
 
 Event = tuple[str, Path]
 
