@@ -1,0 +1,86 @@
+"""Decayed counts: how much happened to a group before a moment, recent events counting more.
+
+The decayed count of a group at time t and scale c is the sum of exp(-(t - t_event) / c) over the
+group's events strictly before t. At an infinite scale it is the number of these events.
+"""
+
+import numpy as np
+
+from apptek.arrays import AnyInts, Bools, Doubles, Ints, Longs, read_only
+from apptek.compiling import leaf
+from apptek.data.times import UNKNOWN
+
+
+def decayed_counts(
+    event_groups: AnyInts, event_times: Ints, groups: AnyInts, times: Ints, scales: Doubles
+) -> Doubles:
+    """The decayed counts of a group at a time, for each of n queries and each scale: (n, scales).
+
+    Times are positions on an axis, scales are in its unit. An event without a time is not counted,
+    a query without one finds nothing. One sweep through time, O(n log n); beside copies of its
+    arguments it keeps a few numbers for each group that is asked about.
+    """
+    asked, slots = np.unique(groups, return_inverse=True)
+    counts = np.zeros((len(times), len(scales)), np.float64)
+    event_slots, is_asked = _find(asked, event_groups)
+    events = _by_time(event_times, np.flatnonzero(is_asked & (event_times != UNKNOWN)))
+    queries = _by_time(times, np.flatnonzero(times != UNKNOWN))
+    if not len(events) or not len(queries):
+        return counts
+    earliest = min(int(event_times[events[0]]), int(times[queries[0]]))
+    _sweep(
+        _longs(event_slots[events]),
+        _longs(event_times[events]),
+        _longs(slots[queries]),
+        _longs(times[queries]),
+        _longs(queries),
+        read_only(np.array(scales, np.float64)),
+        np.full(len(asked), earliest, np.int64),
+        np.zeros((len(asked), len(scales)), np.float64),
+        counts,
+    )
+    return counts
+
+
+def _find(ascending: AnyInts, values: AnyInts) -> tuple[Longs, Bools]:
+    """The position of each value in a list, and whether it is there at all."""
+    if not len(ascending):
+        return np.zeros(len(values), np.int64), np.zeros(len(values), np.bool_)
+    positions = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
+    return positions, ascending[positions] == values
+
+
+def _longs(values: AnyInts) -> Longs:
+    """A read-only copy: the kernel is compiled once, for arrays of this kind."""
+    return read_only(values.astype(np.int64))
+
+
+def _by_time(times: Ints, rows: Longs) -> Longs:
+    ordered: Longs = rows[np.argsort(times[rows], kind="stable")]
+    return ordered
+
+
+@leaf
+def _sweep(
+    event_slots: Longs, event_times: Longs, slots: Longs, times: Longs, rows: Longs,
+    scales: Doubles, last: Longs, sums: Doubles, counts: Doubles,
+) -> None:  # fmt: skip
+    """Fills in counts[rows]; events and queries ascend in time.
+
+    `sums` holds each slot's decayed counts as they were at the time `last` of its latest event:
+    later ones follow from them by a single factor. `last` starts before all times, so that no
+    factor is above 1.
+    """
+    event = 0
+    for query in range(len(times)):
+        when, slot = times[query], slots[query]
+        while event < len(event_times) and event_times[event] < when:
+            moment, seen = event_times[event], event_slots[event]
+            for scale in range(len(scales)):
+                kept = np.exp((last[seen] - moment) / scales[scale])
+                sums[seen, scale] = sums[seen, scale] * kept + 1.0
+            last[seen] = moment
+            event += 1
+        for scale in range(len(scales)):
+            kept = np.exp((last[slot] - when) / scales[scale])
+            counts[rows[query], scale] = sums[slot, scale] * kept

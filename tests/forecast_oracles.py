@@ -1,0 +1,70 @@
+"""Forecasts by their definitions, slow and obvious: decayed counts, direction, both directions."""
+
+import math
+
+from oracles import PlainFact
+from ranking_oracles import expected_rank
+
+from apptek.evaluation.direction import SCALES
+
+
+def start_of(fact: PlainFact) -> int | None:
+    """Since, else until, else None."""
+    return fact.until if fact.since is None else fact.since
+
+
+def decayed_count(times: list[int | None], when: int | None, scale: float) -> float:
+    """The sum of e^-(age / scale) over the times strictly before a moment."""
+    if when is None:
+        return 0.0
+    earlier = (time for time in times if time is not None and time < when)
+    return sum(math.exp(-(when - time) / scale) for time in earlier)
+
+
+def plain_direction_features(query: PlainFact, facts: list[PlainFact]) -> list[float]:
+    """By family and scale, log(1 + decayed count) as the query is, minus the same reversed."""
+    subject, object_, when = query.subject, query.object, start_of(query)
+    families = (
+        (
+            [fact for fact in facts if (fact.subject, fact.object) == (subject, object_)],
+            [fact for fact in facts if (fact.subject, fact.object) == (object_, subject)],
+        ),
+        (
+            [fact for fact in facts if fact.subject == subject],
+            [fact for fact in facts if fact.subject == object_],
+        ),
+        (
+            [fact for fact in facts if fact.object == subject],
+            [fact for fact in facts if fact.object == object_],
+        ),
+    )
+    return [
+        math.log(1 + decayed_count([start_of(fact) for fact in own], when, scale))
+        - math.log(1 + decayed_count([start_of(fact) for fact in reverse], when, scale))
+        for own, reverse in families
+        for scale in SCALES
+    ]
+
+
+def rank_of_both_directions(
+    query: PlainFact,
+    own: list[float],
+    reverse: list[float],
+    log_priors: tuple[float, float],
+    facts: list[PlainFact] | None,
+) -> float:
+    """The rank of a fact among both directions of its pair, known facts of its time left out.
+
+    own, reverse  the probability of each predicate for the pair and for the reversed pair
+    facts         what is known; None: nothing
+    """
+    scores = [math.log(p) + log_priors[0] for p in own]
+    scores += [math.log(p) + log_priors[1] for p in reverse]
+    known = set()
+    for fact in facts or []:
+        if (fact.since, fact.until) == (query.since, query.until):
+            if (fact.subject, fact.object) == (query.subject, query.object):
+                known.add(fact.predicate)
+            if (fact.object, fact.subject) == (query.subject, query.object):
+                known.add(len(own) + fact.predicate)
+    return expected_rank(scores, query.predicate, known)

@@ -1,0 +1,242 @@
+"""The four figures of forecasts, and the direction prior in two of them."""
+
+import json
+import math
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+from forecast_oracles import (
+    decayed_count,
+    plain_direction_features,
+    rank_of_both_directions,
+    start_of,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import PlainFact
+from ranking_oracles import expected_rank, other_known
+from worlds import ENTITIES, PREDICATES, dataset_of, facts_of, moments, plain_facts
+
+from apptek.arrays import Doubles, Ints, Matrix
+from apptek.data.facts import Dataset
+from apptek.data.queries import Queries
+from apptek.data.times import UNKNOWN
+from apptek.errors import DataError
+from apptek.evaluation.calibration import softmax
+from apptek.evaluation.direction import FEATURES, SCALES, DirectionPrior, direction_features
+from apptek.evaluation.forecast import direction_priors, evaluate_forecast, rank_forecast
+from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
+from apptek.graph.decayed_counts import decayed_counts
+
+worlds = st.lists(plain_facts(), min_size=1, max_size=12)
+some_facts = st.lists(plain_facts(), min_size=1, max_size=6)
+dated = st.lists(st.tuples(st.integers(0, 2), st.none() | moments), max_size=10)
+
+
+def counts_of(
+    events: list[tuple[int, int | None]], queries: list[tuple[int, int | None]]
+) -> Doubles:
+    def columns(pairs: list[tuple[int, int | None]]) -> tuple[Ints, Ints]:
+        groups = [group for group, _ in pairs]
+        times = [UNKNOWN if time is None else time for _, time in pairs]
+        return np.asarray(groups, np.int32), np.asarray(times, np.int32)
+
+    return decayed_counts(*columns(events), *columns(queries), np.asarray(SCALES))
+
+
+@given(events=dated, queries=dated)
+def test_decayed_counts_agree_with_the_definition(
+    events: list[tuple[int, int | None]], queries: list[tuple[int, int | None]]
+) -> None:
+    expected = [
+        [
+            decayed_count([time for of, time in events if of == group], when, scale)
+            for scale in SCALES
+        ]
+        for group, when in queries
+    ]
+    counts = counts_of(events, queries)
+    assert counts.shape == (len(queries), len(SCALES))
+    assert counts == pytest.approx(np.reshape(expected, counts.shape), rel=1e-9)
+
+
+def test_an_event_of_the_querys_own_time_is_not_counted() -> None:
+    assert counts_of([(0, 4), (0, 5)], [(0, 4), (0, 5), (0, 6)])[:, -1].tolist() == [0, 1, 2]
+
+
+def test_times_far_apart_do_not_overflow() -> None:
+    counts = counts_of([(0, -2_000_000_000), (0, 1_999_999_999)], [(0, 2_000_000_000), (1, 0)])
+    assert counts[0].tolist() == pytest.approx([*(math.exp(-1 / c) for c in SCALES[:-1]), 2])
+    assert counts[1].tolist() == [0] * len(SCALES)
+
+
+@given(queries=some_facts, facts=worlds)
+def test_direction_features_agree_with_the_definition(
+    queries: list[PlainFact], facts: list[PlainFact]
+) -> None:
+    features = direction_features(facts_of(queries), facts_of(facts), dataset_of(facts))
+    assert features.shape == (len(queries), FEATURES)
+    expected = [plain_direction_features(query, facts) for query in queries]
+    assert features == pytest.approx(np.asarray(expected), abs=1e-9)
+
+
+@given(queries=some_facts, facts=worlds)
+def test_the_other_direction_has_the_opposite_features(
+    queries: list[PlainFact], facts: list[PlainFact]
+) -> None:
+    reverse = [replace(query, subject=query.object, object=query.subject) for query in queries]
+    data = dataset_of(facts)
+    own, other = (
+        direction_features(facts_of(q), facts_of(facts), data) for q in (queries, reverse)
+    )
+    assert own == pytest.approx(-other, abs=1e-12)
+
+
+@given(query=plain_facts(), facts=worlds, more=worlds)
+def test_no_fact_of_the_querys_time_or_later_is_a_feature(
+    query: PlainFact, facts: list[PlainFact], more: list[PlainFact]
+) -> None:
+    when, data = start_of(query), dataset_of(facts)
+    if when is None:
+        return
+    starts = ((fact, start_of(fact)) for fact in more)
+    later = [fact for fact, start in starts if start is not None and start >= when]
+    asked = facts_of([query])
+    before = direction_features(asked, facts_of(facts), data)
+    assert (direction_features(asked, facts_of(facts + later), data) == before).all()
+
+
+def penalised_loss(weights: Doubles, features: Doubles) -> float:
+    """The definition: the sum of -log P(observed direction), and half the squared weights."""
+    odds = (sum(w * x for w, x in zip(weights, row, strict=True)) for row in features)
+    return sum(math.log(1 + math.exp(-z)) for z in odds) + float((weights**2).sum()) / 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_fitted_weights_are_the_minimum_of_the_definition(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    features = rng.normal(0.3, 3.0, (60, FEATURES))
+    weights = DirectionPrior.fit(features).weights
+    for move in np.eye(FEATURES) * 1e-4:
+        ahead, behind = (penalised_loss(weights + step, features) for step in (move, -move))
+        assert (ahead - behind) / 2e-4 == pytest.approx(0, abs=1e-4)
+        assert ahead + behind > 2 * penalised_loss(weights, features)
+
+
+def test_the_weights_stay_finite_where_a_feature_decides_everything() -> None:
+    features = np.zeros((1000, FEATURES))
+    features[:, 3] = 50.0
+    prior = DirectionPrior.fit(features)
+    assert 0 < prior.weights[3] < 10
+    assert np.delete(prior.weights, 3).tolist() == [0] * (FEATURES - 1)
+    assert prior.log_probabilities(features)[0, 0] == pytest.approx(0, abs=1e-3)
+
+
+def test_without_facts_to_fit_on_both_directions_are_equally_likely() -> None:
+    prior = DirectionPrior.fit(np.zeros((0, FEATURES)))
+    assert np.exp(prior.log_probabilities(np.ones((2, FEATURES)))).tolist() == [[0.5, 0.5]] * 2
+
+
+@given(features=st.lists(st.floats(-40, 40), min_size=FEATURES, max_size=FEATURES))
+def test_the_two_directions_are_all_there_is(features: list[float]) -> None:
+    prior = DirectionPrior(np.linspace(-1, 1, FEATURES))
+    (logs,) = prior.log_probabilities(np.asarray([features]))
+    assert np.exp(logs).sum() == pytest.approx(1)
+
+
+TABLE = np.random.default_rng(0).integers(0, 3, (ENTITIES, ENTITIES, PREDICATES)).astype(float)
+
+
+def table_scores(queries: Queries) -> Matrix:
+    """Scores with many ties, by ordered pair."""
+    scores: Matrix = TABLE[queries.subjects, queries.objects]
+    return scores
+
+
+def constant_scores(queries: Queries) -> Matrix:
+    return np.zeros((len(queries), PREDICATES))
+
+
+def forecast_data(train: list[PlainFact], valid: list[PlainFact], test: list[PlainFact]) -> Dataset:
+    return replace(dataset_of(train), valid=facts_of(valid), test=facts_of(test))
+
+
+@given(train=worlds, valid=worlds, test=some_facts, tilt=st.sampled_from([0.0, 0.5, -2.0]))
+def test_the_four_figures_agree_with_their_definitions(
+    train: list[PlainFact], valid: list[PlainFact], test: list[PlainFact], tilt: float
+) -> None:
+    data, facts = forecast_data(train, valid, test), train + valid + test
+    logs = (math.log(1 / (1 + math.exp(-tilt))), math.log(1 / (1 + math.exp(tilt))))
+    figures = rank_forecast(table_scores, softmax, data, "test", np.tile(logs, (len(test), 1)))
+    ranks: dict[str, list[float]] = {name: [] for name in asdict(figures)}
+    for fact in test:
+        own, reverse = TABLE[fact.subject, fact.object], TABLE[fact.object, fact.subject]
+        known = set(other_known(fact, facts, "time-aware"))
+        ranks["raw_r"].append(expected_rank(own.tolist(), fact.predicate, set()))
+        ranks["filtered_r"].append(expected_rank(own.tolist(), fact.predicate, known))
+        ahead, back = (softmax(scores[None])[0].tolist() for scores in (own, reverse))
+        ranks["raw_2r"].append(rank_of_both_directions(fact, ahead, back, logs, None))
+        ranks["filtered_2r"].append(rank_of_both_directions(fact, ahead, back, logs, facts))
+    for name, metrics in figures.as_json().items():
+        assert metrics["mrr"] == pytest.approx(np.mean([1 / rank for rank in ranks[name]]))
+        assert metrics["hits_at_3"] == pytest.approx(np.mean([rank <= 3 for rank in ranks[name]]))
+
+
+def test_a_constant_scorer_gets_the_middle_of_r_and_of_2r_candidates() -> None:
+    data = forecast_data([PlainFact(0, 0, 1, 0, 0)], [], [PlainFact(2, 1, 3, 5, 5)])
+    figures = evaluate_forecast(constant_scores, softmax, data, rolling=True)
+    assert figures.raw_r.mrr == figures.filtered_r.mrr == 1 / 2
+    assert figures.raw_2r.mrr == figures.filtered_2r.mrr == 1 / 3.5
+
+
+@given(train=worlds, test=some_facts)
+def test_among_r_candidates_the_filtered_figure_is_that_of_the_evaluation(
+    train: list[PlainFact], test: list[PlainFact]
+) -> None:
+    data = forecast_data(train, [], test)
+
+    def score(start: int, stop: int) -> Matrix:
+        part = data.test.take(np.arange(start, stop))
+        return TABLE[part.subjects, part.objects]
+
+    evaluated = evaluate_scores(score, EvaluationQueries.of(data, "test")).metrics
+    assert evaluate_forecast(table_scores, softmax, data, rolling=True).filtered_r == evaluated
+
+
+def test_the_prior_finds_the_direction_in_which_things_happen() -> None:
+    # Entity 0 always acts on 1 and never the other way round; the model knows no predicate better.
+    days = [PlainFact(0, day % PREDICATES, 1, day, day) for day in range(90)]
+    data = forecast_data(days[:50], days[50:70], days[70:])
+    figures = evaluate_forecast(constant_scores, softmax, data, rolling=True)
+    assert figures.raw_2r == figures.raw_r  # the other direction is behind
+    silent = np.log(np.full((20, 2), 0.5))
+    undecided = rank_forecast(constant_scores, softmax, data, "test", silent)
+    assert undecided.raw_2r.mrr < undecided.raw_r.mrr
+
+
+def test_only_a_rolling_prior_sees_the_facts_of_test_before_the_query() -> None:
+    train = [PlainFact(0, 0, 1, 0, 0), PlainFact(1, 0, 0, 0, 0)]
+    valid = [PlainFact(2, 0, 3, day, day) for day in range(1, 9)]
+    test = [PlainFact(0, 0, 1, 20, 20), PlainFact(0, 0, 1, 20, 20), PlainFact(0, 1, 1, 21, 21)]
+    data = forecast_data(train, valid, test)
+    rolling, static = (direction_priors(data, "test", rolling=flag) for flag in (True, False))
+    assert rolling[:2] == pytest.approx(math.log(0.5))  # those of the same day see each other not
+    assert rolling[2, 0] > math.log(0.5)
+    assert static == pytest.approx(math.log(0.5))
+
+
+def test_a_split_without_facts_cannot_be_evaluated() -> None:
+    data = forecast_data([PlainFact(0, 0, 1, 0, 0)], [], [])
+    with pytest.raises(DataError, match="there are no queries to evaluate"):
+        evaluate_forecast(constant_scores, softmax, data, rolling=True)
+
+
+def test_the_figures_are_ready_for_json() -> None:
+    data = forecast_data([PlainFact(0, 0, 1, 0, 0)], [], [PlainFact(2, 1, 3, 5, 5)])
+    figures = evaluate_forecast(constant_scores, softmax, data, rolling=True).as_json()
+    assert json.loads(json.dumps(figures)) == figures
+    assert list(figures) == ["raw_r", "filtered_r", "raw_2r", "filtered_2r"]
+    for metrics in figures.values():
+        assert metrics.keys() == {"queries", "mrr", "hits_at_1", "hits_at_3", "hits_at_10"}
+        assert metrics["queries"] == 1
