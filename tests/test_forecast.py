@@ -19,8 +19,11 @@ from ranking_oracles import expected_rank, other_known
 from worlds import ENTITIES, PREDICATES, dataset_of, facts_of, moments, plain_facts
 
 from apptek.arrays import Doubles, Ints, Matrix
+from apptek.data.benchmarks import DATA_VARIABLE, find_benchmark
 from apptek.data.facts import Dataset
+from apptek.data.protocols import apply_protocol
 from apptek.data.queries import Queries
+from apptek.data.reading.reader import read_dataset
 from apptek.data.times import UNKNOWN
 from apptek.errors import DataError
 from apptek.evaluation.calibration import softmax
@@ -240,3 +243,14 @@ def test_the_figures_are_ready_for_json() -> None:
     for metrics in figures.values():
         assert metrics.keys() == {"queries", "mrr", "hits_at_1", "hits_at_3", "hits_at_10"}
         assert metrics["queries"] == 1
+
+
+@pytest.mark.real_data
+def test_the_past_tells_the_direction_of_political_events() -> None:
+    if find_benchmark("icews14") is None:
+        pytest.skip(f"icews14 is not there: set {DATA_VARIABLE} to the folder that holds it")
+    data = apply_protocol(read_dataset("icews14"), "forecast")
+    rolling, static = (
+        direction_priors(data, "valid", rolling=flag)[:, 0].mean() for flag in (True, False)
+    )
+    assert (rolling, static) == pytest.approx((-0.5985, -0.6086), abs=1e-4)  # log 0.5 is -0.6931

@@ -680,6 +680,14 @@ def test_quick_versions_are_of_every_kind(tmp_path: Path) -> None:
         experiment.config()
 
 
+def test_the_quick_version_of_a_forecast_has_the_splits_of_the_world(tmp_path: Path) -> None:
+    forecast = replace(PAIR, name="f", dataset="icews14", protocol="forecast")
+    (quick,) = quick_versions([forecast], tmp_path)
+    assert quick.protocol == "official"
+    paper = replace(forecast, protocol="paper")
+    assert quick_versions([paper], tmp_path)[0].protocol == "paper"
+
+
 def test_what_is_recorded_is_shown_and_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "execute", lambda *_: pytest.fail("something was run"))
     done = CliRunner().invoke(app, ["reproduce", "table1", "--only-recorded"])
