@@ -70,6 +70,12 @@ def test_a_missing_file_is_named(folder: Path) -> None:
     assert fault_of(folder) == f"weights.json is missing{ADVICE}"
 
 
+def test_without_model_json_it_is_a_damaged_model_and_not_another_folder(folder: Path) -> None:
+    (folder / "model.json").unlink()
+    with pytest.raises(ModelError, match=f"damaged: model.json: No such file or directory{ADVICE}"):
+        open_model(folder)
+
+
 def test_a_file_that_is_a_folder_or_leads_nowhere_is_missing(folder: Path) -> None:
     (folder / "weights.json").unlink()
     (folder / "weights.json").mkdir()

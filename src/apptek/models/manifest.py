@@ -17,11 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from apptek.errors import ModelError
-from apptek.models.storage import ABOUT, ADVICE, read_json
+from apptek.models.storage import ABOUT, ADVICE, FULL_CHECK, MANIFEST, read_json
 
-MANIFEST = "manifest.json"
 FORMAT = 1
-FULL_CHECK = 256 * 2**20  # bytes of a folder up to which opening reads all of it
 MAPPED = ".npy"
 HEAD = 4096  # bytes; the header of an array is much shorter
 BLOCK = 1 << 20

@@ -15,10 +15,13 @@ from pyarrow import parquet
 from apptek.arrays import read_only
 from apptek.data.facts import SPLITS, Dataset, Facts, Names
 from apptek.errors import ConfigError, DataError, GraphError, ModelError
+from apptek.graph.ranges import check_facts, check_graph
 from apptek.graph.temporal_graph import TemporalGraph
 
 ABOUT = "model.json"
+MANIFEST = "manifest.json"  # see manifest.py
 RUN = "run.json"  # durations, command and commit: what may differ between equal models
+FULL_CHECK = 256 * 2**20  # bytes of a folder up to which opening it reads everything
 ADVICE = "copy the folder again, or fit again"  # how every error about damage ends
 _DAMAGE = (
     ConfigError, DataError, GraphError, pa.ArrowException,
@@ -60,7 +63,21 @@ def load_data(folder: Path, name: str) -> tuple[Dataset, TemporalGraph]:
         valid=_load_facts(folder, "valid"),
         test=_load_facts(folder, "test"),
     )
+    _check_ids(dataset, graph)
     return dataset, graph
+
+
+def _check_ids(dataset: Dataset, graph: TemporalGraph) -> None:
+    """GraphError where an id or an offset would lead a kernel out of its arrays."""
+    for names, count in (
+        (dataset.entities, graph.entity_count),
+        (dataset.predicates, graph.predicate_count),
+    ):
+        if len(names) != count:
+            raise GraphError(f"there are {len(names)} names for {count} ids")
+    check_graph(graph, every_value=graph.nbytes <= FULL_CHECK)
+    for split in SPLITS[1:]:
+        check_facts(split, dataset.split(split), graph.entity_count, graph.predicate_count)
 
 
 def _save_names(path: Path, names: Names) -> None:
@@ -95,6 +112,8 @@ def read_json(folder: Path, name: str) -> dict[str, Any]:
     try:
         content = json.loads((folder / name).read_text(encoding="utf-8"))
     except OSError as error:
+        if (folder / MANIFEST).exists():
+            raise ModelError(f"{folder} is damaged: {name}: {error.strerror}; {ADVICE}") from None
         raise ModelError(f"{folder} is not a model folder: {name}: {error.strerror}") from None
     except ValueError as error:
         raise ModelError(f"{folder} is damaged: {name} is not JSON ({error}); {ADVICE}") from None

@@ -1,0 +1,134 @@
+"""Random damage to model folders, and what opening and asking them comes to.
+
+As a program it works through a range of seeds, in a process of its own because the damage that it
+looks for would end the process:
+
+python mutations.py MODEL QUERY.json first last [values]
+"""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+Damage = Callable[[Path, np.random.Generator], str]
+REFUSED, ANSWERED = "refused", "answered"
+
+
+def _some_file(folder: Path, rng: np.random.Generator) -> Path:
+    """One of the files that have a content; every file is as likely, however large."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
+    return files[int(rng.integers(len(files)))]
+
+
+def flip(folder: Path, rng: np.random.Generator) -> str:
+    """Changes one byte, in half of the cases one of the first 200."""
+    path = _some_file(folder, rng)
+    content = bytearray(path.read_bytes())
+    place = int(rng.integers(min(len(content), 200) if rng.random() < 0.5 else len(content)))
+    content[place] ^= int(rng.integers(1, 256))
+    path.write_bytes(content)
+    return f"byte {place} of {path.name}"
+
+
+def truncate(folder: Path, rng: np.random.Generator) -> str:
+    """Cuts a file off."""
+    path = _some_file(folder, rng)
+    content = path.read_bytes()
+    length = int(rng.integers(len(content)))
+    path.write_bytes(content[:length])
+    return f"{path.name} cut to {length}"
+
+
+def extend(folder: Path, rng: np.random.Generator) -> str:
+    """Adds bytes to a file."""
+    path = _some_file(folder, rng)
+    with path.open("ab") as file:
+        file.write(rng.bytes(int(rng.integers(1, 100))))
+    return f"{path.name} longer"
+
+
+def delete(folder: Path, rng: np.random.Generator) -> str:
+    """Removes a file."""
+    path = _some_file(folder, rng)
+    path.unlink()
+    return f"no {path.name}"
+
+
+def swap(folder: Path, rng: np.random.Generator) -> str:
+    """Exchanges two files of different content."""
+    one = _some_file(folder, rng)
+    while (two := _some_file(folder, rng)).read_bytes() == one.read_bytes():
+        pass
+    content = one.read_bytes()
+    one.write_bytes(two.read_bytes())
+    two.write_bytes(content)
+    return f"{one.name} and {two.name} exchanged"
+
+
+def empty(folder: Path, rng: np.random.Generator) -> str:
+    """Takes all bytes out of a file."""
+    path = _some_file(folder, rng)
+    path.write_bytes(b"")
+    return f"{path.name} empty"
+
+
+def change_value(folder: Path, rng: np.random.Generator) -> str:
+    """Changes a value in an array of ids, offsets or times, and makes the manifest fit."""
+    from model_folders import rewrite_manifest
+
+    arrays = [*sorted((folder / "graph").glob("*.npy")), *sorted(folder.glob("[vt]*.*.npy"))]
+    arrays = [path for path in arrays if len(np.load(path))]
+    path = arrays[rng.integers(len(arrays))]
+    array = np.load(path)
+    values = np.asarray([-(2**31), -2, -1, 0, 1, len(array), 10**6, 2**31 - 1], array.dtype)
+    places = rng.integers(len(array), size=int(rng.integers(1, 4)))
+    array[places] = rng.choice(values, len(places))
+    np.save(path, array)
+    rewrite_manifest(folder)
+    return f"{path.name} at {places.tolist()}: {array[places].tolist()}"
+
+
+DAMAGES: tuple[Damage, ...] = (flip, flip, flip, truncate, extend, delete, swap, empty)
+
+
+def outcome(folder: Path, query: list[str]) -> str:
+    """What opening a folder and asking one query comes to, in a word and a text."""
+    from apptek.baselines.open_model import open_model
+    from apptek.errors import ModelError
+    from apptek.models.answers import Query
+
+    try:
+        (answer,) = open_model(folder).predict([Query(*query)], top=3)
+    except ModelError as error:
+        text = str(error)
+        assert len(text.splitlines()) == 1, text
+        assert "again" in text, text  # every error says what to do
+        return f"{REFUSED}: {text}"
+    return f"{ANSWERED}: {answer.probabilities}"
+
+
+def damage_and_ask(model: Path, query: list[str], damage: Damage, seed: int) -> tuple[str, str]:
+    """Damages a copy of a folder: what was done to it, and what came of it."""
+    with TemporaryDirectory() as temporary:
+        copy = Path(shutil.copytree(model, Path(temporary) / "model"))
+        done = damage(copy, np.random.default_rng(seed))
+        return done, outcome(copy, query)
+
+
+def main() -> None:
+    """Prints a line for each seed."""
+    model, query, first, last, *rest = sys.argv[1:]
+    for seed in range(int(first), int(last)):
+        damage = change_value if rest else DAMAGES[seed % len(DAMAGES)]
+        print(f"{seed} {damage.__name__}", flush=True)  # noqa: T201 - before it may crash
+        done, result = damage_and_ask(Path(model), json.loads(query), damage, seed)
+        print(json.dumps([seed, done, result]), flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import mutations
+import pytest
+from mutations import ANSWERED, DAMAGES, REFUSED, damage_and_ask, outcome
+
+from apptek.baselines.baseline import Baseline
+from apptek.config import preset
+from apptek.data.facts import Dataset
+from apptek.data.synthetic.world import make_world
+from apptek.predictor import Predictor
+from apptek.setting_rules import with_settings
+
+QUICK = ["classifier.epochs=1", "classifier.l2=[3.0]"]
+TREES = [*QUICK, "reranker.rounds=5", "reranker.least_rows=20", "reranker.candidates=4"]
+MODELS = ("default", "max", "recency")
+BATCH = 50  # seeds for one process
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return make_world(600, 0).dataset
+
+
+@pytest.fixture(scope="module")
+def query(data: Dataset) -> list[str]:
+    facts = data.train
+    ends = (data.entities[int(facts.subjects[0])], data.entities[int(facts.objects[0])])
+    return [*ends, data.axis.format(int(facts.times[0]))]
+
+
+@pytest.fixture(scope="module")
+def models(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A folder of each kind that is written."""
+    place = tmp_path_factory.mktemp("mutations")
+    folders = {name: place / name for name in MODELS}
+    for name, settings in (("default", QUICK), ("max", TREES)):
+        config = with_settings(preset(name), settings)
+        Predictor.fit(data, preset=name, config=config, folder=folders[name])
+    Baseline.fit("recency", data, folder=folders["recency"])
+    return folders
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_kind_of_damage_is_refused(
+    name: str, models: dict[str, Path], query: list[str]
+) -> None:
+    assert outcome(models[name], query).startswith(ANSWERED)
+    for seed, damage in enumerate(dict.fromkeys(DAMAGES)):
+        done, result = damage_and_ask(models[name], query, damage, seed)
+        assert result.startswith(REFUSED), done
+
+
+def run_batches(model: Path, query: list[str], seeds: range, *more: str) -> list[list[str]]:
+    """What each seed comes to. A crash fails with the seed that crashed, a hang after minutes."""
+    results = []
+    for first in range(seeds.start, seeds.stop, BATCH):
+        bounds = (str(first), str(min(first + BATCH, seeds.stop)))
+        done = subprocess.run(
+            [sys.executable, mutations.__file__, str(model), json.dumps(query), *bounds, *more],
+            capture_output=True, text=True, check=False, timeout=600,
+            env=os.environ | {"PYTHONFAULTHANDLER": "1"},
+        )  # fmt: skip
+        lines = done.stdout.splitlines()
+        assert done.returncode == 0, (done.returncode, lines[-1:], done.stderr[-2000:])
+        results += [json.loads(line) for line in lines[1::2]]
+    assert len(results) == len(seeds)
+    return results
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_no_random_damage_crashes_hangs_or_changes_an_answer(
+    name: str, models: dict[str, Path], query: list[str]
+) -> None:
+    for seed, done, result in run_batches(models[name], query, range(150)):
+        assert result.startswith(REFUSED), (seed, done, result)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_wrong_values_that_the_manifest_confirms_crash_nothing(
+    name: str, models: dict[str, Path], query: list[str]
+) -> None:
+    """The second line of defence: the checks of ranges, where checksums have nothing to say."""
+    results = run_batches(models[name], query, range(150), "values")
+    refused = [result.startswith(REFUSED) for _, _, result in results]
+    assert 40 < sum(refused) < 150  # some values are as good as the old ones
