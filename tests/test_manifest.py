@@ -10,7 +10,8 @@ from model_folders import rewrite_manifest
 from apptek.baselines.baseline import Baseline
 from apptek.baselines.open_model import open_model
 from apptek.data.synthetic.world import make_world
-from apptek.errors import ModelError
+from apptek.errors import ApptekError, ModelError
+from apptek.files import write_whole
 from apptek.models import manifest
 from apptek.models.manifest import check_files, verify_folder
 
@@ -202,6 +203,22 @@ def test_verify_reports_its_progress_in_bytes(whole: Path) -> None:
     assert reported[0] == ("entities.parquet", 0, verified.size)
     assert reported[-1] == ("", verified.size, verified.size)
     assert [done for _, done, _ in reported] == sorted(done for _, done, _ in reported)
+
+
+def test_no_command_writes_a_file_into_a_model_folder(folder: Path, tmp_path: Path) -> None:
+    queries = tmp_path / "queries.csv"
+    queries.write_text("a,b,2019-05-05\n")
+    inside = folder / "result.csv"
+    for words in (
+        ["evaluate", str(folder), "--result", str(inside)],
+        ["predict", str(folder), "--queries", str(queries), "--out", str(inside)],
+    ):
+        done = apptek(*words)
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"apptek: {inside} would be inside a model folder")
+    with pytest.raises(ApptekError, match="would be inside a model folder"):
+        write_whole(inside, b"text")
+    open_model(folder)
 
 
 def test_a_manifest_that_is_written_again_fits(folder: Path) -> None:

@@ -1,7 +1,9 @@
 import json
 import os
+import re
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 import mutations
@@ -43,6 +45,16 @@ def models(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
         Predictor.fit(data, preset=name, config=config, folder=folders[name])
     Baseline.fit("recency", data, folder=folders["recency"])
     return folders
+
+
+def test_the_page_about_the_folder_names_every_file(models: dict[str, Path]) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "model-folder.md").read_text(encoding="utf-8")
+    cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    patterns = [pattern for cell in cells for pattern in re.findall(r"`([^`]+)`", cell)]
+    for folder in models.values():
+        for path in (path for path in folder.rglob("*") if path.is_file()):
+            name = path.relative_to(folder).as_posix()
+            assert any(fnmatch(name, pattern) for pattern in patterns), name
 
 
 @pytest.mark.parametrize("name", MODELS)

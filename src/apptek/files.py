@@ -61,6 +61,7 @@ def new_file(target: Path) -> Iterator[Path]:
     nothing is left behind. The block itself puts `writing` around what it writes: it may read as
     well, and what fails there is another error.
     """
+    _check_not_in_a_model(target)
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
         os.close(handle)
@@ -111,6 +112,13 @@ def check_target(path: Path) -> None:
         raise ApptekError(f"{path} is a folder; expected the name of a file to write")
     if not path.parent.is_dir():
         raise ApptekError(f"{path} cannot be written: there is no folder {path.parent}")
+    _check_not_in_a_model(path)
+
+
+def _check_not_in_a_model(path: Path) -> None:
+    """A model folder stays as its manifest says: one file more, and it could not be opened."""
+    if all((path.parent / name).exists() for name in ("model.json", "manifest.json")):
+        raise ApptekError(f"{path} would be inside a model folder; choose another place for it")
 
 
 def write_whole(path: Path, content: bytes | npt.NDArray[Any]) -> None:
@@ -118,6 +126,7 @@ def write_whole(path: Path, content: bytes | npt.NDArray[Any]) -> None:
 
     A full disk or a kill in between leaves the old file, and nothing half-written under its name.
     """
+    _check_not_in_a_model(path)
     temporary = path.with_name(f".{path.name}.new")
     try:
         with writing(path):
