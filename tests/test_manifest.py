@@ -148,6 +148,16 @@ def test_any_other_spelling_of_the_manifest_is_refused(folder: Path) -> None:
         assert fault_of(folder) == f"manifest.json is not as it was written{ADVICE}"
 
 
+@pytest.mark.parametrize("key", ["size", "blake2b", "head"])
+def test_every_entry_of_the_manifest_counts(key: str, folder: Path) -> None:
+    path = folder / "manifest.json"
+    content = json.loads(path.read_text())
+    value = content["files"]["run.json"][key]
+    content["files"]["run.json"][key] = value + 1 if key == "size" else value[1:] + value[0]
+    path.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+    assert fault_of(folder).startswith("run.json ")
+
+
 def test_of_a_large_folder_mapped_arrays_are_read_only_by_verify(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

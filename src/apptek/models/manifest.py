@@ -69,10 +69,8 @@ def check_files(folder: Path) -> None:
     _check_names(folder, records)
     everything = sum(record.size for record in records.values()) <= FULL_CHECK
     for name, record in records.items():
-        if everything or not name.endswith(MAPPED):
-            _check_content(folder, name, record.blake2b)
-        else:
-            _check_content(folder, name, record.head, HEAD)
+        whole = everything or not name.endswith(MAPPED)
+        _check_content(folder, name, record, whole=whole)
 
 
 def verify_folder(folder: Path, progress: Progress = read_nothing) -> Verified:
@@ -82,7 +80,7 @@ def verify_folder(folder: Path, progress: Progress = read_nothing) -> Verified:
     done, total = 0, sum(record.size for record in records.values())
     for name, record in records.items():
         progress(name, done, total)
-        _check_content(folder, name, record.blake2b)
+        _check_content(folder, name, record)
         done += record.size
     progress("", done, total)
     return Verified(len(records), total)
@@ -97,19 +95,19 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _record(path: Path) -> FileRecord:
-    return FileRecord(path.stat().st_size, _digest(path), _digest(path, HEAD))
-
-
-def _digest(path: Path, length: int | None = None) -> str:
-    """The checksum of a file, or of its first bytes."""
+    """What is there; the file is read once."""
     state = hashlib.blake2b(digest_size=16)
     with path.open("rb") as file:
-        if length is not None:
-            state.update(file.read(length))
-            return state.hexdigest()
+        state.update(file.read(HEAD))
+        head = state.hexdigest()
         while block := file.read(BLOCK):
             state.update(block)
-    return state.hexdigest()
+        return FileRecord(file.tell(), state.hexdigest(), head)
+
+
+def _head(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.blake2b(file.read(HEAD), digest_size=16).hexdigest()
 
 
 def _bytes_of(records: dict[str, FileRecord]) -> bytes:
@@ -162,10 +160,11 @@ def _check_names(folder: Path, records: dict[str, FileRecord]) -> None:
             )
 
 
-def _check_content(folder: Path, name: str, expected: str, length: int | None = None) -> None:
+def _check_content(folder: Path, name: str, record: FileRecord, *, whole: bool = True) -> None:
+    path = folder / name
     try:
-        found = _digest(folder / name, length)
+        same = _record(path) == record if whole else _head(path) == record.head
     except OSError as error:
         raise ModelError(f"{folder}: {name} cannot be read: {error.strerror}") from None
-    if found != expected:
+    if not same:
         raise ModelError(f"{folder} is damaged: {name} is not as it was written; {ADVICE}")
