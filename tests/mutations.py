@@ -78,10 +78,10 @@ def empty(folder: Path, rng: np.random.Generator) -> str:
 
 
 def change_value(folder: Path, rng: np.random.Generator) -> str:
-    """Changes a value in an array of ids, offsets or times, and makes the manifest fit."""
+    """Changes a value in an array of ids, offsets, times or types, and makes the manifest fit."""
     from model_folders import rewrite_manifest
 
-    arrays = [*sorted((folder / "graph").glob("*.npy")), *sorted(folder.glob("[vt]*.*.npy"))]
+    arrays = [*sorted((folder / "graph").glob("*.npy")), *sorted(folder.glob("[vtk]*.npy"))]
     arrays = [path for path in arrays if len(np.load(path))]
     path = arrays[rng.integers(len(arrays))]
     array = np.load(path)

@@ -207,6 +207,15 @@ def test_verify_of_something_else_says_so(tmp_path: Path) -> None:
     assert "is not a model folder" in done.stderr
 
 
+def test_a_path_that_the_disk_refuses_is_no_model_folder(tmp_path: Path) -> None:
+    for command in (["verify"], ["predict", "a", "b", "2019-05-05"]):
+        done = apptek(command[0], str(tmp_path / ("x" * 300)), *command[1:])
+        assert done.returncode == 1
+        assert done.stderr.endswith("is not a model folder: model.json: File name too long\n")
+    with pytest.raises(ApptekError, match="could not be written: File name too long"):
+        write_whole(tmp_path / ("x" * 300) / "file", b"text")
+
+
 def test_verify_reports_its_progress_in_bytes(whole: Path) -> None:
     reported: list[tuple[str, int, int]] = []
     verified = verify_folder(whole, lambda *progress: reported.append(progress))

@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +79,14 @@ def new_file(target: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is a file that this process may look at: no error, whatever the path."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def make_folder(folder: Path) -> None:
     """Makes a folder where there is none, and those around it; they are on the disk then."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
@@ -117,7 +125,7 @@ def check_target(path: Path) -> None:
 
 def _check_not_in_a_model(path: Path) -> None:
     """A model folder stays as its manifest says: one file more, and it could not be opened."""
-    if all((path.parent / name).exists() for name in ("model.json", "manifest.json")):
+    if all(is_file(path.parent / name) for name in ("model.json", "manifest.json")):
         raise ApptekError(f"{path} would be inside a model folder; choose another place for it")
 
 
@@ -139,7 +147,8 @@ def write_whole(path: Path, content: bytes | npt.NDArray[Any]) -> None:
             temporary.replace(path)
             sync(path.parent)
     except ApptekError:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
         raise
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from apptek.errors import ModelError
+from apptek.files import is_file
 from apptek.models.storage import ABOUT, ADVICE, FULL_CHECK, MANIFEST, read_json
 
 FORMAT = 1
@@ -117,7 +118,7 @@ def _bytes_of(records: dict[str, FileRecord]) -> bytes:
 
 
 def _read_manifest(folder: Path) -> dict[str, FileRecord]:
-    if not (folder / MANIFEST).is_file():
+    if not is_file(folder / MANIFEST):
         version = read_json(folder, ABOUT).get("format")
         raise ModelError(
             f"{folder}: a model of format {version} without {MANIFEST}: fit it again if an earlier "
@@ -145,15 +146,15 @@ def _are_sound(records: dict[str, FileRecord]) -> bool:
 
 def _check_names(folder: Path, records: dict[str, FileRecord]) -> None:
     """Missing and additional files, and those of another size."""
-    present = dict(_files(folder))
-    for name in sorted(records.keys() | present.keys()):
-        if name not in present or (name in records and not present[name].is_file()):
+    present = {name for name, _ in _files(folder)}
+    for name in sorted(records.keys() | present):
+        if name in records and not is_file(folder / name):
             raise ModelError(f"{folder} is damaged: {name} is missing; {ADVICE}")
         if name not in records:
             raise ModelError(
                 f"{folder} is damaged: {name} does not belong to the model; remove it, or {ADVICE}"
             )
-        size, expected = present[name].stat().st_size, records[name].size
+        size, expected = (folder / name).stat().st_size, records[name].size
         if size != expected:
             raise ModelError(
                 f"{folder} is damaged: {name} has {size:,} bytes, expected {expected:,}; {ADVICE}"

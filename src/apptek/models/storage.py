@@ -15,6 +15,7 @@ from pyarrow import parquet
 from apptek.arrays import read_only
 from apptek.data.facts import SPLITS, Dataset, Facts, Names
 from apptek.errors import ConfigError, DataError, GraphError, ModelError
+from apptek.files import is_file
 from apptek.graph.ranges import check_facts, check_graph
 from apptek.graph.temporal_graph import TemporalGraph
 
@@ -112,7 +113,7 @@ def read_json(folder: Path, name: str) -> dict[str, Any]:
     try:
         content = json.loads((folder / name).read_text(encoding="utf-8"))
     except OSError as error:
-        if (folder / MANIFEST).exists():
+        if is_file(folder / MANIFEST):
             raise ModelError(f"{folder} is damaged: {name}: {error.strerror}; {ADVICE}") from None
         raise ModelError(f"{folder} is not a model folder: {name}: {error.strerror}") from None
     except ValueError as error:
