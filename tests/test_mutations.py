@@ -1,12 +1,14 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from fnmatch import fnmatch
 from pathlib import Path
 
 import mutations
+import numpy as np
 import pytest
 from mutations import ANSWERED, DAMAGES, REFUSED, damage_and_ask, outcome
 
@@ -14,6 +16,9 @@ from apptek.baselines.baseline import Baseline
 from apptek.config import preset
 from apptek.data.facts import Dataset
 from apptek.data.synthetic.world import make_world
+from apptek.errors import ModelError
+from apptek.models import manifest
+from apptek.models.manifest import check_files, verify_folder
 from apptek.predictor import Predictor
 from apptek.setting_rules import with_settings
 
@@ -65,6 +70,24 @@ def test_every_kind_of_damage_is_refused(
     for seed, damage in enumerate(dict.fromkeys(DAMAGES)):
         done, result = damage_and_ask(models[name], query, damage, seed)
         assert result.startswith(REFUSED), done
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_verify_finds_every_damage_however_large_the_folder(
+    name: str, models: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifest, "FULL_CHECK", 0)
+    found_when_opened = 0
+    for seed in range(40):
+        copy = Path(shutil.copytree(models[name], tmp_path / str(seed)))
+        DAMAGES[seed % len(DAMAGES)](copy, np.random.default_rng(seed))
+        with pytest.raises(ModelError):
+            verify_folder(copy)
+        try:
+            check_files(copy)
+        except ModelError:
+            found_when_opened += 1
+    assert found_when_opened > 30  # all but bytes in the middle of an array
 
 
 def run_batches(model: Path, query: list[str], seeds: range, *more: str) -> list[list[str]]:
