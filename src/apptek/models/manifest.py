@@ -45,7 +45,7 @@ class Verified:
     size: int
 
 
-def read_nothing(_file: str, _done: int, _total: int) -> None:
+def no_progress(_file: str, _done: int, _total: int) -> None:
     """Ignores progress."""
 
 
@@ -74,7 +74,7 @@ def check_files(folder: Path) -> None:
         _check_content(folder, name, record, whole=whole)
 
 
-def verify_folder(folder: Path, progress: Progress = read_nothing) -> Verified:
+def verify_folder(folder: Path, progress: Progress = no_progress) -> Verified:
     """Compares all contents of a folder with its manifest; ModelError names what differs."""
     records = _read_manifest(folder)
     _check_names(folder, records)

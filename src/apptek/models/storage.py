@@ -63,6 +63,7 @@ def load_data(folder: Path, name: str) -> tuple[Dataset, TemporalGraph]:
         train=graph.facts,
         valid=_load_facts(folder, "valid"),
         test=_load_facts(folder, "test"),
+        open_end=graph.open_end,
     )
     _check_ids(dataset, graph)
     return dataset, graph

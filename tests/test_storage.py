@@ -1,0 +1,71 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from oracles import PlainFact
+from pyarrow import parquet
+from worlds import ENTITIES, dataset_of
+
+from apptek.data.facts import SPLITS, Dataset, OpenEnd
+from apptek.errors import GraphError
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models import storage
+from apptek.models.storage import load_data, save_data
+
+TRAIN = [PlainFact(0, 0, 1, 3, None), PlainFact(1, 1, 2, 4, 9), PlainFact(2, 2, 0, None, None)]
+HELD_OUT = [PlainFact(0, 1, 2, 5, 7)]
+
+
+def saved(dataset: Dataset, folder: Path) -> Path:
+    folder.mkdir()
+    save_data(folder, dataset, TemporalGraph.of(dataset))
+    return folder
+
+
+@pytest.mark.parametrize("open_end", ["point", "ongoing"])
+def test_a_data_set_comes_back_as_it_was(open_end: OpenEnd, tmp_path: Path) -> None:
+    dataset = replace(dataset_of(TRAIN, HELD_OUT), open_end=open_end)
+    loaded, graph = load_data(saved(dataset, tmp_path / "data"), "plain")
+    assert (loaded.name, loaded.axis, loaded.open_end) == ("plain", dataset.axis, open_end)
+    assert graph.open_end == open_end
+    for split in SPLITS:
+        for one, two in zip(
+            loaded.split(split).columns(), dataset.split(split).columns(), strict=True
+        ):
+            assert np.array_equal(one, two)
+    assert list(loaded.entities) == list(dataset.entities)
+    assert list(loaded.predicates) == list(dataset.predicates)
+
+
+def test_names_that_are_too_few_are_refused(tmp_path: Path) -> None:
+    folder = saved(dataset_of(TRAIN, HELD_OUT), tmp_path / "data")
+    parquet.write_table(pa.table({"name": ["a", "b"]}), folder / "entities.parquet")
+    with pytest.raises(GraphError, match=f"there are 2 names for {ENTITIES} ids"):
+        load_data(folder, "plain")
+
+
+@pytest.mark.parametrize("split", ["valid", "test"])
+@pytest.mark.parametrize("column", ["subjects", "predicates", "objects"])
+def test_an_id_that_does_not_exist_is_refused(split: str, column: str, tmp_path: Path) -> None:
+    folder = saved(dataset_of(TRAIN, HELD_OUT), tmp_path / "data")
+    np.save(folder / f"{split}.{column}.npy", np.asarray([99], np.int32))
+    with pytest.raises(GraphError, match=rf"{split}\.{column} has the id 99"):
+        load_data(folder, "plain")
+
+
+def test_of_a_large_graph_only_the_offsets_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = saved(dataset_of(TRAIN, HELD_OUT), tmp_path / "data")
+    np.save(folder / "graph" / "facts.objects.npy", np.asarray([1, 2, 99], np.int32))
+    with pytest.raises(GraphError, match=r"facts\.objects has the id 99"):
+        load_data(folder, "plain")
+    monkeypatch.setattr(storage, "FULL_CHECK", 0)
+    load_data(folder, "plain")
+    offsets = np.load(folder / "graph" / "incidence.offsets.npy")
+    offsets[1] = 99
+    np.save(folder / "graph" / "incidence.offsets.npy", offsets)
+    with pytest.raises(GraphError, match=r"incidence\.offsets descend"):
+        load_data(folder, "plain")
