@@ -33,7 +33,7 @@ def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def write_result(folder: Path, path: Path, **changes: object) -> None:
     """The result of a baseline on test, with some entries changed."""
     baseline = Baseline.load(folder)
-    write_evaluation(path, baseline, folder, "test", baseline.evaluate("test"))
+    write_evaluation(path, baseline, folder, "test", {"within": baseline.evaluate("test")})
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 

@@ -95,7 +95,7 @@ def test_it_beats_the_papers_preset_with_a_random_policy(
     found = predictor.evaluate("test").metrics
     assert found.mrr > paper.mrr + 0.02
     assert found.hits_at_1 > paper.hits_at_1
-    assert predictor.model.report["features"].keys() == {"history", "traits"}
+    assert predictor.model.main.report["features"].keys() == {"history", "traits"}
 
 
 def test_it_is_what_fit_does_when_no_preset_is_named(predictor: Predictor) -> None:
@@ -111,7 +111,13 @@ def test_the_same_seed_gives_the_same_bytes(data: Dataset, folder: Path, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "stage", ["index", "features of train", "features of valid", "fit the classifier"]
+    "stage",
+    [
+        "index",
+        "features of train, within",
+        "fit the classifier, within",
+        "features of train, ahead",
+    ],
 )
 def test_a_fit_that_was_stopped_at_any_stage_resumes(
     data: Dataset, folder: Path, tmp_path: Path, stage: str
@@ -155,7 +161,7 @@ def test_types_of_a_table_replace_those_of_names_and_are_kept(
     sectors = {name: name[0] for name in data.entities}
     place = tmp_path / "model"
     Predictor.fit(data, folder=place, types={"sector": sectors, "letter": {data.entities[0]: "N"}})
-    kinds = Predictor.load(place).model.sources.kinds
+    kinds = Predictor.load(place).model.main.kinds
     assert [kind.name for kind in kinds] == ["sector", "letter", "country"]
     assert kinds[0].values == tuple(sorted(set(sectors.values())))
     assert kinds[1].of_entity[0] == 0
@@ -170,17 +176,17 @@ def test_types_that_would_be_ignored_are_refused(data: Dataset) -> None:
 
 
 def test_what_speaks_most_for_a_predicate_is_the_largest_weight(predictor: Predictor) -> None:
-    names, weights = predictor.model.dataset.predicates, predictor.model.classifier.weights
-    assert predictor.answerer.space.history is not None
-    history = len(predictor.answerer.space.history)
+    names, weights = predictor.model.dataset.predicates, predictor.model.main.classifier.weights
+    assert predictor.answerer.main.space.history is not None
+    history = len(predictor.answerer.main.space.history)
     for place in range(len(names)):
-        found = strongest(predictor.model, predictor.answerer.space, place, 3)
+        found = strongest(predictor.model, predictor.answerer.main.space, place, 3)
         assert [one.part for one in found] == ["history"] * len(found)
         assert [one.weight for one in found] == sorted(weights[:history, place].tolist())[:-4:-1][
             : len(found)
         ]
     located = names.find("Is located in") or 0
-    (first,) = strongest(predictor.model, predictor.answerer.space, located, 1)
+    (first,) = strongest(predictor.model, predictor.answerer.main.space, located, 1)
     assert first.words.startswith("'Is located in' ")
     assert "undated query" in first.words
 
@@ -199,7 +205,7 @@ def asked_about(data: Dataset) -> Iterator[tuple[Query, int]]:
 def test_contributions_add_up_to_the_score_and_to_the_log_odds(
     data: Dataset, predictor: Predictor
 ) -> None:
-    names, calibration = data.predicates, predictor.model.classifier.calibration
+    names, calibration = data.predicates, predictor.model.main.classifier.calibration
     for number, (query, hidden) in enumerate(asked_about(data)):
         queries = replace(predictor.queries_of([query]), hidden=np.asarray([hidden], np.int32))
         scores = predictor.scores(queries)
@@ -420,7 +426,9 @@ def test_a_world_of_intervals_works_from_end_to_end(tmp_path: Path) -> None:
     Predictor.fit(football_careers(), folder=tmp_path / "model")
     predictor = Predictor.load(tmp_path / "model")
     assert "undated ever" in (
-        predictor.answerer.space.history.kernels if predictor.answerer.space.history else ()
+        predictor.answerer.main.space.history.kernels
+        if predictor.answerer.main.space.history
+        else ()
     )
     assert_sound(predictor, 0.95)
     (undated,) = predictor.predict([Query("player 003", "town 003", "?")], top=1)
@@ -485,10 +493,10 @@ def test_an_undated_query_about_the_future_sees_everything(
     rows = np.flatnonzero(data.test.times == UNKNOWN)[:40]
     assert len(rows) > 10
     queries = held_out_queries(data.test.take(rows))
-    history = predictor.answerer.space.history
+    history = predictor.answerer.main.space.history
     assert history is not None
     for forecaster in forecasters:
-        ahead = forecaster.answerer.space.history
+        ahead = forecaster.answerer.main.space.history
         assert ahead is not None
         assert all(
             np.array_equal(one, other)
@@ -527,9 +535,8 @@ def forecast_space(plain: list[PlainFact], about: Dataset) -> FeatureSpace:
         dataset=about,
         graph=graph,
         clock=clock,
-        kinds=kinds,
         topologies=topologies,
-    ).space()
+    ).space("ahead", kinds)
 
 
 def by_name(space: FeatureSpace, query: PlainQuery) -> dict[tuple[object, ...], float]:

@@ -82,7 +82,7 @@ def explained(
         runner_up=names[3], runner_up_probability=0.2, log_odds=1.1, bias=0.1, score=1.2,
         score_bias=0.2, temperature=1.0, reasons=(reason,), further=(),
         ranked=((names[2], 0.6), (names[3], 0.2)), unseen_subject=False, unseen_object=False,
-        unseen_time=True, known=(),
+        unseen_time=True, known=(), view="within",
         model={"dataset": names[3], "preset": "p", "protocol": "o", "format": 1},
     )  # fmt: skip
 

@@ -89,9 +89,8 @@ def space_of(parts: tuple[str, ...]) -> Any:
         dataset=dataset,
         graph=graph,
         clock=Clock.of(graph),
-        kinds=(),
         topologies=topologies,
-    ).space()
+    ).space("within")
 
 
 @pytest.mark.parametrize(

@@ -152,9 +152,8 @@ def noise() -> Shuffled:
         dataset=data,
         graph=graph,
         clock=Clock.of(graph),
-        kinds=tuple(kinds),
         topologies=topology_set([]),
-    ).space()
+    ).space("within", tuple(kinds))
     return Shuffled(data, space, space.rows(training_queries(data.train)))
 
 

@@ -158,16 +158,17 @@ def test_fit_takes_the_default_preset_types_and_the_past_alone(forecast: Path) -
     assert about["preset"] == "default"
     assert about["settings"]["features"]["past_only"] is True
     assert "history" in about["settings"]["features"]["parts"]
-    assert about["kinds"][0] == {"name": "length", "values": ["even", "odd"]}
+    assert about["views"]["ahead"]["kinds"][0] == {"name": "length", "values": ["even", "odd"]}
 
 
 def cited(done: CompletedProcess[str]) -> list[int]:
-    """The distances of the cited facts, below 0 before the query."""
+    """The distances of the dated facts that are cited, below 0 before the query."""
     assert done.returncode == 0, done.stderr
     return [
         fact["distance"]
         for reason in json.loads(done.stdout)["reasons"]
         for fact in reason["facts"]
+        if fact["distance"] is not None
     ]
 
 
@@ -197,8 +198,13 @@ def test_as_of_then_any_model_answers_from_the_past(folder: Path) -> None:
     )
     assert answer["probabilities"] == pytest.approx(expected)
     assert answer["probabilities"] != pytest.approx(other)
-    mrr = json.loads(apptek("evaluate", str(model), "--json", "--as-of").stdout)["mrr"]
-    assert mrr == past.evaluate("test").metrics.mrr < fitted.evaluate("test").metrics.mrr
+    evaluated = json.loads(apptek("evaluate", str(model), "--json").stdout)
+    assert evaluated["view"] == "within"
+    assert evaluated["mrr"] == evaluated["within"]["mrr"] == fitted.evaluate("test").metrics.mrr
+    assert evaluated["ahead"]["mrr"] == past.evaluate("test").metrics.mrr < evaluated["mrr"]
+    ahead = json.loads(apptek("evaluate", str(model), "--json", "--view", "ahead").stdout)
+    assert (ahead["view"], ahead["within"]) == ("ahead", None)
+    assert ahead["mrr"] == evaluated["ahead"]["mrr"]
 
 
 def test_topologies_of_a_default_model_are_its_histories(forecast: Path) -> None:

@@ -82,7 +82,7 @@ def test_the_most_probable_predicate_is_explained(fitted: Predictor, data: Datas
 
 
 @pytest.mark.parametrize(
-    "stage", ["train the agent", "mine", "apply topologies", "fit the classifier"]
+    "stage", ["train the agent", "mine", "apply topologies", "fit the classifier, within"]
 )
 def test_a_fit_that_was_stopped_at_any_stage_resumes(
     folder: Path, data: Dataset, tmp_path: Path, stage: str
@@ -133,7 +133,7 @@ def _features_unsaved(fit, space, queries, name):  # type: ignore[no-untyped-def
 def test_controls_fit_too(data: Dataset, tmp_path: Path, policy: str) -> None:
     config = with_settings(CONFIG, [f"mining.policy={policy}"])
     predictor = Predictor.fit(data, folder=tmp_path / "model", preset="paper", config=config)
-    assert predictor.model.report["features"]["topologies"] > 0
+    assert predictor.model.main.report["features"]["topologies"] > 0
     assert not (tmp_path / "model" / "agent.safetensors").exists()
 
 
@@ -244,8 +244,8 @@ def test_a_folder_that_is_no_model_or_is_damaged_is_refused(folder: Path, tmp_pa
     with pytest.raises(ModelError, match="format 99, expected 3; fit it again"):
         Predictor.load(broken)
     (broken / "model.json").write_text(json.dumps(about))
-    weights = (broken / "weights.npy").read_bytes()
-    (broken / "weights.npy").write_bytes(weights[:-50])
+    weights = (broken / "within" / "weights.npy").read_bytes()
+    (broken / "within" / "weights.npy").write_bytes(weights[:-50])
     rewrite_manifest(broken)
     with pytest.raises(ModelError, match="damaged"):
         Predictor.load(broken)

@@ -81,7 +81,7 @@ def test_facts_of_two_entities_at_one_time_share_a_fold(data: Dataset) -> None:
 
 
 def test_candidates_are_described_as_defined(predictor: Predictor, data: Dataset) -> None:
-    space, classifier = predictor.answerer.space, predictor.model.classifier
+    space, classifier = predictor.answerer.main.space, predictor.model.main.classifier
     history = space.history
     assert history is not None
     rows = space.rows(held_out_queries(data.test.take(np.arange(40))))
@@ -120,16 +120,16 @@ def test_candidates_are_described_as_defined(predictor: Predictor, data: Dataset
 
 
 def test_the_re_ranker_is_better_than_the_linear_model_on_valid(predictor: Predictor) -> None:
-    tried = [epoch["valid_mrr"] for epoch in predictor.model.report["tried"]]
-    assert predictor.model.report["valid_mrr"] > max(tried)
+    tried = [epoch["valid_mrr"] for epoch in predictor.model.main.report["tried"]]
+    assert predictor.model.main.report["valid_mrr"] > max(tried)
     assert predictor.evaluate("valid").metrics.mrr == pytest.approx(
-        predictor.model.report["valid_mrr"]
+        predictor.model.main.report["valid_mrr"]
     )
 
 
 def test_the_same_seed_gives_the_same_trees(data: Dataset, folder: Path, tmp_path: Path) -> None:
     Predictor.fit(data, folder=tmp_path / "again", preset="max", config=small())
-    for name in ("reranker.txt", "model.json", "weights.npy"):
+    for name in ("within/reranker.txt", "ahead/reranker.txt", "model.json", "within/weights.npy"):
         assert (folder / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
 
 
@@ -144,7 +144,7 @@ def test_a_loaded_model_answers_as_the_fitted_one(
 def test_only_candidates_move(predictor: Predictor, data: Dataset) -> None:
     queries = held_out_queries(data.test.take(np.arange(30)))
     rows = predictor.features(queries)
-    linear = predictor.model.classifier.scores(rows)
+    linear = predictor.model.main.classifier.scores(rows)
     logs, scores = log_softmax(linear), predictor.scores(queries)
     moved = np.abs(scores - logs) > 1e-6
     assert 0 < moved.sum(axis=1).max() <= 6
@@ -185,7 +185,7 @@ def test_settings_are_checked() -> None:
 def test_damaged_trees_are_refused(folder: Path, tmp_path: Path, data: Dataset) -> None:
     broken = tmp_path / "broken"
     shutil.copytree(folder, broken)
-    (broken / "reranker.txt").write_text("tree\nno tree\n", encoding="utf-8")
+    (broken / "within" / "reranker.txt").write_text("tree\nno tree\n", encoding="utf-8")
     rewrite_manifest(broken)
     asked = [Query(data.entities[0], data.entities[1], "2019-05-05")]
     with pytest.raises(ModelError, match="trees of the re-ranker are damaged"):

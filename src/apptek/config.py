@@ -21,8 +21,10 @@ from apptek.setting_rules import (
 Traversal = Literal["both", "outgoing", "tagged"]
 Policy = Literal["agent", "random", "one-step", "two-step"]
 FeaturePart = Literal["history", "traits", "topologies"]
+View = Literal["within", "ahead"]  # a query sees all facts but its own; only what was known before
 
 FEATURE_PARTS: tuple[FeaturePart, ...] = get_args(FeaturePart)
+VIEWS: tuple[View, ...] = get_args(View)
 FAMILIES = ("pair", "reversed", "subject_out", "subject_in", "object_out", "object_in")
 KERNELS = (
     "same", "before", "after", "close", "short", "middle", "long", "ever",
@@ -39,7 +41,7 @@ class FeaturesConfig:
 
     parts: tuple[str, ...] = FEATURE_PARTS
     topology_weight: float = setting(1.0, above(0, below=100))  # the value of one that connects
-    past_only: bool = False  # forecasting: only what was known before the query's time
+    past_only: bool = False  # forecasting: fit the view ahead alone
 
     def __post_init__(self) -> None:
         check_section("features", self)
@@ -178,6 +180,13 @@ class Config:
     def __post_init__(self) -> None:
         if self.reranker.rounds and "history" not in self.features.parts:
             raise ConfigError("the re-ranker needs history in features.parts")
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The views that are fitted. Topologies are mined for one view, so there is only that."""
+        if self.features.past_only:
+            return ("ahead",)
+        return ("within",) if "topologies" in self.features.parts else VIEWS
 
 
 DEFAULT = "default"

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from apptek.arrays import Floats
-from apptek.config import DEFAULT, Config, nearest_preset
+from apptek.config import DEFAULT, Config, View, nearest_preset
 from apptek.config import preset as preset_config
 from apptek.data.facts import Dataset, Split
 from apptek.data.protocols import Protocol
 from apptek.data.queries import Queries
+from apptek.errors import ApptekError
 from apptek.evaluation.ranking import Evaluation
 from apptek.explain.explainer import explain
 from apptek.explain.explanation import Explanation
@@ -42,7 +43,6 @@ class Predictor:
     ) -> None:
         self.model = model
         self.run = run or {}  # how it was fitted: seconds of each stage, and `about_run` of fit
-        self.as_of = as_of or model.config.features.past_only
         self.answerer = Answerer(model, as_of=as_of)
 
     @classmethod
@@ -98,22 +98,24 @@ class Predictor:
         return cls(load_model(Path(folder)), as_of=as_of)
 
     def features(self, queries: Queries) -> SparseRows:
-        """The features of each query."""
-        return self.answerer.space.rows(queries)
+        """The features of each query in the main view."""
+        return self.answerer.main.space.rows(queries)
 
     def scores(self, queries: Queries) -> Floats:
-        """The logits of all predicates, (B, R)."""
-        return self.answerer.scores(queries)
+        """The logits of all predicates in the main view, (B, R)."""
+        return self.answerer.main.scores(queries)
 
     def queries_of(self, asked: Sequence[Query]) -> Queries:
         """Queries as ids; unknown names become -1, a time that is no time is a TimeFormatError."""
         return queries_of(self.model.dataset, asked)
 
     def predict(self, asked: Sequence[Query], *, top: int = 10) -> list[Answer]:
-        """The most probable predicates of each query; unseen entities and times are flagged."""
-        queries = self.queries_of(asked)
-        probabilities = self.model.classifier.probabilities(self.scores(queries))
-        return self.answerer.answers(asked, queries, probabilities, top=top)
+        """The most probable predicates of each query; unseen entities and times are flagged.
+
+        A query after the last fact is answered ahead: from what was known before its time.
+        """
+        ranked = self.answerer.ranked(self.queries_of(asked))
+        return self.answerer.answers(asked, ranked, top=top)
 
     def explain(
         self, query: Query, predicate: str | None = None, *, most: int = 5, hidden: int = -1
@@ -125,7 +127,24 @@ class Predictor:
         """
         return explain(self.answerer, query, predicate, most=most, hidden=hidden)
 
-    def evaluate(self, split: Split = "test") -> Evaluation:
-        """The ranking metrics on a split of the model's own data, under its own protocol."""
-        probabilities = self.model.classifier.probabilities
-        return evaluate_split(self.scores, probabilities, self.model.dataset, split)
+    def views_of(self, split: Split) -> tuple[View, ...]:
+        """The views in which a split can be evaluated, the usual one first.
+
+        A split beyond the training facts has no facts after it to look at.
+        """
+        if self.answerer.always_ahead or self.model.dataset.lies_beyond_train(split):
+            return ("ahead",)
+        return self.model.config.views
+
+    def evaluate(self, split: Split = "test", view: View | None = None) -> Evaluation:
+        """The ranking metrics on a split of the model's own data, under its own protocol.
+
+        Without a view: within, where the model and the split allow it; else ahead.
+        """
+        known = self.views_of(split)
+        if view is not None and view not in known:
+            raise ApptekError(
+                f"this model cannot be evaluated {view!r} on {split}; possible: {', '.join(known)}"
+            )
+        working = self.answerer.views[view or known[0]]
+        return evaluate_split(working.scores, working.probabilities, self.model.dataset, split)

@@ -10,15 +10,16 @@ from apptek.arrays import Floats, Matrix
 from apptek.baselines.definition import FitTask, Progress, Scorer
 from apptek.baselines.registry import BASELINES, find_baseline, preset_of
 from apptek.baselines.tuning import TuningQueries
+from apptek.config import View
 from apptek.data.facts import SPLITS, Dataset, Split
 from apptek.data.protocols import Protocol, apply_protocol
 from apptek.data.queries import Queries, held_out_queries
-from apptek.errors import DataError, ModelError
+from apptek.errors import ApptekError, DataError, ModelError
 from apptek.evaluation.calibration import Calibration, fit_calibration, top_predictions
 from apptek.evaluation.ranking import Evaluation, EvaluationQueries, evaluate_scores
 from apptek.files import new_folder
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.answers import Answer, Query, Seen, best_answers, queries_of
+from apptek.models.answers import Answer, Query, RankedPredicates, Seen, best_answers, queries_of
 from apptek.models.manifest import read_about, write_manifest
 from apptek.models.storage import (
     ABOUT,
@@ -149,14 +150,24 @@ class Baseline:
         """The most probable predicates of each query; unseen entities and times are flagged."""
         queries = queries_of(self.model.dataset, asked)
         probabilities = self.probabilities(self.scores(queries))
-        names = self.model.dataset.predicates
-        return best_answers(asked, queries, probabilities, names, self._seen, top)
+        ranked = RankedPredicates(queries, probabilities, [self._view] * len(queries))
+        return best_answers(asked, ranked, self.model.dataset.predicates, self._seen, top=top)
 
-    def evaluate(self, split: Split = "test") -> Evaluation:
+    @property
+    def _view(self) -> View:
+        return "ahead" if BASELINES[self.model.name].past_only else "within"
+
+    def views_of(self, _split: Split) -> tuple[View, ...]:
+        """The one view that a baseline has, whatever the split."""
+        return (self._view,)
+
+    def evaluate(self, split: Split = "test", view: View | None = None) -> Evaluation:
         """The ranking metrics on a split of the model's own data, under its own protocol.
 
         All scores are in memory at once: RE-GCN is much faster on all queries of a time together.
         """
+        if view not in (None, self._view):
+            raise ApptekError(f"{self.model.name} has no view {view!r}; it sees {self._view}")
         dataset = self.model.dataset
         scores = self.scores(held_out_queries(dataset.split(split)))
         queries = EvaluationQueries.of(dataset, split)

@@ -69,9 +69,8 @@ def _default_model(dataset: Dataset) -> tuple[FeatureSpace, LinearSoftmax]:
         dataset=dataset,
         graph=graph,
         clock=Clock.of(graph),
-        kinds=kinds,
         topologies=topology_set([]),
-    ).space()
+    ).space("within", kinds)
     shape = (len(space), len(dataset.predicates))
     weights = generator(0, "bench").standard_normal(shape, np.float32)
     return space, LinearSoftmax(weights, np.zeros(shape[1], np.float32))

@@ -5,13 +5,13 @@ from typing import Annotated, Literal
 import typer
 
 from apptek.commands.options import (
-    AsOfOption,
     JsonOption,
     ModelArgument,
     ResultOption,
     print_json,
 )
 
+VIEW_WORDS = {"within": "all facts in sight", "ahead": "only the past in sight"}
 METRICS = {
     "mrr": "MRR",
     "hits_at_1": "Hits@1",
@@ -28,7 +28,15 @@ def evaluate(
         typer.Option("--split", metavar="SPLIT", help="Which facts to ask about: test or valid."),
     ] = "test",
     result: ResultOption = None,
-    as_of: AsOfOption = False,
+    view: Annotated[
+        Literal["within", "ahead"] | None,
+        typer.Option(
+            "--view",
+            metavar="VIEW",
+            help="within: queries see all training facts; ahead: only what was known before them. "
+            "Without it, every view that the model and the split allow.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Evaluate a model on held-out facts: how high it ranks their predicates.
@@ -45,24 +53,29 @@ def evaluate(
 
     if result is not None:
         check_target(result)
-    predictor = open_model(model, as_of=as_of)
+    predictor = open_model(model)
+    views = predictor.views_of(split) if view is None else (view,)
     with working(f"evaluating on the {split} split"):
-        evaluation = predictor.evaluate(split)
-    metrics = evaluation.as_json()
+        evaluations = {name: predictor.evaluate(split, name) for name in views}
     if result is not None:
-        write_evaluation(result, predictor, model, split, evaluation)
+        write_evaluation(result, predictor, model, split, evaluations)
     fitted = predictor.model
     about = {"dataset": fitted.dataset.name, "split": split, "protocol": fitted.protocol}
+    metrics = {name: evaluation.as_json() for name, evaluation in evaluations.items()}
     if as_json:
-        print_json(about | {"preset": fitted.preset, "seed": fitted.seed} | metrics)
+        entries = about | {"preset": fitted.preset, "seed": fitted.seed, "view": views[0]}
+        by_view = {name: metrics.get(name) for name in ("within", "ahead")}
+        print_json(entries | metrics[views[0]] | by_view)
         return
-    groups = {name: group for name, group in metrics.items() if isinstance(group, dict)}
-    rows = [
-        (name.replace("_", " "), group["queries"], *(f"{group[key]:.4f}" for key in METRICS))
-        for name, group in {"all": metrics, **groups}.items()
-    ]
-    title = "{dataset}, {split} split, protocol {protocol}".format(**about)
-    output().print(table(title, ("", "queries", *METRICS.values()), rows))
+    for name, of_view in metrics.items():
+        groups = {group: part for group, part in of_view.items() if isinstance(part, dict)}
+        rows = [
+            (group.replace("_", " "), part["queries"], *(f"{part[key]:.4f}" for key in METRICS))
+            for group, part in {"all": of_view, **groups}.items()
+        ]
+        title = "{dataset}, {split} split, protocol {protocol}".format(**about)
+        words = f"{title}, {VIEW_WORDS[name]}"
+        output().print(table(words, ("", "queries", *METRICS.values()), rows))
     if result is not None:
         tell_next(["compare", str(result), "OTHER_RESULT"])
     else:

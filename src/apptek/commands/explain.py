@@ -84,7 +84,7 @@ def topologies(
     if predicate is not None and predicate_id is None:
         raise ApptekError(f"the model knows no predicate {predicate!r}")
     shown = range(len(names)) if predicate_id is None else [predicate_id]
-    space = fitted.features()
+    space = fitted.space(fitted.main_view)
     weights = {p: strongest(fitted, space, p, top) for p in shown}
     mined: dict[int, list[Any]] = {p: [] for p in shown}
     for topology in fitted.mined.topologies:

@@ -18,6 +18,8 @@ from apptek.commands.options import (
 )
 from apptek.extras import require_torch
 
+SEES = {"within": "with all facts in sight", "ahead": "with only the past in sight"}
+
 
 @reads_data
 def fit(
@@ -47,7 +49,7 @@ def fit(
     past_only: Annotated[
         bool,
         typer.Option(
-            "--past-only", help="Forecast: use only what was known before the query's time."
+            "--past-only", help="Fit only the view that looks ahead, which then answers everything."
         ),
     ] = False,
     *,
@@ -89,11 +91,13 @@ def fit(
             observers=observers,
             about_run=about_run(),
         )
-    report = predictor.model.report
+    report = predictor.model.main.report
     if report["profiles_cut_short"]:
         tell(f"{report['profiles_cut_short']:,} profiles were cut short by a dominant partner")
     features = ", ".join(f"{count:,} of {part}" for part, count in report["features"].items())
-    tell(f"features: {features}; MRR {report['valid_mrr']:.4f} on the tuning split")
+    tell(f"features: {features}")
+    for view, fitted in predictor.model.views.items():
+        tell(f"{SEES[view]}: MRR {fitted.report['valid_mrr']:.4f} on the tuning queries")
     tell(f"the model is in {out}")
     tell_next(["evaluate", str(out)], ["predict", str(out), "SUBJECT", "OBJECT", "TIME"])
 

@@ -50,8 +50,7 @@ AsOfOption = Annotated[
     bool,
     typer.Option(
         "--as-of",
-        help="Use only what was known before the query's time. "
-        "A model fitted with --past-only is better at this.",
+        help="Use only what was known before the query's time, also where later facts are known.",
     ),
 ]
 TopOption = Annotated[int, typer.Option("--top", metavar="N", min=1, help="How many to show.")]

@@ -113,6 +113,8 @@ def _print_answer(answer: Any, data: Any) -> None:
         "time": answer.unseen_time,
     }
     notes = [f"The {name} does not occur in the training facts." for name in unseen if unseen[name]]
+    if answer.view == "ahead" and query.time not in ("", "?"):
+        notes.append(f"Answered ahead, from what was known before {query.time}.")
     if answer.known:
         notes.append(f"The training facts have, at that time: {', '.join(answer.known)}.")
     for note in [*notes, *similar_names(data, query)]:

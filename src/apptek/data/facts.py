@@ -192,6 +192,15 @@ class Dataset:
         """The facts of train, valid and test, one after the other."""
         return join_facts(self.train, self.valid, self.test)
 
+    def lies_beyond_train(self, name: Split) -> bool:
+        """Whether every dated fact of a split starts after the last start of a training fact."""
+        starts = self.split(name).times
+        dated = starts[starts != UNKNOWN]
+        if not len(dated):
+            return False
+        last = self.axis.positions(self.train.times).max()  # the unknown is below every time
+        return bool(self.axis.positions(dated).min() > last != UNKNOWN)
+
     def describe(self, facts: Facts, row: int) -> str:
         """One fact in words: subject, predicate, object and its time."""
         since, until = int(facts.since[row]), int(facts.until[row])

@@ -2,13 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from apptek.baselines.baseline import Baseline
 from apptek.baselines.registry import preset_of
+from apptek.config import VIEWS, View
 from apptek.data.facts import SPLITS, Split
 from apptek.evaluation.ranking import Evaluation
 from apptek.experiments.provenance import command
@@ -27,11 +28,14 @@ def write_evaluation(
     fitted: Answering,
     folder: Path,
     split: Split,
-    evaluation: Evaluation,
+    evaluations: Mapping[View, Evaluation],
     *,
     evaluated_by: str | None = None,
 ) -> None:
     """Writes the result of a model on a split, and the rank of every query beside it.
+
+    The metrics and ranks are those of the first view; `within` and `ahead` hold the metrics of
+    both, null where a view was not evaluated.
 
     folder        the model's folder, which knows how and how long the model was fitted
     evaluated_by  the command that evaluates; by default that of this process
@@ -39,11 +43,16 @@ def write_evaluation(
     evaluated_by = evaluated_by or command()
     run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     fitted_by = run.get("command")
+    view, evaluation = next(iter(evaluations.items()))
+    described = describe_model(fitted)
+    by_view = {name: evaluations.get(name) for name in VIEWS}
     result = replace(
-        describe_model(fitted),
+        described,
         split=split,
+        view=view,
         metrics=asdict(evaluation.metrics),
         groups={name: group and asdict(group) for name, group in evaluation.groups.items()},
+        extras={**described.extras, **{name: of and of.as_json() for name, of in by_view.items()}},
         ranks=write_ranks(path, evaluation.ranks, fitted.model.dataset, split),
         seconds=run.get("seconds") or {},
         command=f"{fitted_by} && {evaluated_by}" if fitted_by else evaluated_by,
@@ -76,12 +85,12 @@ def describe_model(fitted: Answering) -> Result:
     return replace(
         common,
         model=f"apptek_{ours.preset}",
-        as_of=predictor.as_of,
+        as_of=predictor.answerer.always_ahead,
         settings=plain_settings(ours.config),
         changed=ours.changed,
         topologies={"from": ours.config.mining.policy, "number": len(ours.sources.topologies)},
-        tuning={key: ours.report[key] for key in ("l2", "epoch", "valid_mrr", "ece_after")},
-        extras={"types": types_digest(ours.sources.kinds)},
+        tuning={key: ours.main.report[key] for key in ("l2", "epoch", "valid_mrr", "ece_after")},
+        extras={"types": types_digest(ours.main.kinds)},
     )
 
 

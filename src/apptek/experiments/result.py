@@ -32,6 +32,7 @@ class Result:
     split: str | None = None  # the one that was evaluated
     preset: str | None = None  # of a baseline; ours is part of the model's name
     seed: int | None = None
+    view: str | None = None  # in which the metrics were measured: within or ahead
     as_of: bool | None = None  # whether each query saw only what was known before its time
     settings: Settings = field(default_factory=dict)
     changed: Entries | None = None  # by section.key: settings that differ from the preset's

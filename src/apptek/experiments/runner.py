@@ -204,8 +204,8 @@ def _execute_fit(run: Run, tell: Tell) -> None:
     fitted = _fitted(run, tell)
     tell("stage: evaluate")
     evaluated_by = shlex.join(["apptek", "evaluate", run.name, "--result", f"{run.name}.json"])
-    evaluation = fitted.evaluate("test")
-    write_evaluation(run.result, fitted, run.folder, "test", evaluation, evaluated_by=evaluated_by)
+    evaluations = {view: fitted.evaluate("test", view) for view in fitted.views_of("test")}
+    write_evaluation(run.result, fitted, run.folder, "test", evaluations, evaluated_by=evaluated_by)
 
 
 def _execute_search(run: Run, tell: Tell) -> None:

@@ -50,8 +50,8 @@ def mined_topologies(model: Model, predicates: Sequence[str]) -> dict[str, list[
 def _weight(model: Model, mined: MinedTopology) -> float:
     # Topologies are the last columns of the features.
     sequences = model.sources.topologies.sequences
-    column = len(model.classifier.weights) - len(sequences) + sequences.index(mined.sequence)
-    return float(model.classifier.weights[column, mined.predicate])
+    column = len(model.main.classifier.weights) - len(sequences) + sequences.index(mined.sequence)
+    return float(model.main.classifier.weights[column, mined.predicate])
 
 
 def _example(

@@ -17,10 +17,9 @@ import numpy as np
 from apptek.arrays import Ints
 from apptek.data.times import UNKNOWN
 from apptek.explain.wording import apart_text, counted
-from apptek.features.space import FeatureSpace
 from apptek.features.topologies.connection import is_lasting, time_distance
 from apptek.features.topologies.topology import describe, to_names
-from apptek.models.answerer import ScoredQueries
+from apptek.models.answerer import ScoredQueries, WorkingView
 from apptek.models.model import Model
 from apptek.models.reranker import log_softmax
 
@@ -60,10 +59,9 @@ class Ends:
 class Evidence:
     """The active features of one query, grouped under keys."""
 
-    def __init__(
-        self, model: Model, space: FeatureSpace, scored: ScoredQueries, ends: Ends
-    ) -> None:
-        self.model, self.space, self.scored, self.ends = model, space, scored, ends
+    def __init__(self, model: Model, view: WorkingView, scored: ScoredQueries, ends: Ends) -> None:
+        self.model, self.space, self.fitted = model, view.space, view.fitted
+        self.scored, self.ends = scored, ends
         self.queries = scored.queries
         self.moment = int(model.graph.axis.positions(self.queries.times[:1])[0])
         self.columns, self.values = scored.rows.row(0)
@@ -89,12 +87,12 @@ class Evidence:
 
     def _of_trees(self) -> dict[Key, dict[int, float]]:
         """What the re-ranker adds to each candidate."""
-        model, trees = self.model, self.model.reranker
+        trees = self.fitted.reranker
         if trees is None:
             return {}
         linear, rows = self.scored.linear, self.scored.rows
         self.constant = float(log_softmax(linear)[0, 0] - linear[0, 0])
-        by_topic = trees.contributions(self.space, rows, model.classifier, linear)
+        by_topic = trees.contributions(self.space, rows, self.fitted.classifier, linear)
         return {("reranker", topic, 0): added for topic, added in by_topic.items()}
 
     def added(self, key: Key, predicate: int) -> float:
@@ -102,7 +100,7 @@ class Evidence:
         if key[0] == "reranker":
             return self._trees[key].get(predicate, 0.0)
         entries = self._groups[key]
-        weights = self.model.classifier.weights[self.columns[entries], predicate]
+        weights = self.fitted.classifier.weights[self.columns[entries], predicate]
         return float(weights.astype(np.float64) @ self.values[entries].astype(np.float64))
 
     @cached_property

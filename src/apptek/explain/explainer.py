@@ -24,7 +24,7 @@ from apptek.features.topologies.connection import (
 )
 from apptek.features.topologies.topology import action_name
 from apptek.models.answerer import Answerer
-from apptek.models.answers import Query, queries_of
+from apptek.models.answers import Query, RankedPredicates, queries_of
 from apptek.models.model import Model
 from apptek.models.model_folder import FORMAT
 
@@ -47,17 +47,19 @@ def explain(
     """
     model = answerer.model
     queries = replace(queries_of(model.dataset, [query]), hidden=np.asarray([hidden], np.int32))
-    scored = answerer.scored(queries)
-    probabilities = model.classifier.probabilities(scored.scores)
-    answer = answerer.answers([query], queries, probabilities, top=RANKED)[0]
+    view = answerer.view_of(queries)
+    scored, classifier = view.scored(queries), view.fitted.classifier
+    probabilities = view.probabilities(scored.scores)
+    ranked = RankedPredicates(queries, probabilities, [view.name])
+    answer = answerer.answers([query], ranked, top=RANKED)[0]
     order = np.argsort(-probabilities[0], kind="stable").tolist()
     names = model.dataset.predicates
     chosen = order[0] if predicate is None else find_predicate(predicate, names)
     runner_up = next((other for other in order if other != chosen), chosen)
-    temperature = float(model.classifier.calibration.temperatures(scored.scores)[0])
-    evidence = Evidence(model, answerer.space, scored, Ends(query.subject, query.object))
+    temperature = float(classifier.calibration.temperatures(scored.scores)[0])
+    evidence = Evidence(model, view, scored, Ends(query.subject, query.object))
     contributions = _contributions(evidence, chosen, runner_up, temperature)
-    bias = model.classifier.bias.astype(np.float64)
+    bias = classifier.bias.astype(np.float64)
     score_bias = float(bias[chosen]) + evidence.constant
     odds_bias = float(bias[chosen] - bias[runner_up]) / temperature
     detailed = contributions[: max(most, 0)]
@@ -81,6 +83,7 @@ def explain(
         unseen_object=answer.unseen_object,
         unseen_time=answer.unseen_time,
         known=answer.known,
+        view=view.name,
         model=_about(model),
     )
 

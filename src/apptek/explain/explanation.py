@@ -3,6 +3,7 @@
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
+from apptek.config import View
 from apptek.explain.evidence import Kind
 from apptek.features.topologies.connection import (
     Side,
@@ -109,6 +110,7 @@ class Explanation:
               = score_bias + the score of all reasons and of all `further` contributions
     ranked    the most probable predicates with their probabilities
     known     predicates that the training facts contain for this subject, object and time
+    view      within: from every fact; ahead: from what was known before the query's time
     model     dataset, preset, protocol and format of the model
     """
 
@@ -131,6 +133,7 @@ class Explanation:
     unseen_object: bool
     unseen_time: bool
     known: tuple[str, ...]
+    view: View
     model: dict[str, Any]
 
     @property

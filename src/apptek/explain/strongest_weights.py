@@ -42,7 +42,7 @@ class Weighed:
 
 def strongest(model: Model, space: FeatureSpace, predicate: int, top: int) -> list[Weighed]:
     """The features of a model with the largest weights for a predicate, traits left out."""
-    weights = model.classifier.weights[:, predicate]
+    weights = model.main.classifier.weights[:, predicate]
     named = np.ones(len(weights), np.bool_)
     if space.traits is not None:
         first = space.first("traits")

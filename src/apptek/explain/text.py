@@ -89,6 +89,8 @@ def notes(explanation: Explanation) -> list[str]:
     ]
     if explanation.unseen_time:
         remarks.append(f"No training fact is dated {explanation.time}.")
+    if explanation.view == "ahead" and explanation.time != "?":
+        remarks.append(f"Answered ahead, from what was known before {explanation.time}.")
     if explanation.predicate in explanation.known:
         remarks.append("This very fact is among the training facts.")
     if not explanation.contributions():

@@ -1,18 +1,25 @@
-"""A fitted model put to work: queries become features, features scores, scores answers."""
+"""A fitted model put to work: queries become features, features scores, scores answers.
+
+Each query is answered in one of two views: *within*, from all facts, or *ahead*, from what was
+known before its time. A time after the last known start can only be looked at ahead.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from apptek.arrays import Floats, Matrix
+from apptek.arrays import Bools, Floats, Matrix
 from apptek.compiling import in_threads
+from apptek.config import VIEWS, View
 from apptek.data.queries import Queries
+from apptek.data.times import UNKNOWN
 from apptek.features.space import FeatureSpace
 from apptek.features.sparse import SparseRows
-from apptek.models.answers import Answer, Query, Seen, best_answers
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.answers import Answer, Query, RankedPredicates, Seen, best_answers
 from apptek.models.linear_softmax import LinearSoftmax
-from apptek.models.model import Model
+from apptek.models.model import FittedView, Model
 
 CHUNK = 1024  # queries that one thread takes at a time
 
@@ -31,32 +38,89 @@ class ScoredQueries:
     scores: Floats  # (B, R)
 
 
-class Answerer:
-    """A model with its feature space, built once, and what occurs in its graph."""
+@dataclass(frozen=True, slots=True)
+class WorkingView:
+    """A view at work: the features that it sees, and the weights over them."""
 
-    def __init__(self, model: Model, *, as_of: bool = False) -> None:
-        self.model, self.space, self.seen = model, model.features(as_of=as_of), Seen(model.graph)
+    name: View
+    space: FeatureSpace
+    fitted: FittedView
 
     def scores(self, queries: Queries) -> Floats:
         """The logits of all predicates: (B, R)."""
-        if self.model.reranker is None:  # the features of a chunk are dropped when it is scored
-            return linear_scores(self.space, self.model.classifier, queries)
+        if self.fitted.reranker is None:  # the features of a chunk are dropped when it is scored
+            return linear_scores(self.space, self.fitted.classifier, queries)
         return self.scored(queries).scores
 
     def scored(self, queries: Queries) -> ScoredQueries:
         """The queries with their features and scores: what an explanation starts from."""
-        model, rows = self.model, self.space.rows(queries)
-        linear = scores = model.classifier.scores(rows)
-        if model.reranker is not None:
-            scores = model.reranker.scores(self.space, rows, model.classifier, linear)
+        rows, classifier = self.space.rows(queries), self.fitted.classifier
+        linear = scores = classifier.scores(rows)
+        if self.fitted.reranker is not None:
+            scores = self.fitted.reranker.scores(self.space, rows, classifier, linear)
         return ScoredQueries(queries, rows, linear, scores)
 
+    def probabilities(self, scores: Matrix) -> Matrix:
+        """Scores of this view as calibrated probabilities: (B, R) -> (B, R)."""
+        return self.fitted.classifier.probabilities(scores)
+
+
+class Answerer:
+    """A model with the feature spaces of its views, built once, and what occurs in its graph.
+
+    always_ahead  every query is answered ahead: it was asked for, or nothing else was fitted
+    """
+
+    def __init__(self, model: Model, *, as_of: bool = False) -> None:
+        self.model, self.seen = model, Seen(model.graph)
+        self.always_ahead = as_of or "within" not in model.views
+        names: tuple[View, ...] = ("ahead",) if self.always_ahead else VIEWS
+        self.views = {
+            name: WorkingView(name, model.space(name), model.fitted(name)) for name in names
+        }
+        self._last_start = _last_start(model.graph)
+
+    @property
+    def main(self) -> WorkingView:
+        """Within, where there is such a view; else ahead."""
+        return next(iter(self.views.values()))
+
+    def is_ahead(self, queries: Queries) -> Bools:
+        """Which queries are answered ahead: all, or those after the last known start."""
+        if self.always_ahead:
+            return np.ones(len(queries), np.bool_)
+        positions = self.model.graph.axis.positions(queries.times)
+        beyond: Bools = (queries.times != UNKNOWN) & (positions > self._last_start)
+        return beyond
+
+    def view_of(self, queries: Queries) -> WorkingView:
+        """The view in which a single query is answered."""
+        return self.views["ahead" if self.is_ahead(queries)[0] else "within"]
+
+    def ranked(self, queries: Queries) -> RankedPredicates:
+        """The probabilities of all predicates, each query in its view."""
+        ahead = self.is_ahead(queries)
+        probabilities = np.empty((len(queries), len(self.model.dataset.predicates)), np.float32)
+        for name, view in self.views.items():
+            rows = np.flatnonzero(ahead == (name == "ahead"))
+            if len(rows):
+                probabilities[rows] = view.probabilities(view.scores(queries.take(rows)))
+        views: list[View] = ["ahead" if is_ahead else "within" for is_ahead in ahead.tolist()]
+        return RankedPredicates(queries, probabilities, views)
+
     def answers(
-        self, asked: Sequence[Query], queries: Queries, probabilities: Matrix, *, top: int
+        self, asked: Sequence[Query], ranked: RankedPredicates, *, top: int
     ) -> list[Answer]:
         """The most probable predicates of each query, with what is unusual about it."""
         names = self.model.dataset.predicates
-        return best_answers(asked, queries, probabilities, names, self.seen, top)
+        return best_answers(asked, ranked, names, self.seen, top=top)
+
+
+def _last_start(graph: TemporalGraph) -> int:
+    """The last position at which a fact is known to start; UNKNOWN where none is dated."""
+    since, until = graph.since, graph.until
+    starts = since if since is until else np.where(since == UNKNOWN, until, since)
+    return int(starts.max(initial=UNKNOWN))  # the unknown is below every time
 
 
 def linear_scores(space: FeatureSpace, classifier: LinearSoftmax, queries: Queries) -> Floats:

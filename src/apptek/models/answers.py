@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from apptek.arrays import Ints, Matrix
+from apptek.config import View
 from apptek.data.facts import Dataset, Names, Split
 from apptek.data.queries import Queries, held_out_queries
 from apptek.data.times import UNKNOWN
@@ -28,7 +29,8 @@ class Query:
 class Answer:
     """The predicates of a query, most probable first, and what is unusual about the query.
 
-    known  predicates that the training facts contain for this subject, object and time
+    known  predicates that the facts contain for this subject, object and time
+    view   within: from every fact; ahead: from what was known before the query's time
     """
 
     query: Query
@@ -38,6 +40,16 @@ class Answer:
     unseen_object: bool
     unseen_time: bool
     known: tuple[str, ...]
+    view: View
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPredicates:
+    """The probabilities of all predicates for some queries, and the view that gave them."""
+
+    queries: Queries
+    probabilities: Matrix  # (B, R)
+    views: Sequence[View]
 
 
 class Fitted(Protocol):
@@ -70,8 +82,11 @@ class Answering(Protocol):
     def predict(self, asked: Sequence[Query], *, top: int = 10) -> list[Answer]:
         """The most probable predicates of each query."""
 
-    def evaluate(self, split: Split = "test") -> Evaluation:
-        """The ranking metrics on a split."""
+    def evaluate(self, split: Split = "test", view: View | None = None) -> Evaluation:
+        """The ranking metrics on a split; without a view, in the first of `views_of(split)`."""
+
+    def views_of(self, split: Split) -> tuple[View, ...]:
+        """The views in which a split can be evaluated, the usual one first."""
 
 
 class Seen:
@@ -116,14 +131,10 @@ def queries_of(data: Dataset, asked: Sequence[Query]) -> Queries:
 
 
 def best_answers(
-    asked: Sequence[Query],
-    queries: Queries,
-    probabilities: Matrix,
-    names: Names,
-    seen: Seen,
-    top: int,
+    asked: Sequence[Query], ranked: RankedPredicates, names: Names, seen: Seen, *, top: int
 ) -> list[Answer]:
     """The most probable predicates of each query; unseen entities and times are flagged."""
+    queries, probabilities = ranked.queries, ranked.probabilities
     order = np.argsort(-probabilities, axis=1, kind="stable")[:, :top]
 
     def answer(row: int, query: Query) -> Answer:
@@ -137,6 +148,7 @@ def best_answers(
             not seen.entity(object_),
             not seen.time(time),
             tuple(names[known] for known in seen.predicates(subject, object_, time)),
+            ranked.views[row],
         )
 
     return [answer(row, query) for row, query in enumerate(asked)]

@@ -30,6 +30,7 @@ SCHEMA = pa.schema(
         ("unseen_object", pa.bool_()),
         ("unseen_time", pa.bool_()),
         ("known", pa.bool_()),
+        ("view", pa.string()),
     ]
 )
 Numbered = tuple[int, Query | str]  # the line, and the query or what is wrong with it
@@ -147,7 +148,15 @@ def _rows(answers: list[Answer], before: int) -> pa.Table:
         query = (number, answer.query.subject, answer.query.object, answer.query.time)
         pairs = zip(answer.predicates, answer.probabilities, strict=True)
         for rank, (predicate, probability) in enumerate(pairs, 1):
-            row = (*query, rank, predicate, probability, *flags, predicate in answer.known)
+            row = (
+                *query,
+                rank,
+                predicate,
+                probability,
+                *flags,
+                predicate in answer.known,
+                answer.view,
+            )
             for name, value in zip(columns, row, strict=True):
                 columns[name].append(value)
     return pa.table(columns, schema=SCHEMA)

@@ -1,10 +1,11 @@
 """A fitted model as data: what its features are computed from, and the weights over them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from apptek.agent.environment import DecisionProcess
-from apptek.config import Config, preset
+from apptek.config import Config, View, preset
 from apptek.data.facts import Dataset
 from apptek.errors import ModelError
 from apptek.features.clock import Clock
@@ -28,25 +29,34 @@ class FeatureSources:
 
     config: Config
     dataset: Dataset
-    graph: TemporalGraph  # of the training facts
+    graph: TemporalGraph
     clock: Clock
-    kinds: tuple[Kind, ...]  # the types of entities
     topologies: TopologySet
 
-    def space(self, *, as_of: bool = False) -> FeatureSpace:
-        """The features that the settings ask for; `as_of`: from what was known before each query.
+    def space(self, view: View, kinds: tuple[Kind, ...] = ()) -> FeatureSpace:
+        """The features that the settings ask for, as a view sees the facts.
 
-        This indexes the graph once more: build it once and keep it.
+        This indexes the pairs of the graph: build it once and keep it.
         """
         config, parts = self.config, self.config.features.parts
-        graph = self.graph.ahead() if as_of or config.features.past_only else self.graph
+        graph = self.graph.ahead() if view == "ahead" else self.graph
         return FeatureSpace(
             History(graph, self.clock, config.history) if "history" in parts else None,
-            Traits.of(self.dataset, config.traits, self.kinds) if "traits" in parts else None,
+            Traits.of(self.dataset, config.traits, kinds) if "traits" in parts else None,
             self.topologies if "topologies" in parts else None,
             DecisionProcess(graph, config.agent),
             config.features.topology_weight,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedView:
+    """What was fitted for one view."""
+
+    classifier: LinearSoftmax
+    kinds: tuple[Kind, ...]  # the types of entities, as far as this view may know them
+    report: dict[str, Any]  # what was chosen on the tuning queries, and the metrics there
+    reranker: Reranker | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +68,8 @@ class Model:
     seed: int
     sources: FeatureSources
     mined: Mined
-    classifier: LinearSoftmax
-    report: dict[str, Any]  # what was chosen on the tuning split, and the metrics there
+    views: Mapping[View, FittedView]
     agent: bytes | None = None  # the weights of its network, as safetensors
-    reranker: Reranker | None = None
 
     @property
     def config(self) -> Config:
@@ -80,12 +88,27 @@ class Model:
 
     @property
     def graph(self) -> TemporalGraph:
-        """The training facts by entity and time."""
+        """The facts that it answers from, by entity and time."""
         return self.sources.graph
 
-    def features(self, *, as_of: bool = False) -> FeatureSpace:
-        """Its feature space; ModelError where the weights do not fit it."""
-        space, shape = self.sources.space(as_of=as_of), self.classifier.weights.shape
+    @property
+    def main_view(self) -> View:
+        """Within, where it was fitted; else ahead."""
+        return "within" if "within" in self.views else "ahead"
+
+    @property
+    def main(self) -> FittedView:
+        """What was fitted for the main view."""
+        return self.views[self.main_view]
+
+    def fitted(self, view: View) -> FittedView:
+        """What answers in a view: where it was not fitted, what was fitted for the other one."""
+        return self.views.get(view, self.main)
+
+    def space(self, view: View) -> FeatureSpace:
+        """The feature space of a view; ModelError where the weights do not fit it."""
+        fitted = self.fitted(view)
+        space, shape = self.sources.space(view, fitted.kinds), fitted.classifier.weights.shape
         if shape != (len(space), len(self.dataset.predicates)):
             raise ModelError(
                 f"the model is damaged: weights of shape {shape} for {len(space)} features and "

@@ -17,7 +17,7 @@ from apptek.features.traits import Kind
 from apptek.files import new_folder
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.manifest import read_about, write_manifest
-from apptek.models.model import FeatureSources, Model
+from apptek.models.model import FeatureSources, FittedView, Model
 from apptek.models.reranker import Reranker
 from apptek.models.reranker_features import Mirrors
 from apptek.models.storage import (
@@ -41,19 +41,25 @@ def save_model(model: Model, folder: Path, run: dict[str, Any]) -> None:
     """Writes a new folder, whole or not at all; `run` (durations, commit) goes to run.json."""
     with new_folder(folder) as building:
         save_data(building, model.dataset, model.graph)
-        np.save(building / "weights.npy", model.classifier.weights, allow_pickle=False)
-        np.save(building / "bias.npy", model.classifier.bias, allow_pickle=False)
-        for number, kind in enumerate(model.sources.kinds):
-            np.save(building / f"kind-{number}.npy", kind.of_entity, allow_pickle=False)
-            np.save(building / f"kind-{number}-pairs.npy", kind.pairs, allow_pickle=False)
+        for view, fitted in model.views.items():
+            _save_view(fitted, building / view)
         write_json(building / "topologies.json", _topologies_json(model))
         write_json(building / RUN, run)
         if model.agent is not None:
             (building / AGENT).write_bytes(model.agent)
-        if model.reranker is not None:
-            (building / TREES).write_text(model.reranker.text, encoding="utf-8")
         write_json(building / ABOUT, _about(model))
         write_manifest(building)
+
+
+def _save_view(fitted: FittedView, folder: Path) -> None:
+    folder.mkdir()
+    np.save(folder / "weights.npy", fitted.classifier.weights, allow_pickle=False)
+    np.save(folder / "bias.npy", fitted.classifier.bias, allow_pickle=False)
+    for number, kind in enumerate(fitted.kinds):
+        np.save(folder / f"kind-{number}.npy", kind.of_entity, allow_pickle=False)
+        np.save(folder / f"kind-{number}-pairs.npy", kind.pairs, allow_pickle=False)
+    if fitted.reranker is not None:
+        (folder / TREES).write_text(fitted.reranker.text, encoding="utf-8")
 
 
 def _about(model: Model) -> dict[str, Any]:
@@ -65,10 +71,17 @@ def _about(model: Model) -> dict[str, Any]:
         "seed": model.seed,
         "settings": asdict(model.config),
         "data": {"name": model.dataset.name, "digest": model.dataset.train.digest()},
-        "calibration": asdict(model.classifier.calibration),
         "clock": asdict(model.sources.clock),
-        "kinds": [{"name": kind.name, "values": list(kind.values)} for kind in model.sources.kinds],
-        "report": model.report,
+        "views": {
+            view: {
+                "calibration": asdict(fitted.classifier.calibration),
+                "kinds": [
+                    {"name": kind.name, "values": list(kind.values)} for kind in fitted.kinds
+                ],
+                "report": fitted.report,
+            }
+            for view, fitted in model.views.items()
+        },
     }
 
 
@@ -110,26 +123,36 @@ def _load(folder: Path, about: dict[str, Any]) -> Model:
         dataset=dataset,
         graph=graph,
         clock=Clock(**about["clock"]),
-        kinds=tuple(_load_kind(folder, number, kind) for number, kind in enumerate(about["kinds"])),
         topologies=topology_set(
             from_names(names, dataset.predicates) for names in stored["topologies"]
         ),
     )
-    classifier = LinearSoftmax(
-        load_array(folder / "weights.npy"),
-        load_array(folder / "bias.npy"),
-        Calibration(**about["calibration"]),
-    )
+    views = {
+        view: _load_view(folder / view, about["views"][view], sources)
+        for view in sources.config.views
+    }
     return Model(
         preset=about["preset"],
         protocol=about["protocol"],
         seed=about["seed"],
         sources=sources,
         mined=_load_mined(stored, dataset.predicates),
-        classifier=classifier,
-        report=about["report"],
+        views=views,
         agent=(folder / AGENT).read_bytes() if (folder / AGENT).exists() else None,
-        reranker=_load_reranker(folder, sources.config.reranker, dataset),
+    )
+
+
+def _load_view(folder: Path, about: dict[str, Any], sources: FeatureSources) -> FittedView:
+    classifier = LinearSoftmax(
+        load_array(folder / "weights.npy"),
+        load_array(folder / "bias.npy"),
+        Calibration(**about["calibration"]),
+    )
+    return FittedView(
+        classifier=classifier,
+        kinds=tuple(_load_kind(folder, number, kind) for number, kind in enumerate(about["kinds"])),
+        report=about["report"],
+        reranker=_load_reranker(folder, sources.config.reranker, sources.dataset),
     )
 
 

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from apptek.agent.environment import DecisionProcess
-from apptek.config import Config
+from apptek.config import Config, View
 from apptek.data.facts import SPLITS, Dataset, Facts
 from apptek.data.protocols import Protocol, apply_protocol
 from apptek.data.queries import Queries, held_out_queries, training_queries
@@ -32,13 +33,15 @@ from apptek.files import write_whole
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.linear_fit import Examples, FitReport, calibrate, fit_linear_softmax
 from apptek.models.linear_softmax import LinearSoftmax
-from apptek.models.model import FeatureSources, Model
+from apptek.models.model import FeatureSources, FittedView, Model
 from apptek.models.model_folder import AGENT
 from apptek.models.reranker import Reranker, RerankerTask, fit_reranker, require_lightgbm
 from apptek.resuming import open_work
 from apptek.seeding import generator
 
 Stage = Callable[[str], None]  # is told the name of each stage as it begins
+Rows = npt.NDArray[np.intp]
+TUNING_SHARE = 0.1  # of the training queries, where valid cannot serve
 TypeTable = Mapping[str, Mapping[str, str]]  # kind of type -> entity -> type
 
 
@@ -121,20 +124,41 @@ def fit_model(data: Dataset, options: FitOptions, work: Path) -> tuple[Model, di
 
 def _fit(fit: Fit) -> Model:
     sources, mined = _find_sources(fit)
-    space, train = sources.space(), fit.dataset.train
-    # Subject and object of a usable query differ: else the sides meet at once, whatever holds.
-    usable = np.flatnonzero(train.subjects != train.objects)
+    # One view after the other, so that the features of only one are in memory.
+    views = {view: _fit_view(fit, sources, mined, view) for view in fit.config.views}
+    agent = fit.work / "agent" / AGENT
+    return Model(
+        preset=fit.options.preset,
+        protocol=fit.options.protocol,
+        seed=fit.options.seed,
+        sources=sources,
+        mined=mined,
+        views=views,
+        agent=agent.read_bytes() if agent.exists() else None,
+    )
+
+
+def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> FittedView:
+    """The weights of one view; its own early stop, calibration and re-ranker."""
+    kinds = _kinds(fit, view)
+    space, train = sources.space(view, kinds), fit.dataset.train
+    fit.cuts = 0
+    rows, tuning_rows = _tuning_rows(fit, view)
     examples = _examples(
-        _features(fit, space, training_queries(train).take(usable), "train"),
-        train.take(usable),
+        _features(fit, space, training_queries(train).take(rows), f"train, {view}"),
+        train.take(rows),
         (train,),  # a loss that knew facts of valid or test would leak them
     )
+    if tuning_rows is None:
+        queries, facts = held_out_queries(fit.dataset.valid), fit.dataset.valid
+    else:
+        queries, facts = training_queries(train).take(tuning_rows), train.take(tuning_rows)
     tuning = _examples(
-        _features(fit, space, held_out_queries(fit.dataset.valid), "valid"),
-        fit.dataset.valid,
+        _features(fit, space, queries, f"valid, {view}"),
+        facts,
         (train, fit.dataset.valid, fit.dataset.test),
     )
-    with fit.stage("fit the classifier"):
+    with fit.stage(f"fit the classifier, {view}"):
         classifier, report = fit_linear_softmax(
             examples,
             tuning,
@@ -148,24 +172,36 @@ def _fit(fit: Fit) -> Model:
         task = RerankerTask(
             space=space,
             examples=examples,
-            facts=train.take(usable),
+            facts=train.take(rows),
             class_count=len(fit.dataset.predicates),
             linear=fit.config.classifier,
             l2=report.l2,
         )
-        classifier, report, reranker = _rerank(fit, task, tuning, classifier, report)
-    agent = fit.work / "agent" / AGENT
-    return Model(
-        preset=fit.options.preset,
-        protocol=fit.options.protocol,
-        seed=fit.options.seed,
-        sources=sources,
-        mined=mined,
+        with fit.stage(f"fit the re-ranker, {view}"):
+            classifier, report, reranker = _rerank(fit, task, tuning, classifier, report)
+    return FittedView(
         classifier=classifier,
+        kinds=kinds,
         report=_report(report, space, mined, fit.cuts),
-        agent=agent.read_bytes() if agent.exists() else None,
         reranker=reranker,
     )
+
+
+def _tuning_rows(fit: Fit, view: View) -> tuple[Rows, Rows | None]:
+    """The training facts to fit on, and those to tune on; None: valid is what it is tuned on.
+
+    Subject and object of a usable query differ: else the sides meet at once, whatever holds. Where
+    valid lies beyond train, its queries have no facts after them, which the view within must
+    expect: it is tuned on a tenth of the training queries instead.
+    """
+    train = fit.dataset.train
+    usable = np.flatnonzero(train.subjects != train.objects)
+    if view == "ahead" or not fit.dataset.lies_beyond_train("valid"):
+        return usable, None
+    drawn = generator(fit.options.seed, "tuning").random(len(usable)) < TUNING_SHARE
+    if drawn.all() or not drawn.any():  # too few facts to spare any
+        return usable, None
+    return usable[~drawn], usable[drawn]
 
 
 def _find_sources(fit: Fit) -> tuple[FeatureSources, Mined]:
@@ -173,7 +209,7 @@ def _find_sources(fit: Fit) -> tuple[FeatureSources, Mined]:
     config, train = fit.config, fit.dataset.train
     with fit.stage("index"):
         graph = TemporalGraph.of(fit.dataset)
-        clock, kinds = Clock.of(graph), _kinds(fit)
+        clock = Clock.of(graph)
     mined, topologies = Mined((), {}, {}), topology_set([])
     if "topologies" in config.features.parts:
         from apptek.models.discovery import Discovery, discover  # the only part that needs torch
@@ -197,7 +233,6 @@ def _find_sources(fit: Fit) -> tuple[FeatureSources, Mined]:
         dataset=fit.dataset,
         graph=graph,
         clock=clock,
-        kinds=kinds,
         topologies=topologies,
     )
     return sources, mined
@@ -207,11 +242,10 @@ def _rerank(
     fit: Fit, task: RerankerTask, tuning: Examples, classifier: LinearSoftmax, report: FitReport
 ) -> tuple[LinearSoftmax, FitReport, Reranker]:
     """The re-ranker, and the classifier calibrated for the scores that the re-ranker gives."""
-    with fit.stage("fit the re-ranker"):
-        reranker = fit_reranker(task, fit.config.reranker, seed=fit.options.seed)
-        linear = classifier.scores(tuning.rows)
-        scores = reranker.scores(task.space, tuning.rows, classifier, linear)
-        calibration, _, after = calibrate(scores, tuning.labels, tuning.others)
+    reranker = fit_reranker(task, fit.config.reranker, seed=fit.options.seed)
+    linear = classifier.scores(tuning.rows)
+    scores = reranker.scores(task.space, tuning.rows, classifier, linear)
+    calibration, _, after = calibrate(scores, tuning.labels, tuning.others)
     report = replace(
         report,
         valid_mrr=filtered_mrr(scores, tuning.labels, tuning.others),
@@ -223,8 +257,11 @@ def _rerank(
     return replace(classifier, calibration=calibration), report, reranker
 
 
-def _kinds(fit: Fit) -> tuple[Kind, ...]:
-    """The types of entities: the user's own, and those read from names."""
+def _kinds(fit: Fit, view: View) -> tuple[Kind, ...]:
+    """The types of entities: the user's own, and those read from names.
+
+    Ahead, none is taken from neighbours: they may become such only after the query's time.
+    """
     config, data = fit.config, fit.dataset
     if "traits" not in config.features.parts or not config.traits.types:
         if fit.options.types:
@@ -234,9 +271,7 @@ def _kinds(fit: Fit) -> tuple[Kind, ...]:
     for kind in given:
         if not np.any(kind.of_entity >= 0):
             raise DataError(f"no entity of the data has a {kind.name!r} in the table of types")
-    read = types_from_names(
-        data.entities, data.train, from_neighbours=not config.features.past_only
-    )
+    read = types_from_names(data.entities, data.train, from_neighbours=view == "within")
     return (*given, *(kind for kind in read if kind.name not in fit.options.types))
 
 

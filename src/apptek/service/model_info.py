@@ -48,7 +48,7 @@ def describe_model(served: ServedModel) -> ModelInfo:
             topologies=len(model.sources.topologies),
         ),
         span=_describe_span(served),
-        metrics=model.report,
+        metrics=model.main.report,
         settings=asdict(model.config),
         samples=[QueryFields(**asdict(query)) for query in served.samples],
     )
@@ -114,7 +114,7 @@ def list_topologies(served: ServedModel, predicate: str | None, limit: int) -> T
                     ],
                 )
             )
-    space = served.predictor.answerer.space
+    space = served.predictor.answerer.main.space
     weights = [
         WeightOut(predicate=names[row], **asdict(weight))
         for row in predicates

@@ -61,6 +61,7 @@ def _answer(served: ServedModel, answer: Answer, code: int) -> dict[str, Any]:
         "unseen_subject": answer.unseen_subject,
         "unseen_object": answer.unseen_object,
         "unseen_time": answer.unseen_time,
+        "view": answer.view,
         "outside_span": served.is_outside_span(code),
     }
 

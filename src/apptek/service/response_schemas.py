@@ -6,6 +6,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from apptek.service.request_schemas import QueryFields
 
+VIEW = "within: answered from every fact; ahead: from what was known before the time."
+
 
 class Health(BaseModel):
     """The service is up."""
@@ -95,6 +97,7 @@ class AnswerOut(QueryFields):
     unseen_object: bool
     unseen_time: bool
     outside_span: bool
+    view: Literal["within", "ahead"] = Field(description=VIEW)
 
 
 class Answers(BaseModel):
@@ -288,6 +291,7 @@ class ExplanationOut(_Open):
     unseen_subject: bool
     unseen_object: bool
     unseen_time: bool
+    view: Literal["within", "ahead"] = Field(description=VIEW)
     known: list[str] = Field(
         description="Predicates that training facts have between the two at that time."
     )
