@@ -70,6 +70,7 @@ def test_every_kind_of_damage_is_refused(
     for seed, damage in enumerate(dict.fromkeys(DAMAGES)):
         done, result = damage_and_ask(models[name], query, damage, seed)
         assert result.startswith(REFUSED), done
+        assert "again" in result  # every error says what to do
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -114,6 +115,7 @@ def test_no_random_damage_crashes_hangs_or_changes_an_answer(
 ) -> None:
     for seed, done, result in run_batches(models[name], query, range(150)):
         assert result.startswith(REFUSED), (seed, done, result)
+        assert "again" in result
 
 
 @pytest.mark.slow
