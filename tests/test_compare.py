@@ -13,7 +13,7 @@ from apptek.data.facts import Dataset
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError
 from apptek.experiments.compare import bootstrap_interval, compare_results
-from apptek.experiments.model_result import write_evaluation
+from apptek.experiments.model_result import evaluate_model, write_evaluation
 from apptek.experiments.reports.docs_tables import comparison_table
 from apptek.experiments.result import read_result
 
@@ -33,7 +33,7 @@ def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def write_result(folder: Path, path: Path, **changes: object) -> None:
     """The result of a baseline on test, with some entries changed."""
     baseline = Baseline.load(folder)
-    write_evaluation(path, baseline, folder, "test", {"within": baseline.evaluate("test")})
+    write_evaluation(path, baseline, folder, evaluate_model(baseline, "test"))
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 

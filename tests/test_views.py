@@ -6,12 +6,14 @@ import pytest
 
 from apptek import Predictor, Query
 from apptek.config import preset
-from apptek.data.facts import Dataset
+from apptek.data.facts import SPLITS, Dataset
 from apptek.data.queries import held_out_queries
 from apptek.data.splitting import Splitting, split_facts
 from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.evaluated_facts import with_earlier_facts
 from apptek.setting_rules import with_settings
 
 
@@ -35,7 +37,7 @@ def by_time(data: Dataset) -> Dataset:
 
 @pytest.fixture(scope="module")
 def forecaster(by_time: Dataset) -> Predictor:
-    return Predictor.fit(by_time)
+    return Predictor.fit(by_time, final=False)
 
 
 def day_after(data: Dataset, days: int = 1) -> str:
@@ -132,9 +134,95 @@ def test_no_forecast_changes_with_facts_of_its_day_or_later(
     queries = held_out_queries(facts)
     view = forecaster.answerer.views["ahead"]
     everything = replace(by_time, train=by_time.all_facts())
-    sources = replace(forecaster.model.sources, graph=type(forecaster.model.graph).of(everything))
+    sources = replace(forecaster.model.sources, graph=TemporalGraph.of(everything))
     planted = replace(view, space=sources.space("ahead", view.fitted.kinds))
     assert len(queries) > 0
     assert np.array_equal(planted.scores(queries), view.scores(queries))
     later = replace(queries, times=queries.times + np.int32(30))
     assert not np.array_equal(planted.scores(later), view.scores(later))
+
+
+# All facts for answering, training facts for evaluating
+
+
+def test_a_model_of_one_file_answers_from_all_facts_and_is_evaluated_on_train(
+    data: Dataset, tmp_path: Path
+) -> None:
+    file = split_facts(replace(data, train=data.all_facts()), Splitting())
+    assert file.was_split
+    assert not data.was_split
+    plain = Predictor.fit(file, final=False)
+    final = Predictor.fit(file, folder=tmp_path / "model")
+    loaded = Predictor.load(tmp_path / "model")
+    everything = len(file.train) + len(file.valid) + len(file.test)
+    for predictor in (final, loaded):
+        assert len(predictor.model.graph.facts) == everything
+        assert predictor.model.dataset.train.digest() == file.train.digest()
+        for view in ("within", "ahead"):
+            evaluation = predictor.evaluate("test", view)
+            assert np.array_equal(evaluation.ranks, plain.evaluate("test", view).ranks)
+    dated = file.test.take(file.test.dated)
+    row = int(np.argmax(file.axis.positions(dated.times)))
+    names = file.entities[int(dated.subjects[row])], file.entities[int(dated.objects[row])]
+    query = Query(*names, file.axis.format(int(file.axis.positions(dated.times[row : row + 1])[0])))
+    (answer,) = loaded.predict([query])
+    assert file.predicates[int(dated.predicates[row])] in answer.known
+    assert plain.predict([query])[0].known == ()
+
+
+def test_forecasts_of_a_final_model_cite_the_newest_facts(by_time: Dataset) -> None:
+    predictor = Predictor.fit(by_time)
+    last = int(by_time.axis.positions(by_time.all_facts().times).max())
+    test = by_time.test
+    row = int(np.argmax(by_time.axis.positions(test.times)))
+    names = by_time.entities[int(test.subjects[row])], by_time.entities[int(test.objects[row])]
+    explanation = predictor.explain(Query(*names, by_time.axis.format(last + 1)), most=99)
+    assert explanation.view == "ahead"
+    cited = {fact.since for reason in explanation.reasons for fact in reason.facts}
+    assert by_time.axis.format(last) in cited
+
+
+# Rolling
+
+
+def test_rolling_is_what_updating_day_by_day_gives(by_time: Dataset, forecaster: Predictor) -> None:
+    test = by_time.test
+    rolled = forecaster._evaluated_view("test", None, rolling=True)
+    static = forecaster.answerer.views["ahead"]
+    everything = by_time.all_facts()
+    starts = by_time.axis.positions(everything.times)
+    days = np.unique(test.times[test.dated])[::9]
+    assert len(days) > 5
+    for day in days:
+        position = int(by_time.axis.positions(day[None])[0])
+        known = replace(by_time, train=everything.take(starts < position))
+        sources = replace(forecaster.model.sources, graph=TemporalGraph.of(known))
+        updated = replace(static, space=sources.space("ahead", static.fitted.kinds))
+        queries = held_out_queries(test.take(test.times == day))
+        assert np.array_equal(rolled.scores(queries), updated.scores(queries))
+
+
+def test_rolling_is_better_than_standing_still(forecaster: Predictor) -> None:
+    still, rolling = (
+        forecaster.evaluate("test", rolling=rolling).metrics.mrr for rolling in (False, True)
+    )
+    assert rolling > still
+    figures = forecaster.evaluate_forecast("test", rolling=True).as_json()
+    assert figures["filtered_r"]["mrr"] == pytest.approx(rolling)
+    assert figures["raw_2r"]["mrr"] < figures["raw_r"]["mrr"] <= figures["filtered_r"]["mrr"]
+
+
+def test_an_undated_fact_of_test_is_before_no_query(data: Dataset, predictor: Predictor) -> None:
+    rolled = with_earlier_facts(predictor.model)
+    added = rolled.graph.facts.times[len(data.train) :]
+    assert (data.test.times == UNKNOWN).any()
+    assert len(added) > 0
+    assert not (added == UNKNOWN).any()
+
+
+def test_there_is_nothing_to_roll_through_without_times(data: Dataset) -> None:
+    undated = {split: data.split(split).take(~data.split(split).dated) for split in SPLITS}
+    timeless = replace(data, **undated)  # type: ignore[arg-type]
+    predictor = Predictor.fit(timeless)
+    with pytest.raises(ApptekError, match="no dated facts after train: nothing to roll through"):
+        predictor.evaluate("test", rolling=True)

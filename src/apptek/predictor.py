@@ -11,17 +11,19 @@ from apptek.data.facts import Dataset, Split
 from apptek.data.protocols import Protocol
 from apptek.data.queries import Queries
 from apptek.errors import ApptekError
+from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
 from apptek.evaluation.ranking import Evaluation
 from apptek.explain.explainer import explain
 from apptek.explain.explanation import Explanation
 from apptek.features.sparse import SparseRows
-from apptek.models.answerer import Answerer
+from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.answers import (
     Answer,
     Query,
     evaluate_split,
     queries_of,
 )
+from apptek.models.evaluated_facts import with_earlier_facts, with_training_facts
 from apptek.models.model import Model
 from apptek.models.model_folder import load_model, save_model
 from apptek.models.pipeline import FitOptions, Stage, TypeTable, fit_model, print_nothing
@@ -55,6 +57,7 @@ class Predictor:
         protocol: Protocol = "official",
         seed: int = 0,
         types: TypeTable | None = None,
+        final: bool | None = None,
         folder: str | Path | None = None,
         resume: bool = False,
         on_stage: Stage = print_nothing,
@@ -67,6 +70,8 @@ class Predictor:
         config     settings of one's own; `preset` then names what they started from, by default
                    the preset that is nearest to them
         types      of entities, by kind: {"sector": {"Reuters": "Media", ...}, ...}
+        final      whether to answer from all facts, those of valid and test included; by default
+                   where they came as one file. The metrics stay those of the training facts
         about_run  further entries for run.json: a command, a commit
         """
         if config is None:
@@ -77,6 +82,7 @@ class Predictor:
             protocol=protocol,
             seed=seed,
             types=types or {},
+            final=data.was_split if final is None else final,
             resume=resume,
             on_stage=on_stage,
             observers=observers,
@@ -136,15 +142,33 @@ class Predictor:
             return ("ahead",)
         return self.model.config.views
 
-    def evaluate(self, split: Split = "test", view: View | None = None) -> Evaluation:
+    def evaluate(
+        self, split: Split = "test", view: View | None = None, *, rolling: bool = False
+    ) -> Evaluation:
         """The ranking metrics on a split of the model's own data, under its own protocol.
 
-        Without a view: within, where the model and the split allow it; else ahead.
+        The model sees the facts that it was fitted on, whatever its graph holds by now. Without a
+        view: within, where the model and the split allow it; else ahead. With `rolling`, each
+        query sees every fact before its time, those of valid and test included.
         """
-        known = self.views_of(split)
+        working = self._evaluated_view(split, view, rolling=rolling)
+        return evaluate_split(working.scores, working.probabilities, self.model.dataset, split)
+
+    def evaluate_forecast(self, split: Split = "test", *, rolling: bool = False) -> ForecastFigures:
+        """The four figures of the forecasting literature on a split that lies beyond train."""
+        working = self._evaluated_view(split, "ahead", rolling=rolling)
+        return evaluate_forecast(
+            working.scores, working.probabilities, self.model.dataset, split, rolling=rolling
+        )
+
+    def _evaluated_view(self, split: Split, view: View | None, *, rolling: bool) -> WorkingView:
+        known: tuple[View, ...] = ("ahead",) if rolling else self.views_of(split)
         if view is not None and view not in known:
             raise ApptekError(
                 f"this model cannot be evaluated {view!r} on {split}; possible: {', '.join(known)}"
             )
-        working = self.answerer.views[view or known[0]]
-        return evaluate_split(working.scores, working.probabilities, self.model.dataset, split)
+        name = view or known[0]
+        model = with_earlier_facts(self.model) if rolling else with_training_facts(self.model)
+        if model is self.model:
+            return self.answerer.views[name]
+        return WorkingView(name, model.space(name), model.fitted(name))

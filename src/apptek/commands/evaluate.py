@@ -11,6 +11,13 @@ from apptek.commands.options import (
     print_json,
 )
 
+FIGURES = {
+    "raw_r": "all predicates, raw",
+    "filtered_r": "all predicates, filtered",
+    "raw_2r": "both directions, raw",
+    "filtered_2r": "both directions, filtered",
+}
+FORECAST_METRICS = ("mrr", "hits_at_1", "hits_at_3", "hits_at_10")
 VIEW_WORDS = {"within": "all facts in sight", "ahead": "only the past in sight"}
 METRICS = {
     "mrr": "MRR",
@@ -37,6 +44,14 @@ def evaluate(
             "Without it, every view that the model and the split allow.",
         ),
     ] = None,
+    rolling: Annotated[
+        bool,
+        typer.Option(
+            "--rolling",
+            help="Look ahead, and let each query see every fact before its time, also those of "
+            "valid and test: as if the model were updated day by day.",
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Evaluate a model on held-out facts: how high it ranks their predicates.
@@ -47,25 +62,28 @@ def evaluate(
     Example: `apptek evaluate model --result model.json`
     """
     from apptek.baselines.open_model import open_model
-    from apptek.experiments.model_result import write_evaluation
+    from apptek.experiments.model_result import evaluate_model, write_evaluation
     from apptek.files import check_target
     from apptek.terminal import output, table, tell_next, working
 
     if result is not None:
         check_target(result)
+    if rolling and view == "within":
+        raise typer.BadParameter("--rolling looks ahead: it does not go with --view within")
     predictor = open_model(model)
-    views = predictor.views_of(split) if view is None else (view,)
     with working(f"evaluating on the {split} split"):
-        evaluations = {name: predictor.evaluate(split, name) for name in views}
+        evaluated = evaluate_model(predictor, split, view, rolling=rolling)
+    evaluations, views = evaluated.by_view, tuple(evaluated.by_view)
     if result is not None:
-        write_evaluation(result, predictor, model, split, evaluations)
+        write_evaluation(result, predictor, model, evaluated)
     fitted = predictor.model
     about = {"dataset": fitted.dataset.name, "split": split, "protocol": fitted.protocol}
     metrics = {name: evaluation.as_json() for name, evaluation in evaluations.items()}
     if as_json:
         entries = about | {"preset": fitted.preset, "seed": fitted.seed, "view": views[0]}
         by_view = {name: metrics.get(name) for name in ("within", "ahead")}
-        print_json(entries | metrics[views[0]] | by_view)
+        extras = {"rolling": rolling, "forecast": evaluated.forecast}
+        print_json(entries | metrics[views[0]] | by_view | extras)
         return
     for name, of_view in metrics.items():
         groups = {group: part for group, part in of_view.items() if isinstance(part, dict)}
@@ -74,8 +92,15 @@ def evaluate(
             for group, part in {"all": of_view, **groups}.items()
         ]
         title = "{dataset}, {split} split, protocol {protocol}".format(**about)
-        words = f"{title}, {VIEW_WORDS[name]}"
+        words = f"{title}, {'rolling' if rolling else VIEW_WORDS[name]}"
         output().print(table(words, ("", "queries", *METRICS.values()), rows))
+    if evaluated.forecast is not None:
+        rows = [
+            (FIGURES[name], figure["queries"], *(f"{figure[key]:.4f}" for key in FORECAST_METRICS))
+            for name, figure in evaluated.forecast.items()
+        ]
+        columns = ("forecast", "queries", *(METRICS[key] for key in FORECAST_METRICS))
+        output().print(table("", columns, rows))
     if result is not None:
         tell_next(["compare", str(result), "OTHER_RESULT"])
     else:

@@ -52,6 +52,14 @@ def fit(
             "--past-only", help="Fit only the view that looks ahead, which then answers everything."
         ),
     ] = False,
+    final: Annotated[
+        bool | None,
+        typer.Option(
+            "--final/--not-final",
+            help="Answer from all facts, those of valid and test included (the default for a "
+            "single file). `evaluate` keeps to the training facts.",
+        ),
+    ] = None,
     *,
     reading: Reading,
 ) -> None:
@@ -86,6 +94,7 @@ def fit(
             protocol=protocol,
             seed=seed,
             types=entity_types,
+            final=final,
             resume=resume,
             on_stage=lambda name: tell(f"stage: {name}"),
             observers=observers,
@@ -98,6 +107,10 @@ def fit(
     tell(f"features: {features}")
     for view, fitted in predictor.model.views.items():
         tell(f"{SEES[view]}: MRR {fitted.report['valid_mrr']:.4f} on the tuning queries")
+    model = predictor.model
+    answering, training = len(model.graph.facts), len(model.dataset.train)
+    which = "all" if answering > training else "the training split's"
+    tell(f"it answers from {which} {answering:,} facts")
     tell(f"the model is in {out}")
     tell_next(["evaluate", str(out)], ["predict", str(out), "SUBJECT", "OBJECT", "TIME"])
 

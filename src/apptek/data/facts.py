@@ -65,6 +65,12 @@ class Facts:
             state.update(np.ascontiguousarray(column).data)
         return state.hexdigest()
 
+    def first(self, count: int) -> "Facts":
+        """The first facts, sharing the arrays."""
+        subjects, predicates, objects, since, until = (column[:count] for column in self.columns())
+        points = self.until is self.since
+        return Facts(subjects, predicates, objects, since, since if points else until)
+
     def take(self, rows: npt.NDArray[Any]) -> "Facts":
         """The facts of these rows (indices or a mask), in that order."""
         since = self.since[rows]
@@ -168,6 +174,7 @@ class Dataset:
 
     open_end  what a fact with a start and no known end means: it lasts (ongoing), or all that is
               known of it is its start (point)
+    was_split whether the splits were drawn from facts that came as one file
     """
 
     name: str
@@ -179,6 +186,7 @@ class Dataset:
     test: Facts
     report: ReadReport = field(default_factory=ReadReport)
     open_end: OpenEnd = "point"
+    was_split: bool = False
 
     def __post_init__(self) -> None:
         if not len(self.train):

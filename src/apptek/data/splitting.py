@@ -47,7 +47,7 @@ def split_facts(dataset: Dataset, splitting: Splitting) -> Dataset:
         order = np.argsort(times, kind="stable")
         cuts = [_end_of_time(times[order], cut) for cut in cuts]
     train, valid, test = (facts.take(np.sort(rows)) for rows in np.split(order, cuts))
-    return replace(dataset, train=train, valid=valid, test=test)
+    return replace(dataset, train=train, valid=valid, test=test, was_split=True)
 
 
 def _end_of_time(ordered: Ints, cut: int) -> int:

@@ -8,6 +8,7 @@ preset = "default"           for `baseline`, `search`, `fit` and `topologies`
 protocol = "official"        official, paper or forecast
 seeds = [0, 1, 2]            each seed is one run and leaves one result file
 predicates = ["Reject"]      for `topologies`: the predicates to show
+rolling = true               for `fit`: each query of test sees every fact before its time
 minutes = 15                 for `search`: the time on one core
 [settings.training]          the settings that differ from the preset
 batch_size = 1024
@@ -31,7 +32,7 @@ from apptek.setting_rules import setting_texts, with_settings
 
 What = Literal["statistics", "baseline", "search", "fit", "agent", "topologies"]
 SHOWN = (
-    "table1", "table2", "table3", "table-m", "table-search",
+    "table1", "table2", "table3", "table-m", "table-search", "table-forecast",
     "figure-actions", "figure-rewards", "figure-success", "figure-topologies",
 )  # fmt: skip
 _COMMON_KEYS = {"what", "serves", "dataset"}
@@ -49,9 +50,11 @@ class _Kind(NamedTuple):
 
 _KINDS = {
     "statistics": _Kind({"table1", "table3"}),
-    "baseline": _Kind({"table2"}, {"name", *_FIT_KEYS}, {"name"}),
+    "baseline": _Kind({"table2", "table-forecast"}, {"name", *_FIT_KEYS}, {"name"}),
     "search": _Kind({"table-search"}, {"name", "minutes", *_FIT_KEYS}, {"name", "minutes"}),
-    "fit": _Kind({"table2", "table3", "table-m"}, _FIT_KEYS, {"preset"}),
+    "fit": _Kind(
+        {"table2", "table3", "table-m", "table-forecast"}, {"rolling", *_FIT_KEYS}, {"preset"}
+    ),
     "agent": _Kind({"figure-actions", "figure-rewards", "figure-success"}, {"seeds", "settings"}),
     "topologies": _Kind(
         {"figure-topologies"}, {"predicates", *_FIT_KEYS}, {"preset", "predicates"}
@@ -74,6 +77,7 @@ class Experiment:
     settings: tuple[str, ...] = ()  # those that differ from the preset, as --set takes them
     predicates: tuple[str, ...] = ()
     minutes: float = 0.0
+    rolling: bool = False
     reading: tuple[str, ...] = ()  # options with which its commands read the data
 
     @property
@@ -135,7 +139,7 @@ class Experiment:
         if self.what != "agent":
             entries["protocol"] = self.protocol
         if self.what in ("baseline", "fit"):
-            entries["split"] = "test"
+            entries |= {"split": "test", "rolling": self.rolling}
         if self.what == "search":
             entries |= {"baseline": self.baseline, "minutes": self.minutes}
         if self.what == "topologies":
@@ -195,6 +199,9 @@ def _experiment(name: str, entries: dict[str, Any]) -> Experiment:
     minutes = entries.get("minutes", 0.0)
     if what == "search" and (type(minutes) not in (int, float) or not 0 < minutes < math.inf):
         raise ConfigError(f"minutes must be a number above 0, not {minutes!r}")
+    rolling = entries.get("rolling", False)
+    if type(rolling) is not bool:
+        raise ConfigError(f"rolling must be true or false, not {rolling!r}")
     dataset = entries["dataset"]
     if not isinstance(dataset, str) or not dataset:
         raise ConfigError(f"dataset must be a name, not {dataset!r}")
@@ -210,6 +217,7 @@ def _experiment(name: str, entries: dict[str, Any]) -> Experiment:
         settings=_settings(entries.get("settings", {})),
         predicates=tuple(entries.get("predicates", ())),
         minutes=float(minutes),
+        rolling=rolling,
     )
 
 

@@ -69,7 +69,13 @@ def _identities(experiment: Experiment, result: Result) -> tuple[dict[str, Any],
     # Queries as of each time, of a model that was fitted with hindsight, are another run.
     expected |= retired | own | {"as_of": result.fitted_on_the_past}
     presets = _by_name(experiment.preset_settings())
-    recorded = result.as_json() | presets | named | {"as_of": result.sees_only_the_past}
+    recorded = (
+        {"rolling": False}
+        | result.as_json()
+        | presets
+        | named
+        | {"as_of": result.sees_only_the_past}
+    )
     return expected, recorded
 
 

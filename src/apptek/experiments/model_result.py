@@ -3,14 +3,15 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from apptek.baselines.baseline import Baseline
 from apptek.baselines.registry import preset_of
 from apptek.config import VIEWS, View
 from apptek.data.facts import SPLITS, Split
+from apptek.errors import ApptekError
 from apptek.evaluation.ranking import Evaluation
 from apptek.experiments.provenance import command
 from apptek.experiments.rank_files import write_ranks
@@ -23,12 +24,45 @@ if TYPE_CHECKING:  # the result of a baseline without torch must not need torch
     from apptek.predictor import Predictor
 
 
+@dataclass(frozen=True, slots=True)
+class EvaluatedModel:
+    """What a model reached on a split: in each view, and as a forecast where that makes sense."""
+
+    split: Split
+    by_view: Mapping[View, Evaluation]  # the main one first
+    rolling: bool = False
+    forecast: dict[str, dict[str, Any]] | None = None
+
+
+def evaluate_model(
+    fitted: Answering, split: Split, view: View | None = None, *, rolling: bool = False
+) -> EvaluatedModel:
+    """Evaluates a model in a view, or in every one that it and the split allow.
+
+    On a split that lies beyond train, the figures of the forecasting literature come with it.
+    """
+    if isinstance(fitted, Baseline):
+        if rolling:
+            raise ApptekError("a baseline cannot be evaluated rolling: it keeps what it counted")
+        views = fitted.views_of(split) if view is None else (view,)
+        return EvaluatedModel(split, {name: fitted.evaluate(split, name) for name in views})
+    predictor = cast("Predictor", fitted)
+    if rolling:
+        by_view: dict[View, Evaluation] = {"ahead": predictor.evaluate(split, rolling=True)}
+    else:
+        views = predictor.views_of(split) if view is None else (view,)
+        by_view = {name: predictor.evaluate(split, name) for name in views}
+    forecast = None
+    if predictor.model.dataset.lies_beyond_train(split):
+        forecast = predictor.evaluate_forecast(split, rolling=rolling).as_json()
+    return EvaluatedModel(split, by_view, rolling, forecast)
+
+
 def write_evaluation(
     path: Path,
     fitted: Answering,
     folder: Path,
-    split: Split,
-    evaluations: Mapping[View, Evaluation],
+    evaluated: EvaluatedModel,
     *,
     evaluated_by: str | None = None,
 ) -> None:
@@ -43,17 +77,22 @@ def write_evaluation(
     evaluated_by = evaluated_by or command()
     run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     fitted_by = run.get("command")
-    view, evaluation = next(iter(evaluations.items()))
+    view, evaluation = next(iter(evaluated.by_view.items()))
     described = describe_model(fitted)
-    by_view = {name: evaluations.get(name) for name in VIEWS}
+    extras: dict[str, Any] = {
+        name: evaluated.by_view[name].as_json() if name in evaluated.by_view else None
+        for name in VIEWS
+    }
     result = replace(
         described,
-        split=split,
+        split=evaluated.split,
         view=view,
+        rolling=evaluated.rolling,
         metrics=asdict(evaluation.metrics),
         groups={name: group and asdict(group) for name, group in evaluation.groups.items()},
-        extras={**described.extras, **{name: of and of.as_json() for name, of in by_view.items()}},
-        ranks=write_ranks(path, evaluation.ranks, fitted.model.dataset, split),
+        forecast=evaluated.forecast or {},
+        extras={**described.extras, **extras},
+        ranks=write_ranks(path, evaluation.ranks, fitted.model.dataset, evaluated.split),
         seconds=run.get("seconds") or {},
         command=f"{fitted_by} && {evaluated_by}" if fitted_by else evaluated_by,
     )

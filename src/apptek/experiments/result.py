@@ -33,11 +33,13 @@ class Result:
     preset: str | None = None  # of a baseline; ours is part of the model's name
     seed: int | None = None
     view: str | None = None  # in which the metrics were measured: within or ahead
+    rolling: bool = False  # whether each query saw every fact before its time
     as_of: bool | None = None  # whether each query saw only what was known before its time
     settings: Settings = field(default_factory=dict)
     changed: Entries | None = None  # by section.key: settings that differ from the preset's
     metrics: Entries = field(default_factory=dict)
     groups: Entries = field(default_factory=dict)  # the metrics by kind of query
+    forecast: Entries = field(default_factory=dict)  # raw and filtered, R and 2R
     tuning: Entries = field(default_factory=dict)  # what was chosen on the tuning split
     topologies: Entries = field(default_factory=dict)
     data: Mapping[str, str] = field(default_factory=dict)  # a digest of each split

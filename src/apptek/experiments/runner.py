@@ -24,7 +24,7 @@ from apptek.data.reading.reader import read_dataset
 from apptek.errors import ApptekError
 from apptek.experiments.experiment import Experiment
 from apptek.experiments.matching import check_model, check_result, results_of
-from apptek.experiments.model_result import describe_model, write_evaluation
+from apptek.experiments.model_result import describe_model, evaluate_model, write_evaluation
 from apptek.experiments.provenance import about_run
 from apptek.experiments.result import Result, read_result, read_results, write_result
 from apptek.experiments.search_result import describe, keep_trials, kept_trials, search_result
@@ -203,9 +203,10 @@ def _execute_agent(run: Run, tell: Tell) -> None:
 def _execute_fit(run: Run, tell: Tell) -> None:
     fitted = _fitted(run, tell)
     tell("stage: evaluate")
-    evaluated_by = shlex.join(["apptek", "evaluate", run.name, "--result", f"{run.name}.json"])
-    evaluations = {view: fitted.evaluate("test", view) for view in fitted.views_of("test")}
-    write_evaluation(run.result, fitted, run.folder, "test", evaluations, evaluated_by=evaluated_by)
+    words = ["apptek", "evaluate", run.name, "--result", f"{run.name}.json"]
+    evaluated_by = shlex.join([*words, *(["--rolling"] if run.experiment.rolling else [])])
+    evaluated = evaluate_model(fitted, "test", rolling=run.experiment.rolling)
+    write_evaluation(run.result, fitted, run.folder, evaluated, evaluated_by=evaluated_by)
 
 
 def _execute_search(run: Run, tell: Tell) -> None:

@@ -61,6 +61,11 @@ class TemporalGraph:
         )
 
     @classmethod
+    def of_all(cls, dataset: Dataset) -> "TemporalGraph":
+        """Builds the graph of all facts of a data set, those of train first."""
+        return cls.of(replace(dataset, train=dataset.all_facts()))
+
+    @classmethod
     def build(
         cls,
         facts: Facts,

@@ -70,7 +70,11 @@ def _about(model: Model) -> dict[str, Any]:
         "protocol": model.protocol,
         "seed": model.seed,
         "settings": asdict(model.config),
-        "data": {"name": model.dataset.name, "digest": model.dataset.train.digest()},
+        "data": {
+            "name": model.dataset.name,
+            "digest": model.dataset.train.digest(),
+            "train": len(model.dataset.train),
+        },
         "clock": asdict(model.sources.clock),
         "views": {
             view: {
@@ -116,7 +120,7 @@ def load_model(folder: Path) -> Model:
 
 
 def _load(folder: Path, about: dict[str, Any]) -> Model:
-    dataset, graph = load_data(folder, about["data"]["name"])
+    dataset, graph = load_data(folder, about["data"]["name"], about["data"]["train"])
     stored = read_json(folder, "topologies.json")
     sources = FeatureSources(
         config=config_from_json(Config(), about["settings"]),

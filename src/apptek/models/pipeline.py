@@ -54,6 +54,8 @@ class FitOptions:
     """How a model is fitted, whatever the data.
 
     types      the user's own types of entities; a kind that names would give is replaced
+    final      whether the model answers from all facts, those of valid and test included; it is
+               evaluated on its training facts all the same
     resume     whether to go on from what a stopped fit has left in the work folder
     observers  are called with the agent's trainer after every step
     """
@@ -63,6 +65,7 @@ class FitOptions:
     protocol: Protocol = "official"
     seed: int = 0
     types: TypeTable = field(default_factory=dict)
+    final: bool = False
     resume: bool = False
     on_stage: Stage = print_nothing
     observers: Sequence[Any] = ()
@@ -116,6 +119,7 @@ def fit_model(data: Dataset, options: FitOptions, work: Path) -> tuple[Model, di
         "seed": options.seed,
         "settings": asdict(options.config),
         "types": options.types,
+        "final": options.final,
     }
     open_work(work, identity, resume=options.resume)
     fit = Fit(dataset, options, work)
@@ -126,6 +130,9 @@ def _fit(fit: Fit) -> Model:
     sources, mined = _find_sources(fit)
     # One view after the other, so that the features of only one are in memory.
     views = {view: _fit_view(fit, sources, mined, view) for view in fit.config.views}
+    if fit.options.final:
+        with fit.stage("index all facts"):
+            sources = replace(sources, graph=TemporalGraph.of_all(fit.dataset))
     agent = fit.work / "agent" / AGENT
     return Model(
         preset=fit.options.preset,

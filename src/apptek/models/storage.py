@@ -52,15 +52,22 @@ def save_data(folder: Path, dataset: Dataset, graph: TemporalGraph) -> None:
             np.save(folder / f"{split}.{column.name}.npy", array, allow_pickle=False)
 
 
-def load_data(folder: Path, name: str) -> tuple[Dataset, TemporalGraph]:
-    """The data set and the graph of a folder, their arrays memory-mapped."""
+def load_data(
+    folder: Path, name: str, train_count: int | None = None
+) -> tuple[Dataset, TemporalGraph]:
+    """The data set and the graph of a folder, their arrays memory-mapped.
+
+    Of the facts of the graph the first `train_count` are the training facts; by default all are.
+    """
     graph = TemporalGraph.open(folder / "graph")
+    if train_count is not None and not 0 < train_count <= len(graph.facts):
+        raise ValueError(f"{train_count} training facts in a graph of {len(graph.facts)}")
     dataset = Dataset(
         name=name,
         entities=_load_names(folder / "entities.parquet"),
         predicates=_load_names(folder / "predicates.parquet"),
         axis=graph.axis,
-        train=graph.facts,
+        train=graph.facts if train_count is None else graph.facts.first(train_count),
         valid=_load_facts(folder, "valid"),
         test=_load_facts(folder, "test"),
         open_end=graph.open_end,

@@ -7,6 +7,7 @@ from functools import partial
 from apptek.experiments.experiment import Experiment
 from apptek.experiments.matching import results_of
 from apptek.experiments.reports.docs_tables import DOCS_TABLES
+from apptek.experiments.reports.forecast_table import table_forecast
 from apptek.experiments.reports.markdown import (
     KEYS,
     NOTHING,
@@ -49,6 +50,7 @@ def all_tables(experiments: Experiments) -> dict[str, Maker]:
         "table3": table3,
         "table-m": table_m,
         "table-search": table_search,
+        "table-forecast": table_forecast,
     }
     tables = DOCS_TABLES | {
         name: partial(make, serving(experiments, name)) for name, make in makers.items()
