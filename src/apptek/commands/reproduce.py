@@ -11,7 +11,7 @@ import typer
 from apptek.errors import ApptekError
 
 What = Literal[
-    "table1", "table2", "table3", "table-m", "table-search",
+    "table1", "table2", "table3", "table-m", "table-search", "table-forecast",
     "figure-actions", "figure-rewards", "figure-success", "figure-topologies",
     "all",
 ]  # fmt: skip
