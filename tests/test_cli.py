@@ -9,6 +9,7 @@ import pytest
 from command_line import apptek_process
 from make_docs import PAGES, cli_docs, page_with_tables
 
+from apptek import __version__
 from apptek.cli import main
 from apptek.commands.command_group import PANELS
 from apptek.terminal import output, table
@@ -271,3 +272,8 @@ def test_the_demo_fits_compares_and_explains(tmp_path: Path) -> None:
         page = tmp_path / "demo" / f"report-{name}.html"
         assert "<svg" in page.read_text(encoding="utf-8")
     assert "apptek serve demo/model" in " ".join(done.stdout.split())
+
+
+def test_the_version_needs_no_command() -> None:
+    done = apptek_process("--version")
+    assert (done.returncode, done.stdout) == (0, f"apptek {__version__}\n")

@@ -16,6 +16,7 @@ from apptek.experiments.compare import bootstrap_interval, compare_results
 from apptek.experiments.model_result import evaluate_model, write_evaluation
 from apptek.experiments.reports.docs_tables import comparison_table
 from apptek.experiments.result import read_result
+from apptek.predictor import Predictor
 
 
 @pytest.fixture(scope="module")
@@ -160,3 +161,17 @@ def test_the_interval_holds_the_mean_and_narrows_with_more_queries() -> None:
         assert low < gains.mean() < high
         error = gains.std() / np.sqrt(len(gains))
         assert high - low == pytest.approx(2 * 1.96 * error, rel=0.1)
+
+
+def test_two_views_of_one_model_are_no_seeds_of_one_another(tmp_path: Path) -> None:
+    data = make_world(2000, 0).dataset
+    model = tmp_path / "model"
+    predictor = Predictor.fit(data, folder=model)
+    paths = {view: tmp_path / f"{view}.json" for view in ("within", "ahead")}
+    write_evaluation(paths["within"], predictor, model, evaluate_model(predictor, "test", "within"))
+    write_evaluation(paths["ahead"], predictor, model, evaluate_model(predictor, "test", "ahead"))
+    compared = compare_results(list(paths.values()))
+    assert [one.name for one in compared.models] == ["apptek_default", "apptek_default, past only"]
+    tunings = [json.loads(path.read_text())["tuning"]["valid_mrr"] for path in paths.values()]
+    reports = [predictor.model.views[view].report["valid_mrr"] for view in ("within", "ahead")]
+    assert tunings == reports

@@ -226,6 +226,7 @@ def fitted_trees(
         space=space,
         examples=examples,
         facts=facts,
+        train=facts,
         class_count=model.weights.shape[1],
         linear=replace(STRONG, l2=(report.l2,)),
         l2=report.l2,

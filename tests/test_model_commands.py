@@ -98,7 +98,7 @@ def test_predict_says_what_the_training_facts_hold(folder: Path) -> None:
     data = read_dataset(folder / "world")
     subject, predicate, object_, time = data.describe(data.train, 5).split(" | ")[:4]
     done = apptek("predict", str(folder / "model"), subject, object_, time, COLUMNS="200")
-    assert f"The training facts have, at that time: {predicate}" in done.stdout
+    assert f"Already in the facts for that time: {predicate}" in done.stdout
     answer = json.loads(
         apptek("predict", str(folder / "model"), subject, object_, time, "--json").stdout
     )
@@ -114,7 +114,7 @@ def test_a_file_of_queries_is_answered(folder: Path) -> None:
     assert not (folder / "answers.csv").exists()
     done = apptek(*words, "--out", str(folder / "answers.csv"), "--skip-bad", "--top", "1")
     assert done.returncode == 0, done.stderr
-    assert "1 queries answered, 1 skipped" in done.stderr
+    assert "1 query answered, 1 skipped" in done.stderr
     assert len((folder / "answers.csv").read_text().splitlines()) == 2
 
 

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from apptek.data.benchmarks import DATA_VARIABLE, find_benchmark
 from apptek.data.facts import SPLITS, Names
 from apptek.data.reading.reader import read_dataset
+from apptek.data.splitting import Splitting
 from apptek.data.times import TimeAxis
+from apptek.errors import DataError
 
 # Folders and files
 
@@ -336,3 +338,20 @@ def test_icews14_keeps_its_no_break_space_and_its_quotes() -> None:
     assert set(dataset.entities) == names
     assert [name for name in dataset.entities if name.endswith("\u00a0")]
     assert dataset.entities.find('Nicholas "Nick" Xenophon') is not None
+
+
+def test_data_with_splits_of_its_own_is_not_split(tmp_path: Path) -> None:
+    for split in ("train", "valid", "test"):
+        write(tmp_path / f"{split}.tsv", "a\tp\tb\t2014-05-13\n")
+    with pytest.raises(DataError, match="split of its own: --split and --split-by are for"):
+        read_dataset(tmp_path, splitting=Splitting(by="time"))
+
+
+def test_an_open_end_is_ongoing_where_others_have_both_ends(tmp_path: Path) -> None:
+    header = "subject,predicate,object,since,until\n"
+    open_ends = "".join(f"a,p,b{n},19{n + 10},\n" for n in range(9))
+    write(tmp_path / "open.csv", header + open_ends)
+    write(tmp_path / "both.csv", header + open_ends + "a,p,c,1990,1995\n")
+    assert read_dataset(tmp_path / "open.csv").open_end == "point"
+    assert read_dataset(tmp_path / "both.csv").open_end == "ongoing"
+    assert read_dataset(tmp_path / "both.csv", open_end="point").open_end == "point"

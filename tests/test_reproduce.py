@@ -466,8 +466,8 @@ def test_models_that_see_only_the_past_have_rows_of_their_own() -> None:
     assert "| apptek_default | **0.7000** |" in text
     assert "| apptek_default, past only | *0.5000* |" in text
     assert overview([fit, past], results).splitlines()[2:] == [  # alone in its view: unmarked
-        "| hindsight | `fit --preset default` | 0.7000 |",
-        "| foresight | `fit --preset default --past-only` | 0.5000 |",
+        "| within | `fit --preset default` | 0.7000 |",
+        "| ahead | `fit --preset default --past-only` | 0.5000 |",
     ]
 
 
@@ -480,7 +480,7 @@ def test_the_overview_leaves_mirrored_queries_out_where_they_are_many() -> None:
             "not_mirrored": {"queries": 70, "mrr": 0.6},
         }
         text = overview([fit], [replace(result, groups=groups)])
-        assert text.splitlines()[2] == f"| hindsight | `fit --preset default` |{ends}"
+        assert text.splitlines()[2] == f"| within | `fit --preset default` |{ends}"
 
 
 def test_the_overview_holds_the_official_test_alone() -> None:

@@ -140,8 +140,9 @@ def test_what_is_no_time_is_refused(text: str, expected: str) -> None:
     assert str(caught.value) == expected
 
 
-def test_bare_years_alone_are_integers_and_beside_a_date_they_are_years() -> None:
-    assert axis_of("1999", "2001") == (TimeAxis("integer"), [1999, 2001])
+def test_bare_years_are_years_unless_an_integer_is_among_them() -> None:
+    assert axis_of("1999", "2001") == (TimeAxis("year"), [1999, 2001])
+    assert axis_of("1999", "4001") == (TimeAxis("integer"), [1999, 4001])
     assert axis_of("1999", "2001-##-##") == (TimeAxis("year"), [1999, 2001])
     assert axis_of("1999", "17") == (TimeAxis("integer"), [1999, 17])
 

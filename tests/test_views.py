@@ -4,9 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apptek import Predictor, Query
+from apptek import Predictor, Query, read_dataset
 from apptek.config import preset
-from apptek.data.facts import SPLITS, Dataset
+from apptek.data.facts import SPLITS, Dataset, Facts
 from apptek.data.queries import held_out_queries
 from apptek.data.splitting import Splitting, split_facts
 from apptek.data.synthetic.world import make_world
@@ -14,6 +14,9 @@ from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.evaluated_facts import with_earlier_facts
+from apptek.service import predict_explain
+from apptek.service.request_schemas import ExplainBody
+from apptek.service.served_model import ServedModel
 from apptek.setting_rules import with_settings
 
 
@@ -109,7 +112,9 @@ def test_a_split_beyond_train_can_only_be_looked_at_ahead(
     assert not by_time.lies_beyond_train("train")
     assert forecaster.views_of("test") == ("ahead",)
     assert forecaster.evaluate("test").metrics == forecaster.evaluate("test", "ahead").metrics
-    with pytest.raises(ApptekError, match="cannot be evaluated 'within' on test; possible: ahead"):
+    with pytest.raises(
+        ApptekError, match="cannot be evaluated 'within' on test, only 'ahead': the test"
+    ):
         forecaster.evaluate("test", "within")
 
 
@@ -226,3 +231,108 @@ def test_there_is_nothing_to_roll_through_without_times(data: Dataset) -> None:
     predictor = Predictor.fit(timeless)
     with pytest.raises(ApptekError, match="no dated facts after train: nothing to roll through"):
         predictor.evaluate("test", rolling=True)
+
+
+# What an answer ahead shows
+
+
+CAREERS = """subject,predicate,object,since,until
+ann,leads,acme,1990,2000
+ann,advises,bolt,1985,1988
+bob,leads,bolt,1986,
+bob,advises,acme,1980,1984
+cid,leads,core,1981,1989
+cid,advises,bolt,1991,1995
+dee,leads,dune,1983,1999
+dee,advises,core,1984,1990
+"""
+
+
+def careers(folder: Path, last: str = "2000") -> Dataset:
+    """People in office, many times over, the first until `last`."""
+    header, *rows = CAREERS.strip().splitlines()
+    lines = [f"{n}{row}".replace(",acme", f",{n}acme") for n in range(12) for row in rows]
+    lines[0] = lines[0].replace("2000", last)
+    file = folder / f"careers-{last}.csv"
+    file.write_text("\n".join([header, *lines]) + "\n")
+    return read_dataset(file)
+
+
+def test_an_end_that_is_to_come_shows_in_no_reason(tmp_path: Path) -> None:
+    explanations = []
+    for last in ("2000", "1996"):
+        data = careers(tmp_path, last)
+        assert data.open_end == "ongoing"
+        assert data.axis.unit == "year"
+        config = with_settings(preset("default"), ["features.past_only=true"])
+        predictor = Predictor.fit(data, config=config)
+        explanation = predictor.explain(Query("0ann", "0acme", "1995"), most=99)
+        (fact,) = {
+            fact
+            for reason in explanation.reasons
+            for fact in reason.facts
+            if (fact.subject, fact.predicate) == ("0ann", "leads")
+        }
+        assert (fact.since, fact.until, fact.date) == ("1990", "?", "since 1990")
+        assert (fact.distance, fact.apart) == (0, "at that time")
+        explanations.append([reason.contribution.sentence for reason in explanation.reasons])
+    assert explanations[0] == explanations[1]
+
+
+def test_ahead_a_fact_of_the_day_itself_is_not_known(data: Dataset, tmp_path: Path) -> None:
+    Predictor.fit(data, folder=tmp_path / "model")
+    row = int(np.argmax(data.train.dated & (data.train.since == data.train.until)))
+    train = data.train
+    names = data.entities[int(train.subjects[row])], data.entities[int(train.objects[row])]
+    query = Query(*names, data.axis.format(int(train.times[row])))
+    predicate = data.predicates[int(train.predicates[row])]
+    within, ahead = (
+        Predictor.load(tmp_path / "model", as_of=as_of).predict([query])[0].known
+        for as_of in (False, True)
+    )
+    assert predicate in within
+    assert predicate not in ahead
+
+
+def test_a_saved_re_ranker_answers_as_the_fitted_one_where_valid_lies_beyond_train(
+    by_time: Dataset, tmp_path: Path
+) -> None:
+    config = with_settings(preset("max"), ["reranker.rounds=5"])
+    fitted = Predictor.fit(by_time, config=config, folder=tmp_path / "model")
+    loaded = Predictor.load(tmp_path / "model")
+    queries = held_out_queries(by_time.train.take(np.arange(300)))
+    for name, view in fitted.answerer.views.items():
+        assert np.array_equal(view.scores(queries), loaded.answerer.views[name].scores(queries))
+
+
+def test_a_few_facts_on_the_day_of_the_cut_make_no_random_split(by_time: Dataset) -> None:
+    last = by_time.train.times[by_time.train.dated].max()
+    moved = by_time.test.times.copy()
+    moved[: len(moved) // 20] = last
+    facts = by_time.test
+    test = Facts(facts.subjects, facts.predicates, facts.objects, moved, moved)
+    assert replace(by_time, test=test).lies_beyond_train("test")
+    moved = moved.copy()
+    moved[: len(moved) // 2] = last
+    test = Facts(facts.subjects, facts.predicates, facts.objects, moved, moved)
+    assert not replace(by_time, test=test).lies_beyond_train("test")
+
+
+def test_the_periphery_of_an_answer_ahead_shows_only_what_was_known(
+    data: Dataset, tmp_path: Path
+) -> None:
+    config = with_settings(preset("default"), ["features.past_only=true"])
+    Predictor.fit(data, config=config, folder=tmp_path / "model")
+    served = ServedModel.open(tmp_path / "model")
+    train = data.train.take(data.train.dated)
+    distances: list[int] = []
+    for row in range(0, len(train), 200):
+        body = ExplainBody(
+            subject=data.entities[int(train.subjects[row])],
+            object=data.entities[int(train.objects[row])],
+            time=data.axis.format(int(train.times[row])),
+        )
+        near = predict_explain.explain(served, body).periphery
+        distances += [fact.distance for fact in near if fact.distance is not None]
+    assert len(distances) > 20
+    assert max(distances) < 0

@@ -34,16 +34,25 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"apptek {__version__}")
+        raise typer.Exit
+
+
 @app.callback(help=ABOUT)
 def root(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)
+    _version: Annotated[
+        bool,
+        typer.Option(  # its own callback: it must not wait for a command
+            "--version",
+            help="Print the version and stop.",
+            is_eager=True,
+            callback=_print_version,
+        ),
     ] = False,
 ) -> None:
     """Runs before every command."""
-    if version:
-        typer.echo(f"apptek {__version__}")
-        raise typer.Exit
 
 
 def demo(seed: SeedOption = 0) -> None:

@@ -164,8 +164,10 @@ class Predictor:
     def _evaluated_view(self, split: Split, view: View | None, *, rolling: bool) -> WorkingView:
         known: tuple[View, ...] = ("ahead",) if rolling else self.views_of(split)
         if view is not None and view not in known:
+            beyond = self.model.dataset.lies_beyond_train(split)
+            reason = f": the {split} facts lie after the training facts" if beyond else ""
             raise ApptekError(
-                f"this model cannot be evaluated {view!r} on {split}; possible: {', '.join(known)}"
+                f"this model cannot be evaluated {view!r} on {split}, only {known[0]!r}{reason}"
             )
         name = view or known[0]
         model = with_earlier_facts(self.model) if rolling else with_training_facts(self.model)

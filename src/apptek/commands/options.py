@@ -101,6 +101,14 @@ class Reading:
             help="Merge an occursSince line and the occursUntil line after it into one fact.",
         ),
     ] = False
+    open_end: Annotated[
+        Literal["ongoing", "point"] | None,
+        typer.Option(
+            "--open-end", metavar="HOW", rich_help_panel=_READING_PANEL,
+            help="What a fact with a start and no end means: it is ongoing, or a point in time.  "
+            "[default: ongoing if other facts have both ends]",
+        ),
+    ] = None  # fmt: skip
     split_by: Annotated[
         Literal["random", "time"],
         typer.Option(
@@ -135,7 +143,9 @@ class Reading:
         from apptek.data.reading.reader import read_dataset
         from apptek.terminal import byte_progress
 
-        splitting = self._splitting(seed)
+        usual = {field.name: field.default for field in fields(self)}
+        is_usual = (self.split, self.split_by, seed) == (usual["split"], usual["split_by"], 0)
+        splitting = None if is_usual else self._splitting(seed)
         with byte_progress("reading") as report:
             dataset = read_dataset(
                 data,
@@ -144,6 +154,7 @@ class Reading:
                 skip_bad=self.skip_bad,
                 merge_intervals=self.merge_intervals,
                 splitting=splitting,
+                open_end=self.open_end,
                 progress=report,
             )
         _list_bad_rows(dataset.report.defects, dataset.report.defect_count)

@@ -95,7 +95,8 @@ def _answer_file(predictor: Any, queries: Path, out: Path, *, top: int, skip_bad
         answered, skipped = answer_file(predictor, queries, out, top=top, skip_bad=skip_bad)
     for defect in skipped[:BAD_ROWS_SHOWN]:
         typer.echo(f"skipped: {defect}", err=True)
-    tell(f"{answered:,} queries answered, {len(skipped):,} skipped: {out}")
+    noun = "query" if answered == 1 else "queries"
+    tell(f"{answered:,} {noun} answered, {len(skipped):,} skipped: {out}")
 
 
 def _print_answer(answer: Any, data: Any) -> None:
@@ -112,10 +113,12 @@ def _print_answer(answer: Any, data: Any) -> None:
         "object": answer.unseen_object,
         "time": answer.unseen_time,
     }
-    notes = [f"The {name} does not occur in the training facts." for name in unseen if unseen[name]]
+    if answer.view == "ahead":
+        del unseen["time"]  # what lies ahead cannot have occurred
+    notes = [f"The {name} does not occur in the facts." for name in unseen if unseen[name]]
     if answer.view == "ahead" and query.time not in ("", "?"):
         notes.append(f"Answered ahead, from what was known before {query.time}.")
     if answer.known:
-        notes.append(f"The training facts have, at that time: {', '.join(answer.known)}.")
+        notes.append(f"Already in the facts for that time: {', '.join(answer.known)}.")
     for note in [*notes, *similar_names(data, query)]:
         console.print(note, markup=False, soft_wrap=True)

@@ -101,4 +101,4 @@ def _print_comparison(result: "Result") -> None:
 
 
 def _interval(difference: dict[str, float]) -> str:
-    return "{mean:+.4f} \\[{low:+.4f}, {high:+.4f}]".format(**difference)
+    return "{mean:+.4f} [{low:+.4f}, {high:+.4f}]".format(**difference)

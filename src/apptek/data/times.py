@@ -266,7 +266,10 @@ class TimeDictionary:
     def _axis(self, used: list[WrittenTime | None], counts: Sequence[int]) -> TimeAxis:
         compact = any(written is not None and written.is_compact for written in used)
         if self.kind == "integer" or (self.kind == "either" and not compact):
-            return TimeAxis("integer")
+            years = [written.year for written in used if written is not None]
+            # Four digits each: years, unless they lie where no data about people does.
+            are_years = self.kind == "either" and years and max(years) < 3000
+            return TimeAxis("year" if are_years else "integer")
         weights = [0, 0, 0]  # facts by precision
         for written, count in zip(used, counts, strict=True):
             if written is not None:

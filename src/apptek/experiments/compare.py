@@ -132,7 +132,7 @@ def _group_by_model(ranked: Sequence[_RankedResult]) -> list[list[_RankedResult]
     keys = [key for key in _IDENTITY if all(key in entries for entries in all_entries)]
     groups: dict[str, list[_RankedResult]] = {}
     for item, entries in zip(ranked, all_entries, strict=True):
-        identity = [entries[key] for key in keys] + [item.result.sees_only_the_past]
+        identity = [entries[key] for key in keys] + [item.result.looks_ahead, item.result.rolling]
         groups.setdefault(json.dumps(identity, sort_keys=True), []).append(item)
     return list(groups.values())
 
@@ -166,7 +166,7 @@ def _check_comparable(
 
 def _names(firsts: Sequence[_RankedResult]) -> list[str]:
     """The models' names; where two share one, the file's; where they share that, its path."""
-    names = [item.result.model + PAST_ONLY * item.result.sees_only_the_past for item in firsts]
+    names = [item.result.model + PAST_ONLY * item.result.looks_ahead for item in firsts]
     paths = [item.path for item in firsts]
     for others in ([path.stem for path in paths], [str(path) for path in paths]):
         shared = {name for name in names if names.count(name) > 1}

@@ -83,9 +83,13 @@ def write_evaluation(
         name: evaluated.by_view[name].as_json() if name in evaluated.by_view else None
         for name in VIEWS
     }
+    tuning = described.tuning
+    if not isinstance(fitted, Baseline):
+        tuning = _tuning(cast("Predictor", fitted).model.fitted(view).report)
     result = replace(
         described,
         split=evaluated.split,
+        tuning=tuning,
         view=view,
         rolling=evaluated.rolling,
         metrics=asdict(evaluation.metrics),
@@ -128,9 +132,13 @@ def describe_model(fitted: Answering) -> Result:
         settings=plain_settings(ours.config),
         changed=ours.changed,
         topologies={"from": ours.config.mining.policy, "number": len(ours.sources.topologies)},
-        tuning={key: ours.main.report[key] for key in ("l2", "epoch", "valid_mrr", "ece_after")},
+        tuning=_tuning(ours.main.report),
         extras={"types": types_digest(ours.main.kinds)},
     )
+
+
+def _tuning(report: dict[str, Any]) -> dict[str, Any]:
+    return {key: report[key] for key in ("l2", "epoch", "valid_mrr", "ece_after")}
 
 
 def types_digest(kinds: Sequence[Kind]) -> str | None:

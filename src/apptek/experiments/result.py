@@ -79,6 +79,11 @@ class Result:
         return self.fitted_on_the_past if self.as_of is None else self.as_of
 
     @property
+    def looks_ahead(self) -> bool:
+        """Whether the metrics are those of a view that knows only the past."""
+        return self.sees_only_the_past or self.view == "ahead"
+
+    @property
     def first_command(self) -> str:
         """The command that fitted the model, without those that evaluated it."""
         return str(self.command).split(" && ")[0]

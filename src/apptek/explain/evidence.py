@@ -62,6 +62,7 @@ class Evidence:
     def __init__(self, model: Model, view: WorkingView, scored: ScoredQueries, ends: Ends) -> None:
         self.model, self.space, self.fitted = model, view.space, view.fitted
         self.scored, self.ends = scored, ends
+        self.graph = view.space.process.graph  # as this view sees it
         self.queries = scored.queries
         self.moment = int(model.graph.axis.positions(self.queries.times[:1])[0])
         self.columns, self.values = scored.rows.row(0)
@@ -133,7 +134,7 @@ class Evidence:
         return self._history_sentence(key) if key[0] == "history" else self._trait_sentence(key)
 
     def _history_sentence(self, key: Key) -> str:
-        graph, facts = self.model.graph, self.facts(key)
+        graph, facts = self.graph, self.facts(key)
         words = SENTENCES[key[1]].format(
             p=self.model.dataset.predicates[key[2]], s=self.ends.subject, o=self.ends.object
         )

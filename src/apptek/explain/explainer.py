@@ -9,6 +9,7 @@ import numpy as np
 
 from apptek.config import FAMILIES
 from apptek.data.facts import Names
+from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
 from apptek.explain.evidence import Ends, Evidence, Key
 from apptek.explain.explanation import CitedFact, Contribution, Explanation, Meeting, Reason
@@ -20,6 +21,7 @@ from apptek.features.topologies.connection import (
     Surroundings,
     connect,
     is_lasting,
+    knows_end,
     time_distance,
 )
 from apptek.features.topologies.topology import action_name
@@ -145,7 +147,7 @@ def _reasons(
         if key[0] == "topology" and met is None:
             raise AssertionError(f"topology {key[2]} fired, but its sides do not meet")
         core = met.core if met is not None else _core(evidence, key)
-        facts = tuple(_cited(evidence.model, fact, evidence.moment) for fact in core)
+        facts = tuple(_cited(evidence, fact) for fact in core)
         path = {fact.fact for fact in facts if fact.on_path}
         earlier = (r.number for r in reasons if path and {f.fact for f in r.path} == path)
         reasons.append(
@@ -179,12 +181,15 @@ def _core(evidence: Evidence, key: Key) -> tuple[CoreFact, ...]:
     return tuple(CoreFact(fact, side, 1, key[2], direct) for fact in evidence.facts(key))
 
 
-def _cited(model: Model, core: CoreFact, moment: int) -> CitedFact:
-    data, facts, axis = model.dataset, model.graph.facts, model.graph.axis
+def _cited(evidence: Evidence, core: CoreFact) -> CitedFact:
+    data, graph = evidence.model.dataset, evidence.graph
+    facts, axis, moment = graph.facts, graph.axis, evidence.moment
     since, until = int(facts.since[core.fact]), int(facts.until[core.fact])
+    if until != since and not knows_end(graph, core.fact, moment):
+        until = UNKNOWN  # what was known then does not tell when it ends
     first = axis.format(since)
     last = first if until == since else axis.format(until)
-    apart = time_distance(model.graph, core.fact, moment)
+    apart = time_distance(graph, core.fact, moment)
     return CitedFact(
         fact=core.fact,
         subject=data.entities[int(facts.subjects[core.fact])],
@@ -194,7 +199,7 @@ def _cited(model: Model, core: CoreFact, moment: int) -> CitedFact:
         until=last,
         date=when_text(first, last),
         distance=apart,
-        apart=apart_text(axis, apart, lasting=is_lasting(model.graph, core.fact)),
+        apart=apart_text(axis, apart, lasting=is_lasting(graph, core.fact)),
         side=core.side,
         step=core.step,
         expanded_by=action_name(core.action, data.predicates),

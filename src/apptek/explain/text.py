@@ -87,7 +87,7 @@ def notes(explanation: Explanation) -> list[str]:
         )
         if unseen
     ]
-    if explanation.unseen_time:
+    if explanation.unseen_time and explanation.view == "within":
         remarks.append(f"No training fact is dated {explanation.time}.")
     if explanation.view == "ahead" and explanation.time != "?":
         remarks.append(f"Answered ahead, from what was known before {explanation.time}.")

@@ -40,8 +40,12 @@ def ends_of(graph: TemporalGraph, facts: npt.NDArray[np.integer]) -> tuple[Ints,
     return np.where(since == UNKNOWN, until, since), np.where(until == UNKNOWN, since, until)
 
 
-def predicates_at(graph: TemporalGraph, subject: int, object_: int, moment: int) -> list[int]:
+def predicates_at(
+    graph: TemporalGraph, subject: int, object_: int, moment: int, *, ahead: bool = False
+) -> list[int]:
     """The predicates that hold from one entity to another at a position, ascending.
+
+    ahead  only those of facts that started before
 
     At UNKNOWN, those of the undated facts. An entity of -1 is unknown to the graph and has none.
     """
@@ -51,5 +55,6 @@ def predicates_at(graph: TemporalGraph, subject: int, object_: int, moment: int)
     if not len(facts):
         return []
     first, last = ends_of(graph, facts)
-    holding = facts[(first <= moment) & (moment <= last)]
+    started = first < moment if ahead and moment != UNKNOWN else first <= moment
+    holding = facts[started & (moment <= last)]
     return sorted(set(graph.facts.predicates[holding].tolist()))

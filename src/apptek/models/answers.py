@@ -108,10 +108,13 @@ class Seen:
         occurs = index < len(self._times) and int(self._times[index]) == code
         return occurs or code == UNKNOWN
 
-    def predicates(self, subject: int, object_: int, code: int) -> list[int]:
-        """The predicates from one entity to another at a time; undated ones where it is unknown."""
+    def predicates(self, subject: int, object_: int, code: int, view: View) -> list[int]:
+        """The predicates from one entity to another at a time; undated ones where it is unknown.
+
+        Ahead, only those that started before.
+        """
         moment = UNKNOWN if code == UNKNOWN else self._graph.axis.position(code)
-        return predicates_at(self._graph, subject, object_, moment)
+        return predicates_at(self._graph, subject, object_, moment, ahead=view == "ahead")
 
 
 def queries_of(data: Dataset, asked: Sequence[Query]) -> Queries:
@@ -140,6 +143,7 @@ def best_answers(
     def answer(row: int, query: Query) -> Answer:
         columns = (queries.subjects, queries.objects, queries.times)
         subject, object_, time = (int(column[row]) for column in columns)
+        view = ranked.views[row]
         return Answer(
             query,
             tuple(names[int(predicate)] for predicate in order[row]),
@@ -147,8 +151,8 @@ def best_answers(
             not seen.entity(subject),
             not seen.entity(object_),
             not seen.time(time),
-            tuple(names[known] for known in seen.predicates(subject, object_, time)),
-            ranked.views[row],
+            tuple(names[known] for known in seen.predicates(subject, object_, time, view)),
+            view,
         )
 
     return [answer(row, query) for row, query in enumerate(asked)]

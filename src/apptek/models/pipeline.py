@@ -180,6 +180,7 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
             space=space,
             examples=examples,
             facts=train.take(rows),
+            train=train,
             class_count=len(fit.dataset.predicates),
             linear=fit.config.classifier,
             l2=report.l2,
@@ -203,7 +204,8 @@ def _tuning_rows(fit: Fit, view: View) -> tuple[Rows, Rows | None]:
     """
     train = fit.dataset.train
     usable = np.flatnonzero(train.subjects != train.objects)
-    if view == "ahead" or not fit.dataset.lies_beyond_train("valid"):
+    has_other_view = len(fit.config.views) > 1  # which then answers what lies beyond train
+    if view == "ahead" or not has_other_view or not fit.dataset.lies_beyond_train("valid"):
         return usable, None
     drawn = generator(fit.options.seed, "tuning").random(len(usable)) < TUNING_SHARE
     if drawn.all() or not drawn.any():  # too few facts to spare any

@@ -118,12 +118,14 @@ class RerankerTask:
     """What the trees are trained on, and how the linear models of the folds are fitted.
 
     facts  those of the examples, in their order
+    train  all training facts, which the mirrors of the model are learned from
     l2     the regularisation that was chosen for the linear model
     """
 
     space: FeatureSpace
     examples: Examples
     facts: Facts
+    train: Facts
     class_count: int
     linear: ClassifierConfig
     l2: float
@@ -170,7 +172,7 @@ def fit_reranker(task: RerankerTask, config: RerankerConfig, *, seed: int) -> Re
         data,
         config.rounds,
     )
-    mirrors = Mirrors.learned(task.facts, task.class_count)
+    mirrors = Mirrors.learned(task.train, task.class_count)
     return Reranker(booster.model_to_string(), mirrors, config.candidates)
 
 

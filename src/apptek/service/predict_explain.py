@@ -88,8 +88,10 @@ def _periphery(
     served: ServedModel, query: Query, code: int, explanation: Explanation
 ) -> list[NearFact]:
     """The N_tknn facts of both entities that no reason cites, the first of each side."""
-    model = served.predictor.model
-    data, graph = model.dataset, model.graph
+    predictor = served.predictor
+    model, data = predictor.model, predictor.model.dataset
+    # As the answer saw it: looking ahead, facts of that day or later must not show.
+    graph = predictor.answerer.view_of(predictor.queries_of([query])).space.process.graph
     cited = {fact.fact for reason in explanation.reasons for fact in reason.facts}
     periphery: dict[int, NearFact] = {}
     sides: dict[Literal["subject", "object"], str] = {

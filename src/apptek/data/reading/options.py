@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from apptek.data.facts import OpenEnd
 from apptek.data.splitting import Splitting
 
 
@@ -14,6 +15,8 @@ class ReadOptions:
     skip_bad         leave bad rows out and list them in `report`, instead of raising DataError
     merge_intervals  make one fact of an occursSince line and the occursUntil line that follows it
     splitting        how a single file is split (default: 80/10/10 at random, seed 0)
+    open_end         what a fact with a start and no end means: it is ongoing, or a point at its
+                     start (default: ongoing where other facts have both ends; a point else)
     """
 
     columns: str | None = None
@@ -21,3 +24,4 @@ class ReadOptions:
     skip_bad: bool = False
     merge_intervals: bool = False
     splitting: Splitting | None = None
+    open_end: OpenEnd | None = None

@@ -5,14 +5,15 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from apptek.data.facts import Dataset, Defect
+from apptek.data.benchmarks import BENCHMARKS
+from apptek.data.facts import Dataset, Defect, Facts, OpenEnd
 from apptek.data.reading.arrow_tables import batch_of_table, count_lines, parse_block
 from apptek.data.reading.assembly import assemble
 from apptek.data.reading.columns import ColumnLayout, find_layout, parse_columns
@@ -24,7 +25,7 @@ from apptek.data.reading.sources import SUFFIXES, dataset_name, find_source, fin
 from apptek.data.reading.text_blocks import BYTE_ORDER_MARK, Block, read_blocks, stem_and_suffix
 from apptek.data.reading.text_cells import TEXT_FORMATS, TextFormat, split_lines
 from apptek.data.splitting import Splitting, split_facts
-from apptek.data.times import TimeDictionary
+from apptek.data.times import UNKNOWN, TimeDictionary
 from apptek.errors import DataError
 
 MOST_DEFECTS_KEPT = 1000
@@ -57,7 +58,26 @@ def read_dataset(
         defects=tuple(reader.defects),
         defect_count=reader.defect_count,
     )
-    return dataset if path.is_dir() else split_facts(dataset, chosen.splitting or Splitting())
+    is_benchmark = str(source) in BENCHMARKS
+    if is_benchmark and chosen.open_end == "ongoing":
+        raise DataError(f"{source} keeps open ends as points, so that its numbers stay comparable")
+    open_end = chosen.open_end or ("point" if is_benchmark else _usual_open_end(dataset.train))
+    dataset = replace(dataset, open_end=open_end)
+    if not path.is_dir():
+        return split_facts(dataset, chosen.splitting or Splitting())
+    if chosen.splitting is not None:
+        raise DataError(
+            f"{source} has a train, valid and test split of its own: --split and --split-by are "
+            "for a single file"
+        )
+    return dataset
+
+
+def _usual_open_end(facts: Facts) -> OpenEnd:
+    """Ongoing, where some facts have a start and a later end: then no end means none yet."""
+    has_intervals = (facts.since != UNKNOWN) & (facts.until != UNKNOWN)
+    has_intervals &= facts.since != facts.until
+    return "ongoing" if has_intervals.any() else "point"
 
 
 class _Progress:

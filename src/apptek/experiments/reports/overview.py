@@ -1,4 +1,4 @@
-"""Every model in one short table: hindsight and foresight apart, the best of each marked."""
+"""Every model in one short table: the two views apart, the best of each marked."""
 
 import statistics
 from collections.abc import Sequence
@@ -17,15 +17,15 @@ MANY_MIRRORED = 0.1  # mirrored queries for each other one, from which on both a
 
 
 def overview(experiments: Sequence[Experiment], results: Results) -> str:
-    """The MRR of every model under the official protocol, hindsight and foresight apart.
+    """The MRR of every model under the official protocol, the two views apart.
 
     Where many queries are mirrored, a second column leaves these out.
     """
     rows = results_of_models([e for e in experiments if e.protocol == "official"], results)
     columns = _overview_columns(rows)
     body = []
-    for view in ("hindsight", "foresight"):
-        of_view = [name for name in rows if name.endswith(PAST_ONLY) == (view == "foresight")]
+    for view in ("within", "ahead"):
+        of_view = [name for name in rows if name.endswith(PAST_ONLY) == (view == "ahead")]
         marked = [
             mark_best({name: column[name] for name in of_view if name in column})
             for column in columns.values()

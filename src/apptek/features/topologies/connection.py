@@ -9,7 +9,7 @@ import numpy as np
 from apptek.agent.environment import DecisionProcess
 from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN
-from apptek.graph.temporal_graph import TemporalGraph
+from apptek.graph.temporal_graph import FOR_EVER, TemporalGraph
 
 Side = Literal["subject", "object", "both"]
 UNDATED = 2**31  # farther than any dated fact
@@ -56,9 +56,18 @@ class Edge:
     other: int
 
 
+def knows_end(graph: TemporalGraph, fact: int, moment: int) -> bool:
+    """Whether a query at a moment knows when a fact ends: looking ahead, no end that is to come."""
+    if not graph.looks_ahead or moment == UNKNOWN or graph.since[fact] == UNKNOWN:
+        return True
+    return bool(graph.until[fact] < moment)
+
+
 def time_distance(graph: TemporalGraph, fact: int, moment: int) -> int | None:
     """Signed distance of a fact to a moment on the axis; below 0: before. None: undated."""
     since, until = int(graph.since[fact]), int(graph.until[fact])
+    if not knows_end(graph, fact, moment):
+        until = int(FOR_EVER) if graph.open_end == "ongoing" else UNKNOWN
     if moment == UNKNOWN or since == until == UNKNOWN:
         return None
     first, last = (until if since == UNKNOWN else since), (since if until == UNKNOWN else until)
@@ -66,8 +75,8 @@ def time_distance(graph: TemporalGraph, fact: int, moment: int) -> int | None:
 
 
 def is_lasting(graph: TemporalGraph, fact: int) -> bool:
-    """Whether a fact is an interval with two known ends."""
-    since, until = int(graph.facts.since[fact]), int(graph.facts.until[fact])
+    """Whether a fact is an interval, also one that lasts because its end is open."""
+    since, until = int(graph.since[fact]), int(graph.until[fact])
     return since != until and UNKNOWN not in (since, until)
 
 
