@@ -42,6 +42,7 @@ def describe_model(served: ServedModel) -> ModelInfo:
         counts=Counts(
             entities=len(data.entities),
             predicates=len(data.predicates),
+            facts=len(model.graph.facts),
             train=len(data.train),
             valid=len(data.valid),
             test=len(data.test),
@@ -56,7 +57,8 @@ def describe_model(served: ServedModel) -> ModelInfo:
 
 def _describe_span(served: ServedModel) -> Span:
     data = served.predictor.model.dataset
-    dated = data.train.times[data.train.dated]
+    facts = served.predictor.model.graph.facts
+    dated = facts.times[facts.dated]
     positions = data.axis.positions(dated)
     first = int(dated[positions.argmin()]) if len(dated) else UNKNOWN
     last = int(dated[positions.argmax()]) if len(dated) else UNKNOWN
@@ -67,7 +69,7 @@ def _describe_span(served: ServedModel) -> Span:
         last=data.axis.format(last),
         first_position=served.span.first,
         last_position=served.span.last,
-        undated=len(data.train) - len(dated),
+        undated=len(facts) - len(dated),
     )
 
 
@@ -82,9 +84,9 @@ def find_entities(served: ServedModel, text: str, limit: int) -> Entities:
 
 
 def list_predicates(served: ServedModel) -> Predicates:
-    """All predicates with the number of their training facts."""
-    data = served.predictor.model.dataset
-    counts = np.bincount(data.train.predicates, minlength=len(data.predicates)).tolist()
+    """All predicates with the number of their facts."""
+    data, facts = served.predictor.model.dataset, served.predictor.model.graph.facts
+    counts = np.bincount(facts.predicates, minlength=len(data.predicates)).tolist()
     pairs = zip(data.predicates, counts, strict=True)
     return Predicates(predicates=[CountedName(name=name, facts=count) for name, count in pairs])
 

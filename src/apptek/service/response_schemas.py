@@ -39,6 +39,7 @@ class Counts(BaseModel):
 
     entities: int
     predicates: int
+    facts: int = Field(description="What it answers from: all facts, or those of train.")
     train: int
     valid: int
     test: int

@@ -13,7 +13,7 @@ from apptek.data.times import UNKNOWN
 from apptek.errors import TimeFormatError
 from apptek.explain.name_index import NameIndex, entity_counts
 from apptek.graph.lookups import ends_of
-from apptek.graph.temporal_graph import TemporalGraph
+from apptek.graph.temporal_graph import FOR_EVER, TemporalGraph
 from apptek.predictor import Predictor, Query
 from apptek.service.problem_json import ServiceError, quoted
 
@@ -47,7 +47,7 @@ class ServedModel:
     folder: Path
     span: Window
     samples: tuple[Query, ...]
-    counts: Ints  # training facts of each entity
+    counts: Ints  # facts of each entity
     pending_index: "Future[NameIndex]"
 
     @classmethod
@@ -55,7 +55,7 @@ class ServedModel:
         """Loads a model and runs it once, so that the kernels are compiled before any request."""
         predictor = Predictor.load(folder)
         model = predictor.model
-        counts = entity_counts(model.dataset.train, len(model.dataset.entities))
+        counts = entity_counts(model.graph.facts, len(model.dataset.entities))
         pool = ThreadPoolExecutor(1)
         pending_index = pool.submit(NameIndex, model.dataset.entities, counts)
         pool.shutdown(wait=False)
@@ -128,8 +128,9 @@ class ServedModel:
 
 
 def time_span(graph: TemporalGraph) -> Window:
-    """From the earliest to the latest training fact; 0 to 0 if no fact is dated."""
+    """From the earliest to the latest known time of a fact; 0 to 0 if no fact is dated."""
     first, last = ends_of(graph, np.arange(len(graph.facts)))
+    last = np.where(last == FOR_EVER, first, last)  # an ongoing fact has no last time
     dated = first != UNKNOWN
     return Window(int(first[dated].min()), int(last[dated].max())) if dated.any() else Window(0, 0)
 

@@ -71,7 +71,7 @@ async function guarded(source, work, signal) {
 function start() {
   return guarded("start", async () => {
     const model = await waiting([byId("ask")], get("/api/model"));
-    axis = new Axis({ ...model.span, timeless: model.span.undated === model.counts.train });
+    axis = new Axis({ ...model.span, timeless: model.span.undated === model.counts.facts });
     time = new TimeField(byId("time-field"), axis);
     timelines = new Timelines(byId("lanes"), axis, {
       onZoom: (zoom) => update({ zoom }),

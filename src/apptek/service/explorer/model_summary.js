@@ -12,7 +12,7 @@ const THAT_TIME = {
 
 export function showModel({ dataset, preset, protocol, counts, span, samples }, { axis, onAsk }) {
   const sizes = [
-    counted(counts.train, "fact"),
+    counted(counts.facts, "fact"),
     counted(counts.entities, "entity"),
     counted(counts.predicates, "predicate"),
   ];
@@ -23,9 +23,9 @@ export function showModel({ dataset, preset, protocol, counts, span, samples }, 
     el("span", { class: "when" }, when),
   );
   const topologies = counts.topologies ? `, ${counted(counts.topologies, "topology")}` : "";
+  const facts = counts.facts > counts.train ? "all facts" : "the training facts";
   byId("footer").textContent =
-    `Model: preset ${preset}, protocol ${protocol}${topologies}. ` +
-    "The graph contains training facts only.";
+    `Model: preset ${preset}, protocol ${protocol}${topologies}. It answers from ${facts}.`;
   byId("that-time").textContent = THAT_TIME[span.unit];
   byId("samples").replaceChildren(...samples.map((sample) => sampleButton(sample, onAsk)));
 }
