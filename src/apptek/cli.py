@@ -13,7 +13,7 @@ from apptek.commands.compare import compare, contest
 from apptek.commands.data import data_app
 from apptek.commands.evaluate import evaluate, verify
 from apptek.commands.explain import explain, topologies
-from apptek.commands.fit import fit
+from apptek.commands.fit import fit, info, update
 from apptek.commands.options import SeedOption
 from apptek.commands.predict import predict
 from apptek.commands.reproduce import reproduce
@@ -70,7 +70,7 @@ def demo(seed: SeedOption = 0) -> None:
 for panel, commands in {
     "Start here": (demo,),
     "Ask a model": (predict, explain, topologies, serve),
-    "Make a model": (fit, evaluate, compare, contest, baseline, verify),
+    "Make a model": (fit, update, info, evaluate, compare, contest, baseline, verify),
     "Research": (search, train_agent, reproduce, bench),
 }.items():
     for command in commands:

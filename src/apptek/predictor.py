@@ -27,6 +27,7 @@ from apptek.models.evaluated_facts import with_earlier_facts, with_training_fact
 from apptek.models.model import Model
 from apptek.models.model_folder import load_model, save_model
 from apptek.models.pipeline import FitOptions, Stage, TypeTable, fit_model, print_nothing
+from apptek.models.updating import UpdateReport, update_model
 from apptek.resuming import work_folder
 
 __all__ = ["Answer", "Predictor", "Query"]
@@ -93,6 +94,11 @@ class Predictor:
             if folder is not None:
                 predictor.save(folder)
         return predictor
+
+    def update(self, facts: Dataset) -> tuple["Predictor", UpdateReport]:
+        """A predictor that also answers from these facts, without fitting again; and a report."""
+        model, report = update_model(self.model, facts)
+        return Predictor(model, self.run), report
 
     def save(self, folder: str | Path) -> None:
         """Writes the model to a new folder, whole or not at all."""

@@ -1,4 +1,4 @@
-"""The command `fit`."""
+"""Commands that make a model, add facts to it, and tell about it."""
 
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -7,13 +7,17 @@ from typing import Annotated, Any, Literal
 import typer
 
 from apptek.commands.options import (
+    SKIP_BAD,
     DataArgument,
+    JsonOption,
+    ModelArgument,
     OutOption,
     ProtocolOption,
     Reading,
     ResumeOption,
     SeedOption,
     SettingsOption,
+    print_json,
     reads_data,
 )
 from apptek.extras import require_torch
@@ -122,3 +126,74 @@ def _agent_progress(with_agent: bool) -> AbstractContextManager[Any]:
     from apptek.commands.training_progress import training_progress
 
     return training_progress()
+
+
+def update(
+    model: ModelArgument,
+    facts: Annotated[
+        str, typer.Argument(metavar="FACTS", help="A file of facts, or a folder, as for fit.")
+    ],
+    out: OutOption,
+    columns: Annotated[
+        str | None,
+        typer.Option("--columns", metavar="COLUMNS", help="Which column is what, as for fit."),
+    ] = None,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help=SKIP_BAD)] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Add facts to a model without fitting it again; the result is a new model.
+
+    Entities, days and times may be new. A predicate that the model never learned is counted and
+    left out. `evaluate` keeps to the facts of the fit.
+
+    Example: `apptek update model world/test.tsv --out newer`
+    """
+    from apptek.data.reading.reader import read_dataset
+    from apptek.experiments.provenance import about_run
+    from apptek.files import check_new_folder
+    from apptek.predictor import Predictor
+    from apptek.terminal import byte_progress, tell, tell_next, working
+
+    check_new_folder(out)
+    predictor = Predictor.load(model)
+    with byte_progress("reading") as progress:
+        new = read_dataset(facts, columns=columns, skip_bad=skip_bad, progress=progress)
+    with working("adding the facts"):
+        updated, report = predictor.update(new)
+        updated.run = {"updated from": str(model), **about_run()}
+        updated.save(out)
+    if as_json:
+        print_json(report.as_json() | {"facts": len(updated.model.graph.facts)})
+        return
+    tell(f"{report.added:,} facts added, {report.known:,} known before")
+    if report.new_entities:
+        tell(f"{report.new_entities:,} entities are new")
+    for name, count in sorted(report.unknown_predicates.items(), key=lambda item: -item[1])[:5]:
+        tell(f"{count:,} facts left out: the model never learned {name!r}")
+    tell(f"the model is in {out}")
+    tell_next(["predict", str(out), "SUBJECT", "OBJECT", "TIME"])
+
+
+def info(model: ModelArgument, as_json: JsonOption = False) -> None:
+    """Tell what a model is: its data, its views, what was added since the fit.
+
+    Example: `apptek info model`
+    """
+    from apptek.models.model_folder import load_model
+    from apptek.models.summary import summarize
+    from apptek.terminal import output, table
+
+    summary = summarize(load_model(model))
+    if as_json:
+        print_json(summary)
+        return
+    rows = [(name.replace("_", " "), _words(value)) for name, value in summary.items()]
+    output().print(table(str(model), ("", ""), rows))
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_words(entry)}" for key, entry in value.items()) or "none"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)

@@ -1,7 +1,7 @@
 """Facts as read-only arrays, names and their ids, and the data set of both."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -97,13 +97,23 @@ def with_inverses(facts: Facts, predicate_count: int) -> Facts:
 
 
 class Names:
-    """Distinct names in byte order; the id of a name is its position. One flat Arrow array."""
+    """Distinct names; the id of a name is its position. One flat Arrow array.
 
-    __slots__ = ("_array", "_ids")
+    The first `sorted_count` names are in byte order; those that were added later follow, in the
+    order in which they came, so that no id changes.
+    """
 
-    def __init__(self, array: pa.Array) -> None:
+    __slots__ = ("_array", "_ids", "sorted_count")
+
+    def __init__(self, array: pa.Array, sorted_count: int | None = None) -> None:
         self._array = array
         self._ids: dict[str, int] | None = None
+        self.sorted_count = len(array) if sorted_count is None else sorted_count
+
+    def extended(self, names: Sequence[str]) -> "Names":
+        """These names, and new ones after them."""
+        added = pa.array(names, self._array.type)
+        return Names(pa.concat_arrays([self._array, added]), self.sorted_count)
 
     @property
     def array(self) -> pa.Array:
@@ -121,19 +131,21 @@ class Names:
 
     def find(self, name: str) -> int | None:
         """The id of a name, None where there is no such name. O(log n); O(1) for few names."""
-        if len(self) <= FEW_NAMES:
-            if self._ids is None:
-                self._ids = {text: name_id for name_id, text in enumerate(self)}
+        if self._ids is None:  # of few names all are kept in a dictionary, of many the added ones
+            first = 0 if len(self) <= FEW_NAMES else self.sorted_count
+            added = self._array.slice(first).to_pylist()
+            self._ids = {text: name_id for name_id, text in enumerate(added, first)}
+        if len(self) <= FEW_NAMES or name in self._ids:
             return self._ids.get(name)
         key = name.encode("utf-8", "surrogatepass")  # a lone surrogate is no name, but no error
-        lo, hi = 0, len(self)
+        lo, hi = 0, self.sorted_count
         while lo < hi:
             middle = (lo + hi) // 2
             if self[middle].encode() < key:
                 lo = middle + 1
             else:
                 hi = middle
-        return lo if lo < len(self) and self[lo] == name else None
+        return lo if lo < self.sorted_count and self[lo] == name else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from apptek.models.model import Model
 
 
 def with_training_facts(model: Model) -> Model:
-    """The model on the graph of the facts that it was fitted on."""
+    """The model on the graph of the facts that it was fitted on; updates only add to them."""
     if len(model.graph.facts) == len(model.dataset.train):
         return model
     return _with_graph(model, TemporalGraph.of(model.dataset))

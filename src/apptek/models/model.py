@@ -70,6 +70,7 @@ class Model:
     mined: Mined
     views: Mapping[View, FittedView]
     agent: bytes | None = None  # the weights of its network, as safetensors
+    updates: tuple[dict[str, Any], ...] = ()  # what was added since the fit, in order
 
     @property
     def config(self) -> Config:

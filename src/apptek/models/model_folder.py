@@ -76,6 +76,7 @@ def _about(model: Model) -> dict[str, Any]:
             "train": len(model.dataset.train),
         },
         "clock": asdict(model.sources.clock),
+        "updates": list(model.updates),
         "views": {
             view: {
                 "calibration": asdict(fitted.classifier.calibration),
@@ -143,6 +144,7 @@ def _load(folder: Path, about: dict[str, Any]) -> Model:
         mined=_load_mined(stored, dataset.predicates),
         views=views,
         agent=(folder / AGENT).read_bytes() if (folder / AGENT).exists() else None,
+        updates=tuple(about["updates"]),
     )
 
 

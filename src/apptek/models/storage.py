@@ -90,11 +90,16 @@ def _check_ids(dataset: Dataset, graph: TemporalGraph) -> None:
 
 
 def _save_names(path: Path, names: Names) -> None:
-    parquet.write_table(pa.table({"name": names.array}), path)
+    table = pa.table({"name": names.array})
+    parquet.write_table(table.replace_schema_metadata({"sorted": str(names.sorted_count)}), path)
 
 
 def _load_names(path: Path) -> Names:
-    return Names(parquet.read_table(path).column("name").combine_chunks())
+    table = parquet.read_table(path)
+    sorted_count = int((table.schema.metadata or {}).get(b"sorted", len(table)))
+    if not 0 <= sorted_count <= len(table):
+        raise ValueError(f"{sorted_count} sorted names of {len(table)}")
+    return Names(table.column("name").combine_chunks(), sorted_count)
 
 
 def _load_facts(folder: Path, split: str) -> Facts:

@@ -1,0 +1,55 @@
+"""A model in a few lines: its data, its views, what was added since the fit."""
+
+from typing import Any
+
+import numpy as np
+
+from apptek.data.times import UNKNOWN
+from apptek.models.model import Model
+
+MANY_ADDED = 0.2  # facts added for each training fact, from which on a new fit is advisable
+MANY_UNKNOWN = 0.01  # facts with predicates that were never learned, likewise
+
+
+def summarize(model: Model) -> dict[str, Any]:
+    """What a model says of itself, ready for JSON."""
+    data, facts = model.dataset, model.graph.facts
+    added = sum(update["added"] for update in model.updates)
+    unknown = sum(sum(update["unknown_predicates"].values()) for update in model.updates)
+    return {
+        "dataset": data.name,
+        "preset": model.preset,
+        "changed": model.changed,
+        "protocol": model.protocol,
+        "seed": model.seed,
+        "entities": len(data.entities),
+        "predicates": len(data.predicates),
+        "answers_from": len(facts),
+        "training_facts": len(data.train),
+        **_span(model),
+        "views": {view: fitted.report["valid_mrr"] for view, fitted in model.views.items()},
+        "updates": len(model.updates),
+        "added_since_the_fit": added,
+        "left_out_since_the_fit": unknown,
+        "refit": _advice(added, unknown, len(data.train)),
+    }
+
+
+def _span(model: Model) -> dict[str, str]:
+    """The first and the last known start, as they are written."""
+    times = model.graph.facts.times
+    dated = times[times != UNKNOWN]
+    if not len(dated):
+        return {"first": "?", "last": "?"}
+    positions = model.dataset.axis.positions(dated)
+    ends = (int(np.argmin(positions)), int(np.argmax(positions)))
+    first, last = (model.dataset.axis.format(int(dated[row])) for row in ends)
+    return {"first": first, "last": last}
+
+
+def _advice(added: int, unknown: int, training: int) -> str:
+    if unknown > MANY_UNKNOWN * training:
+        return "advisable: many facts have predicates that the model never learned"
+    if added > MANY_ADDED * training:
+        return "advisable: much was added since the fit"
+    return "not needed"

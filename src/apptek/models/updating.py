@@ -1,0 +1,129 @@
+"""Adding facts to a fitted model: the graph grows, the weights stay."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from apptek.arrays import Bools, Ints, read_only
+from apptek.data.fact_keys import fact_keys, first_occurrences
+from apptek.data.facts import Dataset, Facts, Names, join_facts
+from apptek.data.times import UNKNOWN, TimeAxis
+from apptek.errors import DataError
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.model import FittedView, Model
+
+STEPS = {"integer", "year"}  # units in which a bare number means the same
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateReport:
+    """What became of the facts of an update.
+
+    known               facts that the model had already, or that came twice
+    unknown_predicates  facts with a predicate that the model never learned: they are left out
+    """
+
+    added: int
+    known: int
+    new_entities: int
+    unknown_predicates: dict[str, int]
+
+    def as_json(self) -> dict[str, Any]:
+        """The counts, ready for JSON."""
+        return {
+            "added": self.added,
+            "known": self.known,
+            "new_entities": self.new_entities,
+            "unknown_predicates": dict(self.unknown_predicates),
+        }
+
+
+def update_model(model: Model, new: Dataset) -> tuple[Model, UpdateReport]:
+    """The model with the facts of a data set, all of its splits, added to those it answers from.
+
+    Entities and times may be new. The answers are those of a graph that is built from all facts
+    at once; the model is still evaluated on the facts that it was fitted on.
+    """
+    data, facts = model.dataset, new.all_facts()
+    predicates, learned = _known_predicates(facts, new.predicates, data.predicates)
+    left_out = Counter(new.predicates[int(p)] for p in facts.predicates[~learned])
+    facts, predicates = facts.take(learned), predicates[learned]
+    entities, ids = _with_new_entities(data.entities, new.entities, facts)
+    since = _on_axis(facts.since, new.axis, data.axis)
+    until = since if facts.until is facts.since else _on_axis(facts.until, new.axis, data.axis)
+    added = Facts(ids[facts.subjects], predicates, ids[facts.objects], since, until)
+    added = added.take(_is_new(added, model.graph.facts))
+    report = UpdateReport(
+        added=len(added),
+        known=len(facts) - len(added),
+        new_entities=len(entities) - len(data.entities),
+        unknown_predicates=dict(left_out),
+    )
+    graph = TemporalGraph.build(
+        join_facts(model.graph.facts, added),
+        data.axis,
+        len(entities),
+        len(data.predicates),
+        open_end=model.graph.open_end,
+    )
+    sources = replace(model.sources, graph=graph, dataset=replace(data, entities=entities))
+    views = {name: _with_more_entities(view, len(entities)) for name, view in model.views.items()}
+    updates = (*model.updates, report.as_json())
+    return replace(model, sources=sources, views=views, updates=updates), report
+
+
+def _known_predicates(facts: Facts, names: Names, learned: Names) -> tuple[Ints, Bools]:
+    """The predicates of facts as the model numbers them, and which of the facts have one."""
+    ids = [learned.find(name) for name in names]
+    table = np.asarray([-1 if known is None else known for known in ids], np.int32)
+    predicates: Ints = table[facts.predicates]
+    return predicates, predicates >= 0
+
+
+def _with_new_entities(known: Names, names: Names, facts: Facts) -> tuple[Names, Ints]:
+    """The names with those that are new in these facts, and the id of each name of the facts."""
+    ids = np.full(len(names), -1, np.int32)
+    fresh: list[str] = []
+    for entity in np.unique(np.concatenate([facts.subjects, facts.objects])).tolist():
+        known_id = known.find(names[entity])
+        ids[entity] = len(known) + len(fresh) if known_id is None else known_id
+        if known_id is None:
+            fresh.append(names[entity])
+    return (known.extended(fresh) if fresh else known), ids
+
+
+def _on_axis(codes: Ints, axis: TimeAxis, target: TimeAxis) -> Ints:
+    """Time codes of one axis as those of another; DataError where their units do not fit."""
+    distinct, places = np.unique(codes, return_inverse=True)
+    same = axis.unit == target.unit or {axis.unit, target.unit} <= STEPS
+    if (distinct != UNKNOWN).any() and not target.mixed and (not same or axis.mixed):
+        raise DataError(
+            f"the new facts are dated by {axis.unit}, the model's by {target.unit}: "
+            "write their times as the model's"
+        )
+    translated = [target.parse(axis.format(int(code))) for code in distinct]
+    return read_only(np.asarray(translated, np.int32)[places])
+
+
+def _is_new(facts: Facts, known: Facts) -> Bools:
+    """Which facts the known ones do not contain, each of them once."""
+    keys, known_keys = fact_keys(facts, known)
+    is_new: Bools = ~np.isin(keys, known_keys)
+    firsts = first_occurrences(keys)
+    return is_new if firsts is None else is_new & firsts
+
+
+def _with_more_entities(view: FittedView, count: int) -> FittedView:
+    """The view with entities that have no types: it has learned nothing about theirs."""
+    kinds = tuple(
+        replace(
+            kind,
+            of_entity=np.concatenate(
+                [kind.of_entity, np.full(count - len(kind.of_entity), -1, np.int32)]
+            ),
+        )
+        for kind in view.kinds
+    )
+    return replace(view, kinds=kinds)

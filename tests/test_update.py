@@ -1,0 +1,176 @@
+"""Facts added to a fitted model: what it answers, and what stays as it was."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from command_line import apptek
+
+from apptek import Predictor, Query
+from apptek.data.facts import Dataset, Names
+from apptek.data.queries import held_out_queries
+from apptek.data.reading.reader import read_dataset
+from apptek.data.splitting import Splitting, split_facts
+from apptek.data.synthetic.world import make_world
+from apptek.errors import DataError
+from apptek.graph.temporal_graph import TemporalGraph
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    world = make_world(3000, 2).dataset
+    return split_facts(replace(world, train=world.all_facts()), Splitting(by="time"))
+
+
+@pytest.fixture(scope="module")
+def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("update") / "model"
+    Predictor.fit(data, folder=folder, final=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def predictor(folder: Path) -> Predictor:
+    return Predictor.load(folder)
+
+
+def read(folder: Path, *lines: str) -> Dataset:
+    """The facts of a file with these lines: subject, predicate, object, time."""
+    file = folder / "facts.tsv"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return read_dataset(file)
+
+
+def only(data: Dataset, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Dataset:
+    """A data set of some of the facts of test."""
+    nothing = data.test.take(np.arange(0))
+    return replace(data, train=data.test.take(mask), valid=nothing, test=nothing)
+
+
+def test_the_answers_are_those_of_a_graph_built_at_once(
+    data: Dataset, predictor: Predictor
+) -> None:
+    added = replace(data, train=data.valid, valid=data.test)
+    updated, report = predictor.update(replace(added, test=data.test.take(np.arange(0))))
+    assert (report.added, report.known) == (len(data.valid) + len(data.test), 0)
+    assert (report.new_entities, report.unknown_predicates) == (0, {})
+    model = predictor.model
+    at_once = Predictor(
+        replace(model, sources=replace(model.sources, graph=TemporalGraph.of_all(data)))
+    )
+    queries = held_out_queries(data.test.take(np.arange(200)))
+    for view in ("within", "ahead"):
+        ours, theirs = (p.answerer.views[view] for p in (updated, at_once))
+        assert np.array_equal(ours.scores(queries), theirs.scores(queries))
+
+
+def test_updating_day_by_day_is_rolling(data: Dataset, predictor: Predictor) -> None:
+    rolled = predictor._evaluated_view("test", None, rolling=True)
+    nothing = data.valid.take(np.arange(0))
+    updated, _ = predictor.update(replace(data, train=data.valid, valid=nothing, test=nothing))
+    days = np.unique(data.test.times[data.test.dated])[:6]
+    for day in days:
+        today = data.test.times == day
+        queries = held_out_queries(data.test.take(today))
+        assert np.array_equal(
+            updated.answerer.views["ahead"].scores(queries), rolled.scores(queries)
+        )
+        updated, report = updated.update(only(data, today))
+        assert report.added == today.sum()
+
+
+def test_a_new_fact_of_yesterday_is_cited_today(
+    data: Dataset, predictor: Predictor, tmp_path: Path
+) -> None:
+    last = int(data.axis.positions(data.all_facts().times).max())
+    yesterday, today = (data.axis.format(last + days) for days in (50, 51))
+    names, predicate = (data.entities[3], data.entities[9]), data.predicates[0]
+    new = read(tmp_path, "\t".join([names[0], predicate, names[1], yesterday]))
+    updated, _ = predictor.update(new)
+    updated.save(tmp_path / "updated")
+    explanation = Predictor.load(tmp_path / "updated").explain(Query(*names, today), most=99)
+    assert explanation.view == "ahead"
+    assert yesterday in {fact.date for reason in explanation.reasons for fact in reason.facts}
+    past = Predictor.load(tmp_path / "updated", as_of=True)
+    before = past.explain(Query(*names, yesterday), most=99)
+    assert yesterday not in {fact.date for reason in before.reasons for fact in reason.facts}
+
+
+def test_entities_may_be_new_and_predicates_may_not(
+    data: Dataset, predictor: Predictor, tmp_path: Path
+) -> None:
+    known, predicate, day = data.entities[0], data.predicates[1], "2030-01-01"
+    new = read(
+        tmp_path,
+        f"Somebody New\t{predicate}\t{known}\t{day}",
+        f"Somebody New\tSing for\t{known}\t{day}",
+        f"Aaron Newer\t{predicate}\tSomebody New\t{day}",
+        f"Aaron Newer\t{predicate}\tSomebody New\t2030-01-02",
+    )
+    updated, report = predictor.update(new)
+    assert (report.added, report.new_entities) == (3, 2)
+    assert report.unknown_predicates == {"Sing for": 1}
+    names = updated.model.dataset.entities
+    assert [names[i] for i in range(len(data.entities))] == list(data.entities)
+    assert names.find("Aaron Newer") is not None
+    assert names.find("Nobody") is None
+    (answer,) = updated.predict([Query("Aaron Newer", "Somebody New", "2030-01-03")])
+    assert not answer.unseen_subject
+    assert "Sing for" not in answer.predicates
+    again, second = updated.update(new)
+    assert (second.added, second.known, second.new_entities) == (0, 3, 0)
+    assert len(again.model.updates) == 2
+
+
+def test_the_metrics_are_still_those_of_the_fit(
+    data: Dataset, predictor: Predictor, tmp_path: Path
+) -> None:
+    line = f"Somebody New\t{data.predicates[1]}\t{data.entities[0]}\t2030-01-01"
+    updated, _ = predictor.update(read(tmp_path, line))
+    updated.save(tmp_path / "updated")
+    loaded = Predictor.load(tmp_path / "updated")
+    for rolling in (False, True):
+        expected = predictor.evaluate("test", rolling=rolling).ranks
+        assert np.array_equal(loaded.evaluate("test", rolling=rolling).ranks, expected)
+
+
+def test_times_of_another_granularity_are_refused(
+    data: Dataset, predictor: Predictor, tmp_path: Path
+) -> None:
+    line = f"{data.entities[1]}\t{data.predicates[1]}\t{data.entities[0]}\t2030-01"
+    with pytest.raises(DataError, match="dated by month, the model's by day"):
+        predictor.update(read(tmp_path, line))
+
+
+def test_many_names_are_found_before_and_after_new_ones() -> None:
+    many = [f"name {number:07d}" for number in range(100_050)]
+    names = Names(pa.array(many, pa.string())).extended(["zoe", "abel"])
+    assert [names.find(name) for name in ("name 0000000", "name 0100049", "zoe", "abel")] == [
+        0,
+        100_049,
+        100_050,
+        100_051,
+    ]
+    assert names.find("nobody") is None
+
+
+def test_the_commands_update_and_tell(folder: Path, data: Dataset, tmp_path: Path) -> None:
+    read(tmp_path, f"{data.entities[1]}\t{data.predicates[1]}\t{data.entities[0]}\t2030-01-01")
+    out = tmp_path / "newer"
+    done = apptek("update", str(folder), str(tmp_path / "facts.tsv"), "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    assert "1 facts added" in done.stderr
+    told = json.loads(apptek("info", str(out), "--json").stdout)
+    assert (told["updates"], told["added_since_the_fit"]) == (1, 1)
+    assert told["answers_from"] == told["training_facts"] + 1 == len(data.train) + 1
+    assert told["last"] == "2030-01-01"
+    assert told["refit"] == "not needed"
+    assert "answers from" in apptek("info", str(folder)).stdout
+    again = apptek("update", str(folder), str(tmp_path / "facts.tsv"), "--out", str(out))
+    assert again.returncode == 1
+    assert "exists already" in again.stderr
+    baseline = apptek("update", str(tmp_path / "nowhere"), "x.tsv", "--out", str(tmp_path / "y"))
+    assert baseline.returncode == 1
