@@ -13,7 +13,7 @@ from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.evaluated_facts import with_earlier_facts
+from apptek.models.model import with_earlier_facts
 from apptek.service import predict_explain
 from apptek.service.request_schemas import ExplainBody
 from apptek.service.served_model import ServedModel

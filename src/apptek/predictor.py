@@ -23,8 +23,7 @@ from apptek.models.answers import (
     evaluate_split,
     queries_of,
 )
-from apptek.models.evaluated_facts import with_earlier_facts, with_training_facts
-from apptek.models.model import Model
+from apptek.models.model import Model, with_earlier_facts, with_training_facts
 from apptek.models.model_folder import load_model, save_model
 from apptek.models.pipeline import FitOptions, Stage, TypeTable, fit_model, print_nothing
 from apptek.models.updating import UpdateReport, update_model

@@ -1,13 +1,13 @@
 """A fitted model as data: what its features are computed from, and the weights over them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from apptek.agent.environment import DecisionProcess
 from apptek.config import Config, View, preset
-from apptek.data.facts import Dataset
-from apptek.errors import ModelError
+from apptek.data.facts import Dataset, join_facts
+from apptek.errors import ApptekError, ModelError
 from apptek.features.clock import Clock
 from apptek.features.history import History
 from apptek.features.space import FeatureSpace
@@ -116,3 +116,27 @@ class Model:
                 f"{len(self.dataset.predicates)} predicates"
             )
         return space
+
+
+def with_training_facts(model: Model) -> Model:
+    """The model on the graph of the facts that it was fitted on; updates only add to them."""
+    if len(model.graph.facts) == len(model.dataset.train):
+        return model
+    return _with_graph(model, TemporalGraph.of(model.dataset))
+
+
+def with_earlier_facts(model: Model) -> Model:
+    """The model on a graph in which each query that looks ahead sees all facts before its time.
+
+    So a query sees what a model would that is updated day by day. Undated facts of valid and test
+    are before no query: they are left out.
+    """
+    data = model.dataset
+    dated = [facts.take(facts.dated) for facts in (data.valid, data.test)]
+    if not any(map(len, dated)):
+        raise ApptekError(f"{data.name} has no dated facts after train: nothing to roll through")
+    return _with_graph(model, TemporalGraph.of(replace(data, train=join_facts(data.train, *dated))))
+
+
+def _with_graph(model: Model, graph: TemporalGraph) -> Model:
+    return replace(model, sources=replace(model.sources, graph=graph))
