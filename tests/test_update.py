@@ -1,6 +1,7 @@
 """Facts added to a fitted model: what it answers, and what stays as it was."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from apptek.data.reading.reader import read_dataset
 from apptek.data.splitting import Splitting, split_facts
 from apptek.data.synthetic.world import make_world
 from apptek.errors import DataError
+from apptek.files import replaced_folder
 from apptek.graph.temporal_graph import TemporalGraph
 
 
@@ -162,7 +164,7 @@ def test_the_commands_update_and_tell(folder: Path, data: Dataset, tmp_path: Pat
     out = tmp_path / "newer"
     done = apptek("update", str(folder), str(tmp_path / "facts.tsv"), "--out", str(out))
     assert done.returncode == 0, done.stderr
-    assert "1 facts added" in done.stderr
+    assert "facts added: 1; known before: 0" in done.stderr
     told = json.loads(apptek("info", str(out), "--json").stdout)
     assert (told["updates"], told["added_since_the_fit"]) == (1, 1)
     assert told["answers_from"] == told["training_facts"] + 1 == len(data.train) + 1
@@ -174,3 +176,55 @@ def test_the_commands_update_and_tell(folder: Path, data: Dataset, tmp_path: Pat
     assert "exists already" in again.stderr
     baseline = apptek("update", str(tmp_path / "nowhere"), "x.tsv", "--out", str(tmp_path / "y"))
     assert baseline.returncode == 1
+
+
+def test_facts_that_are_taken_out_are_seen_no_more(
+    folder: Path, data: Dataset, predictor: Predictor, tmp_path: Path
+) -> None:
+    rows = np.flatnonzero(data.train.dated & (data.train.since == data.train.until))[:3]
+    lines = [data.describe(data.train, int(row)).replace(" | ", "\t") for row in rows]
+    wrong = "\t".join([data.entities[0], data.predicates[0], data.entities[1], "1999-09-09"])
+    read(tmp_path, *lines, wrong)
+    shutil.copytree(folder, tmp_path / "model")
+    words = ("update", str(tmp_path / "model"), "--in-place", "--retract")
+    done = apptek(*words, str(tmp_path / "facts.tsv"))
+    assert done.returncode == 0, done.stderr
+    assert "facts taken out: 3; not found: 1" in done.stderr
+    updated = Predictor.load(tmp_path / "model")
+    assert len(updated.model.graph.facts) == len(data.train) - 3
+    assert updated.model.dataset.train.digest() == data.train.digest()
+    expected = predictor.evaluate("test").ranks
+    assert np.array_equal(updated.evaluate("test").ranks, expected)
+    subject, predicate, object_, time = lines[0].split("\t")
+    (answer,) = updated.predict([Query(subject, object_, time)])
+    assert predicate in predictor.predict([Query(subject, object_, time)])[0].known
+    assert predicate not in answer.known
+    again, report = updated.update(read(tmp_path, *lines))
+    assert report.added == 3
+    assert len(again.model.graph.facts) == len(data.train)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["facts.tsv", "model"]
+
+
+def test_an_update_needs_facts_and_one_place_to_go(folder: Path) -> None:
+    for words in ((), ("facts.tsv",), ("facts.tsv", "--out", "x", "--in-place"), ("--in-place",)):
+        done = apptek("update", str(folder), *words)
+        assert done.returncode == 2, words
+
+
+def test_a_folder_is_replaced_whole_or_stays(tmp_path: Path) -> None:
+    target = tmp_path / "folder"
+    target.mkdir()
+    (target / "old").write_text("old")
+
+    def stop_halfway() -> None:
+        with replaced_folder(target) as building:
+            (building / "new").write_text("new")
+            raise ValueError("stop")
+
+    with pytest.raises(ValueError, match="stop"):
+        stop_halfway()
+    assert [path.name for path in target.iterdir()] == ["old"]
+    with replaced_folder(target) as building:
+        (building / "new").write_text("new")
+    assert [path.name for path in target.iterdir()] == ["new"]
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]

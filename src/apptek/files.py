@@ -5,6 +5,7 @@ every file and folder is synced before it gets its name, and the folder around i
 function here returns, what it wrote is on the disk.
 """
 
+import ctypes
 import errno
 import os
 import shutil
@@ -18,6 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from apptek.errors import ApptekError
+
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux's renameat2
 
 
 @contextmanager
@@ -51,6 +54,35 @@ def new_folder(target: Path) -> Iterator[Path]:
             sync(target.parent)
     finally:
         shutil.rmtree(building, ignore_errors=True)
+
+
+@contextmanager
+def replaced_folder(target: Path) -> Iterator[Path]:
+    """A new folder that takes the place of `target` when the block ends well; the old one goes.
+
+    On Linux the two are exchanged in one step, so that there is a whole folder of that name at
+    any moment; elsewhere the old one is moved aside first.
+    """
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
+        with new_folder(Path(beside) / target.name) as building:
+            yield building
+        new = Path(beside) / target.name
+        with writing(target):
+            if not _exchange(new, target):
+                target.replace(Path(beside) / "old")
+                new.replace(target)
+            sync(target.parent)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchanges two folders in one step; False where the system cannot."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False
+    names = [os.fsencode(path.absolute()) for path in (one, other)]
+    status: int = rename(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE)
+    return status == 0
 
 
 @contextmanager

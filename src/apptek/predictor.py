@@ -94,14 +94,19 @@ class Predictor:
                 predictor.save(folder)
         return predictor
 
-    def update(self, facts: Dataset) -> tuple["Predictor", UpdateReport]:
-        """A predictor that also answers from these facts, without fitting again; and a report."""
-        model, report = update_model(self.model, facts)
+    def update(
+        self, facts: Dataset | None = None, *, retract: Dataset | None = None
+    ) -> tuple["Predictor", UpdateReport]:
+        """A predictor that also answers from these facts, and no longer from those to retract.
+
+        Nothing is fitted again. The report says what became of the facts.
+        """
+        model, report = update_model(self.model, facts, retract)
         return Predictor(model, self.run), report
 
-    def save(self, folder: str | Path) -> None:
-        """Writes the model to a new folder, whole or not at all."""
-        save_model(self.model, Path(folder), self.run)
+    def save(self, folder: str | Path, *, in_place: bool = False) -> None:
+        """Writes the model to a new folder, or in the place of an old one; whole or not at all."""
+        save_model(self.model, Path(folder), self.run, in_place=in_place)
 
     @classmethod
     def load(cls, folder: str | Path, *, as_of: bool = False) -> "Predictor":

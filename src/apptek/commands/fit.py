@@ -131,9 +131,20 @@ def _agent_progress(with_agent: bool) -> AbstractContextManager[Any]:
 def update(
     model: ModelArgument,
     facts: Annotated[
-        str, typer.Argument(metavar="FACTS", help="A file of facts, or a folder, as for fit.")
-    ],
-    out: OutOption,
+        str | None,
+        typer.Argument(metavar="[FACTS]", help="A file of facts, or a folder, as for fit."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FOLDER", help="Where the new model goes: a new folder."),
+    ] = None,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Put the new model in the place of the old one.")
+    ] = False,
+    retract: Annotated[
+        str | None,
+        typer.Option("--retract", metavar="FILE", help="Facts to take out, as they were written."),
+    ] = None,
     columns: Annotated[
         str | None,
         typer.Option("--columns", metavar="COLUMNS", help="Which column is what, as for fit."),
@@ -141,7 +152,7 @@ def update(
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help=SKIP_BAD)] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Add facts to a model without fitting it again; the result is a new model.
+    """Add facts to a model, or take some out, without fitting it again.
 
     Entities, days and times may be new. A predicate that the model never learned is counted and
     left out. `evaluate` keeps to the facts of the fit.
@@ -154,24 +165,38 @@ def update(
     from apptek.predictor import Predictor
     from apptek.terminal import byte_progress, tell, tell_next, working
 
-    check_new_folder(out)
+    if (out is None) != in_place:
+        raise typer.BadParameter("give either --out FOLDER or --in-place")
+    if facts is None and retract is None:
+        raise typer.BadParameter("give FACTS to add, or --retract FILE, or both")
+    if out is not None:
+        check_new_folder(out)
+    target = model if out is None else out
     predictor = Predictor.load(model)
-    with byte_progress("reading") as progress:
-        new = read_dataset(facts, columns=columns, skip_bad=skip_bad, progress=progress)
-    with working("adding the facts"):
-        updated, report = predictor.update(new)
+
+    def read(source: str | None) -> Any:
+        with byte_progress("reading") as progress:
+            return source and read_dataset(
+                source, columns=columns, skip_bad=skip_bad, progress=progress
+            )
+
+    new, old = read(facts), read(retract)
+    with working("updating the graph"):
+        updated, report = predictor.update(new, retract=old)
         updated.run = {"updated from": str(model), **about_run()}
-        updated.save(out)
+        updated.save(target, in_place=in_place)
     if as_json:
         print_json(report.as_json() | {"facts": len(updated.model.graph.facts)})
         return
-    tell(f"{report.added:,} facts added, {report.known:,} known before")
-    if report.new_entities:
-        tell(f"{report.new_entities:,} entities are new")
+    if facts is not None:
+        tell(f"facts added: {report.added:,}; known before: {report.known:,}")
+        tell(f"new entities: {report.new_entities:,}")
+    if retract is not None:
+        tell(f"facts taken out: {report.retracted:,}; not found: {report.not_found:,}")
     for name, count in sorted(report.unknown_predicates.items(), key=lambda item: -item[1])[:5]:
-        tell(f"{count:,} facts left out: the model never learned {name!r}")
-    tell(f"the model is in {out}")
-    tell_next(["predict", str(out), "SUBJECT", "OBJECT", "TIME"])
+        tell(f"left out, as the model never learned {name!r}: {count:,}")
+    tell(f"the model is in {target}")
+    tell_next(["predict", str(target), "SUBJECT", "OBJECT", "TIME"])
 
 
 def info(model: ModelArgument, as_json: JsonOption = False) -> None:

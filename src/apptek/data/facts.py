@@ -66,6 +66,11 @@ class Facts:
             state.update(np.ascontiguousarray(column).data)
         return state.hexdigest()
 
+    def equals(self, other: "Facts") -> bool:
+        """Whether both hold the same facts in the same order."""
+        pairs = zip(self.columns(), other.columns(), strict=True)
+        return self is other or all(np.array_equal(one, two) for one, two in pairs)
+
     def first(self, count: int) -> "Facts":
         """The first facts, sharing the arrays."""
         subjects, predicates, objects, since, until = (column[:count] for column in self.columns())

@@ -129,7 +129,7 @@ def _read_manifest(folder: Path) -> dict[str, FileRecord]:
         content = (folder / MANIFEST).read_bytes()
         files = json.loads(content)["files"]
         records = {str(name): FileRecord(**record) for name, record in files.items()}
-        # Written once more it must be the same text: a changed space or an entry beyond is damage, too.
+        # Written once more it must be the same text: a changed space is damage, too.
         if _bytes_of(records) != content or not _are_sound(records):
             raise ModelError(damaged)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):

@@ -120,7 +120,7 @@ class Model:
 
 def with_training_facts(model: Model) -> Model:
     """The model on the graph of the facts that it was fitted on; updates only add to them."""
-    if len(model.graph.facts) == len(model.dataset.train):
+    if model.graph.facts.equals(model.dataset.train):
         return model
     return _with_graph(model, TemporalGraph.of(model.dataset))
 

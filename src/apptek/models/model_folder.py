@@ -14,7 +14,7 @@ from apptek.features.clock import Clock
 from apptek.features.topologies.mining import Mined, MinedTopology
 from apptek.features.topologies.topology import from_names, to_names, topology_set
 from apptek.features.traits import Kind
-from apptek.files import new_folder
+from apptek.files import new_folder, replaced_folder
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.manifest import read_about, write_manifest
 from apptek.models.model import FeatureSources, FittedView, Model
@@ -37,9 +37,12 @@ AGENT = "agent.safetensors"
 TREES = "reranker.txt"
 
 
-def save_model(model: Model, folder: Path, run: dict[str, Any]) -> None:
-    """Writes a new folder, whole or not at all; `run` (durations, commit) goes to run.json."""
-    with new_folder(folder) as building:
+def save_model(model: Model, folder: Path, run: dict[str, Any], *, in_place: bool = False) -> None:
+    """Writes a new folder, whole or not at all; `run` (durations, commit) goes to run.json.
+
+    in_place  the folder takes the place of one of that name
+    """
+    with (replaced_folder if in_place else new_folder)(folder) as building:
         save_data(building, model.dataset, model.graph)
         for view, fitted in model.views.items():
             _save_view(fitted, building / view)

@@ -1,7 +1,7 @@
 """What every model folder holds: a data set with its graph, JSON, and .npy arrays; no pickle."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from apptek.arrays import read_only
-from apptek.data.facts import SPLITS, Dataset, Facts, Names
+from apptek.data.facts import SPLITS, Dataset, Facts, Names, Split
 from apptek.errors import ConfigError, DataError, GraphError, ModelError
 from apptek.files import is_file
 from apptek.graph.ranges import check_facts, check_graph
@@ -42,11 +42,16 @@ def refusing_damage(folder: Path) -> Iterator[None]:
 
 
 def save_data(folder: Path, dataset: Dataset, graph: TemporalGraph) -> None:
-    """Writes the graph, the names, and the facts of valid and test."""
+    """Writes the graph, the names, and the facts of valid and test.
+
+    The training facts are the first ones of the graph; they are written apart where some of them
+    were taken out of it.
+    """
     graph.save(folder / "graph")
     _save_names(folder / "entities.parquet", dataset.entities)
     _save_names(folder / "predicates.parquet", dataset.predicates)
-    for split in SPLITS[1:]:
+    apart = not graph.facts.first(len(dataset.train)).equals(dataset.train)
+    for split in SPLITS if apart else SPLITS[1:]:
         for column in fields(Facts):
             array = getattr(dataset.split(split), column.name)
             np.save(folder / f"{split}.{column.name}.npy", array, allow_pickle=False)
@@ -60,24 +65,34 @@ def load_data(
     Of the facts of the graph the first `train_count` are the training facts; by default all are.
     """
     graph = TemporalGraph.open(folder / "graph")
-    if train_count is not None and not 0 < train_count <= len(graph.facts):
+    apart = is_file(folder / "train.subjects.npy")
+    if apart:
+        train = _load_facts(folder, "train")
+    elif train_count is None:
+        train = graph.facts
+    elif 0 < train_count <= len(graph.facts):
+        train = graph.facts.first(train_count)
+    else:
         raise ValueError(f"{train_count} training facts in a graph of {len(graph.facts)}")
     dataset = Dataset(
         name=name,
         entities=_load_names(folder / "entities.parquet"),
         predicates=_load_names(folder / "predicates.parquet"),
         axis=graph.axis,
-        train=graph.facts if train_count is None else graph.facts.first(train_count),
+        train=train,
         valid=_load_facts(folder, "valid"),
         test=_load_facts(folder, "test"),
         open_end=graph.open_end,
     )
-    _check_ids(dataset, graph)
+    _check_ids(dataset, graph, SPLITS if apart else SPLITS[1:])
     return dataset, graph
 
 
-def _check_ids(dataset: Dataset, graph: TemporalGraph) -> None:
-    """GraphError where an id or an offset would lead a kernel out of its arrays."""
+def _check_ids(dataset: Dataset, graph: TemporalGraph, splits: Sequence[Split]) -> None:
+    """GraphError where an id or an offset would lead a kernel out of its arrays.
+
+    splits  those whose facts are not a part of the graph's
+    """
     for names, count in (
         (dataset.entities, graph.entity_count),
         (dataset.predicates, graph.predicate_count),
@@ -85,7 +100,7 @@ def _check_ids(dataset: Dataset, graph: TemporalGraph) -> None:
         if len(names) != count:
             raise GraphError(f"there are {len(names)} names for {count} ids")
     check_graph(graph, every_value=graph.nbytes <= FULL_CHECK)
-    for split in SPLITS[1:]:
+    for split in splits:
         check_facts(split, dataset.split(split), graph.entity_count, graph.predicate_count)
 
 

@@ -30,6 +30,7 @@ def summarize(model: Model) -> dict[str, Any]:
         "views": {view: fitted.report["valid_mrr"] for view, fitted in model.views.items()},
         "updates": len(model.updates),
         "added_since_the_fit": added,
+        "retracted_since_the_fit": sum(update["retracted"] for update in model.updates),
         "left_out_since_the_fit": unknown,
         "refit": _advice(added, unknown, len(data.train)),
     }

@@ -22,6 +22,8 @@ class UpdateReport:
     """What became of the facts of an update.
 
     known               facts that the model had already, or that came twice
+    retracted           facts that were taken out
+    not_found           facts that were to be taken out and are not there
     unknown_predicates  facts with a predicate that the model never learned: they are left out
     """
 
@@ -29,6 +31,8 @@ class UpdateReport:
     known: int
     new_entities: int
     unknown_predicates: dict[str, int]
+    retracted: int = 0
+    not_found: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """The counts, ready for JSON."""
@@ -37,41 +41,76 @@ class UpdateReport:
             "known": self.known,
             "new_entities": self.new_entities,
             "unknown_predicates": dict(self.unknown_predicates),
+            "retracted": self.retracted,
+            "not_found": self.not_found,
         }
 
 
-def update_model(model: Model, new: Dataset) -> tuple[Model, UpdateReport]:
-    """The model with the facts of a data set, all of its splits, added to those it answers from.
+def update_model(
+    model: Model, new: Dataset | None = None, retracted: Dataset | None = None
+) -> tuple[Model, UpdateReport]:
+    """The model with facts added to those it answers from, and others taken out of them.
 
-    Entities and times may be new. The answers are those of a graph that is built from all facts
-    at once; the model is still evaluated on the facts that it was fitted on.
+    All splits of the data sets count. Entities and times may be new. The answers are those of a
+    graph that is built from all facts at once; the model is still evaluated on the facts that it
+    was fitted on.
     """
-    data, facts = model.dataset, new.all_facts()
+    kept, report = model.graph.facts, UpdateReport(0, 0, 0, {})
+    entities = model.dataset.entities
+    if retracted is not None:
+        wanted, _, _ = _translate(retracted, model.dataset, entities)
+        (keys, kept_keys) = fact_keys(wanted, kept)
+        stays = ~np.isin(kept_keys, keys)
+        missing = len(retracted.all_facts()) - int(np.isin(keys, kept_keys).sum())
+        report = replace(report, retracted=int((~stays).sum()), not_found=missing)
+        kept = kept.take(stays)
+        if not len(kept):
+            raise DataError("nothing would be left: every fact was to be taken out")
+    if new is not None:
+        facts, extended, left_out = _translate(new, model.dataset, entities)
+        added = facts.take(_is_new(facts, kept))
+        report = replace(
+            report,
+            added=len(added),
+            known=len(facts) - len(added),
+            new_entities=len(extended) - len(entities),
+            unknown_predicates=left_out,
+        )
+        kept, entities = join_facts(kept, added), extended
+    return _with_facts(model, kept, entities, report), report
+
+
+def _with_facts(model: Model, facts: Facts, entities: Names, report: UpdateReport) -> Model:
+    graph = TemporalGraph.build(
+        facts,
+        model.dataset.axis,
+        len(entities),
+        len(model.dataset.predicates),
+        open_end=model.graph.open_end,
+    )
+    dataset = replace(model.dataset, entities=entities)
+    return replace(
+        model,
+        sources=replace(model.sources, graph=graph, dataset=dataset),
+        views={name: _with_more_entities(v, len(entities)) for name, v in model.views.items()},
+        updates=(*model.updates, report.as_json()),
+    )
+
+
+def _translate(new: Dataset, data: Dataset, entities: Names) -> tuple[Facts, Names, dict[str, int]]:
+    """The facts of another data set with the ids and times of the model's.
+
+    Also all entities, and the facts by predicate that the model never learned, which are left out.
+    """
+    facts = new.all_facts()
     predicates, learned = _known_predicates(facts, new.predicates, data.predicates)
     left_out = Counter(new.predicates[int(p)] for p in facts.predicates[~learned])
     facts, predicates = facts.take(learned), predicates[learned]
-    entities, ids = _with_new_entities(data.entities, new.entities, facts)
+    extended, ids = _with_new_entities(entities, new.entities, facts)
     since = _on_axis(facts.since, new.axis, data.axis)
     until = since if facts.until is facts.since else _on_axis(facts.until, new.axis, data.axis)
-    added = Facts(ids[facts.subjects], predicates, ids[facts.objects], since, until)
-    added = added.take(_is_new(added, model.graph.facts))
-    report = UpdateReport(
-        added=len(added),
-        known=len(facts) - len(added),
-        new_entities=len(entities) - len(data.entities),
-        unknown_predicates=dict(left_out),
-    )
-    graph = TemporalGraph.build(
-        join_facts(model.graph.facts, added),
-        data.axis,
-        len(entities),
-        len(data.predicates),
-        open_end=model.graph.open_end,
-    )
-    sources = replace(model.sources, graph=graph, dataset=replace(data, entities=entities))
-    views = {name: _with_more_entities(view, len(entities)) for name, view in model.views.items()}
-    updates = (*model.updates, report.as_json())
-    return replace(model, sources=sources, views=views, updates=updates), report
+    translated = Facts(ids[facts.subjects], predicates, ids[facts.objects], since, until)
+    return translated, extended, dict(left_out)
 
 
 def _known_predicates(facts: Facts, names: Names, learned: Names) -> tuple[Ints, Bools]:
