@@ -162,7 +162,8 @@ def update(
     from apptek.data.reading.reader import read_dataset
     from apptek.experiments.provenance import about_run
     from apptek.files import check_new_folder
-    from apptek.predictor import Predictor
+    from apptek.models.model_folder import load_model, save_model
+    from apptek.models.updating import update_model
     from apptek.terminal import byte_progress, tell, tell_next, working
 
     if (out is None) != in_place:
@@ -172,7 +173,7 @@ def update(
     if out is not None:
         check_new_folder(out)
     target = model if out is None else out
-    predictor = Predictor.load(model)
+    fitted = load_model(model)  # not a Predictor: nothing is asked, so nothing need be indexed
 
     def read(source: str | None) -> Any:
         with byte_progress("reading") as progress:
@@ -182,11 +183,11 @@ def update(
 
     new, old = read(facts), read(retract)
     with working("updating the graph"):
-        updated, report = predictor.update(new, retract=old)
-        updated.run = {"updated from": str(model), **about_run()}
-        updated.save(target, in_place=in_place)
+        updated, report = update_model(fitted, new, old)
+        run = {"updated from": str(model), **about_run()}
+        save_model(updated, target, run, in_place=in_place)
     if as_json:
-        print_json(report.as_json() | {"facts": len(updated.model.graph.facts)})
+        print_json(report.as_json() | {"facts": len(updated.graph.facts)})
         return
     if facts is not None:
         tell(f"facts added: {report.added:,}; known before: {report.known:,}")
