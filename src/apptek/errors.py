@@ -6,7 +6,7 @@ class ApptekError(Exception):
 
 
 class DataError(ApptekError):
-    """Facts that cannot be read, or that do not suffice for what is asked of them."""
+    """Facts that cannot be read, or that are too few for the task."""
 
 
 class TimeFormatError(DataError):

@@ -132,7 +132,7 @@ def update(
     model: ModelArgument,
     facts: Annotated[
         str | None,
-        typer.Argument(metavar="[FACTS]", help="A file of facts, or a folder, as for fit."),
+        typer.Argument(metavar="FACTS", help="A file of facts, or a folder, as for fit."),
     ] = None,
     out: Annotated[
         Path | None,
