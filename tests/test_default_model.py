@@ -398,7 +398,7 @@ def test_unknown_names_are_answered_from_the_base_rates(predictor: Predictor) ->
     assert [part.sentence for part in found.contributions()] == ["the question is dated"]
     assert found.unseen_subject
     assert found.unseen_object
-    assert "nobody is not in the training facts" in explanation_text(found)
+    assert "nobody is not in the facts of the model" in explanation_text(found)
 
 
 # Other worlds

@@ -242,7 +242,7 @@ def test_a_page_tells_everything(predictor: Predictor, tmp_path: Path) -> None:
 def test_a_page_without_reasons_says_so(predictor: Predictor) -> None:
     found = predictor.explain(Query("<nobody>", "no one", "?"))
     page = read_page(explanation_html(found))
-    assert "<nobody> is not in the training facts." in page.words
+    assert "<nobody> is not in the facts of the model." in page.words
     assert "No topology connects the two" in page.words
     assert "svg" not in page.tags
     name = predictor.model.dataset.entities[3]

@@ -159,9 +159,9 @@ def test_unknown_names_are_answered_from_the_base_rates(predictor: Predictor) ->
         assert found.unseen_time == (query.time != "?")
         assert found.log_odds == found.bias > 0
         text = explanation_text(found)
-        assert "nobody is not in the training facts" in text
+        assert "nobody is not in the facts of the model" in text
         assert "No topology connects the two: the answer comes from the base rates" in text
-    assert "No training fact is dated 1700-01-01" in explanation_text(
+    assert "No fact is dated 1700-01-01" in explanation_text(
         predictor.explain(Query("nobody", "no one", "1700-01-01"))
     )
 

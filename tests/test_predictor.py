@@ -182,7 +182,7 @@ def test_what_the_training_facts_hold_already_is_said(folder: Path, data: Datase
         (answer,) = predictor.predict([query], top=1)
         assert name in answer.known
         told = notes(predictor.explain(query, name))
-        assert "This very fact is among the training facts." in told
+        assert "This very fact is among the facts of the model." in told
     (never,) = predictor.predict([Query(query.subject, query.object, "1801-01-01")], top=1)
     assert never.known == ()
     assert notes(predictor.explain(query, _another(answer.known, data.predicates))) == []

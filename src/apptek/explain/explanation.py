@@ -14,7 +14,7 @@ from apptek.features.topologies.connection import (
 class CitedFact:
     """A fact behind a reason, in words.
 
-    fact         its index among the training facts
+    fact         its index among the facts of the model's graph
     since, until "?" where unknown
     date         both as one text: 2014-05-11, 1999 to 2003, since 1999, undated
     distance     signed, in the axis' unit: below 0 before the query; None where either is undated
@@ -109,7 +109,7 @@ class Explanation:
     score     the predicate's own score, before the temperature
               = score_bias + the score of all reasons and of all `further` contributions
     ranked    the most probable predicates with their probabilities
-    known     predicates that the training facts contain for this subject, object and time
+    known     predicates that the facts contain for this subject, object and time
     view      within: from every fact; ahead: from what was known before the query's time
     model     dataset, preset, protocol and format of the model
     """

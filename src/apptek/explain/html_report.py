@@ -243,6 +243,6 @@ def _footer(explanation: Explanation) -> str:
     about = explanation.model
     return (
         f"<footer>Model: data set {_text(about['dataset'])}, preset {_text(about['preset'])}, "
-        f"protocol {_text(about['protocol'])}, format {about['format']}. Every fact shown is a "
-        "training fact of that model.</footer>"
+        f"protocol {_text(about['protocol'])}, format {about['format']}. Every fact shown "
+        "is one that the model answers from.</footer>"
     )

@@ -50,7 +50,7 @@ class Node:
 class DrawnEdge:
     """A fact from node to node, or the query itself.
 
-    fact   its index among the training facts; -1: the query
+    fact   its index among the facts of the graph; -1: the query
     more   facts between the same two entities that are not drawn
     curve  from the rim of the source to the rim of the target
     label  where the middle of its text is; bystanders carry theirs beside the node

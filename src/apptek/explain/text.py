@@ -80,7 +80,7 @@ def query_words(explanation: Explanation) -> str:
 def notes(explanation: Explanation) -> list[str]:
     """What is unusual about the query, in words."""
     remarks = [
-        f"{name} is not in the training facts."
+        f"{name} is not in the facts of the model."
         for name, unseen in (
             (explanation.subject, explanation.unseen_subject),
             (explanation.object, explanation.unseen_object),
@@ -88,11 +88,11 @@ def notes(explanation: Explanation) -> list[str]:
         if unseen
     ]
     if explanation.unseen_time and explanation.view == "within":
-        remarks.append(f"No training fact is dated {explanation.time}.")
+        remarks.append(f"No fact is dated {explanation.time}.")
     if explanation.view == "ahead" and explanation.time != "?":
         remarks.append(f"Answered ahead, from what was known before {explanation.time}.")
     if explanation.predicate in explanation.known:
-        remarks.append("This very fact is among the training facts.")
+        remarks.append("This very fact is among the facts of the model.")
     if not explanation.contributions():
         remarks.append(
             "No topology connects the two: the answer comes from the base rates of the "

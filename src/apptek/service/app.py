@@ -138,7 +138,7 @@ def _add_information(app: FastAPI, served: ServedModel, pool: _WorkerPool) -> No
         to: To = None,
         limit: Limit = 500,
     ) -> Response:
-        """The training facts of an entity, in order of time."""
+        """The facts of an entity, in order of time."""
         window = timelines.read_window(served, since, to)
         return await pool.answer(partial(timelines.entity_timeline, served, name, window, limit))
 
@@ -150,7 +150,7 @@ def _add_information(app: FastAPI, served: ServedModel, pool: _WorkerPool) -> No
         to: To = None,
         limit: Limit = 500,
     ) -> Response:
-        """The training facts between two entities, in both directions."""
+        """The facts between two entities, in both directions."""
         window = timelines.read_window(served, since, to)
         work = partial(timelines.pair_history, served, subject, object_, window, limit)
         return await pool.answer(work)

@@ -61,7 +61,7 @@ class ModelInfo(BaseModel):
 
 
 class CountedName(BaseModel):
-    """A name and the number of training facts that it occurs in."""
+    """A name and the number of facts that it occurs in."""
 
     name: str
     facts: int
@@ -81,7 +81,7 @@ class Predicates(BaseModel):
 
 
 class RankedPredicate(BaseModel):
-    """A predicate; `known` if a training fact has it between the two entities at that time."""
+    """A predicate; `known` if a fact has it between the two entities at that time."""
 
     predicate: str
     probability: float
@@ -108,7 +108,7 @@ class Answers(BaseModel):
 
 
 class Fact(BaseModel):
-    """A training fact. start and end are positions on the time axis, null if undated."""
+    """A fact of the model. start and end are positions on the time axis, null if undated."""
 
     fact: int
     subject: str
@@ -293,9 +293,7 @@ class ExplanationOut(_Open):
     unseen_object: bool
     unseen_time: bool
     view: Literal["within", "ahead"] = Field(description=VIEW)
-    known: list[str] = Field(
-        description="Predicates that training facts have between the two at that time."
-    )
+    known: list[str] = Field(description="Predicates that facts have between the two at that time.")
     notes: list[str] = Field(description="What is unusual about the query, in words.")
     drawings: list[DrawingOut]
     periphery: list[NearFact] = Field(

@@ -122,7 +122,7 @@ class ServedModel:
         return UNKNOWN if code == UNKNOWN else self.predictor.model.dataset.axis.position(code)
 
     def is_outside_span(self, code: int) -> bool:
-        """Whether a time is before the first or after the last training fact."""
+        """Whether a time is before the first or after the last fact."""
         position = self.position(code)
         return position != UNKNOWN and not self.span.first <= position <= self.span.last
 

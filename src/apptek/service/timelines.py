@@ -1,4 +1,4 @@
-"""The training facts of an entity, or between two entities, in order of time."""
+"""The facts of an entity, or between two entities, in order of time."""
 
 import numpy as np
 

@@ -171,7 +171,7 @@ function notesOf({ notes }) {
     ? `All facts are undated, so none is near ${when}.`
     : `${when} is outside the time of the data (${axis.first} to ${axis.last}). ` +
       "The answer comes from the nearest facts.";
-  return [outside, ...notes.filter((note) => !note.startsWith("No training fact is dated"))];
+  return [outside, ...notes.filter((note) => !note.startsWith("No fact is dated"))];
 }
 
 // Removes an earlier explanation, so that it does not stand beside a problem.

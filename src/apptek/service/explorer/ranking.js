@@ -48,7 +48,7 @@ export class Ranking {
   }
 
   row({ predicate, probability, known }, most) {
-    const title = "A training fact has this predicate at that time";
+    const title = "A known fact has this predicate at that time";
     const tag = known ? el("span", { class: "tag", title }, "known") : null;
     return el(
       "li",
