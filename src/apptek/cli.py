@@ -6,19 +6,19 @@ from typing import Annotated
 import typer
 
 from apptek import __version__
-from apptek.commands.baselines import baseline, search
-from apptek.commands.bench import bench
+from apptek.commands.asking.explain import explain, topologies
+from apptek.commands.asking.predict import predict
 from apptek.commands.command_group import CommandGroup
-from apptek.commands.compare import compare, contest
 from apptek.commands.data import data_app
 from apptek.commands.evaluate import evaluate, verify
-from apptek.commands.explain import explain, topologies
 from apptek.commands.fit import fit, info, update
 from apptek.commands.options import SeedOption
-from apptek.commands.predict import predict
-from apptek.commands.reproduce import reproduce
+from apptek.commands.research.baselines import baseline, search
+from apptek.commands.research.bench import bench
+from apptek.commands.research.compare import compare, contest
+from apptek.commands.research.reproduce import reproduce
+from apptek.commands.research.train_agent import train_agent
 from apptek.commands.serve import serve
-from apptek.commands.train_agent import train_agent
 from apptek.errors import ApptekError, StoppedError
 
 ABOUT = "What kind of relation holds between A and B at time t, and why?"

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from apptek.commands.asking.predict import TIME, similar_names
 from apptek.commands.options import AsOfOption, JsonOption, ModelArgument, TopOption, print_json
-from apptek.commands.predict import TIME, similar_names
 
 
 def explain(

@@ -1,0 +1,1 @@
+"""Commands of research: baselines, comparisons, recorded runs, measurements, the agent alone."""
