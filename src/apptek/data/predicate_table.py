@@ -1,0 +1,139 @@
+"""What is known of predicates beyond their names: labels, phrases for sentences, classes.
+
+A table of a user has a header and names its columns; only `predicate` must be there:
+
+predicate,class,label,phrase,group
+040,Consult,Consult,consulted,verbal cooperation
+190,Fight,Use conventional military force,used conventional military force against,material conflict
+
+The table that is shipped (cameo.csv: code, name, phrase) is CAMEO, the coding scheme of ICEWS and
+GDELT, once by code and once by the name that ICEWS writes. Its sources: P. Schrodt, CAMEO Conflict
+and Mediation Event Observations, Event and Actor Codebook 1.1b3 (2012), chapter 2, for the codes
+and names; the list of names in ICEWS files of the program text_to_CAMEO (P. Schrodt, 2014); the
+look-up file CAMEO.eventcodes.txt of GDELT for the four groups, its QuadClass. The phrases are ours.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from apptek.data.small_tables import read_rows
+from apptek.errors import DataError
+
+NEARLY_ALL = 0.9
+COLUMNS = ("predicate", "class", "label", "phrase", "group")
+EXPECTED = "a header with the column predicate and at least one of class, label, phrase and group"
+# The root codes at which a QuadClass of GDELT ends. Other users of CAMEO count 09 as verbal
+# conflict and 14 as material conflict.
+_GROUP_ENDS = (
+    (5, "verbal cooperation"),
+    (9, "material cooperation"),
+    (14, "verbal conflict"),
+    (20, "material conflict"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredicateEntry:
+    """One predicate of a table; what the table does not say is empty.
+
+    label   how to show it ("Consult" for the code 040)
+    phrase  how to say it in a sentence, between subject and object: "consulted", "visited"
+    kind    its class ("Fight"); probabilities add up by class
+    group   the class of its class ("material conflict")
+    """
+
+    label: str = ""
+    phrase: str = ""
+    kind: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateTable:
+    """Labels, phrases, classes and groups of predicates; an empty table is as good as none."""
+
+    entries: Mapping[str, PredicateEntry] = field(default_factory=dict)
+    source: str = ""  # "CAMEO", or the name of the file
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def label(self, predicate: str) -> str:
+        """How to show a predicate: its label, else the predicate itself."""
+        return self.entries.get(predicate, _NOTHING).label or predicate
+
+    def phrase(self, predicate: str) -> str | None:
+        """The past tense that stands between subject and object, or None."""
+        return self.entries.get(predicate, _NOTHING).phrase or None
+
+    def class_of(self, predicate: str) -> str | None:
+        """The class of a predicate, or None."""
+        return self.entries.get(predicate, _NOTHING).kind or None
+
+    def group_of(self, predicate: str) -> str | None:
+        """The group of a predicate: the class of its class, or None."""
+        return self.entries.get(predicate, _NOTHING).group or None
+
+    def of(self, predicates: Iterable[str]) -> "PredicateTable":
+        """The table of these predicates alone, in their order."""
+        found = {name: self.entries[name] for name in predicates if name in self.entries}
+        return PredicateTable(found, self.source)
+
+
+_NOTHING = PredicateEntry()
+
+
+def read_predicates(path: Path) -> PredicateTable:
+    """A table of predicates from a text or Parquet file; columns in any order."""
+    rows = read_rows(path)
+    _, header = next(rows, (1, []))
+    strange = [name for name in header if name not in COLUMNS]
+    if strange or len(set(header)) < max(len(header), 2) or "predicate" not in header:
+        raise DataError(f"{path.name}: expected {EXPECTED}; found the header {header}")
+    entries: dict[str, PredicateEntry] = {}
+    for line, row in rows:
+        if len(row) != len(header):
+            raise DataError(f"{path.name}:{line}: found {len(row)} cells, expected {len(header)}")
+        cells = dict(zip(header, row, strict=True))
+        predicate = cells["predicate"]
+        if not predicate:
+            raise DataError(f"{path.name}:{line}: the column predicate is empty")
+        entry = PredicateEntry(
+            label=cells.get("label", ""),
+            phrase=cells.get("phrase", ""),
+            kind=cells.get("class", ""),
+            group=cells.get("group", ""),
+        )
+        if entries.setdefault(predicate, entry) != entry:
+            raise DataError(f"{path.name}:{line}: {predicate!r} has a second, different row")
+    return PredicateTable(entries, path.name)
+
+
+@lru_cache(maxsize=1)
+def cameo_table() -> PredicateTable:
+    """The shipped table: every CAMEO code, and every name of ICEWS for one."""
+    rows = read_rows(Path(__file__).with_name("cameo.csv"))
+    next(rows)
+    codes = [(code, name, phrase) for _, (code, name, phrase) in rows]
+    roots = {code: name for code, name, _ in codes if len(code) == 2}
+    entries: dict[str, PredicateEntry] = {}
+    for code, name, phrase in codes:
+        group = next(group for end, group in _GROUP_ENDS if int(code[:2]) <= end)
+        entry = PredicateEntry(label=name, phrase=phrase, kind=roots[code[:2]], group=group)
+        entries.setdefault(code, entry)  # the first name of a code is its label
+        entries.setdefault(name, entry)
+    return PredicateTable(entries, "CAMEO")
+
+
+def shipped_table(predicates: Iterable[str]) -> PredicateTable:
+    """The part of the CAMEO table that these predicates need; empty where they are not CAMEO.
+
+    They are CAMEO where nearly all of them are in the table and not all are plain numbers:
+    predicates that somebody has numbered may well be called 10 to 20.
+    """
+    names = list(predicates)
+    known = cameo_table().of(names)
+    telling = any(not name.isdigit() or name.startswith("0") for name in known.entries)
+    return known if telling and len(known) >= NEARLY_ALL * len(names) else PredicateTable()
