@@ -2,7 +2,14 @@
 
 import math
 
-from oracles import PlainFact, are_twins, distance
+from oracles import (
+    PlainFact,
+    are_twins,
+    as_known_before,
+    distance,
+    is_known_before,
+    ongoing,
+)
 
 from apptek.baselines.counting import Weights
 
@@ -42,6 +49,9 @@ def recency_scores(
     query: tuple[int, int, int | None, int],
     weights: Weights,
     predicates: int,
+    *,
+    ahead: bool = False,
+    lasting: bool = False,
 ) -> list[float]:
     """The scores of all predicates for (subject, object, time, hidden)."""
     subject, object_, when, hidden = query
@@ -67,12 +77,18 @@ def recency_scores(
             for r in range(predicates)
         ]
 
-    of_subject = near([fact for fact in seen if fact.subject == subject])
-    of_object = near([fact for fact in seen if fact.object == object_])
+    # The prior is fitted, as weights are: it is that of all facts.
+    counted = seen
+    if ahead:
+        counted = [as_known_before(fact, when) for fact in seen if is_known_before(fact, when)]
+    if lasting:
+        counted = [ongoing(fact) for fact in counted]
+    of_subject = near([fact for fact in counted if fact.subject == subject])
+    of_object = near([fact for fact in counted if fact.object == object_])
     entities = [of_subject[r] * of_object[r] / prior[r] * dated(r) for r in range(predicates)]
 
     def of_pair(first: int, second: int) -> list[float]:
-        chosen = [fact for fact in seen if (fact.subject, fact.object) == (first, second)]
+        chosen = [fact for fact in counted if (fact.subject, fact.object) == (first, second)]
         return counts(chosen, when, weights.pair_decay, weights.floor, predicates)
 
     pair, mirror = of_pair(subject, object_), of_pair(object_, subject)

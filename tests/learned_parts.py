@@ -62,6 +62,6 @@ def fifty_facts() -> Dataset:
 def model_of(name: str, data: Dataset, *changes: str, preset: str = "default") -> Embedding:
     """A model after one epoch."""
     config = settings_of(name, "training.epochs=1", *changes, preset=preset)
-    scorer = Baseline.fit(name, data, config=config).model.scorer
+    scorer = Baseline.fit(name, data, config=config).model.main.scorer
     assert isinstance(scorer, EmbeddingScorer)
     return scorer.model

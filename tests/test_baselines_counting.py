@@ -1,10 +1,13 @@
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 from counting_oracles import frequency_scores, recency_scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import PlainFact
-from worlds import ENTITIES, PREDICATES, graph_of, plain_facts
+from worlds import ENTITIES, PREDICATES, dataset_of, graph_of, plain_facts
 
 from apptek.baselines.baseline import Baseline
 from apptek.baselines.counting import (
@@ -16,11 +19,12 @@ from apptek.baselines.counting import (
     choose_weights,
 )
 from apptek.baselines.counting_index import CountingIndex
-from apptek.data.facts import Dataset
+from apptek.data.facts import Dataset, OpenEnd
 from apptek.data.queries import Queries, held_out_queries, training_queries
 from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError, ConfigError
+from apptek.graph.temporal_graph import TemporalGraph
 
 Plain = list[PlainFact]
 facts = st.lists(plain_facts(), min_size=1, max_size=14)
@@ -52,6 +56,26 @@ def test_the_kernel_agrees_with_the_definition(
     queries = [(*triple, -1) for triple in triples]
     scores = CountingScorer(CountingIndex(graph_of(plain)), chosen).scores(queries_from(*queries))
     expected = [recency_scores(plain, query, chosen, PREDICATES) for query in queries]
+    assert scores == pytest.approx(np.asarray(expected), abs=1e-4)
+
+
+@given(
+    facts,
+    st.lists(st.tuples(entities, entities, moments), min_size=1, max_size=3),
+    weights,
+    st.sampled_from(["point", "ongoing"]),
+)
+def test_ahead_the_kernel_counts_what_was_known_before(
+    plain: Plain, triples: list[tuple[int, int, int | None]], chosen: Weights, open_end: OpenEnd
+) -> None:
+    queries = [(*triple, -1) for triple in triples]
+    index = CountingIndex(graph_of(plain, open_end).ahead())
+    scores = CountingScorer(index, chosen).scores(queries_from(*queries))
+    lasting = open_end == "ongoing"
+    expected = [
+        recency_scores(plain, query, chosen, PREDICATES, ahead=True, lasting=lasting)
+        for query in queries
+    ]
     assert scores == pytest.approx(np.asarray(expected), abs=1e-4)
 
 
@@ -133,6 +157,47 @@ def test_more_counting_is_better_on_a_planted_world(
 def test_pair_repeats_what_a_pair_does(world: Dataset) -> None:
     pair, profile = (Baseline.fit(name, world).evaluate("valid") for name in ("pair", "profile"))
     assert pair.metrics.mrr >= profile.metrics.mrr
+
+
+def test_rolling_counts_earlier_facts_of_the_held_out_splits_but_none_of_the_future() -> None:
+    pair = PlainFact(0, 0, 1, 0, 0)
+    held_out = [PlainFact(0, 1, 1, day, day) for day in range(10, 20)]
+    data = dataset_of([pair, PlainFact(2, 1, 3, 2, 2)], held_out)
+    recency = Baseline.fit("recency", data)
+    assert recency.views_of("test") == ("ahead",)  # train ends on day 2
+    assert recency.evaluate("test").metrics.mrr < 1
+    rolling = recency.evaluate("test", rolling=True)
+    # The first of them knows only train; each later one sees what the pair did the day before.
+    assert rolling.ranks[0] > 1
+    assert rolling.ranks[1:].tolist() == [1.0] * 9
+
+
+@pytest.mark.parametrize("name", ["frequency", "profile", "pair", "recency"])
+def test_a_baseline_has_both_views_and_keeps_them(
+    name: str, world: Dataset, tmp_path: Path
+) -> None:
+    fitted = Baseline.fit(name, world, folder=tmp_path / "model")
+    loaded = Baseline.load(tmp_path / "model")
+    assert loaded.views_of("test") == ("within", "ahead")
+    for view in fitted.views_of("test"):
+        assert loaded.evaluate("test", view).metrics == fitted.evaluate("test", view).metrics
+    with pytest.raises(ApptekError, match="only 'within'"):
+        loaded.evaluate("test", "behind")  # type: ignore[arg-type]
+
+
+def test_ahead_a_future_fact_changes_no_answer_of_recency(world: Dataset) -> None:
+    recency = Baseline.fit("recency", world)
+    scorer = recency.model.views["ahead"].scorer
+    assert isinstance(scorer, CountingScorer)
+    late = int(np.quantile(world.train.times, 0.5))
+    past = scorer.with_facts(
+        TemporalGraph.of(
+            replace(world, train=world.train.take(np.flatnonzero(world.train.times < late)))
+        )
+    )
+    rows = np.flatnonzero(world.test.dated & (world.test.times <= late))
+    queries = held_out_queries(world.test.take(rows))
+    assert np.array_equal(past.scores(queries), scorer.scores(queries))
 
 
 @pytest.mark.parametrize(

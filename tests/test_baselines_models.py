@@ -75,24 +75,25 @@ def test_a_folder_that_is_damaged_or_of_another_kind_is_refused(
     shutil.copytree(folder, broken)
     about = json.loads((broken / "model.json").read_text())
     for change, said in (
-        ({"format": 99}, "format 99, expected 2"),
+        ({"format": 99}, "format 99, expected 3"),
         ({"kind": "wheel"}, "not the folder of a baseline"),
         ({"settings": {}}, "is damaged"),
         ({"settings": {"counting": []}}, "is damaged"),
         ({"settings": {"counting": {"most_queries": 0}}}, r"is damaged: counting\.most_queries"),
         ({"name": ["recency"]}, "is damaged: there is no baseline"),
-        ({"calibration": None}, "is damaged"),
+        ({"views": {}}, "is damaged: it has no view"),
+        ({"views": {"within": {"calibration": None}}}, "is damaged"),
     ):
         (broken / "model.json").write_text(json.dumps(about | change))
         rewrite_manifest(broken)
         with pytest.raises(ModelError, match=said):
             Baseline.load(broken)
     (broken / "model.json").write_text(json.dumps(about))
-    (broken / "weights.json").write_text('{"pair": 1.0, "luck": 2.0}')
+    (broken / "weights.within.json").write_text('{"pair": 1.0, "luck": 2.0}')
     rewrite_manifest(broken)
     with pytest.raises(ModelError, match="luck"):
         Baseline.load(broken)
-    (broken / "weights.json").write_text('{"pair": "much"}')
+    (broken / "weights.within.json").write_text('{"pair": "much"}')
     rewrite_manifest(broken)
     with pytest.raises(ModelError, match="much"):
         Baseline.load(broken)

@@ -61,14 +61,14 @@ def test_a_damaged_file_is_named(folder: Path) -> None:
 def test_a_changed_temperature_is_refused(folder: Path) -> None:
     path = folder / "model.json"
     about = json.loads(path.read_text())
-    about["calibration"]["temperature"] *= 2
+    about["views"]["within"]["calibration"]["temperature"] *= 2
     path.write_text(json.dumps(about, indent=1, sort_keys=True) + "\n")
     assert fault_of(folder).startswith("model.json ")
 
 
 def test_a_missing_file_is_named(folder: Path) -> None:
-    (folder / "weights.json").unlink()
-    assert fault_of(folder) == f"weights.json is missing{ADVICE}"
+    (folder / "weights.within.json").unlink()
+    assert fault_of(folder) == f"weights.within.json is missing{ADVICE}"
 
 
 def test_without_model_json_it_is_a_damaged_model_and_not_another_folder(folder: Path) -> None:
@@ -78,18 +78,18 @@ def test_without_model_json_it_is_a_damaged_model_and_not_another_folder(folder:
 
 
 def test_a_file_that_is_a_folder_or_leads_nowhere_is_missing(folder: Path) -> None:
-    (folder / "weights.json").unlink()
-    (folder / "weights.json").mkdir()
-    assert fault_of(folder) == f"weights.json is missing{ADVICE}"
-    (folder / "weights.json").rmdir()
-    (folder / "weights.json").symlink_to("nowhere")
-    assert fault_of(folder) == f"weights.json is missing{ADVICE}"
+    (folder / "weights.within.json").unlink()
+    (folder / "weights.within.json").mkdir()
+    assert fault_of(folder) == f"weights.within.json is missing{ADVICE}"
+    (folder / "weights.within.json").rmdir()
+    (folder / "weights.within.json").symlink_to("nowhere")
+    assert fault_of(folder) == f"weights.within.json is missing{ADVICE}"
 
 
 def test_a_pipe_in_the_place_of_a_file_does_not_hang(folder: Path) -> None:
-    (folder / "weights.json").unlink()
-    os.mkfifo(folder / "weights.json")
-    assert fault_of(folder) == f"weights.json is missing{ADVICE}"
+    (folder / "weights.within.json").unlink()
+    os.mkfifo(folder / "weights.within.json")
+    assert fault_of(folder) == f"weights.within.json is missing{ADVICE}"
 
 
 def test_an_additional_file_is_named(folder: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_file_of_another_size_is_named_with_both_sizes(folder: Path) -> None:
 def test_a_folder_without_a_manifest_is_of_an_earlier_version_or_incomplete(folder: Path) -> None:
     (folder / "manifest.json").unlink()
     text = fault_of(folder).removeprefix(f"{folder}: ")
-    assert text.startswith("a model of format 2 without manifest.json: fit it again")
+    assert text.startswith("a model of format 3 without manifest.json: fit it again")
     assert "copy the folder again" in text
 
 

@@ -1,21 +1,25 @@
 """A fitted baseline with the interface of a Predictor, and its model folder."""
 
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from apptek.arrays import Floats, Matrix
-from apptek.baselines.definition import FitTask, Progress, Scorer
+import numpy as np
+
+from apptek.arrays import Bools, Floats
+from apptek.baselines.definition import FitTask, GrowingScorer, Progress, SavedScorer, Scorer
 from apptek.baselines.registry import BASELINES, find_baseline, preset_of
 from apptek.baselines.tuning import TuningQueries
-from apptek.config import View
+from apptek.config import VIEWS, View
 from apptek.data.facts import SPLITS, Dataset, Split
 from apptek.data.protocols import Protocol, apply_protocol
 from apptek.data.queries import Queries, held_out_queries
+from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError, DataError, ModelError
 from apptek.evaluation.calibration import Calibration, fit_calibration, top_predictions
+from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
 from apptek.evaluation.ranking import Evaluation, EvaluationQueries, evaluate_scores
 from apptek.files import new_folder
 from apptek.graph.temporal_graph import TemporalGraph
@@ -32,7 +36,7 @@ from apptek.models.storage import (
 from apptek.resuming import open_work, work_folder
 from apptek.setting_rules import changed_settings, config_from_json
 
-FORMAT = 2
+FORMAT = 3
 KIND = "baseline"
 MOST_CALIBRATED = 20_000  # queries of valid that the calibration is fitted on
 
@@ -41,9 +45,18 @@ def no_progress(_message: str, _done: int, _total: int) -> None:
     """Ignores progress."""
 
 
+@dataclass(frozen=True, slots=True)
+class FittedScorer:
+    """The scorer of a view, its calibration, and what was chosen on valid."""
+
+    scorer: Scorer
+    calibration: Calibration
+    report: dict[str, Any]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineModel:
-    """A fitted scorer with its data under the protocol, its settings and its report."""
+    """A fitted baseline with its data under the protocol, its settings and its views."""
 
     name: str
     preset: str  # the settings that it started from; see `changed`
@@ -52,9 +65,18 @@ class BaselineModel:
     config: Any
     dataset: Dataset
     graph: TemporalGraph
-    scorer: Scorer
-    calibration: Calibration
-    report: dict[str, Any]  # what was chosen on valid, and the metrics there
+    views: Mapping[View, FittedScorer]
+
+    @property
+    def main(self) -> FittedScorer:
+        """Within, where there is such a view; else ahead."""
+        return next(iter(self.views.values()))
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What was chosen on valid, and the metrics there; of a second view under its name."""
+        others = {view: fitted.report for view, fitted in list(self.views.items())[1:]}
+        return self.main.report | others
 
     @property
     def changed(self) -> dict[str, Any]:
@@ -110,11 +132,14 @@ class Baseline:
         with work_folder(folder) as work:
             open_work(work, identity, resume=resume)
             graph = TemporalGraph.of(dataset)
-            task = FitTask(
-                dataset=dataset, graph=graph, config=config, seed=seed, work=work,
-                progress=progress,
-            )  # fmt: skip
-            scorer, report = find_baseline(name).fit(task)
+            views: dict[View, FittedScorer] = {}
+            for view in _fitted_views(name, dataset):
+                task = FitTask(
+                    dataset=dataset, graph=_seen_in(graph, view), config=config, seed=seed,
+                    work=work, progress=progress,
+                )  # fmt: skip
+                scorer, report = find_baseline(name).fit(task)
+                views[view] = FittedScorer(scorer, _calibrate(scorer, dataset), report)
             model = BaselineModel(
                 name=name,
                 preset=preset,
@@ -123,9 +148,7 @@ class Baseline:
                 config=config,
                 dataset=dataset,
                 graph=graph,
-                scorer=scorer,
-                calibration=_calibrate(scorer, dataset),
-                report=report,
+                views=views,
             )
             if folder is not None:
                 # The clock of a resumed run knows nothing of the time before it was stopped.
@@ -139,41 +162,97 @@ class Baseline:
         return cls(load_baseline(Path(folder)))
 
     def scores(self, queries: Queries) -> Floats:
-        """The scores of all predicates, (B, R)."""
-        return self.model.scorer.scores(queries)
-
-    def probabilities(self, scores: Matrix) -> Matrix:
-        """Scores as calibrated probabilities: (B, R) -> (B, R)."""
-        return self.model.calibration.probabilities(scores)
+        """The scores of all predicates in the main view, (B, R)."""
+        return self.model.main.scorer.scores(queries)
 
     def predict(self, asked: Sequence[Query], *, top: int = 10) -> list[Answer]:
         """The most probable predicates of each query; unseen entities and times are flagged."""
         queries = queries_of(self.model.dataset, asked)
-        probabilities = self.probabilities(self.scores(queries))
-        ranked = RankedPredicates(queries, probabilities, [self._view] * len(queries))
+        names = len(self.model.dataset.predicates)
+        probabilities = np.empty((len(queries), names), np.float32)
+        ahead = self._is_ahead(queries)
+        for name in VIEWS:
+            rows = np.flatnonzero(ahead == (name == "ahead"))
+            if len(rows):
+                fitted = self._fitted(name)
+                scores = fitted.scorer.scores(queries.take(rows))
+                probabilities[rows] = fitted.calibration.probabilities(scores)
+        views: list[View] = ["ahead" if is_ahead else "within" for is_ahead in ahead.tolist()]
+        ranked = RankedPredicates(queries, probabilities, views)
         return best_answers(asked, ranked, self.model.dataset.predicates, self._seen, top=top)
 
-    @property
-    def _view(self) -> View:
-        return "ahead" if BASELINES[self.model.name].past_only else "within"
+    def _is_ahead(self, queries: Queries) -> Bools:
+        """Which queries are answered ahead: those after the last known start, or all."""
+        if "within" not in self.model.views:
+            return np.ones(len(queries), np.bool_)
+        graph = self.model.graph
+        beyond: Bools = (queries.times != UNKNOWN) & (
+            graph.axis.positions(queries.times) > graph.last_start
+        )
+        return beyond
 
-    def views_of(self, _split: Split) -> tuple[View, ...]:
-        """The one view that a baseline has, whatever the split."""
-        return (self._view,)
+    def _fitted(self, view: View) -> FittedScorer:
+        """An embedding sees no facts: beyond the last one it answers as it does before."""
+        return self.model.views.get(view, self.model.main)
 
-    def evaluate(self, split: Split = "test", view: View | None = None) -> Evaluation:
+    def views_of(self, split: Split) -> tuple[View, ...]:
+        """The views in which a split can be evaluated, the usual one first."""
+        if self.model.dataset.lies_beyond_train(split):
+            return ("ahead",)
+        return tuple(self.model.views)
+
+    def evaluate(
+        self, split: Split = "test", view: View | None = None, *, rolling: bool = False
+    ) -> Evaluation:
         """The ranking metrics on a split of the model's own data, under its own protocol.
 
         All scores are in memory at once: RE-GCN is much faster on all queries of a time together.
         """
-        if view not in (None, self._view):
-            raise ApptekError(f"{self.model.name} has no view {view!r}; it sees {self._view}")
-        dataset = self.model.dataset
-        scores = self.scores(held_out_queries(dataset.split(split)))
+        dataset, fitted = self.model.dataset, self._evaluated(split, view, rolling=rolling)
+        scores = fitted.scorer.scores(held_out_queries(dataset.split(split)))
         queries = EvaluationQueries.of(dataset, split)
         return evaluate_scores(
-            lambda start, stop: scores[start:stop], queries, probabilities=self.probabilities
+            lambda start, stop: scores[start:stop],
+            queries,
+            probabilities=fitted.calibration.probabilities,
         )
+
+    def evaluate_forecast(self, split: Split = "test", *, rolling: bool = False) -> ForecastFigures:
+        """The four figures of the forecasting literature on a split that lies beyond train."""
+        fitted = self._evaluated(split, "ahead", rolling=rolling)
+        return evaluate_forecast(
+            fitted.scorer.scores,
+            fitted.calibration.probabilities,
+            self.model.dataset,
+            split,
+            rolling=rolling,
+        )
+
+    def _evaluated(self, split: Split, view: View | None, *, rolling: bool) -> FittedScorer:
+        known: tuple[View, ...] = ("ahead",) if rolling else self.views_of(split)
+        if view is not None and view not in known:
+            raise ApptekError(
+                f"{self.model.name} cannot be evaluated {view!r} on {split}, only {known[0]!r}"
+            )
+        fitted = self._fitted(view or known[0])
+        if not rolling:
+            return fitted
+        if not isinstance(fitted.scorer, GrowingScorer) or "ahead" not in self.model.views:
+            raise ApptekError(
+                f"{self.model.name} cannot be evaluated rolling: it takes in no new facts"
+            )
+        scorer = fitted.scorer.with_facts(TemporalGraph.of_all(self.model.dataset))
+        return replace(fitted, scorer=scorer)
+
+
+def _fitted_views(name: str, dataset: Dataset) -> tuple[View, ...]:
+    """The views to fit. Where valid lies beyond train, nothing can be chosen for within."""
+    views = BASELINES[name].views
+    return ("ahead",) if len(views) > 1 and dataset.lies_beyond_train("valid") else views
+
+
+def _seen_in(graph: TemporalGraph, view: View) -> TemporalGraph:
+    return graph.ahead() if view == "ahead" else graph
 
 
 def _calibrate(scorer: Scorer, dataset: Dataset) -> Calibration:
@@ -197,12 +276,15 @@ def save_baseline(model: BaselineModel, folder: Path, run: dict[str, Any]) -> No
         "seed": model.seed,
         "settings": asdict(model.config),
         "data": {"name": model.dataset.name, "digest": model.dataset.train.digest()},
-        "calibration": asdict(model.calibration),
-        "report": model.report,
+        "views": {
+            view: {"calibration": asdict(fitted.calibration), "report": fitted.report}
+            for view, fitted in model.views.items()
+        },
     }
     with new_folder(folder) as building:
         save_data(building, model.dataset, model.graph)
-        model.scorer.save(building)
+        for view, fitted in model.views.items():
+            fitted.scorer.save(building, view)
         write_json(building / RUN, run)
         write_json(building / ABOUT, about)
         write_manifest(building)
@@ -225,6 +307,19 @@ def load_baseline(folder: Path) -> BaselineModel:
     with refusing_damage(folder):
         dataset, graph = load_data(folder, about["data"]["name"])
         config = config_from_json(definition.presets["default"], about["settings"])
+        views: dict[View, FittedScorer] = {}
+        for view in VIEWS:
+            if view not in about["views"]:
+                continue
+            entry, seen = about["views"][view], _seen_in(graph, view)
+            saved = SavedScorer(
+                folder=folder, dataset=dataset, graph=seen, config=config, view=view
+            )
+            views[view] = FittedScorer(
+                definition.load(saved), Calibration(**entry["calibration"]), entry["report"]
+            )
+        if not views:
+            raise ValueError("it has no view")
         return BaselineModel(
             name=name,
             preset=about["preset"],
@@ -233,7 +328,5 @@ def load_baseline(folder: Path) -> BaselineModel:
             config=config,
             dataset=dataset,
             graph=graph,
-            scorer=definition.load(folder, dataset, graph, config),
-            calibration=Calibration(**about["calibration"]),
-            report=about["report"],
+            views=views,
         )

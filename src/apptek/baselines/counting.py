@@ -19,10 +19,10 @@ import numpy as np
 from apptek.arrays import Floats, Ints, read_only
 from apptek.baselines.counting_index import CountingIndex, count_twins
 from apptek.baselines.counting_kernels import score_queries
-from apptek.baselines.definition import BaselineDefinition, FitTask, Scorer
+from apptek.baselines.definition import BaselineDefinition, FitTask, SavedScorer, Scorer
 from apptek.baselines.tuning import TuningQueries
 from apptek.compiling import in_threads
-from apptek.data.facts import Dataset
+from apptek.config import View
 from apptek.data.queries import Queries
 from apptek.errors import ApptekError
 from apptek.graph.temporal_graph import TemporalGraph
@@ -30,7 +30,7 @@ from apptek.models.storage import read_json, write_json
 from apptek.setting_rules import above, at_least, between, check_section, setting, some
 
 CHUNK = 1024  # queries that one thread scores at a time
-WEIGHTS = "weights.json"
+WEIGHTS = "weights.{view}.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class FrequencyScorer:
         counts[rows, self._predicates[hidden]] -= hidden_counts
         return np.log(counts).astype(np.float32)
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: Path, view: View) -> None:
         """Writes nothing: the counts follow from the data."""
 
 
@@ -104,19 +104,25 @@ class CountingScorer:
         scores = np.empty((len(queries), graph.predicate_count), np.float32)
         positions = graph.axis.positions(queries.times)
         weights = read_only(np.asarray(astuple(self.weights), np.float64))
+        sight = graph.directions("both")
 
         def fill(start: int) -> None:
             part = slice(start, start + CHUNK)
             columns = (queries.subjects, queries.objects, positions, queries.hidden)
             views: tuple[Any, ...] = tuple(_kernel_view(column[part]) for column in columns)
-            score_queries(*arrays, *(weights, *views, scores[part]))
+            score_queries(*arrays, *(weights, sight, *views, scores[part]))
 
         in_threads(fill, range(0, len(queries), CHUNK))
         return scores
 
-    def save(self, folder: Path) -> None:
+    def with_facts(self, graph: TemporalGraph) -> "CountingScorer":
+        """The same weights and prior over the facts of another graph, in the same view."""
+        seen = graph.ahead() if self.index.graph.looks_ahead else graph
+        return CountingScorer(CountingIndex(seen, self.index.dating), self.weights)
+
+    def save(self, folder: Path, view: View) -> None:
         """Writes the chosen weights."""
-        write_json(folder / WEIGHTS, asdict(self.weights))
+        write_json(folder / WEIGHTS.format(view=view), asdict(self.weights))
 
 
 def _check_ids(queries: Queries, graph: TemporalGraph) -> None:
@@ -195,13 +201,14 @@ def _fit_variant(name: str, task: FitTask) -> tuple[Scorer, dict[str, Any]]:
     return CountingScorer(index, weights), report
 
 
-def _load_frequency(_folder: Path, _data: Dataset, graph: TemporalGraph, _config: Any) -> Scorer:
-    return FrequencyScorer(graph)
+def _load_frequency(saved: SavedScorer) -> Scorer:
+    return FrequencyScorer(saved.graph)
 
 
-def _load_variant(folder: Path, _data: Dataset, graph: TemporalGraph, _config: Any) -> Scorer:
-    weights = {name: float(value) for name, value in read_json(folder, WEIGHTS).items()}
-    return CountingScorer(CountingIndex(graph), Weights(**weights))
+def _load_variant(saved: SavedScorer) -> Scorer:
+    entries = read_json(saved.folder, WEIGHTS.format(view=saved.view))
+    weights = {name: float(value) for name, value in entries.items()}
+    return CountingScorer(CountingIndex(saved.graph), Weights(**weights))
 
 
 PRESETS = {"default": Settings()}

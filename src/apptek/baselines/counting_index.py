@@ -42,9 +42,13 @@ class GroupedFacts:
 
 
 class CountingIndex:
-    """Everything that the counting kernel reads, built once from the graph. O(n log n)."""
+    """Everything that the counting kernel reads, built once from the graph. O(n log n).
 
-    def __init__(self, graph: TemporalGraph) -> None:
+    dating  what the prior is made of: (2, R), undated and dated facts of each predicate. Without it
+            those of the graph; a graph that has got new facts since the fit keeps those of the fit.
+    """
+
+    def __init__(self, graph: TemporalGraph, dating: Longs | None = None) -> None:
         self.graph, facts = graph, graph.facts
         # Every third offset: a slot of an incidence has three stretches, which are one group here.
         self.entities = GroupedFacts.of(graph, graph.incidence.offsets[::3], graph.incidence.facts)
@@ -54,7 +58,7 @@ class CountingIndex:
         self.is_dated = read_only(facts.dated)
         parts = (facts.predicates[~self.is_dated], facts.predicates[self.is_dated])
         counts = [np.bincount(part, minlength=graph.predicate_count) for part in parts]
-        self.dating = read_only(np.stack(counts).astype(np.int64))  # (2, R): undated, dated
+        self.dating = read_only(np.stack(counts).astype(np.int64)) if dating is None else dating
         self.twin_counts = count_twins(graph)
 
     def kernel_arrays(self) -> tuple[Any, ...]:

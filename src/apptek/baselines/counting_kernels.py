@@ -11,6 +11,9 @@ counts floor + (1 - floor) / (1 + distance to t / decay):
 is among facts that are dated, if the query is, or undated, if the query is. Where only one of fact
 and query has a time the fact counts `floor`; where neither has one it counts 1. The fact that a
 query hides is counted nowhere.
+
+A query that looks ahead counts only what was known before its time, with ends that lie later
+unknown, as in graph/slot_search.py. The prior is fitted, as weights are: it is that of all facts.
 """
 
 import numpy as np
@@ -19,6 +22,7 @@ from apptek.arrays import Bools, Doubles, Floats, Ints, Longs
 from apptek.compiling import kernel, leaf
 from apptek.data.times import UNKNOWN
 from apptek.graph.pairs import find_pair
+from apptek.graph.slot_search import AHEAD, ONGOING
 
 PRIOR = 0.5  # facts that every predicate is given on top of its own, so that no prior is 0
 DATING = 1.0  # facts that the overall share of dated ones weighs beside a predicate's own
@@ -31,7 +35,8 @@ def score_queries(
     firsts: Ints, partners: Ints, pair_offsets: Longs, pair_facts: Ints, pair_lows: Ints,
     pair_highs: Ints, pair_named: Ints,
     twins: Ints, twin_counts: Ints, predicates: Ints, is_dated: Bools, dating: Longs,
-    weights: Doubles, subjects: Ints, objects: Ints, times: Ints, hidden: Ints, scores: Floats,
+    weights: Doubles, sight: int, subjects: Ints, objects: Ints, times: Ints, hidden: Ints,
+    scores: Floats,
 ) -> None:  # fmt: skip
     """Fills in scores (B, R).
 
@@ -40,6 +45,7 @@ def score_queries(
     pair_...           the facts of every pair
     dating             (2, R): undated and dated facts of each predicate
     weights            pair, reversed, backoff, smoothing, pair_decay, entity_decay, floor
+    sight              the flags AHEAD and ONGOING
     times              positions on the axis, or UNKNOWN
     """
     pair_weight, reversed_weight, backoff, smoothing = (
@@ -65,23 +71,25 @@ def score_queries(
             )
             prior_of = -1 if unseen >= 0 else query_dated
         subject_total = _count_slot(
-            slots, facts, lows, highs, named, subject, twins, when, unseen, entity_decay, floor,
-            counts,
+            slots, facts, lows, highs, named, subject, twins, when, unseen, sight, entity_decay,
+            floor, counts,
         )  # fmt: skip
         object_total = _count_slot(
             slots, facts, lows, highs, named, object_ + entity_count if object_ >= 0 else -1,
-            twins, when, unseen, entity_decay, floor, object_counts,
+            twins, when, unseen, sight, entity_decay, floor, object_counts,
         )  # fmt: skip
         _combine(
             counts, subject_total, object_counts, object_total, prior, dated, smoothing, backoff
         )
         _count_pair(
             find_pair(firsts, partners, subject, object_), pair_offsets, pair_facts, pair_lows,
-            pair_highs, pair_named, twins, when, unseen, pair_decay, floor, pair_weight, counts,
+            pair_highs, pair_named, twins, when, unseen, sight, pair_decay, floor, pair_weight,
+            counts,
         )  # fmt: skip
         _count_pair(
             find_pair(firsts, partners, object_, subject), pair_offsets, pair_facts, pair_lows,
-            pair_highs, pair_named, twins, when, unseen, pair_decay, floor, reversed_weight, counts,
+            pair_highs, pair_named, twins, when, unseen, sight, pair_decay, floor, reversed_weight,
+            counts,
         )  # fmt: skip
         for r in range(predicate_count):
             scores[row, r] = np.log(max(counts[r], TINY))
@@ -134,7 +142,7 @@ def _combine(
 @leaf
 def _count_slot(
     slots: Longs, facts: Ints, lows: Ints, highs: Ints, named: Ints, slot: int, twins: Ints,
-    when: int, unseen: int, decay: float, floor: float, counts: Doubles,
+    when: int, unseen: int, sight: int, decay: float, floor: float, counts: Doubles,
 ) -> float:  # fmt: skip
     """Sets `counts` to those of one slot and returns their sum; slot -1 has no facts."""
     for r in range(counts.size):
@@ -142,28 +150,28 @@ def _count_slot(
     if slot < 0:
         return 0.0
     return _add_counts(
-        facts, lows, highs, named, slots[slot], slots[slot + 1], twins, when, unseen, decay, floor,
-        1.0, counts,
+        facts, lows, highs, named, slots[slot], slots[slot + 1], twins, when, unseen, sight, decay,
+        floor, 1.0, counts,
     )  # fmt: skip
 
 
 @leaf
 def _count_pair(
     pair: int, offsets: Longs, facts: Ints, lows: Ints, highs: Ints, named: Ints, twins: Ints,
-    when: int, unseen: int, decay: float, floor: float, weight: float, counts: Doubles,
+    when: int, unseen: int, sight: int, decay: float, floor: float, weight: float, counts: Doubles,
 ) -> None:  # fmt: skip
     """Adds the facts of a pair to `counts`; pair -1 has none."""
     if pair >= 0 and weight > 0.0:
         _add_counts(
             facts, lows, highs, named, offsets[pair], offsets[pair + 1], twins, when, unseen,
-            decay, floor, weight, counts,
+            sight, decay, floor, weight, counts,
         )  # fmt: skip
 
 
 @leaf
 def _add_counts(
     facts: Ints, lows: Ints, highs: Ints, named: Ints, start: int, stop: int, twins: Ints,
-    when: int, unseen: int, decay: float, floor: float, weight: float, counts: Doubles,
+    when: int, unseen: int, sight: int, decay: float, floor: float, weight: float, counts: Doubles,
 ) -> float:  # fmt: skip
     """Adds the weight of each fact from start to stop to the count of its predicate.
 
@@ -181,6 +189,13 @@ def _add_counts(
         low, high = np.int64(lows[entry]), np.int64(highs[entry])
         if low == UNKNOWN or when == UNKNOWN:
             near = weight if low == when else weight * floor
+        elif sight & AHEAD != 0:
+            if low >= when:
+                continue
+            # A fact that has not ended lies at its start, or lasts.
+            lasts = sight & ONGOING != 0
+            distance = when - high if high < when else np.int64(0) if lasts else when - low
+            near = weight * (floor + falling / (decay + distance))
         else:
             # 0 within an interval, else the distance to its nearer end.
             distance = max(low - when, when - high, np.int64(0))

@@ -13,9 +13,16 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load, save
 
 from apptek.arrays import Floats
-from apptek.baselines.definition import BaselineDefinition, FitTask, Scorer, Space
+from apptek.baselines.definition import (
+    BaselineDefinition,
+    FitTask,
+    SavedScorer,
+    Scorer,
+    Space,
+)
 from apptek.baselines.embedding import Embedding, embedding_scores
 from apptek.baselines.embedding_training import Trainer, TrainingRecord, choose_device
+from apptek.config import View
 from apptek.data.facts import Dataset
 from apptek.data.queries import Queries
 from apptek.errors import CheckpointError, ModelError
@@ -42,8 +49,8 @@ class EmbeddingScorer:
         """(B, R)."""
         return embedding_scores(self.model, queries)
 
-    def save(self, folder: Path) -> None:
-        """Writes the weights as safetensors."""
+    def save(self, folder: Path, view: View) -> None:  # noqa: ARG002
+        """Writes the weights as safetensors: there is one view."""
         (folder / WEIGHTS).write_bytes(save(_detached(self.model.state_dict())))
 
 
@@ -86,15 +93,13 @@ def _fit(build: Build, task: FitTask) -> tuple[Scorer, dict[str, Any]]:
     return EmbeddingScorer(model), report | model.extra_metrics(task.dataset)
 
 
-def _load(
-    build: Build, folder: Path, dataset: Dataset, graph: TemporalGraph, config: Any
-) -> Scorer:
+def _load(build: Build, saved: SavedScorer) -> Scorer:
     # The weights replace whatever the seed gives: it only has to be some seed.
-    model = build(dataset, graph, config, generator(0, "embedding"))
+    model = build(saved.dataset, saved.graph, saved.config, generator(0, "embedding"))
     try:
-        model.load_state_dict(load((folder / WEIGHTS).read_bytes()))
+        model.load_state_dict(load((saved.folder / WEIGHTS).read_bytes()))
     except (RuntimeError, SafetensorError) as error:
-        raise ModelError(f"{folder} is damaged: {str(error).splitlines()[0]}") from None
+        raise ModelError(f"{saved.folder} is damaged: {str(error).splitlines()[0]}") from None
     return EmbeddingScorer(model)
 
 

@@ -8,6 +8,7 @@ command line can name the baselines without loading numpy or torch.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from apptek.config import VIEWS, View
 from apptek.errors import ApptekError, ConfigError
 from apptek.extras import require_torch
 
@@ -20,23 +21,23 @@ class BaselineEntry(NamedTuple):
 
     module: str  # in this package; its DEFINITIONS hold the baseline under its name
     learned: bool = True  # needs torch, and has settings to search for
-    past_only: bool = False  # sees no fact of the query's own time or later
+    views: tuple[View, ...] = ("within",)  # what a query may see; ahead: only what was before it
 
 
 BASELINES = {  # in the order of help texts and tables
-    "frequency": BaselineEntry("counting", learned=False),
-    "profile": BaselineEntry("counting", learned=False),
-    "pair": BaselineEntry("counting", learned=False),
-    "recency": BaselineEntry("counting", learned=False),
+    "frequency": BaselineEntry("counting", learned=False, views=VIEWS),
+    "profile": BaselineEntry("counting", learned=False, views=VIEWS),
+    "pair": BaselineEntry("counting", learned=False, views=VIEWS),
+    "recency": BaselineEntry("counting", learned=False, views=VIEWS),
     "tnt_complex": BaselineEntry("tnt_complex"),
     "de_transe": BaselineEntry("diachronic"),
     "de_distmult": BaselineEntry("diachronic"),
     "de_simple": BaselineEntry("diachronic"),
-    "re_gcn": BaselineEntry("re_gcn", past_only=True),
+    "re_gcn": BaselineEntry("re_gcn", views=("ahead",)),
 }
 NAMES = tuple(BASELINES)
 LEARNED_NAMES = tuple(name for name, entry in BASELINES.items() if entry.learned)
-PAST_ONLY_NAMES = tuple(name for name, entry in BASELINES.items() if entry.past_only)
+PAST_ONLY_NAMES = tuple(name for name, entry in BASELINES.items() if entry.views == ("ahead",))
 
 
 def find_baseline(name: str) -> "BaselineDefinition":

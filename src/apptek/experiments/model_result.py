@@ -11,7 +11,6 @@ from apptek.baselines.baseline import Baseline
 from apptek.baselines.registry import preset_of
 from apptek.config import VIEWS, View
 from apptek.data.facts import SPLITS, Split
-from apptek.errors import ApptekError
 from apptek.evaluation.ranking import Evaluation
 from apptek.experiments.provenance import command
 from apptek.experiments.rank_files import write_ranks
@@ -41,20 +40,14 @@ def evaluate_model(
 
     On a split that lies beyond train, the figures of the forecasting literature come with it.
     """
-    if isinstance(fitted, Baseline):
-        if rolling:
-            raise ApptekError("a baseline cannot be evaluated rolling: it keeps what it counted")
-        views = fitted.views_of(split) if view is None else (view,)
-        return EvaluatedModel(split, {name: fitted.evaluate(split, name) for name in views})
-    predictor = cast("Predictor", fitted)
     if rolling:
-        by_view: dict[View, Evaluation] = {"ahead": predictor.evaluate(split, rolling=True)}
+        by_view: dict[View, Evaluation] = {"ahead": fitted.evaluate(split, rolling=True)}
     else:
-        views = predictor.views_of(split) if view is None else (view,)
-        by_view = {name: predictor.evaluate(split, name) for name in views}
+        views = fitted.views_of(split) if view is None else (view,)
+        by_view = {name: fitted.evaluate(split, name) for name in views}
     forecast = None
-    if predictor.model.dataset.lies_beyond_train(split):
-        forecast = predictor.evaluate_forecast(split, rolling=rolling).as_json()
+    if fitted.model.dataset.lies_beyond_train(split):
+        forecast = fitted.evaluate_forecast(split, rolling=rolling).as_json()
     return EvaluatedModel(split, by_view, rolling, forecast)
 
 

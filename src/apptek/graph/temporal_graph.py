@@ -109,6 +109,13 @@ class TemporalGraph:
         return DIRECTIONS[traversal] | view | (ONGOING if self.open_end == "ongoing" else 0)
 
     @property
+    def last_start(self) -> int:
+        """The last position at which a fact is known to start; UNKNOWN where none is dated."""
+        since, until = self.since, self.until
+        starts = since if since is until else np.where(since == UNKNOWN, until, since)
+        return int(starts.max(initial=UNKNOWN))  # the unknown is below every time
+
+    @property
     def nbytes(self) -> int:
         """Bytes of all arrays, each counted once."""
         return sum({id(a): a.nbytes for _, a in self._arrays()}.values())

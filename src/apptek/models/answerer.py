@@ -16,7 +16,6 @@ from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN
 from apptek.features.space import FeatureSpace
 from apptek.features.sparse import SparseRows
-from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answers import Answer, Query, RankedPredicates, Seen, best_answers
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FittedView, Model
@@ -78,7 +77,7 @@ class Answerer:
         self.views = {
             name: WorkingView(name, model.space(name), model.fitted(name)) for name in names
         }
-        self._last_start = _last_start(model.graph)
+        self._last_start = model.graph.last_start
 
     @property
     def main(self) -> WorkingView:
@@ -114,13 +113,6 @@ class Answerer:
         """The most probable predicates of each query, with what is unusual about it."""
         names = self.model.dataset.predicates
         return best_answers(asked, ranked, names, self.seen, top=top)
-
-
-def _last_start(graph: TemporalGraph) -> int:
-    """The last position at which a fact is known to start; UNKNOWN where none is dated."""
-    since, until = graph.since, graph.until
-    starts = since if since is until else np.where(since == UNKNOWN, until, since)
-    return int(starts.max(initial=UNKNOWN))  # the unknown is below every time
 
 
 def linear_scores(space: FeatureSpace, classifier: LinearSoftmax, queries: Queries) -> Floats:

@@ -11,6 +11,7 @@ from apptek.config import View
 from apptek.data.facts import Dataset, Names, Split
 from apptek.data.queries import Queries, held_out_queries
 from apptek.data.times import UNKNOWN
+from apptek.evaluation.forecast import ForecastFigures
 from apptek.evaluation.ranking import Evaluation, EvaluationQueries, evaluate_scores
 from apptek.graph.lookups import predicates_at
 from apptek.graph.temporal_graph import TemporalGraph
@@ -82,8 +83,13 @@ class Answering(Protocol):
     def predict(self, asked: Sequence[Query], *, top: int = 10) -> list[Answer]:
         """The most probable predicates of each query."""
 
-    def evaluate(self, split: Split = "test", view: View | None = None) -> Evaluation:
+    def evaluate(
+        self, split: Split = "test", view: View | None = None, *, rolling: bool = False
+    ) -> Evaluation:
         """The ranking metrics on a split; without a view, in the first of `views_of(split)`."""
+
+    def evaluate_forecast(self, split: Split = "test", *, rolling: bool = False) -> ForecastFigures:
+        """The four figures of the forecasting literature on a split that lies beyond train."""
 
     def views_of(self, split: Split) -> tuple[View, ...]:
         """The views in which a split can be evaluated, the usual one first."""
