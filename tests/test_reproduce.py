@@ -189,7 +189,7 @@ def test_answers_as_of_each_time_are_another_run() -> None:
     experiment = read_experiment(EXPERIMENTS / "apptek_default-icews14-official.toml")
     assert results_of(experiment, [made_up(experiment, 0.5, as_of=False)])
     assert not results_of(experiment, [made_up(experiment, 0.5, as_of=True)])
-    past = read_experiment(EXPERIMENTS / "apptek_default-icews14-past-only.toml")
+    past = replace(experiment, name="past", settings=("features.past_only=true",))
     assert results_of(past, [made_up(past, 0.5)])
     assert not results_of(past, [made_up(experiment, 0.5, as_of=True)])
     ordinary = made_up(experiment, 0.5)
@@ -465,9 +465,23 @@ def test_models_that_see_only_the_past_have_rows_of_their_own() -> None:
     text = table2([fit, past], results)
     assert "| apptek_default | **0.7000** |" in text
     assert "| apptek_default, past only | *0.5000* |" in text
-    assert overview([fit, past], results).splitlines()[2:] == [  # alone in its view: unmarked
-        "| within | `fit --preset default` | 0.7000 |",
-        "| ahead | `fit --preset default --past-only` | 0.5000 |",
+    assert overview([fit, past], results).splitlines() == [  # alone in its view: unmarked
+        "| model | ICEWS14 within | ICEWS14 ahead |",
+        "| --- | --- | --- |",
+        "| `fit --preset default` | 0.7000 |  |",
+        "| `fit --preset default --past-only` |  | 0.5000 |",
+    ]
+
+
+def test_both_views_of_a_model_stand_beside_each_other() -> None:
+    fit = Experiment(name="f", what="fit", serves=("table2",), dataset="icews14", preset="default")
+    other = replace(PAIR, dataset="icews14")
+    views = {"within": {"mrr": 0.7, "ece": 0.01}, "ahead": {"mrr": 0.6, "ece": 0.02}}
+    of_other = made_up(other, 0.5)
+    results = [replace(made_up(fit, 0.7), extras=views), replace(of_other, extras={"ahead": None})]
+    assert overview([fit, other], results).splitlines()[2:] == [
+        "| `baseline pair` | *0.5000* |  |",
+        "| `fit --preset default` | **0.7000** | 0.6000 |",
     ]
 
 
@@ -480,7 +494,7 @@ def test_the_overview_leaves_mirrored_queries_out_where_they_are_many() -> None:
             "not_mirrored": {"queries": 70, "mrr": 0.6},
         }
         text = overview([fit], [replace(result, groups=groups)])
-        assert text.splitlines()[2] == f"| within | `fit --preset default` |{ends}"
+        assert text.splitlines()[2] == f"| `fit --preset default` |{ends}"
 
 
 def test_the_overview_holds_the_official_test_alone() -> None:

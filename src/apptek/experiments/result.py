@@ -9,6 +9,8 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from apptek.baselines.registry import PAST_ONLY_NAMES
+from apptek.config import View
 from apptek.errors import ApptekError
 from apptek.experiments import provenance
 from apptek.files import write_whole
@@ -81,7 +83,15 @@ class Result:
     @property
     def looks_ahead(self) -> bool:
         """Whether the metrics are those of a view that knows only the past."""
-        return self.sees_only_the_past or self.view == "ahead"
+        looks_ahead = self.view == "ahead" or self.model in PAST_ONLY_NAMES
+        return self.sees_only_the_past or looks_ahead
+
+    def in_view(self, view: View) -> dict[str, Any] | None:
+        """The metrics in a view, and those of each group under its name; None if it has none."""
+        figures: dict[str, Any] | None = self.extras.get(view)
+        if figures is None and self.looks_ahead == (view == "ahead"):
+            return {**self.metrics, **self.groups}
+        return figures
 
     @property
     def first_command(self) -> str:

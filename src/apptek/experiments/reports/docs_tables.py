@@ -2,8 +2,9 @@
 
 import statistics
 from collections.abc import Sequence
+from typing import Any
 
-from apptek.config import preset
+from apptek.config import VIEWS, View, preset
 from apptek.experiments.compare import COMPARISON, PAST_ONLY
 from apptek.experiments.matching import settings_unlike_preset
 from apptek.experiments.reports.markdown import (
@@ -82,35 +83,37 @@ def agent_table(results: Results) -> str:
 
 
 def models_table(results: Results) -> str:
-    """Our models under the official protocol: mean and spread over the seeds.
-
-    The MRR is also shown for the queries whose mirror is in train, and for the others.
-    """
-    rows = []
-    for name, runs in _by_model(results):
-        metrics = ("mrr", "hits_at_1", "hits_at_10", "ece")
-        rows.append(
-            [
-                runs[0].dataset,
-                name,
-                *(_mean_and_spread(runs, metric) for metric in metrics),
-                *(_mean_of_group(runs, group) for group in ("mirrored", "not_mirrored")),
-                str(len(runs)),
-                _seconds_to_fit(runs),
-                f"`{runs[0].first_command}`",
-            ]
-        )
-    header = ("data", "model", "MRR", "Hits@1", "Hits@10", "ECE", "mirrored", "not mirrored")
-    return markdown((*header, "seeds", "fitted in", "command"), rows)
+    """Our models under the official protocol, both views: mean and spread over the seeds."""
+    metrics = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_10": "Hits@10", "ece": "ECE"}
+    rows = [
+        [
+            runs[0].dataset,
+            name,
+            *(_mean_and_spread(_in_view(runs, view), key) for view in VIEWS for key in metrics),
+            str(len(runs)),
+            _seconds_to_fit(runs),
+            f"`{runs[0].first_command}`",
+        ]
+        for name, runs in _by_model(results)
+    ]
+    header = [f"{view}: {title}" for view in VIEWS for title in metrics.values()]
+    return markdown(("data", "model", *header, "seeds", "fitted in", "command"), rows)
 
 
 def groups_table(results: Results) -> str:
     """The MRR of our models by kind of query, means over the seeds."""
     rows = [
-        [runs[0].dataset, name, *(_mean_of_group(runs, group) for group in GROUPS)]
+        [runs[0].dataset, name, view, *(_mean_of_group(figures, group) for group in GROUPS)]
         for name, runs in _by_model(results)
+        for view in VIEWS
+        if (figures := _in_view(runs, view))
     ]
-    return markdown(("data", "model", *_titles(GROUPS)), rows)
+    return markdown(("data", "model", "view", *_titles(GROUPS)), rows)
+
+
+def _in_view(results: Results, view: View) -> list[dict[str, Any]]:
+    """The figures of those results that have the view."""
+    return [figures for result in results if (figures := result.in_view(view)) is not None]
 
 
 def comparison_table(results: Results) -> str:
@@ -197,18 +200,20 @@ def _seconds_to_fit(results: Results) -> str:
     return "" if seconds is None else f"{seconds:.0f} s"
 
 
-def _mean_and_spread(results: Results, metric: str) -> str:
-    values = [result.metrics[metric] for result in results]
+def _mean_and_spread(figures: Sequence[dict[str, Any]], metric: str) -> str:
+    values = [of_run[metric] for of_run in figures]
+    if not values:
+        return ""
     spread = f" ± {statistics.stdev(values):.4f}" if len(values) > 1 else ""
     return f"{statistics.mean(values):.4f}{spread}"
 
 
-def _mean_of_group(results: Results, name: str) -> str:
+def _mean_of_group(figures: Sequence[dict[str, Any]], name: str) -> str:
     """The mean MRR of a group of queries, and in brackets their share of all queries."""
-    groups = [result.groups[name] for result in results]
+    groups = [of_run[name] for of_run in figures]
     if not all(groups):
         return ""
-    share = groups[0]["queries"] / results[0].metrics["queries"]
+    share = groups[0]["queries"] / figures[0]["queries"]
     return f"{statistics.mean(group['mrr'] for group in groups):.4f} ({share:.1%})"
 
 

@@ -44,8 +44,6 @@ def _row(experiment: Experiment, recorded: Sequence[Result]) -> list[str]:
         f"{statistics.mean(values):.4f}" if (values := _mrr(recorded, figure)) else ""
         for figure in FIGURES
     ]
-    if not any(figures):  # a baseline: the usual filtered ranks among R predicates
-        figures[1] = f"{statistics.mean(result.metrics['mrr'] for result in recorded):.4f}"
     return [
         title_of(experiment.dataset),
         experiment.model,

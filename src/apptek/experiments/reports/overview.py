@@ -1,9 +1,10 @@
-"""Every model in one short table: the two views apart, the best of each marked."""
+"""Every model in one short table: the two views side by side, the best of each marked."""
 
 import statistics
 from collections.abc import Sequence
 
 from apptek.baselines.registry import NAMES, PAST_ONLY_NAMES
+from apptek.config import View
 from apptek.errors import ConfigError
 from apptek.experiments.compare import PAST_ONLY
 from apptek.experiments.experiment import Experiment
@@ -17,46 +18,50 @@ MANY_MIRRORED = 0.1  # mirrored queries for each other one, from which on both a
 
 
 def overview(experiments: Sequence[Experiment], results: Results) -> str:
-    """The MRR of every model under the official protocol, the two views apart.
+    """The MRR of every model under the official protocol, the two views side by side.
 
-    Where many queries are mirrored, a second column leaves these out.
+    Where many queries are mirrored, a column of the view within leaves these out.
     """
     rows = results_of_models([e for e in experiments if e.protocol == "official"], results)
     columns = _overview_columns(rows)
+    marked = [mark_best(column) for column in columns.values()]
     body = []
-    for view in ("within", "ahead"):
-        of_view = [name for name in rows if name.endswith(PAST_ONLY) == (view == "ahead")]
-        marked = [
-            mark_best({name: column[name] for name in of_view if name in column})
-            for column in columns.values()
-        ]
-        for name in of_view:
-            model = name.removesuffix(PAST_ONLY)
-            command = COMMANDS.get(model, f"baseline {model}")
-            option = " --past-only" * (name.endswith(PAST_ONLY) and model in COMMANDS)
-            body.append([view, f"`{command}{option}`", *(texts.get(name, "") for texts in marked)])
-    return markdown(("view", "model", *columns), body)
+    for name in rows:
+        model = name.removesuffix(PAST_ONLY)
+        command = COMMANDS.get(model, f"baseline {model}")
+        option = " --past-only" * (name.endswith(PAST_ONLY) and model in COMMANDS)
+        body.append([f"`{command}{option}`", *(texts.get(name, "") for texts in marked)])
+    return markdown(("model", *columns), body)
 
 
 def _overview_columns(rows: dict[str, dict[str, list[Result]]]) -> dict[str, dict[str, float]]:
     """The mean MRR by the title of a column and the name of a row."""
     columns: dict[str, dict[str, float]] = {}
     for dataset in _datasets_of(rows):
-        recorded = {
-            name: of_model[dataset] for name, of_model in rows.items() if dataset in of_model
-        }
-        columns[title_of(dataset)] = {
-            name: statistics.mean(result.metrics["mrr"] for result in of_row)
-            for name, of_row in recorded.items()
-        }
+        title, recorded = title_of(dataset), {}
+        for name, of_model in rows.items():
+            if dataset in of_model:
+                recorded[name] = of_model[dataset]
         groups = next(iter(recorded.values()))[0].groups
+        columns[f"{title} within"] = _mean_mrr(recorded, "within")
         mirrored, others = groups.get("mirrored"), groups.get("not_mirrored")
         if mirrored and others and mirrored["queries"] >= MANY_MIRRORED * others["queries"]:
-            columns[f"{title_of(dataset)}, not mirrored"] = {
-                name: statistics.mean(result.groups["not_mirrored"]["mrr"] for result in of_row)
-                for name, of_row in recorded.items()
-            }
-    return columns
+            columns[f"{title} within, not mirrored"] = _mean_mrr(recorded, "within", "not_mirrored")
+        columns[f"{title} ahead"] = _mean_mrr(recorded, "ahead")
+    return {column: values for column, values in columns.items() if values}
+
+
+def _mean_mrr(
+    recorded: dict[str, list[Result]], view: View, group: str | None = None
+) -> dict[str, float]:
+    """The mean MRR of each row in a view, of all queries or of a group."""
+    means = {}
+    for name, results in recorded.items():
+        views = [figures for result in results if (figures := result.in_view(view)) is not None]
+        parts = [figures[group] if group else figures for figures in views]
+        if parts:
+            means[name] = statistics.mean(part["mrr"] for part in parts)
+    return means
 
 
 def _datasets_of(rows: dict[str, dict[str, list[Result]]]) -> list[str]:
