@@ -10,6 +10,7 @@ from apptek.config import preset as preset_config
 from apptek.data.facts import Dataset, Split
 from apptek.data.protocols import Protocol
 from apptek.data.queries import Queries
+from apptek.data.reading.reader import as_dataset
 from apptek.errors import ApptekError
 from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
 from apptek.evaluation.ranking import Evaluation
@@ -20,7 +21,9 @@ from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.answers import (
     Answer,
     Query,
+    asked_queries,
     evaluate_split,
+    one_query,
     queries_of,
 )
 from apptek.models.model import Model, with_earlier_facts, with_training_facts
@@ -50,7 +53,7 @@ class Predictor:
     @classmethod
     def fit(  # a facade: each keyword is one thing that a user may say
         cls,
-        data: Dataset,
+        data: Any,
         *,
         preset: str | None = None,
         config: Config | None = None,
@@ -66,6 +69,7 @@ class Predictor:
     ) -> "Predictor":
         """Fits a model; with a `folder`, it is saved there, and a run that was stopped can resume.
 
+        data       a Dataset, or what `read_dataset` takes: a frame, tuples, a path
         preset     the settings; the default preset if neither it nor a config is given
         config     settings of one's own; `preset` then names what they started from, by default
                    the preset that is nearest to them
@@ -74,6 +78,7 @@ class Predictor:
                    where they came as one file. The metrics stay those of the training facts
         about_run  further entries for run.json: a command, a commit
         """
+        data = as_dataset(data)
         if config is None:
             config = preset_config(preset or DEFAULT)
         options = FitOptions(
@@ -125,23 +130,29 @@ class Predictor:
         """Queries as ids; unknown names become -1, a time that is no time is a TimeFormatError."""
         return queries_of(self.model.dataset, asked)
 
-    def predict(self, asked: Sequence[Query], *, top: int = 10) -> list[Answer]:
+    def predict(self, asked: Any, *, top: int = 10) -> list[Answer]:
         """The most probable predicates of each query; unseen entities and times are flagged.
+
+            predict(("Iran", "China", "2014-02-02"))            one query, or a list of such tuples
+            predict([Query("Iran", "China", date(2014, 2, 2))])
+            predict(frame)                                      with columns subject, object, time
 
         A query after the last fact is answered ahead: from what was known before its time.
         """
+        asked = asked_queries(asked)
         ranked = self.answerer.ranked(self.queries_of(asked))
         return self.answerer.answers(asked, ranked, top=top)
 
     def explain(
-        self, query: Query, predicate: str | None = None, *, most: int = 5, hidden: int = -1
+        self, query: Any, predicate: str | None = None, *, most: int = 5, hidden: int = -1
     ) -> Explanation:
         """Why a predicate (the most probable, unless named): reasons, contributions, facts.
 
+        query   a Query, or a tuple (subject, object, time)
         most    reasons whose facts are looked up
         hidden  the training fact that the query must not see; -1: none
         """
-        return explain(self.answerer, query, predicate, most=most, hidden=hidden)
+        return explain(self.answerer, one_query(query), predicate, most=most, hidden=hidden)
 
     def views_of(self, split: Split) -> tuple[View, ...]:
         """The views in which a split can be evaluated, the usual one first.

@@ -1,7 +1,7 @@
 """A fitted baseline with the interface of a Predictor, and its model folder."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from apptek.config import VIEWS, View
 from apptek.data.facts import SPLITS, Dataset, Split
 from apptek.data.protocols import Protocol, apply_protocol
 from apptek.data.queries import Queries, held_out_queries
+from apptek.data.reading.reader import as_dataset
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError, DataError, ModelError
 from apptek.evaluation.calibration import Calibration, fit_calibration, top_predictions
@@ -23,7 +24,14 @@ from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
 from apptek.evaluation.ranking import Evaluation, EvaluationQueries, evaluate_scores
 from apptek.files import new_folder
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.answers import Answer, Query, RankedPredicates, Seen, best_answers, queries_of
+from apptek.models.answers import (
+    Answer,
+    RankedPredicates,
+    Seen,
+    asked_queries,
+    best_answers,
+    queries_of,
+)
 from apptek.models.manifest import read_about, write_manifest
 from apptek.models.storage import (
     ABOUT,
@@ -99,7 +107,7 @@ class Baseline:
     def fit(
         cls,
         name: str,
-        data: Dataset,
+        data: Any,
         *,
         preset: str = "default",
         config: Any = None,
@@ -112,13 +120,14 @@ class Baseline:
     ) -> "Baseline":
         """Fits a baseline. With a `folder` it is saved there, and a stopped run can be resumed.
 
+        data       a Dataset, or what `read_dataset` takes: a frame, tuples, a path
         config     the preset's settings with some changed, instead of the preset's own
         about_run  further entries for run.json: a command, a commit
         """
         started = time.monotonic()
         own = preset_of(name, preset)  # an unknown preset is refused even if there is a config
         config = config or own
-        dataset = apply_protocol(data, protocol)
+        dataset = apply_protocol(as_dataset(data), protocol)
         if not len(dataset.valid):
             raise DataError(f"{name} chooses its settings on valid, but there are no valid facts")
         identity = {
@@ -165,8 +174,12 @@ class Baseline:
         """The scores of all predicates in the main view, (B, R)."""
         return self.model.main.scorer.scores(queries)
 
-    def predict(self, asked: Sequence[Query], *, top: int = 10) -> list[Answer]:
-        """The most probable predicates of each query; unseen entities and times are flagged."""
+    def predict(self, asked: Any, *, top: int = 10) -> list[Answer]:
+        """The most probable predicates of each query; unseen entities and times are flagged.
+
+        What may be asked is what a Predictor takes: queries, tuples, a frame.
+        """
+        asked = asked_queries(asked)
         queries = queries_of(self.model.dataset, asked)
         names = len(self.model.dataset.predicates)
         probabilities = np.empty((len(queries), names), np.float32)

@@ -1,7 +1,7 @@
 """Facts as read-only arrays, names and their ids, and the data set of both."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -91,6 +91,13 @@ def join_facts(*parts: Facts) -> Facts:
     )
     points = all(part.until is part.since for part in parts)
     return Facts(subjects, predicates, objects, since, since if points else until)
+
+
+def usual_open_end(facts: Facts) -> OpenEnd:
+    """Ongoing, where some facts have a start and a later end: then no end means none yet."""
+    has_intervals = (facts.since != UNKNOWN) & (facts.until != UNKNOWN)
+    has_intervals &= facts.since != facts.until
+    return "ongoing" if has_intervals.any() else "point"
 
 
 def with_inverses(facts: Facts, predicate_count: int) -> Facts:
@@ -209,6 +216,52 @@ class Dataset:
     def __post_init__(self) -> None:
         if not len(self.train):
             raise DataError(f"{self.name}: there are no training facts")
+
+    @classmethod
+    def from_frame(  # a facade: each keyword is a column that a user may name
+        cls,
+        frame: Any,
+        *,
+        subject: Any = None,
+        predicate: Any = None,
+        object: Any = None,  # noqa: A002
+        time: Any = None,
+        since: Any = None,
+        until: Any = None,
+        split: Any = None,
+        name: str = "frame",
+        **options: Any,
+    ) -> "Dataset":
+        """The facts of a frame of pandas, polars, DuckDB or pyarrow, a row for each.
+
+            Dataset.from_frame(frame)
+            Dataset.from_frame(frame, subject="A", predicate="Event", object="B", time="Day")
+
+        Without names of columns, the usual ones are looked for, as in the header of a file. The
+        column `split` says train, valid or test; without it the facts are split. The options are
+        the fields of ReadOptions. Errors count rows from 1.
+        """
+        from apptek.data.frames import read_frame
+        from apptek.data.reading.options import ReadOptions
+
+        given = {"subject": subject, "predicate": predicate, "object": object, "time": time}
+        given |= {"since": since, "until": until}
+        column_of = {role: column for role, column in given.items() if column is not None}
+        return read_frame(frame, column_of, split=split, name=name, options=ReadOptions(**options))
+
+    @classmethod
+    def from_facts(
+        cls, facts: Iterable[Sequence[Any]], *, name: str = "facts", **options: Any
+    ) -> "Dataset":
+        """The data set of tuples (subject, predicate, object, time), split in three.
+
+        A tuple may also lack the time, or end with since and until. A time is a text, a date, a
+        datetime, an integer, or None where it is unknown.
+        """
+        from apptek.data.frames import read_facts
+        from apptek.data.reading.options import ReadOptions
+
+        return read_facts(facts, name=name, options=ReadOptions(**options))
 
     def split(self, name: Split) -> Facts:
         """The facts of one split."""

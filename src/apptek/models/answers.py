@@ -1,16 +1,18 @@
 """Queries in words and their answers, whatever model gives them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from apptek.arrays import Ints, Matrix
 from apptek.config import View
 from apptek.data.facts import Dataset, Names, Split
+from apptek.data.frames import When, is_frame, read_query_texts, time_text
 from apptek.data.queries import Queries, held_out_queries
 from apptek.data.times import UNKNOWN
+from apptek.errors import ApptekError
 from apptek.evaluation.forecast import ForecastFigures
 from apptek.evaluation.ranking import Evaluation, EvaluationQueries, evaluate_scores
 from apptek.graph.lookups import predicates_at
@@ -19,11 +21,23 @@ from apptek.graph.temporal_graph import TemporalGraph
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a user asks, in words. An empty time, or "?", is unknown."""
+    """What a user asks, in words. An empty time, "?" or None is unknown.
+
+    The time may be given as a text, a date, a datetime, a Timestamp or an integer; it is kept as
+    the text of it.
+    """
 
     subject: str
     object: str
     time: str
+
+    if TYPE_CHECKING:
+
+        def __init__(self, subject: str, object: str, time: When) -> None: ...  # noqa: A002
+
+    def __post_init__(self) -> None:
+        if type(self.time) is not str:
+            object.__setattr__(self, "time", time_text(self.time))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +94,8 @@ class Answering(Protocol):
     def model(self) -> Fitted:
         """The fitted model."""
 
-    def predict(self, asked: Sequence[Query], *, top: int = 10) -> list[Answer]:
-        """The most probable predicates of each query."""
+    def predict(self, asked: Any, *, top: int = 10) -> list[Answer]:
+        """The most probable predicates of each query; see `asked_queries` for what may be asked."""
 
     def evaluate(
         self, split: Split = "test", view: View | None = None, *, rolling: bool = False
@@ -121,6 +135,37 @@ class Seen:
         """
         moment = UNKNOWN if code == UNKNOWN else self._graph.axis.position(code)
         return predicates_at(self._graph, subject, object_, moment, ahead=view == "ahead")
+
+
+def asked_queries(asked: Any) -> list[Query]:
+    """Queries from what a user has: a Query, tuples (subject, object, time), or a frame of them.
+
+    A frame has the columns subject, object and time. ApptekError for anything else.
+    """
+    if is_frame(asked):
+        return [Query(*texts) for texts in read_query_texts(asked)]
+    if isinstance(asked, Query) or (isinstance(asked, tuple) and _is_query(asked)):
+        asked = [asked]
+    if isinstance(asked, str | Mapping) or not isinstance(asked, Iterable):
+        raise ApptekError(_no_query(asked))
+    return [one_query(query) for query in asked]
+
+
+def one_query(asked: Any) -> Query:
+    """A Query, or the one of a tuple (subject, object, time)."""
+    if isinstance(asked, Query):
+        return asked
+    if isinstance(asked, tuple | list) and _is_query(asked):
+        return Query(*asked)
+    raise ApptekError(_no_query(asked))
+
+
+def _is_query(asked: Sequence[Any]) -> bool:
+    return len(asked) == 3 and isinstance(asked[0], str) and isinstance(asked[1], str)
+
+
+def _no_query(asked: Any) -> str:
+    return f"found {asked!r}, expected a query: Query(subject, object, time), or such a tuple"
 
 
 def queries_of(data: Dataset, asked: Sequence[Query]) -> Queries:

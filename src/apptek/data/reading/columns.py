@@ -98,6 +98,19 @@ def _is_header(first_row: list[str]) -> bool:
     return all(words.intersection(_HEADER_WORDS[role]) for role in ROLES[:3])
 
 
+def query_columns(header: list[str]) -> tuple[int, int, int] | None:
+    """The columns of subject, object and time; None where a header lacks one, or has two."""
+    words = [cell.strip().lower() for cell in header]
+    columns = [
+        next((words.index(word) for word in _HEADER_WORDS[role] if words.count(word) == 1), None)
+        for role in ("subject", "object", "time")
+    ]
+    subject, object_, time = columns
+    if subject is None or object_ is None or time is None:
+        return None
+    return subject, object_, time
+
+
 def _columns_by_word(header: list[str], where: str) -> dict[str, int]:
     words = [cell.strip().lower() for cell in header]
     column_of = {

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from apptek.data.benchmarks import BENCHMARKS
-from apptek.data.facts import Dataset, Defect, Facts, OpenEnd
+from apptek.data.facts import Dataset, Defect, usual_open_end
+from apptek.data.frames import is_frame, is_list_of_facts, read_facts, read_frame
 from apptek.data.reading.arrow_tables import batch_of_table, count_lines, parse_block
 from apptek.data.reading.assembly import assemble
 from apptek.data.reading.columns import ColumnLayout, find_layout, parse_columns
@@ -25,7 +26,7 @@ from apptek.data.reading.sources import SUFFIXES, dataset_name, find_source, fin
 from apptek.data.reading.text_blocks import BYTE_ORDER_MARK, Block, read_blocks, stem_and_suffix
 from apptek.data.reading.text_cells import TEXT_FORMATS, TextFormat, split_lines
 from apptek.data.splitting import Splitting, split_facts
-from apptek.data.times import UNKNOWN, TimeDictionary
+from apptek.data.times import TimeDictionary
 from apptek.errors import DataError
 
 MOST_DEFECTS_KEPT = 1000
@@ -33,19 +34,24 @@ _BLANK_LINES = re.compile(rb"(?:\r?\n)*+")
 Progress = Callable[[str, int, int], None]  # file, bytes read, bytes in all files
 
 
-def read_dataset(
-    source: str | Path, *, progress: Progress | None = None, **options: Any
-) -> Dataset:
-    """Reads a folder with train, valid and test, a single file, or a benchmark by its name.
+def read_dataset(source: Any, *, progress: Progress | None = None, **options: Any) -> Dataset:
+    """Reads a folder with train, valid and test, a single file, a benchmark by name, or a frame.
 
         read_dataset("icews14")                                       a benchmark by name
         read_dataset("events.csv", columns="subject=A,predicate=E,object=B,time=Day")
         read_dataset("events.tsv.gz", splitting=Splitting(by="time"))
+        read_dataset(frame)                                           see Dataset.from_frame
+        read_dataset([("Iran", "Consult", "China", "2014-02-02"), ...])
 
-    The options are the fields of ReadOptions. A single file is split into train, valid and test.
+    The options are the fields of ReadOptions. A single file is split into train, valid and test,
+    and so is a frame.
     """
     chosen = ReadOptions(**options)
     columns = None if chosen.columns is None else parse_columns(chosen.columns)
+    if is_frame(source):
+        return read_frame(source, columns, options=chosen)
+    if is_list_of_facts(source):
+        return read_facts(source, options=chosen)
     path = find_source(source)
     files = find_split_files(path)
     reader = _Reader(chosen, columns, _Progress(progress, list(files.values())))
@@ -61,7 +67,7 @@ def read_dataset(
     is_benchmark = str(source) in BENCHMARKS
     if is_benchmark and chosen.open_end == "ongoing":
         raise DataError(f"{source} keeps open ends as points, so that its numbers stay comparable")
-    open_end = chosen.open_end or ("point" if is_benchmark else _usual_open_end(dataset.train))
+    open_end = chosen.open_end or ("point" if is_benchmark else usual_open_end(dataset.train))
     dataset = replace(dataset, open_end=open_end)
     if not path.is_dir():
         return split_facts(dataset, chosen.splitting or Splitting())
@@ -73,11 +79,9 @@ def read_dataset(
     return dataset
 
 
-def _usual_open_end(facts: Facts) -> OpenEnd:
-    """Ongoing, where some facts have a start and a later end: then no end means none yet."""
-    has_intervals = (facts.since != UNKNOWN) & (facts.until != UNKNOWN)
-    has_intervals &= facts.since != facts.until
-    return "ongoing" if has_intervals.any() else "point"
+def as_dataset(data: Any) -> Dataset:
+    """The data set itself, or what `read_dataset` makes of a frame, tuples or a path."""
+    return data if isinstance(data, Dataset) else read_dataset(data)
 
 
 class _Progress:

@@ -9,7 +9,7 @@ from apptek.data.reading.text_cells import TEXT_FORMATS
 from apptek.errors import DataError
 
 SUFFIXES = (*TEXT_FORMATS, ".parquet")
-_SPLIT_NAMES: dict[Split, tuple[str, ...]] = {
+SPLIT_NAMES: dict[Split, tuple[str, ...]] = {
     "train": ("train",),
     "valid": ("valid", "validation", "dev"),
     "test": ("test",),
@@ -59,4 +59,4 @@ def find_split_files(path: Path) -> dict[Split, Path]:
 
 def _is_split_file(file: Path, split: Split) -> bool:
     stem, suffix = stem_and_suffix(file)
-    return suffix in SUFFIXES and stem in _SPLIT_NAMES[split] and file.is_file()
+    return suffix in SUFFIXES and stem in SPLIT_NAMES[split] and file.is_file()

@@ -1,0 +1,246 @@
+"""Frames of pandas, polars, DuckDB and pyarrow, and lists of tuples, become a data set."""
+
+import datetime as dt
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from fact_files import ReadFact, in_words
+
+from apptek import Dataset, Predictor, Query, Splitting, read_dataset
+from apptek.baselines.baseline import Baseline
+from apptek.config import preset
+from apptek.data.facts import SPLITS
+from apptek.data.frames import time_text
+from apptek.data.synthetic.world import make_world
+from apptek.errors import ApptekError, DataError
+from apptek.setting_rules import with_settings
+
+ROWS = {
+    "subject": ["a", "b", "a"],
+    "predicate": ["p", "q", "p"],
+    "object": ["b", "a", "c"],
+    "time": ["2014-05-13", "2014-05-14", "2014-05-15"],
+}
+FACTS = list(zip(*ROWS.values(), strict=True))
+EXPECTED = [(*fact, fact[3]) for fact in FACTS]
+QUICK = with_settings(preset("default"), ["classifier.epochs=2", "classifier.l2=[3.0]"])
+ALL = Splitting(train=1.0, valid=0.0)
+
+
+def words(frame: Any, **options: Any) -> list[ReadFact]:
+    return in_words(Dataset.from_frame(frame, splitting=ALL, **options))
+
+
+def with_days(*kinds: str) -> list[Any]:
+    """The same rows with times as texts, as dates and as timestamps."""
+    days = [dt.date.fromisoformat(text) for text in ROWS["time"]]
+    moments = [dt.datetime.combine(day, dt.time()) for day in days]
+    return [
+        {**ROWS, "time": {"text": ROWS["time"], "date": days, "moment": moments}[k]} for k in kinds
+    ]
+
+
+@pytest.mark.parametrize("rows", with_days("text", "date", "moment"))
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_every_kind_of_frame_gives_the_facts(make: Any, rows: dict[str, Any]) -> None:
+    assert words(make(rows)) == EXPECTED
+
+
+def test_a_relation_of_duckdb_gives_the_facts() -> None:
+    table = pa.table(with_days("date")[0])
+    assert words(duckdb.from_arrow(table)) == EXPECTED
+
+
+def test_read_dataset_takes_frames_and_tuples_and_splits_them_as_a_file() -> None:
+    frame = pd.DataFrame(ROWS)
+    assert in_words(read_dataset(frame, splitting=ALL)) == EXPECTED
+    assert in_words(read_dataset(FACTS, splitting=ALL)) == EXPECTED
+    names = frame.rename(columns={"subject": "A", "predicate": "E", "object": "B", "time": "Day"})
+    columns = "subject=A,predicate=E,object=B,time=Day"
+    assert in_words(read_dataset(names, columns=columns, splitting=ALL)) == EXPECTED
+    many = pd.DataFrame({**{role: ["x"] * 100 for role in ROWS}, "time": range(100)})
+    data = Dataset.from_frame(many)
+    assert [len(data.split(split)) for split in SPLITS] == [80, 10, 10]
+    assert data.was_split
+
+
+def test_columns_are_named_or_guessed() -> None:
+    frame = pl.DataFrame({"A": ["a"], "Event": ["p"], "B": ["b"], "from": [2001], "x": [2003]})
+    named = {"subject": "A", "predicate": "Event", "object": "B"}
+    assert words(frame, **named, since="from", until="x") == [("a", "p", "b", "2001", "2003")]
+    with pytest.raises(DataError, match=r"A, Event, B, from, x do not say what they hold: name"):
+        Dataset.from_frame(frame)
+    with pytest.raises(DataError, match="no column for the predicate and the object; expected"):
+        Dataset.from_frame(frame, subject="A")
+    with pytest.raises(DataError, match="there is no column 'C'; there are A, Event, B, from, x"):
+        Dataset.from_frame(frame, **(named | {"object": "C"}))
+    with pytest.raises(DataError, match="either time, or since and until"):
+        Dataset.from_frame(frame, **named, time="x", since="from")
+    with pytest.raises(DataError, match="one column is used twice"):
+        Dataset.from_frame(frame, **named, time="B")
+    numbered = pd.DataFrame(FACTS)
+    assert words(numbered, subject=0, predicate=1, object=2, time=3) == EXPECTED
+
+
+def test_a_column_says_the_split() -> None:
+    frame = pd.DataFrame({**ROWS, "part": ["test", "train", "Validation"]})
+    data = Dataset.from_frame(frame, split="part")
+    assert [len(data.split(split)) for split in SPLITS] == [1, 1, 1]
+    assert data.describe(data.train, 0) == "b | q | a | 2014-05-14"
+    assert data.describe(data.test, 0) == "a | p | b | 2014-05-13"
+    assert not data.was_split
+    with pytest.raises(DataError, match="frame:3: part: found 'later', expected train, valid or"):
+        Dataset.from_frame(frame.assign(part=["train", "test", "later"]), split="part")
+    with pytest.raises(DataError, match="leave splitting out"):
+        Dataset.from_frame(frame, split="part", splitting=ALL)
+    bad = frame.assign(time=["2014-05-13", "2014-05-14", "2014-13-01"])
+    with pytest.raises(
+        DataError, match=r"frame:3: column 4 .time.: found '2014-13-01', expected a"
+    ):
+        Dataset.from_frame(bad, split="part")
+
+
+def test_categories_and_missing_values() -> None:
+    frame = pd.DataFrame(ROWS)
+    for role in ("subject", "predicate"):
+        frame[role] = frame[role].astype("category")
+    assert words(frame) == EXPECTED
+    enum = pl.DataFrame(ROWS).with_columns(pl.col("predicate").cast(pl.Categorical))
+    assert words(enum) == EXPECTED
+    for nothing in (None, float("nan")):
+        holes = frame.assign(object=["b", nothing, "c"])
+        with pytest.raises(DataError, match=r"frame:2: column 3 .object.: found nothing, expected"):
+            Dataset.from_frame(holes)
+        data = Dataset.from_frame(holes, splitting=ALL, skip_bad=True)
+        assert (len(data.train), data.report.defect_count) == (2, 1)
+        undated = frame.assign(time=["2014-05-13", nothing, "2014-05-15"])
+        assert [fact[3] for fact in words(undated)] == ["2014-05-13", "?", "2014-05-15"]
+    years = pd.DataFrame({**ROWS, "time": [1999, None, 2001]})
+    assert years["time"].dtype == np.float64
+    assert [fact[3] for fact in words(years)] == ["1999", "?", "2001"]
+
+
+def test_midnight_in_a_time_zone_is_a_day() -> None:
+    moments = pd.to_datetime(ROWS["time"])
+    for zone in ("UTC", "Asia/Tokyo", "America/New_York"):
+        assert words(pd.DataFrame({**ROWS, "time": moments.tz_localize(zone)})) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ({"time": [1.5, 2.0, 3.0]}, "the column 'time' holds numbers with a fraction"),
+        ({"subject": [True, False, True]}, "the column 'subject' is of type bool; expected texts"),
+        ({"object": [["b"], ["c"], []]}, "the column 'object' is of type (large_)?list"),
+        ({"time": ["2014-05-13", "soon", "x"]}, r"frame:2: column 4 \(time\): found 'soon', exp"),
+        ({"subject": ["a\0", "b", "c"]}, "frame:1: column 1 .subject.: found a NUL byte"),
+    ],
+)
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_what_is_no_fact_is_a_clear_error(make: Any, column: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        Dataset.from_frame(make({**ROWS, **column}))
+
+
+def test_frames_that_cannot_be_read_are_clear_errors() -> None:
+    frame = pd.DataFrame(ROWS)
+    with pytest.raises(DataError, match="Duplicate column names"):
+        Dataset.from_frame(pd.concat([frame, frame[["time"]]], axis=1))
+    table = pa.table(ROWS).append_column("time", pa.array(["x", "y", "z"]))
+    with pytest.raises(DataError, match="2 columns are called 'time'"):
+        Dataset.from_frame(table)
+    with pytest.raises(DataError, match=r"cannot be read .*Conversion failed for column subject"):
+        Dataset.from_frame(frame.assign(subject=["a", 1, 2.5]))
+    with pytest.raises(DataError, match=r"LazyFrame hands over no Arrow data; collect\(\) it"):
+        Dataset.from_frame(pl.DataFrame(ROWS).lazy())
+    with pytest.raises(DataError, match="int hands over no Arrow data; expected a frame"):
+        Dataset.from_frame(5)
+    with pytest.raises(DataError, match="frame: the frame is empty"):
+        Dataset.from_frame(frame.head(0))
+    with pytest.raises(DataError, match=r"of type .*[Pp]eriod"):
+        Dataset.from_frame(frame.assign(time=pd.period_range("2020-01", periods=3, freq="M")))
+
+
+def test_tuples_have_a_time_or_none_or_two() -> None:
+    facts = [("a", "p", "b"), ("a", "p", "c", 2001), ("a", "q", "b", dt.date(1999, 5, 6), None)]
+    data = Dataset.from_facts([*facts[:2], ("a", "q", "b", 1999, None)], splitting=ALL)
+    assert in_words(data) == [
+        ("a", "p", "b", "?", "?"), ("a", "p", "c", "2001", "2001"), ("a", "q", "b", "1999", "?"),
+    ]  # fmt: skip
+    with pytest.raises(DataError, match=r"facts:2: found \('a', 'p'\), expected .subject, pred"):
+        Dataset.from_facts([facts[0], ("a", "p")])
+    with pytest.raises(DataError, match=r"facts:1: column 2 .predicate.: found nothing"):
+        Dataset.from_facts([("a", None, "b", 1)])
+    with pytest.raises(DataError, match=r"found the time 2.5, expected a text"):
+        Dataset.from_facts([("a", "p", "b", 2.5)])
+
+
+@pytest.mark.parametrize(
+    ("when", "text"),
+    [
+        ("2014-05", "2014-05"), (2014, "2014"), (np.int64(-3), "-3"), (7.0, "7"),
+        (dt.date(2014, 5, 13), "2014-05-13"), (dt.datetime(2014, 5, 13), "2014-05-13"),
+        (pd.Timestamp("2014-05-13", tz="Asia/Tokyo"), "2014-05-13"),
+        (dt.datetime(2014, 5, 13, 1, 2, 3, 4), "2014-05-13T01:02:03"),
+        (pd.Timestamp("2014-05-13 01:00", tz="Asia/Tokyo"), "2014-05-12T16:00:00Z"),
+        (np.datetime64("2014-05-13"), "2014-05-13"),
+        (None, ""), (float("nan"), ""), (pd.NaT, ""), (np.datetime64("NaT"), ""),
+    ],
+)  # fmt: skip
+def test_a_time_of_python_is_written_as_the_data_would(when: Any, text: str) -> None:
+    assert time_text(when) == text
+
+
+@pytest.mark.parametrize("when", [True, 1.5, object(), [1]])
+def test_what_is_no_time_is_refused(when: Any) -> None:
+    with pytest.raises(DataError, match="found the time"):
+        time_text(when)
+
+
+@pytest.fixture(scope="module")
+def predictor() -> Predictor:
+    return Predictor.fit(frame_of_a_world(), config=QUICK)
+
+
+def frame_of_a_world() -> pd.DataFrame:
+    data = make_world(2000, 0).dataset
+    return pd.DataFrame(in_words(data)).rename(
+        columns={0: "subject", 1: "predicate", 2: "object", 3: "time"}
+    )
+
+
+def test_a_frame_can_be_fitted_and_asked(predictor: Predictor) -> None:
+    frame = frame_of_a_world().head(5)
+    asked = [tuple(row) for row in frame[["subject", "object", "time"]].to_numpy().tolist()]
+    expected = predictor.predict([Query(*words) for words in asked])
+    assert len(expected) == 5
+    assert predictor.predict(asked) == expected
+    assert predictor.predict(pl.DataFrame(frame.iloc[:, :4])) == expected
+    assert predictor.predict(frame.assign(time=pd.to_datetime(frame["time"]))) == expected
+    assert predictor.predict(asked[0]) == predictor.predict(Query(*asked[0])) == expected[:1]
+    subject, object_, time = asked[0]
+    day = dt.date.fromisoformat(time)
+    for when in (day, dt.datetime.combine(day, dt.time()), pd.Timestamp(day), np.datetime64(day)):
+        assert predictor.predict([(subject, object_, when)]) == expected[:1]
+        assert predictor.explain((subject, object_, when)).ranked[0][0] == expected[0].predicates[0]
+    baseline = Baseline.fit("frequency", frame_of_a_world())
+    assert baseline.predict(asked) == baseline.predict(frame)
+
+
+@pytest.mark.parametrize("asked", ["a", 5, ["a"], [("a", "b")], {"subject": "a"}, [(1, 2, 3)]])
+def test_what_is_no_query_is_refused(predictor: Predictor, asked: Any) -> None:
+    with pytest.raises(ApptekError, match=r"expected a query: Query\(subject, object, time\)"):
+        predictor.predict(asked)
+
+
+def test_a_frame_without_the_columns_of_queries_is_refused(predictor: Predictor) -> None:
+    with pytest.raises(DataError, match="found the columns subject, to; expected subject, obj"):
+        predictor.predict(pd.DataFrame({"subject": ["a"], "to": ["b"]}))
+    frame = pd.DataFrame({"subject": ["a", None], "object": ["b", "c"], "time": ["", ""]})
+    with pytest.raises(DataError, match="frame:2: found an empty name"):
+        predictor.predict(frame)
