@@ -1,14 +1,25 @@
 """Tables of predicates: reading a user's, and the shipped one of CAMEO."""
 
+import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from apptek.baselines.baseline import Baseline
 from apptek.data.benchmarks import find_benchmark
-from apptek.data.predicate_table import cameo_table, read_predicates, shipped_table
+from apptek.data.predicate_table import (
+    PredicateEntry,
+    PredicateTable,
+    cameo_table,
+    read_predicates,
+    shipped_table,
+)
 from apptek.data.reading.reader import read_dataset
+from apptek.data.synthetic.world import make_world
 from apptek.errors import DataError
+from apptek.predictor import Predictor
 
 NOTE = "predicate,phrase,class\nmet,met,talks\nhit,,war\nsaw,saw,\n"
 
@@ -78,12 +89,24 @@ def test_every_entry_has_a_phrase_and_a_class() -> None:
         assert entry.phrase[0].islower(), predicate
 
 
-def test_the_shipped_table_applies_where_nearly_all_names_are_known() -> None:
-    assert len(shipped_table(["Consult", "Host a visit"])) == 2
-    assert len(shipped_table(["010", "190", "---", *(f"{code}" for code in range(100, 109))])) == 11
-    assert not shipped_table(["Consult", "born in"])
-    assert not shipped_table(["10", "11", "12"])  # numbered, not coded
-    assert not shipped_table([])
+def test_the_shipped_table_applies_where_most_facts_are_of_it() -> None:
+    assert len(shipped_table({"Consult": 5, "Host a visit": 4, "born in": 3})) == 2
+    assert len(shipped_table({"010": 50, "190": 49, "---": 1})) == 2
+    assert not shipped_table({"Consult": 5, "Host a visit": 3, "born in": 3})
+    assert not shipped_table({"10": 5, "11": 4, "12": 3})  # numbered, not coded
+    assert not shipped_table({})
+
+
+def test_a_data_set_takes_its_own_table_before_the_shipped_one() -> None:
+    world = make_world(2000, 0).dataset
+    shipped, own = world.labelled().labels, PredicateTable({"Consult": PredicateEntry(kind="x")})
+    assert shipped is not None
+    assert shipped.source == "CAMEO"
+    assert shipped.class_of("Make a visit") == "Consult"
+    assert world.labelled(own).labelled().labels == own
+    assert not world.labelled(PredicateTable()).labelled().labels  # switched off
+    with pytest.raises(DataError, match=r"notes\.csv names no predicate of world"):
+        world.labelled(PredicateTable({"else": PredicateEntry(kind="x")}, "notes.csv"))
 
 
 @pytest.mark.real_data
@@ -91,4 +114,29 @@ def test_the_shipped_table_applies_where_nearly_all_names_are_known() -> None:
 def test_the_shipped_table_knows_every_predicate_of_the_benchmarks(name: str, count: int) -> None:
     if find_benchmark(name) is None:
         pytest.skip(f"{name} is not in $APPTEK_DATA ({os.environ.get('APPTEK_DATA', 'unset')})")
-    assert len(shipped_table(read_dataset(name).predicates)) == count
+    labels = read_dataset(name).labelled().labels
+    assert labels is not None
+    assert len(labels) == count
+
+
+def test_a_model_keeps_its_tables_and_an_update_too(tmp_path: Path) -> None:
+    world = replace(make_world(2000, 0).dataset, aliases={"The Place": "Falgard"})
+    fitted = Predictor.fit(world, folder=tmp_path / "model")
+    kept = Predictor.load(tmp_path / "model").model.dataset
+    assert kept.labels == fitted.model.dataset.labels == world.labelled().labels
+    assert kept.aliases == {"The Place": "Falgard"}
+    updated, _ = fitted.update(world)
+    updated.save(tmp_path / "updated")
+    again = Predictor.load(tmp_path / "updated").model.dataset
+    assert (again.labels, again.aliases) == (kept.labels, kept.aliases)
+    manifest = json.loads((tmp_path / "model" / "manifest.json").read_text(encoding="utf-8"))
+    assert {"labels.json", "aliases.json"} <= manifest["files"].keys()
+
+
+def test_a_baseline_keeps_its_tables(tmp_path: Path) -> None:
+    world = make_world(2000, 0).dataset
+    Baseline.fit("recency", world.labelled(PredicateTable()), folder=tmp_path / "off")
+    Baseline.fit("recency", world, folder=tmp_path / "on")
+    assert not Baseline.load(tmp_path / "off").model.dataset.labels
+    assert not (tmp_path / "off" / "labels.json").exists()
+    assert Baseline.load(tmp_path / "on").model.dataset.labels == world.labelled().labels

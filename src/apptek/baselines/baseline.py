@@ -127,7 +127,7 @@ class Baseline:
         started = time.monotonic()
         own = preset_of(name, preset)  # an unknown preset is refused even if there is a config
         config = config or own
-        dataset = apply_protocol(as_dataset(data), protocol)
+        dataset = apply_protocol(as_dataset(data).labelled(), protocol)
         if not len(dataset.valid):
             raise DataError(f"{name} chooses its settings on valid, but there are no valid facts")
         identity = {

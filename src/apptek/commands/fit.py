@@ -8,10 +8,13 @@ import typer
 
 from apptek.commands.options import (
     SKIP_BAD,
+    AliasesOption,
     DataArgument,
     JsonOption,
     ModelArgument,
+    NameTables,
     OutOption,
+    PredicatesOption,
     ProtocolOption,
     Reading,
     ResumeOption,
@@ -64,6 +67,8 @@ def fit(
             "single file). `evaluate` keeps to the training facts.",
         ),
     ] = None,
+    predicates: PredicatesOption = None,
+    aliases: AliasesOption = None,
     *,
     reading: Reading,
 ) -> None:
@@ -88,7 +93,8 @@ def fit(
         require_torch()
     # Before the data, which may take long to read: a bad table should fail at once.
     entity_types = None if types is None else read_types(types)
-    dataset = reading.read(data)
+    tables = NameTables.read(predicates, aliases)
+    dataset = tables.apply(reading.read(data))
     with _agent_progress(with_agent) as observers:
         predictor = Predictor.fit(
             dataset,

@@ -3,7 +3,7 @@
 import inspect
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from apptek.data.facts import Dataset
+    from apptek.data.predicate_table import PredicateTable
     from apptek.data.splitting import Splitting
 
 BAD_ROWS_SHOWN = 20
@@ -40,6 +41,23 @@ SettingsOption = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="Change the setting `section.key`; repeatable. A wrong name lists the right ones.",
+    ),
+]
+PredicatesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--predicates",
+        metavar="FILE",
+        help="A table of predicates: predicate, class, label, phrase, group. `none`: not even the "
+        "one of CAMEO, which otherwise applies by itself to the predicates of ICEWS and GDELT.",
+    ),
+]
+AliasesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--aliases",
+        metavar="FILE",
+        help="A table of further names of entities: a name of the data, then its aliases.",
     ),
 ]
 SeedOption = Annotated[
@@ -172,6 +190,40 @@ class Reading:
         if abs(train + valid + test - 1) > 1e-9:
             raise typer.BadParameter(f"--split {self.split!r}: the three shares must sum to 1")
         return Splitting(by=self.split_by, train=train, valid=valid, seed=seed)
+
+
+@dataclass(frozen=True, slots=True)
+class NameTables:
+    """What a user says of the names in the data, read before the data: a bad table fails early."""
+
+    labels: "PredicateTable | None"
+    aliases: dict[str, str]
+
+    @classmethod
+    def read(cls, predicates: str | None, aliases: Path | None) -> "NameTables":
+        """The tables of --predicates and --aliases."""
+        from apptek.data.aliases import read_aliases
+        from apptek.data.predicate_table import PredicateTable, read_predicates
+
+        labels = None
+        if predicates is not None:
+            is_off = predicates == "none"
+            labels = PredicateTable() if is_off else read_predicates(Path(predicates))
+        return cls(labels, {} if aliases is None else read_aliases(aliases))
+
+    def apply(self, dataset: "Dataset") -> "Dataset":
+        """The data set with these tables; tells on stderr what they say of it."""
+        from apptek.terminal import tell
+
+        named = replace(dataset.labelled(self.labels), aliases=self.aliases)
+        if named.labels:
+            known, count = len(named.labels), len(dataset.predicates)
+            off = "; --predicates none switches that off" if self.labels is None else ""
+            tell(f"labels: {known:,} of {count:,} predicates are in {named.labels.source}{off}")
+        if self.aliases:
+            found = sum(dataset.entities.find(name) is not None for name in self.aliases.values())
+            tell(f"aliases: {found:,} of {len(self.aliases):,} stand for entities of the data")
+        return named
 
 
 def reads_data(command: Callable[..., None]) -> Callable[..., None]:

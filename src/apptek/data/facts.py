@@ -1,8 +1,8 @@
 """Facts as read-only arrays, names and their ids, and the data set of both."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from apptek.arrays import Ints, read_only
+from apptek.data.predicate_table import PredicateTable, shipped_table
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import DataError
 
@@ -200,6 +201,8 @@ class Dataset:
     open_end  what a fact with a start and no known end means: it lasts (ongoing), or all that is
               known of it is its start (point)
     was_split whether the splits were drawn from facts that came as one file
+    labels    labels, phrases and classes of predicates; None: nothing is said of them yet
+    aliases   further names of entities: alias -> name
     """
 
     name: str
@@ -212,6 +215,8 @@ class Dataset:
     report: ReadReport = field(default_factory=ReadReport)
     open_end: OpenEnd = "point"
     was_split: bool = False
+    labels: PredicateTable | None = None
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not len(self.train):
@@ -262,6 +267,20 @@ class Dataset:
         from apptek.data.reading.options import ReadOptions
 
         return read_facts(facts, name=name, options=ReadOptions(**options))
+
+    def labelled(self, labels: PredicateTable | None = None) -> "Dataset":
+        """The same with a table of predicates: this one, else its own, else CAMEO's if it applies.
+
+        An empty table says that there are no labels. DataError where a table fits no predicate.
+        """
+        table = self.labels if labels is None else labels
+        if table is None:
+            counts = np.bincount(self.train.predicates, minlength=len(self.predicates))
+            table = shipped_table(dict(zip(self.predicates, counts.tolist(), strict=True)))
+        found = table.of(self.predicates)
+        if table and not found:
+            raise DataError(f"{table.source} names no predicate of {self.name}")
+        return replace(self, labels=found)
 
     def split(self, name: Split) -> Facts:
         """The facts of one split."""

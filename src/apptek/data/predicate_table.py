@@ -17,11 +17,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from apptek.data.small_tables import read_rows
 from apptek.errors import DataError
 
-NEARLY_ALL = 0.9
+MOST = 0.75  # share of the facts that must be of the shipped table for it to apply
 COLUMNS = ("predicate", "class", "label", "phrase", "group")
 EXPECTED = "a header with the column predicate and at least one of class, label, phrase and group"
 # The root codes at which a QuadClass of GDELT ends. Other users of CAMEO count 09 as verbal
@@ -76,6 +77,25 @@ class PredicateTable:
         """The group of a predicate: the class of its class, or None."""
         return self.entries.get(predicate, _NOTHING).group or None
 
+    def as_json(self) -> dict[str, Any]:
+        """The table as the model folder keeps it."""
+        columns = {
+            predicate: {
+                "label": entry.label,
+                "phrase": entry.phrase,
+                "class": entry.kind,
+                "group": entry.group,
+            }
+            for predicate, entry in self.entries.items()
+        }
+        return {"source": self.source, "predicates": columns}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "PredicateTable":
+        """The table of `as_json`."""
+        entries = {predicate: _entry(cells) for predicate, cells in content["predicates"].items()}
+        return cls(entries, content["source"])
+
     def of(self, predicates: Iterable[str]) -> "PredicateTable":
         """The table of these predicates alone, in their order."""
         found = {name: self.entries[name] for name in predicates if name in self.entries}
@@ -83,6 +103,14 @@ class PredicateTable:
 
 
 _NOTHING = PredicateEntry()
+
+
+def _entry(cells: Mapping[str, str]) -> PredicateEntry:
+    """The entry of a row, by the names of its columns."""
+    label, phrase, kind, group = (
+        str(cells.get(column, "")) for column in ("label", "phrase", "class", "group")
+    )
+    return PredicateEntry(label=label, phrase=phrase, kind=kind, group=group)
 
 
 def read_predicates(path: Path) -> PredicateTable:
@@ -100,12 +128,7 @@ def read_predicates(path: Path) -> PredicateTable:
         predicate = cells["predicate"]
         if not predicate:
             raise DataError(f"{path.name}:{line}: the column predicate is empty")
-        entry = PredicateEntry(
-            label=cells.get("label", ""),
-            phrase=cells.get("phrase", ""),
-            kind=cells.get("class", ""),
-            group=cells.get("group", ""),
-        )
+        entry = _entry(cells)
         if entries.setdefault(predicate, entry) != entry:
             raise DataError(f"{path.name}:{line}: {predicate!r} has a second, different row")
     return PredicateTable(entries, path.name)
@@ -127,13 +150,15 @@ def cameo_table() -> PredicateTable:
     return PredicateTable(entries, "CAMEO")
 
 
-def shipped_table(predicates: Iterable[str]) -> PredicateTable:
-    """The part of the CAMEO table that these predicates need; empty where they are not CAMEO.
+def shipped_table(facts: Mapping[str, int]) -> PredicateTable:
+    """The part of the CAMEO table that some data needs; empty where its predicates are not CAMEO.
 
-    They are CAMEO where nearly all of them are in the table and not all are plain numbers:
+    They are where most facts have a predicate of the table, and not only plain numbers:
     predicates that somebody has numbered may well be called 10 to 20.
+
+    facts  how many facts each predicate of the data has
     """
-    names = list(predicates)
-    known = cameo_table().of(names)
+    known = cameo_table().of(facts)
+    covered = sum(facts[predicate] for predicate in known.entries)
     telling = any(not name.isdigit() or name.startswith("0") for name in known.entries)
-    return known if telling and len(known) >= NEARLY_ALL * len(names) else PredicateTable()
+    return known if telling and covered >= MOST * sum(facts.values()) else PredicateTable()

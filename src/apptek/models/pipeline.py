@@ -104,7 +104,7 @@ def fit_model(data: Dataset, options: FitOptions, work: Path) -> tuple[Model, di
         require_lightgbm()
         if len(data.predicates) < 2:
             raise DataError("there is nothing to re-rank: the data has a single predicate")
-    dataset = apply_protocol(data, options.protocol)
+    dataset = apply_protocol(data.labelled(), options.protocol)
     if not len(dataset.valid):
         raise DataError(
             f"there are no valid facts to tune the model on ({len(dataset.train):,} facts in "

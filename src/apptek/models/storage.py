@@ -14,6 +14,7 @@ from pyarrow import parquet
 
 from apptek.arrays import read_only
 from apptek.data.facts import SPLITS, Dataset, Facts, Names, Split
+from apptek.data.predicate_table import PredicateTable
 from apptek.errors import ConfigError, DataError, GraphError, ModelError
 from apptek.files import is_file
 from apptek.graph.ranges import check_facts, check_graph
@@ -21,6 +22,8 @@ from apptek.graph.temporal_graph import TemporalGraph
 
 ABOUT = "model.json"
 MANIFEST = "manifest.json"  # see manifest.py
+LABELS = "labels.json"  # labels, phrases and classes of predicates
+ALIASES = "aliases.json"  # further names of entities
 RUN = "run.json"  # durations, command and commit: what may differ between equal models
 FULL_CHECK = 256 * 2**20  # bytes of a folder up to which opening it reads everything
 ADVICE = "copy the folder again, or fit again"  # how every error about damage ends
@@ -42,7 +45,7 @@ def refusing_damage(folder: Path) -> Iterator[None]:
 
 
 def save_data(folder: Path, dataset: Dataset, graph: TemporalGraph) -> None:
-    """Writes the graph, the names, and the facts of valid and test.
+    """Writes the graph, the names, what is known of them, and the facts of valid and test.
 
     The training facts are the first ones of the graph; they are written apart where some of them
     were taken out of it.
@@ -50,6 +53,10 @@ def save_data(folder: Path, dataset: Dataset, graph: TemporalGraph) -> None:
     graph.save(folder / "graph")
     _save_names(folder / "entities.parquet", dataset.entities)
     _save_names(folder / "predicates.parquet", dataset.predicates)
+    if dataset.labels:
+        write_json(folder / LABELS, dataset.labels.as_json())
+    if dataset.aliases:
+        write_json(folder / ALIASES, dict(dataset.aliases))
     apart = not graph.facts.first(len(dataset.train)).equals(dataset.train)
     for split in SPLITS if apart else SPLITS[1:]:
         for column in fields(Facts):
@@ -83,6 +90,8 @@ def load_data(
         valid=_load_facts(folder, "valid"),
         test=_load_facts(folder, "test"),
         open_end=graph.open_end,
+        labels=_load_labels(folder),
+        aliases=_load_aliases(folder),
     )
     _check_ids(dataset, graph, SPLITS if apart else SPLITS[1:])
     return dataset, graph
@@ -102,6 +111,18 @@ def _check_ids(dataset: Dataset, graph: TemporalGraph, splits: Sequence[Split]) 
     check_graph(graph, every_value=graph.nbytes <= FULL_CHECK)
     for split in splits:
         check_facts(split, dataset.split(split), graph.entity_count, graph.predicate_count)
+
+
+def _load_labels(folder: Path) -> PredicateTable:
+    """The table of predicates; an empty one where none was written."""
+    if not is_file(folder / LABELS):
+        return PredicateTable()
+    return PredicateTable.from_json(read_json(folder, LABELS))
+
+
+def _load_aliases(folder: Path) -> dict[str, str]:
+    content = read_json(folder, ALIASES) if is_file(folder / ALIASES) else {}
+    return {alias: str(name) for alias, name in content.items()}
 
 
 def _save_names(path: Path, names: Names) -> None:

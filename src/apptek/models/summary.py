@@ -24,6 +24,8 @@ def summarize(model: Model) -> dict[str, Any]:
         "seed": model.seed,
         "entities": len(data.entities),
         "predicates": len(data.predicates),
+        "labels_from": data.labels.source if data.labels else "none",
+        "aliases": len(data.aliases),
         "answers_from": len(facts),
         "training_facts": len(data.train),
         **_span(model),

@@ -10,8 +10,11 @@ import typer
 
 from apptek.baselines.registry import LEARNED_NAMES, NAMES
 from apptek.commands.options import (
+    AliasesOption,
     DataArgument,
+    NameTables,
     OutOption,
+    PredicatesOption,
     ProtocolOption,
     Reading,
     ResumeOption,
@@ -50,6 +53,8 @@ def baseline(
     settings: SettingsOption = None,
     seed: SeedOption = 0,
     resume: ResumeOption = False,
+    predicates: PredicatesOption = None,
+    aliases: AliasesOption = None,
     *,
     reading: Reading,
 ) -> None:
@@ -66,7 +71,8 @@ def baseline(
     from apptek.terminal import step_progress, tell, tell_next
 
     config = with_settings(preset_of(name, preset_name), settings or [])
-    dataset = reading.read(data)
+    tables = NameTables.read(predicates, aliases)
+    dataset = tables.apply(reading.read(data))
     with step_progress(f"fitting {name}") as progress:
         fitted = Baseline.fit(
             name,

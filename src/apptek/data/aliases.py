@@ -1,0 +1,34 @@
+"""A user's table of aliases: the name of an entity in the data, then one or more others for it.
+
+name,alias
+United States,USA,America
+Federal Republic of Germany,Germany
+"""
+
+from pathlib import Path
+
+from apptek.data.small_tables import read_rows
+from apptek.errors import DataError
+
+
+def read_aliases(path: Path) -> dict[str, str]:
+    """Alias -> name, from a text or Parquet file; empty cells are skipped.
+
+    The first row is a header where its first cell is `name`. Rows may be of different lengths.
+    """
+    aliases: dict[str, str] = {}
+    for line, row in read_rows(path):
+        name, *others = row
+        if line == 1 and name == "name":
+            continue
+        if not name or not any(others):
+            raise DataError(f"{path.name}:{line}: expected a name and its aliases, found {row}")
+        for alias in filter(None, others):
+            if aliases.setdefault(alias, name) != name:
+                raise DataError(
+                    f"{path.name}:{line}: {alias!r} stands for two names: {aliases[alias]!r} and "
+                    f"{name!r}"
+                )
+    if not aliases:
+        raise DataError(f"{path.name}: there are no aliases in it")
+    return aliases
