@@ -9,10 +9,11 @@ from fact_files import FACT, compress, in_words, parquet_bytes, read_all, write
 from apptek.data.benchmarks import DATA_VARIABLE
 from apptek.data.facts import Dataset, Defect
 from apptek.data.reading.reader import read_dataset
+from apptek.data.times import EXPECTED
 from apptek.errors import DataError
 
 GOOD = b"a\tp\tb\t2014-05-13\n"
-FORMS = "YYYY-MM-DD, YYYY-MM, YYYY, YYYY-##-##, an integer, or nothing for unknown"
+FORMS = EXPECTED
 ROWS = {  # a bad row, and its error
     b"a\tp": "row: found 2 columns, expected 3, 4 or 5 columns",
     b"a": "row: found 1 column, expected 3, 4 or 5 columns",

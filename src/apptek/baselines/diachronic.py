@@ -24,6 +24,7 @@ from apptek.arrays import Doubles, Floats, Ints, Longs
 from apptek.baselines.embedding import Embedding, EncodedQueries, dropout, normal
 from apptek.baselines.embedding_baseline import embedding_baseline
 from apptek.baselines.embedding_training import QUICK_TRAINING, TrainingConfig
+from apptek.data.calendar.positions import DAY_SECONDS, SECONDS, day_and_second
 from apptek.data.facts import Dataset
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.graph.temporal_graph import TemporalGraph
@@ -184,10 +185,10 @@ def root(squares: Tensor) -> Tensor:
 
 
 class TimeFeatures:
-    """Time codes as numbers: year, month and day, as far as the axis has them.
+    """Time codes as numbers: year, month, day and time of day, as far as the axis has them.
 
-    The year, or the number on an axis of integers, goes from 1 to 2 over the training facts. Months
-    and days lie between 0 and 1. All features of an undated query are 0, so that its entities
+    The year, or the number on an axis of integers, goes from 1 to 2 over the training facts. The
+    others lie between 0 and 1. All features of an undated query are 0, so that its entities
     depend on their phases alone.
     """
 
@@ -201,7 +202,7 @@ class TimeFeatures:
     @property
     def count(self) -> int:
         """One feature for each unit from the coarsest to that of the axis."""
-        return {"integer": 1, "year": 1, "month": 2, "day": 3}[self._axis.unit]
+        return {"integer": 1, "year": 1, "month": 2, "week": 3, "day": 3}.get(self._axis.unit, 4)
 
     def of(self, codes: Ints) -> Floats:
         """(B, F)."""
@@ -214,16 +215,18 @@ class TimeFeatures:
 
 
 def _calendar(axis: TimeAxis, positions: Longs) -> Doubles:
-    """The year (or integer), month / 12 and day / 31 of positions, (B, F)."""
+    """The year (or integer), month / 12, day / 31 and share of the day of positions, (B, F)."""
     if axis.unit in ("integer", "year"):
         return positions[:, None].astype(np.float64)
-    months = positions
-    if axis.unit == "day":
-        dates = positions.astype("datetime64[D]")
-        months = dates.astype("datetime64[M]").astype(np.int64) + 1970 * 12
-    columns = [months // 12, (months % 12 + 1) / 12]
-    if axis.unit == "day":
-        columns.append(((dates - dates.astype("datetime64[M]")).astype(np.int64) + 1) / 31)
+    if axis.unit == "month":
+        return np.stack([positions // 12, (positions % 12 + 1) / 12], axis=1).astype(np.float64)
+    days, second = day_and_second(axis.unit, positions)
+    dates = days.astype("datetime64[D]")
+    months = dates.astype("datetime64[M]").astype(np.int64) + 1970 * 12
+    of_month = (dates - dates.astype("datetime64[M]")).astype(np.int64) + 1
+    columns = [months // 12, (months % 12 + 1) / 12, of_month / 31]
+    if axis.unit in SECONDS:
+        columns.append(second / DAY_SECONDS)
     return np.stack(columns, axis=1).astype(np.float64)
 
 

@@ -83,6 +83,7 @@ def stats(
     dataset = reading.read(data, seed=seed)
     statistics = compare_statistics(dataset, BENCHMARKS.get(data))
     if as_json:
+        statistics["reading"] = dataset.report.how
         statistics["bad_row_list"] = [str(defect) for defect in dataset.report.defects]
         print_json(statistics)
     else:

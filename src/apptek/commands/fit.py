@@ -184,7 +184,11 @@ def update(
     def read(source: str | None) -> Any:
         with byte_progress("reading") as progress:
             return source and read_dataset(
-                source, columns=columns, skip_bad=skip_bad, progress=progress
+                source,
+                columns=columns,
+                skip_bad=skip_bad,
+                progress=progress,
+                **fitted.dataset.axis.how_to_read(),
             )
 
     new, old = read(facts), read(retract)

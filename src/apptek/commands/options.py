@@ -76,6 +76,7 @@ ResultOption = Annotated[
     Path | None,
     typer.Option("--result", metavar="FILE", help="Also write the result to this JSON file."),
 ]
+Granularity = Literal["auto", "second", "minute", "hour", "day", "week", "month", "year"]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")
 ]
@@ -119,6 +120,23 @@ class Reading:
             help="Merge an occursSince line and the occursUntil line after it into one fact.",
         ),
     ] = False
+    granularity: Annotated[
+        Granularity,
+        typer.Option(
+            "--granularity", metavar="UNIT", rich_help_panel=_READING_PANEL,
+            help="The unit of times: second, minute, hour, day, week, month or year.  [default: "
+            "auto, the coarsest of day, hour, minute and second with 50 distinct values]",
+            show_default=False,
+        ),
+    ] = "auto"  # fmt: skip
+    date_format: Annotated[
+        str,
+        typer.Option(
+            "--date-format", metavar="PATTERN", rich_help_panel=_READING_PANEL,
+            help="How dates are written, if that is not clear: %d/%m/%Y, as in strptime.",
+            show_default=False,
+        ),
+    ] = ""  # fmt: skip
     open_end: Annotated[
         Literal["ongoing", "point"] | None,
         typer.Option(
@@ -173,8 +191,11 @@ class Reading:
                 merge_intervals=self.merge_intervals,
                 splitting=splitting,
                 open_end=self.open_end,
+                granularity=self.granularity,
+                date_format=self.date_format,
                 progress=report,
             )
+        _tell_how(dataset.report.how)
         _list_bad_rows(dataset.report.defects, dataset.report.defect_count)
         return dataset
 
@@ -250,6 +271,14 @@ def reads_data(command: Callable[..., None]) -> Callable[..., None]:
 def print_json(content: dict[str, Any]) -> None:
     """Prints one JSON object on stdout."""
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+
+
+def _tell_how(how: dict[str, str]) -> None:
+    """Says what was found out about the files, where it is not the usual."""
+    if "%" in how["date_format"]:
+        typer.echo(f"dates are read as {how['date_format']}", err=True)
+    if how["time_of_day"] == "yes":
+        typer.echo(f"times are read as {how['granularity']}s", err=True)
 
 
 def _list_bad_rows(defects: tuple[Any, ...], count: int) -> None:

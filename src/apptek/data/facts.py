@@ -184,12 +184,14 @@ class ReadReport:
     duplicates     by split, how many facts repeat an earlier one; they are kept once
     also_in_train  by split, how many facts are in train, too
     defects        the first bad rows that were left out, with skip_bad; defect_count counts all
+    how            how the files were read: granularity, date_format and the like
     """
 
     duplicates: dict[Split, int] = field(default_factory=dict)
     also_in_train: dict[Split, int] = field(default_factory=dict)
     defects: tuple[Defect, ...] = ()
     defect_count: int = 0
+    how: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,12 +3,11 @@
 import unicodedata
 from collections.abc import Sequence
 
-from apptek.data.times import TimeAxis, Unit
+from apptek.data.times import TimeAxis
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _UNSAFE = frozenset({"Cc", "Cs", "Cn", "Co"})  # controls, surrogates, no characters
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_UNIT: dict[Unit, str] = {"day": "day", "month": "month", "year": "year", "integer": "step"}
 
 
 def printable(text: str) -> str:
@@ -65,7 +64,7 @@ def apart_text(axis: TimeAxis, apart: int | None, *, lasting: bool = False) -> s
         return ""
     if not apart and (lasting or axis.unit == "integer"):
         return "at that time"
-    unit = _UNIT[axis.unit]
+    unit = "step" if axis.unit == "integer" else axis.unit
     if not apart:
         return f"the same {unit}"
     return f"{counted(abs(apart), unit)} {'before' if apart < 0 else 'after'}"

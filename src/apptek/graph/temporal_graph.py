@@ -222,7 +222,11 @@ class TemporalGraph:
             opened[file] = _open_array(folder / f"{file}.npy", about["shapes"][file])
         arrays = {name: opened[file] for name, file in about["files"].items()}
         axis = TimeAxis(**about["axis"])
-        if axis.unit not in get_args(Unit) or not isinstance(axis.mixed, bool):
+        if (
+            axis.unit not in get_args(Unit)
+            or not isinstance(axis.mixed, bool)
+            or not isinstance(axis.date_format, str)
+        ):
             raise ValueError(f"there is no axis {about['axis']}")
         if about["open_end"] not in get_args(OpenEnd):
             raise ValueError(f"there is no open end {about['open_end']!r}")

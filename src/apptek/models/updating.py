@@ -14,8 +14,6 @@ from apptek.errors import DataError
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import FittedView, Model
 
-STEPS = {"integer", "year"}  # units in which a bare number means the same
-
 
 @dataclass(frozen=True, slots=True)
 class UpdateReport:
@@ -136,8 +134,7 @@ def _with_new_entities(known: Names, names: Names, facts: Facts) -> tuple[Names,
 def _on_axis(codes: Ints, axis: TimeAxis, target: TimeAxis) -> Ints:
     """Time codes of one axis as those of another; DataError where their units do not fit."""
     distinct, places = np.unique(codes, return_inverse=True)
-    same = axis.unit == target.unit or {axis.unit, target.unit} <= STEPS
-    if (distinct != UNKNOWN).any() and not target.mixed and (not same or axis.mixed):
+    if (distinct != UNKNOWN).any() and not target.holds(axis):
         raise DataError(
             f"the new facts are dated by {axis.unit}, the model's by {target.unit}: "
             "write their times as the model's"

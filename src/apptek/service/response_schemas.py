@@ -20,12 +20,12 @@ class Health(BaseModel):
 
 
 class Span(BaseModel):
-    """The time axis of the data. Positions count in its unit (days from 1970-01-01).
+    """The time axis of the data. Positions count in its unit (days, for example, from 1970-01-01).
 
     If no fact is dated, first and last are "?" and both positions are 0.
     """
 
-    unit: Literal["integer", "year", "month", "day"]
+    unit: Literal["integer", "year", "month", "week", "day", "hour", "minute", "second"]
     mixed: bool
     first: str
     last: str

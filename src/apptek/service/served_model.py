@@ -21,6 +21,10 @@ SAMPLES = 4
 CANDIDATES = 400  # tuning facts that the samples are chosen from
 _TIME_FORMATS = {
     "day": "a day such as 2014-05-13",
+    "week": "a day of the week such as 2014-05-13",
+    "hour": "a time such as 2014-05-13 14:00",
+    "minute": "a time such as 2014-05-13 14:22",
+    "second": "a time such as 2014-05-13 14:22:07",
     "month": "a month such as 2014-05",
     "year": "a year such as 1999",
     "integer": "a whole number",

@@ -12,7 +12,7 @@ from apptek.data.facts import SPLITS, Dataset, Defect, Facts, Names, ReadReport,
 from apptek.data.reading.fact_batch import FactBatch
 from apptek.data.reading.text_blocks import one_line
 from apptek.data.times import UNKNOWN, TimeAxis, TimeDictionary
-from apptek.errors import DataError
+from apptek.errors import DataError, TimeFormatError
 
 MOST_NAMES = 2**31 - 1
 
@@ -27,7 +27,10 @@ def assemble(
     defect_count: int,
 ) -> Dataset:
     """Builds the data set; takes the names out of the batches as it numbers them."""
-    axis, codes = _resolve_times(batches, times)
+    try:
+        axis, codes = _resolve_times(batches, times)
+    except TimeFormatError as error:
+        raise DataError(f"{name}: {error}") from None
     predicates, predicate_ids = _number_names(batches, ("predicate",), "predicates")
     entities, entity_ids = _number_names(batches, ("subject", "object"), "entities")
     facts = [
@@ -50,8 +53,20 @@ def assemble(
         train=train,
         valid=valid,
         test=test,
-        report=replace(counts, defects=defects, defect_count=defect_count),
+        report=replace(
+            counts, defects=defects, defect_count=defect_count, how=_how_dated(axis, times)
+        ),
     )
+
+
+def _how_dated(axis: TimeAxis, times: TimeDictionary) -> dict[str, str]:
+    """The unit of times, and how they are written."""
+    dated = any(written is not None for written in times.written)
+    return {
+        "granularity": axis.unit,
+        "date_format": times.date_pattern() if dated else "none",
+        "time_of_day": "yes" if times.zoned is not None else "no",
+    }
 
 
 def _resolve_times(

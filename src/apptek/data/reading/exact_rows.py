@@ -57,11 +57,11 @@ def batch_of_rows(
     for number, cells in enumerate(rows):
         if not cells:
             continue
-        kind = times.kind
+        state = times.state
         try:
             good.append(read_row(cells, layout, times))
         except RowError as fault:
-            times.kind = kind  # a bad row does not decide what times are
+            times.state = state  # a bad row does not decide what times are
             report(number, fault)
     texts = {role: [getattr(row, role) for row in good] for role in NAME_ROLES}
     names = {role: pa.array(texts[role], pa.string()).dictionary_encode() for role in NAME_ROLES}

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from apptek.data.facts import OpenEnd
 from apptek.data.splitting import Splitting
+from apptek.data.times import Granularity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +16,9 @@ class ReadOptions:
     skip_bad         leave bad rows out and list them in `report`, instead of raising DataError
     merge_intervals  make one fact of an occursSince line and the occursUntil line that follows it
     splitting        how a single file is split (default: 80/10/10 at random, seed 0)
+    granularity      the unit of times: second, minute, hour, day, week, month or year (default: the
+                     coarsest of day, hour, minute and second with at least 50 distinct values)
+    date_format      a pattern of strptime, where dates may be read in two ways: %d/%m/%Y
     open_end         what a fact with a start and no end means: it is ongoing, or a point at its
                      start (default: ongoing where other facts have both ends; a point else)
     """
@@ -24,4 +28,6 @@ class ReadOptions:
     skip_bad: bool = False
     merge_intervals: bool = False
     splitting: Splitting | None = None
+    granularity: Granularity = "auto"
+    date_format: str = ""
     open_end: OpenEnd | None = None

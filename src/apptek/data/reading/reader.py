@@ -54,8 +54,14 @@ def read_dataset(source: Any, *, progress: Progress | None = None, **options: An
         return read_facts(source, options=chosen)
     path = find_source(source)
     files = find_split_files(path)
-    reader = _Reader(chosen, columns, _Progress(progress, list(files.values())))
+    times = TimeDictionary(chosen.granularity, chosen.date_format)
+    reader = _Reader(chosen, columns, _Progress(progress, list(files.values())), times)
     batches = {split: list(reader.read_file(file)) for split, file in files.items()}
+    if reader.times.unsettled and reader.times.order:
+        # Intervals were compared before a date said whether the day or the month comes first.
+        return read_dataset(
+            source, progress=progress, **options | {"date_format": reader.times.order}
+        )
     dataset = assemble(
         dataset_name(path),
         batches,
@@ -113,7 +119,7 @@ class _Reader:
     options: ReadOptions
     columns: dict[str, str] | None
     progress: _Progress
-    times: TimeDictionary = field(default_factory=TimeDictionary)
+    times: TimeDictionary
     defects: list[Defect] = field(default_factory=list)
     defect_count: int = 0
 
@@ -181,11 +187,11 @@ class _Reader:
         layout: ColumnLayout,
     ) -> FactBatch:
         """The facts of a table on the fast path; where that gives up, of its rows one by one."""
-        kind = self.times.kind
+        state = self.times.state
         batch = None if table is None else batch_of_table(table, layout, self.times)
         if batch is not None:
             return batch
-        self.times.kind = kind  # a table that was given up does not decide what times are
+        self.times.state = state  # a table that was given up does not decide what times are
 
         def report(row: int, fault: RowError) -> None:
             self._report(fault.at(file.name, line + row))

@@ -3,13 +3,17 @@
 import { el } from "./dom.js";
 
 const DAY = 86_400_000;
-const WORDS = { day: "day", month: "month", year: "year", integer: "step" };
-const INPUTS = { day: "date", month: "month", year: "number", integer: "number" };
+// The milliseconds of the units that have a fixed length; weeks count from Monday, 1969-12-29.
+const LENGTHS = { second: 1000, minute: 60_000, hour: 3_600_000, day: DAY, week: 7 * DAY };
+const SHOWN = { second: 19, minute: 16, hour: 16 }; // characters of an ISO text; of days, 10
+const INPUTS = { day: "date", week: "date", month: "month", year: "number", integer: "number" };
 
 export class Axis {
   constructor(span) {
     Object.assign(this, span); // as the service describes it, and timeless: no fact is dated
-    this.word = WORDS[span.unit];
+    this.word = span.unit === "integer" ? "step" : span.unit;
+    this.length = LENGTHS[span.unit]; // of a step in milliseconds, if all are equally long
+    this.origin = span.unit === "week" ? -3 * DAY : 0;
   }
 
   // The text of a position, as the service reads it.
@@ -23,20 +27,23 @@ export class Axis {
       const [year, month] = [Math.floor(whole / 12), (whole % 12) + 1];
       return `${String(year).padStart(4, "0")}-${String(month).padStart(2, "0")}`;
     }
-    return new Date(whole * DAY).toISOString().slice(0, 10);
+    const text = new Date(whole * this.length + this.origin).toISOString();
+    return text.slice(0, SHOWN[this.unit] ?? 10).replace("T", " ");
   }
 
   // The position of a text, or null if it has none.
   position(text) {
     if (this.unit === "integer") return /^[+-]?\d+$/.test(text) ? Number(text) : null;
-    const match = /^"?(-?\d{1,6})(?:-(\d\d|##))?(?:-(\d\d|##))?"?$/.exec(text);
+    const [date, clock = ""] = text.split(/[T ]/);
+    const match = /^"?(-?\d{1,6})(?:-(\d\d|##))?(?:-(\d\d|##))?"?$/.exec(date);
     if (!match) return null;
     const [year, month, day] = match.slice(1).map((part) => Number(part) || 0);
+    const [hour, minute, second] = [...clock.split(":"), 0, 0].map((part) => Number(part) || 0);
     if (this.unit === "year") return year;
     if (this.unit === "month") return year * 12 + Math.max(month, 1) - 1;
-    const date = new Date(0);
-    date.setUTCFullYear(year, Math.max(month, 1) - 1, Math.max(day, 1));
-    return Math.floor(date.getTime() / DAY);
+    const moment = new Date(((hour * 60 + minute) * 60 + second) * 1000);
+    moment.setUTCFullYear(year, Math.max(month, 1) - 1, Math.max(day, 1));
+    return Math.floor((moment.getTime() - this.origin) / this.length);
   }
 
   isOutside(text) {
@@ -49,10 +56,11 @@ export class Axis {
 export class TimeField {
   constructor(container, axis) {
     this.axis = axis;
-    const kind = axis.mixed ? "text" : INPUTS[axis.unit];
-    const limits = axis.mixed
-      ? { placeholder: "1999 or 1999-05-13" }
-      : { min: axis.first, max: axis.last, step: 1 };
+    const kind = axis.mixed ? "text" : (INPUTS[axis.unit] ?? "text");
+    const limits =
+      kind === "text"
+        ? { placeholder: axis.mixed ? "1999 or 1999-05-13" : axis.last }
+        : { min: axis.first, max: axis.last, step: 1 };
     this.hint = el("span", { class: "hint", id: "time-hint" });
     this.input = el("input", {
       id: "time",

@@ -3,13 +3,6 @@
 import { byId, el } from "./dom.js";
 import { counted, shown } from "./wording.js";
 
-const THAT_TIME = {
-  day: "that day",
-  month: "that month",
-  year: "that year",
-  integer: "at that time",
-};
-
 export function showModel({ dataset, preset, protocol, counts, span, samples }, { axis, onAsk }) {
   const sizes = [
     counted(counts.facts, "fact"),
@@ -26,7 +19,7 @@ export function showModel({ dataset, preset, protocol, counts, span, samples }, 
   const facts = counts.facts > counts.train ? "all facts" : "the training facts";
   byId("footer").textContent =
     `Model: preset ${preset}, protocol ${protocol}${topologies}. It answers from ${facts}.`;
-  byId("that-time").textContent = THAT_TIME[span.unit];
+  byId("that-time").textContent = span.unit === "integer" ? "at that time" : `that ${span.unit}`;
   byId("samples").replaceChildren(...samples.map((sample) => sampleButton(sample, onAsk)));
 }
 

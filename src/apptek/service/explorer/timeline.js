@@ -6,7 +6,6 @@ import { table } from "./reasons.js";
 import { counted, shortened, shown } from "./wording.js";
 
 const { d3 } = globalThis;
-const DAY = 86_400_000;
 const [LABEL, LANE, GAP, AXIS, SIDE] = [20, 40, 16, 24, 10]; // pixels
 const STEP = LABEL + LANE + GAP; // from one lane to the next
 const ROWS = 5; // of intervals in a lane
@@ -272,13 +271,15 @@ export class Timelines {
       .text(this.time);
   }
 
-  // Round positions: of days, the beginnings of weeks, months or years.
+  // Round positions: of days and their parts, the beginnings of hours, days, months or years.
   tickPositions(x) {
     const [left, right] = x.range();
     const count = Math.max(Math.floor((right - left) / 70), 2);
-    if (this.axis.unit !== "day") return x.ticks(count).filter(Number.isInteger);
-    const dates = d3.scaleUtc().domain(x.domain().map((day) => day * DAY));
-    return dates.ticks(count).map((date) => date / DAY);
+    const { length, origin } = this.axis;
+    if (!length) return x.ticks(count).filter(Number.isInteger);
+    const dates = d3.scaleUtc().domain(x.domain().map((step) => step * length + origin));
+    const steps = dates.ticks(count).map((date) => Math.ceil((date - origin) / length));
+    return [...new Set(steps)];
   }
 
   // Lists the facts of the bar under the pointer.

@@ -1,0 +1,1 @@
+"""Texts of times, and the arithmetic of the calendar."""

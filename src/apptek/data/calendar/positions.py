@@ -1,0 +1,72 @@
+"""Positions on the calendar: days since 1970-01-01, and every other unit from them.
+
+The calendar is the Gregorian one, also for years before it was introduced, below 1 and above 9999.
+"""
+
+from typing import Any, Literal
+
+Unit = Literal["integer", "year", "month", "week", "day", "hour", "minute", "second"]
+SECONDS = {"hour": 3600, "minute": 60, "second": 1}  # the units below a day
+DAY_SECONDS = 86_400
+_MONDAY = 3  # days from Monday, 1969-12-29, to 1970-01-01
+_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def days_in(year: int, month: int) -> int:
+    """The number of days of a month."""
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return 29 if month == 2 and leap else _DAYS[month - 1]
+
+
+def day_number(year: int, month: int, day: int) -> int:
+    """The days from 1970-01-01 to a date."""
+    # Years that begin in March: the odd day of a leap year is their last. 400 of them are an era.
+    era, of_era = divmod(year - (month <= 2), 400)
+    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
+
+
+def date_of(number: int) -> tuple[int, int, int]:
+    """The year, month and day of a day number."""
+    era, of_era = divmod(number + 719_468, 146_097)
+    year = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * year + year // 4 - year // 100)
+    month = (5 * of_year + 2) // 153
+    day = of_year - (153 * month + 2) // 5 + 1
+    month = month + 3 if month < 10 else month - 9
+    return year + era * 400 + (month <= 2), month, day
+
+
+def position(unit: Unit, year: int, month: int, day: int, second: int = 0) -> int:
+    """The position of a date and the seconds since its midnight; months and days of 0 are 1."""
+    if unit == "year":
+        return year
+    if unit == "month":
+        return year * 12 + max(month, 1) - 1
+    days = day_number(year, max(month, 1), max(day, 1))
+    if unit == "day":
+        return days
+    if unit == "week":
+        return (days + _MONDAY) // 7
+    return (days * DAY_SECONDS + max(second, 0)) // SECONDS[unit]
+
+
+def calendar(unit: Unit, place: int) -> tuple[int, int, int, int]:
+    """Year, month, day and seconds since midnight of a position; 0 for what is finer.
+
+    A week is its Monday.
+    """
+    if unit == "year":
+        return place, 0, 0, 0
+    if unit == "month":
+        return place // 12, place % 12 + 1, 0, 0
+    days, second = day_and_second(unit, place)
+    return *date_of(days), second
+
+
+def day_and_second(unit: Unit, places: Any) -> tuple[Any, Any]:
+    """The day number and the seconds since midnight of a position, or of an array of them."""
+    if unit == "week":
+        return places * 7 - _MONDAY, places * 0
+    days, seconds = divmod(places * SECONDS.get(unit, DAY_SECONDS), DAY_SECONDS)
+    return days, seconds

@@ -1,0 +1,84 @@
+"""A model keeps the unit of its times: queries and further facts are read alike."""
+
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import apptek as run
+from fact_files import write
+
+HOUR = "2021-05-03 14:00"
+
+
+def events(start: datetime, count: int, step: timedelta) -> str:
+    """A file of events with times of day, by seed."""
+    rng = np.random.default_rng(0)
+    lines = ["subject,predicate,object,time"]
+    for number in range(count):
+        one, other = rng.choice(8, 2, replace=False)
+        when = (start + number * step).isoformat(" ")
+        lines.append(f"e{one},p{(one + other) % 3},e{other},{when}")
+    return "\n".join(lines) + "\n"
+
+
+def test_a_model_of_hours_reads_times_alike(tmp_path: Path) -> None:
+    facts = write(tmp_path / "events.csv", events(datetime(2021, 5, 1), 400, timedelta(minutes=15)))
+    model = str(tmp_path / "model")
+    fitted = run("fit", str(facts), "--out", model)
+    assert fitted.returncode == 0, fitted.stderr
+    assert "times are read as hours" in fitted.stderr
+    answer = run("predict", model, "e1", "e2", "2021-05-03 14:59:07", "--json")
+    assert answer.returncode == 0, answer.stderr
+    assert run("predict", model, "e1", "e2", "2021-05-03").returncode == 1
+    later = write(tmp_path / "later.csv", events(datetime(2021, 6, 1), 9, timedelta(minutes=1)))
+    newer = str(tmp_path / "newer")
+    updated = run("update", model, str(later), "--out", newer, "--json")
+    assert updated.returncode == 0, updated.stderr
+    assert run("info", newer, "--json").stdout.count("2021-06-01 00:00") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "unit", "first"),
+    [
+        ([], "day", "2021-05-03"),
+        (["--granularity", "hour"], "hour", HOUR),
+        (["--granularity", "week"], "week", "2021-05-03"),
+        (["--granularity", "month"], "month", "2021-05"),
+    ],
+)
+def test_the_unit_of_times_can_be_chosen(
+    tmp_path: Path, options: list[str], unit: str, first: str
+) -> None:
+    start = datetime(2021, 5, 3, 14, 22)
+    facts = write(tmp_path / "events.csv", events(start, 60, timedelta(days=1, hours=1)))
+    counted = json.loads(run("data", "stats", str(facts), "--json", *options).stdout)
+    assert counted["reading"]["granularity"] == counted["time_unit"] == unit
+    shown = run("data", "stats", str(facts), *options)
+    assert f"times in {unit}s, {first} to" in shown.stdout
+    assert f"times are read as {unit}s" in shown.stderr
+
+
+def test_dates_that_may_be_read_in_two_ways_stop_with_advice(tmp_path: Path) -> None:
+    lines = [f"a,p,b,0{day}/05/2021\n" for day in range(1, 9)]
+    facts = write(tmp_path / "events.csv", "".join(lines))
+    refused = run("data", "stats", str(facts))
+    assert refused.returncode == 1
+    assert "--date-format %d/%m/%Y or --date-format %m/%d/%Y" in refused.stderr
+    read = run("data", "stats", str(facts), "--date-format", "%d/%m/%Y")
+    assert read.returncode == 0, read.stderr
+    assert "2021-05-01 to 2021-05-08" in read.stdout
+    write(facts, "".join([*lines, "a,p,b,13/05/2021\n"]))
+    read = run("data", "stats", str(facts))
+    assert "2021-05-01 to 2021-05-13" in read.stdout
+    assert "dates are read as %d/%m/%Y" in read.stderr
+
+
+def test_intervals_are_compared_once_the_order_of_dates_is_known(tmp_path: Path) -> None:
+    rows = "a,p,b,02/01/2021,01/02/2021\n" * 2 + "a,p,c,13/01/2021,14/01/2021\n"
+    facts = write(tmp_path / "careers.csv", rows)
+    assert run("data", "stats", str(facts)).returncode == 0
+    write(facts, rows.replace("13/01", "01/13").replace("14/01", "01/14"))
+    refused = run("data", "stats", str(facts))
+    assert "careers.csv:1: column 5 (until): found since 02/01/2021" in refused.stderr

@@ -1,0 +1,259 @@
+"""Times of day, dates in other orders, and the unit that a data set gets."""
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apptek.data.calendar.positions import Unit, calendar, date_of, day_number, position
+from apptek.data.calendar.written import WrittenTime, read_by_pattern, read_time
+from apptek.data.times import Granularity, TimeAxis, TimeDictionary
+from apptek.errors import TimeFormatError
+
+moments = st.datetimes(datetime(1902, 1, 1), datetime(2037, 12, 31)).map(
+    lambda moment: moment.replace(microsecond=0)
+)
+NOON = 12 * 3600
+
+
+def axis_of(
+    *texts: str, granularity: Granularity = "auto", date_format: str = ""
+) -> tuple[TimeAxis, list[int]]:
+    times = TimeDictionary(granularity, date_format)
+    ids = [times.add(text) for text in texts]
+    axis, codes = times.resolve(np.bincount(ids, minlength=len(times.written)).tolist())
+    return axis, [int(codes[number]) for number in ids]
+
+
+@given(st.dates())
+def test_a_day_is_numbered_as_python_does(day: datetime) -> None:
+    number = day_number(day.year, day.month, day.day)
+    assert number == day.toordinal() - datetime(1970, 1, 1).toordinal()
+    assert date_of(number) == (day.year, day.month, day.day)
+
+
+@given(st.integers(-(10**7), 10**7))
+def test_a_day_number_is_that_of_numpy(number: int) -> None:
+    assert day_number(*date_of(number)) == number
+    year = int(np.datetime64(number, "D").astype("datetime64[Y]").astype(int)) + 1970
+    assert date_of(number)[0] == year
+
+
+@given(moments, st.sampled_from(["week", "day", "hour", "minute", "second"]))
+def test_a_position_begins_at_or_before_the_moment_and_the_next_one_after_it(
+    moment: datetime, unit: Unit
+) -> None:
+    second = moment.hour * 3600 + moment.minute * 60 + moment.second
+    place = position(unit, moment.year, moment.month, moment.day, second)
+    starts = []
+    for step in (place, place + 1):
+        year, month, day, seconds = calendar(unit, step)
+        starts.append(datetime(year, month, day) + timedelta(seconds=seconds))
+    assert starts[0] <= moment < starts[1]
+    assert unit != "week" or starts[0].weekday() == 0
+
+
+@given(st.lists(moments, min_size=1), st.sampled_from(["second", "minute", "hour", "day", "week"]))
+def test_what_an_axis_writes_it_reads_back(dates: list[datetime], unit: Granularity) -> None:
+    axis, codes = axis_of(*(date.isoformat(" ") for date in dates), granularity=unit)
+    assert (axis.unit, axis.mixed) == (unit, False)
+    assert [axis.parse(axis.format(code)) for code in codes] == codes
+
+
+@given(moments, st.integers(-14 * 60, 14 * 60))
+def test_an_offset_is_converted_to_utc(moment: datetime, minutes: int) -> None:
+    sign, size = "-" if minutes < 0 else "+", abs(minutes)
+    text = f"{moment.isoformat()}{sign}{size // 60:02d}:{size % 60:02d}"
+    utc = datetime.fromisoformat(text).astimezone(UTC)
+    _, (code,) = axis_of(text, granularity="minute")
+    assert code == int(utc.timestamp()) // 60
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("2021-05-03 14:22:00", WrittenTime("date", 2021, 5, 3, 51_720)),
+        ("2021-05-03T14:22:07.123456", WrittenTime("date", 2021, 5, 3, 51_727)),
+        ("2021-05-03 14:22", WrittenTime("date", 2021, 5, 3, 51_720)),
+        ("2021-05-03T14", WrittenTime("date", 2021, 5, 3, 50_400)),
+        ("2021-05-03T14:22:00Z", WrittenTime("date", 2021, 5, 3, 51_720, True)),
+        ("2021-05-03 14:22:00 UTC", WrittenTime("date", 2021, 5, 3, 51_720, True)),
+        ("2021-05-03T23:00:00-0500", WrittenTime("date", 2021, 5, 4, 14_400, True)),
+        ("2021-01-01T00:30:00+01", WrittenTime("date", 2020, 12, 31, 84_600, True)),
+        ("20210503142200", WrittenTime("date", 2021, 5, 3, 51_720)),  # GDELT's DATEADDED
+        ("20210503T142200Z", WrittenTime("date", 2021, 5, 3, 51_720, True)),
+        ("2021/05/03", WrittenTime("date", 2021, 5, 3)),
+        ("13.05.2021", WrittenTime("date", 2021, 5, 13, order="dmy")),
+        ("05/13/2021", WrittenTime("date", 2021, 5, 13, order="mdy")),
+        ("3/5/2021", WrittenTime("date", 2021, 3, 5, order="open")),
+        ("5/5/2021 12:00", WrittenTime("date", 2021, 5, 5, NOON)),
+        ("13 May 2021", WrittenTime("date", 2021, 5, 13)),
+        ("3-Sep-2021", WrittenTime("date", 2021, 9, 3)),
+        ("May 3, 2021", WrittenTime("date", 2021, 5, 3)),
+    ],
+)
+def test_times_of_day_and_other_dates_are_read(text: str, written: WrittenTime) -> None:
+    assert read_time(text) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2021-05-03 24:00", "a time of day from 00:00:00 to 23:59:59"),
+        ("2021-05-03 23:59:60", "a time of day from 00:00:00 to 23:59:59"),
+        ("31.02.2021", "a day that exists in 2021-02"),
+        ("13/13/2021", "a month from 01 to 12"),
+        ("20211303142200", "a month from 01 to 12"),
+        ("03/05/2021 14:22Z", "a date with the year first, if there is an offset"),
+    ],
+)
+def test_a_time_that_does_not_exist_is_refused(text: str, expected: str) -> None:
+    with pytest.raises(TimeFormatError) as caught:
+        read_time(text)
+    assert str(caught.value) == expected
+
+
+def stamps(count: int, step: int) -> list[str]:
+    start = datetime(2021, 5, 3)
+    return [(start + timedelta(seconds=step * number)).isoformat() for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "unit"),
+    [
+        (stamps(50, 86_400 + 3601), "day"),
+        ([*stamps(49, 86_400), "2021-05-03T10:00:00"], "hour"),
+        (stamps(200, 900), "hour"),  # the quarters of an hour of GDELT, over 50 hours
+        (stamps(100, 900), "minute"),
+        (stamps(60, 1), "second"),
+        (stamps(10, 86_400), "day"),  # too few: what keeps them apart
+        (stamps(3, 3600), "hour"),
+        (["2021-05-03 14:22:07"], "day"),
+        (["1800-01-01 00:00:01", "1800-01-01 00:00:02"], "day"),  # out of reach in seconds
+    ],
+)
+def test_the_coarsest_unit_with_enough_values_is_taken(texts: list[str], unit: Unit) -> None:
+    assert axis_of(*texts)[0] == TimeAxis(unit)
+
+
+def test_beside_plain_days_a_time_of_day_counts_as_its_day() -> None:
+    axis, codes = axis_of("2021-05-03", *stamps(60, 60))
+    assert axis == TimeAxis("day")
+    assert len(set(codes)) == 1
+    assert axis_of("2021", *stamps(60, 60))[0] == TimeAxis("day", mixed=True)
+
+
+@pytest.mark.parametrize("granularity", ["second", "minute", "hour"])
+def test_a_granularity_refuses_what_is_coarser(granularity: Granularity) -> None:
+    message = f"^a time of day, such as 2014-05-13 14:22, for {granularity}s$"
+    with pytest.raises(TimeFormatError, match=message):
+        TimeDictionary(granularity).add("2021-05-03")
+    with pytest.raises(TimeFormatError, match=r"^a calendar date"):
+        TimeDictionary("year").add("17")
+
+
+def test_a_granularity_makes_times_coarser() -> None:
+    assert axis_of("2021-05-03", "20210601", granularity="month")[0] == TimeAxis("month")
+    axis, codes = axis_of("2021-05-03", "2021-05-09", "2021-05-10", granularity="week")
+    assert [axis.format(code) for code in codes] == ["2021-05-03", "2021-05-03", "2021-05-10"]
+
+
+def test_times_with_and_without_an_offset_do_not_mix() -> None:
+    times = TimeDictionary()
+    for text in ("2021-05-03", "2021-05-03 14:22Z", "2021-05-03T14:22+02:00"):
+        times.add(text)
+    with pytest.raises(TimeFormatError, match=r"^a time with an offset, as in the facts before$"):
+        times.add("2021-05-03 14:22")
+
+
+def test_one_telling_date_settles_the_order_of_all() -> None:
+    axis, codes = axis_of("03.05.2021", "04.05.2021", "13.05.2021")
+    assert axis == TimeAxis("day", date_format="dmy")
+    assert [axis.format(code) for code in codes] == ["2021-05-03", "2021-05-04", "2021-05-13"]
+    assert axis.parse("03.05.2021") == codes[0]  # a query may be written like the data
+    times = TimeDictionary()
+    times.add("13.05.2021")
+    with pytest.raises(TimeFormatError, match=r"^the day first, as in the facts before$"):
+        times.add("05.13.2021")
+
+
+def test_dates_that_may_be_read_in_two_ways_ask_for_a_format() -> None:
+    with pytest.raises(TimeFormatError) as caught:
+        axis_of("03/05/2021", "05/05/2021")
+    assert str(caught.value) == (
+        "the dates may be read in two ways, such as '03/05/2021': "
+        "say --date-format %d/%m/%Y or --date-format %m/%d/%Y"
+    )
+    axis, codes = axis_of("03/05/2021", date_format="%m/%d/%Y")
+    assert [axis.format(code) for code in codes] == ["2021-03-05"]
+    assert axis.parse("03/05/2021") == codes[0]
+    with pytest.raises(TimeFormatError, match="it may be day or month first"):
+        TimeAxis("day").parse("03/05/2021")
+
+
+def test_an_interval_is_not_compared_before_the_order_is_known() -> None:
+    times = TimeDictionary()
+    since, until = times.add("02/01/2021"), times.add("01/02/2021")
+    assert times.bounds_of(since)[0] <= times.bounds_of(until)[1]
+    assert times.unsettled
+    times.add("13/01/2021")
+    assert times.bounds_of(since)[0] <= times.bounds_of(until)[1]
+    settled = TimeDictionary(date_format="mdy")
+    since, until = settled.add("02/01/2021"), settled.add("01/02/2021")
+    assert settled.bounds_of(since)[0] > settled.bounds_of(until)[1]
+    assert not settled.unsettled
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "written"),
+    [
+        ("%d/%m/%Y", "3/5/2021", WrittenTime("date", 2021, 5, 3)),
+        ("%b %Y", "May 2021", WrittenTime("date", 2021, 5)),
+        ("%d.%m.%y %H.%M", "03.05.21 14.22", WrittenTime("date", 2021, 5, 3, 51_720)),
+        ("%Y-%m-%dT%H:%M%z", "2021-05-03T01:00+0200",
+         WrittenTime("date", 2021, 5, 2, 82_800, True)),
+        ("%d/%m/%Y", "?", None),
+    ],
+)  # fmt: skip
+def test_a_pattern_says_how_times_are_read(
+    pattern: str, text: str, written: WrittenTime | None
+) -> None:
+    assert read_by_pattern(text, pattern) == written
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fault"),
+    [("%Q %Y", "a pattern such as %d/%m/%Y"), ("%d/%m", "a pattern with a year"), ("x", "a year")],
+)
+def test_a_senseless_pattern_is_refused(pattern: str, fault: str) -> None:
+    with pytest.raises(TimeFormatError, match=fault):
+        TimeDictionary(date_format=pattern)
+
+
+def test_a_time_that_does_not_fit_a_pattern_is_refused() -> None:
+    with pytest.raises(TimeFormatError, match=r"^a time as in %d/%m/%Y, or nothing for unknown$"):
+        TimeDictionary(date_format="%d/%m/%Y").add("2021-05-03")
+
+
+def test_a_query_to_a_model_of_hours_needs_a_time_of_day() -> None:
+    axis = TimeAxis("hour")
+    assert axis.format(axis.parse("2021-05-03 14:22:59")) == "2021-05-03 14:00"
+    with pytest.raises(TimeFormatError, match="expected a time of day, such as 2014-05-13 14:22"):
+        axis.parse("2021-05-03")
+
+
+def test_seconds_reach_from_1902_to_2037() -> None:
+    with pytest.raises(TimeFormatError, match="a time from 1902 to 2037"):
+        axis_of("2040-01-01 00:00:00", granularity="second")
+
+
+def test_an_axis_holds_what_is_as_fine_as_itself() -> None:
+    day, hour, week, year = (TimeAxis(unit) for unit in ("day", "hour", "week", "year"))
+    assert day.holds(hour)
+    assert day.holds(day)
+    assert not day.holds(week)
+    assert not day.holds(TimeAxis("day", mixed=True))
+    assert year.holds(TimeAxis("integer"))
+    assert not day.holds(TimeAxis("integer"))
