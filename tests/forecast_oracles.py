@@ -68,3 +68,32 @@ def rank_of_both_directions(
             if (fact.object, fact.subject) == (query.subject, query.object):
                 known.add(len(own) + fact.predicate)
     return expected_rank(scores, query.predicate, known)
+
+
+def plain_pair_features(
+    subject: int, object_: int, when: int, facts: list[PlainFact], clock: list[float]
+) -> list[float]:
+    """The features of a pair at a moment: counts by family and scale, ages, common partners."""
+    dated = [
+        (fact.subject, fact.object, start)
+        for fact in facts
+        if (start := start_of(fact)) is not None and start < when
+    ]
+    families = (
+        sorted({start for s, o, start in dated if (s, o) == (subject, object_)}),
+        sorted({start for s, o, start in dated if (s, o) == (object_, subject)}),
+        [start for s, _, start in dated if s == subject],
+        [start for _, o, start in dated if o == object_],
+    )
+    oldest = 4.0 * clock[3]
+    ages = [min(oldest, when - max(times)) if times else oldest for times in families]
+    row = []
+    for times, age in zip(families, ages, strict=True):
+        row += [math.log(1 + decayed_count([*times], when, s)) for s in (*clock, math.inf)]
+        row.append(math.log(age))
+
+    def partners(entity: int) -> set[int]:
+        return {o for s, o, _ in dated if s == entity} | {s for s, o, _ in dated if o == entity}
+
+    common = (partners(subject) & partners(object_)) - {subject, object_}
+    return [*row, math.log(min(ages[0], ages[1])), math.log(1 + len(common))]

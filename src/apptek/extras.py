@@ -41,3 +41,9 @@ def require_matplotlib() -> None:
     """Raises ApptekError with the command that installs Matplotlib, if it is missing."""
     if find_spec("matplotlib") is None:
         raise ApptekError("figures need Matplotlib: pip install 'apptek[figures]'")
+
+
+def require_trees(who: str = "boosted trees") -> None:
+    """Raises ApptekError with the command that installs LightGBM, if it is missing."""
+    if find_spec("lightgbm") is None:
+        raise ApptekError(f"{who} need LightGBM: pip install 'apptek[max]'")

@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 import typer
 
 from apptek.commands.options import JsonOption, print_json
-from apptek.extras import require_service, require_torch
+from apptek.extras import require_service, require_torch, require_trees
 
 
 def bench(
     what: Annotated[
-        Literal["graph", "agent", "predict", "serve"],
+        Literal["graph", "agent", "predict", "serve", "forecast"],
         typer.Argument(metavar="PART", help="The part to measure."),
     ] = "graph",
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes, below a minute.")] = False,
@@ -41,6 +41,9 @@ def bench(
         from apptek.benches.serve import bench_serve
 
         measure = partial(bench_serve, model=model)
+    elif what == "forecast":
+        require_trees()
+        from apptek.benches.forecast import bench_forecast as measure
     else:
         from apptek.benches.graph import bench_graph as measure
     with working(f"measuring: {what}"):

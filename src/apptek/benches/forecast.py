@@ -1,0 +1,70 @@
+"""The bench of forecasts: whether anything happens to a pair next week, on ICEWS14 as one file.
+
+Weekly snapshots with windows of 7 days. The pairs are all ordered ones that had a fact in either
+direction so far. Days count from the first: the model is fitted on the snapshots of days 120 to
+269, and tested on those of days 277 to 357.
+"""
+
+import time
+from typing import Any
+
+import numpy as np
+
+from apptek.arrays import Doubles
+from apptek.benches.report import BenchReport, Target, bench_dataset
+from apptek.evaluation.yes_no import YesNoFigures
+from apptek.features.clock import Clock
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.occurrence.baselines import BASELINES
+from apptek.occurrence.counts import PairCounts
+from apptek.occurrence.events import Events
+from apptek.occurrence.fitting import Moments, fit_horizon
+from apptek.occurrence.snapshots import all_acquainted
+
+WINDOW = 7
+FIT_SHARES, TEST_SHARES = (120 / 365, 270 / 365), (277 / 365, 358 / 365)
+CALIBRATION_SNAPSHOTS = 2  # the last ones of those that are fitted on
+TARGETS = {
+    "log_loss": Target(0.0680),
+    "log_loss_max": Target(0.0660),
+    "auc": Target(0.861, at_most=False),
+    "auc_max": Target(0.871, at_most=False),
+    "calibration_error": Target(0.005),
+    "calibration_error_max": Target(0.005),
+    "pairs_per_s": Target(2000, at_most=False),
+}
+
+
+def bench_forecast(*, quick: bool = False) -> BenchReport:
+    """The figures of the occurrence model, linear and with trees, and of two simple rates."""
+    data = bench_dataset(quick)
+    facts = data.all_facts()
+    events = Events.of(facts, data.axis, len(data.entities))
+    start, days = int(events.times[0]), int(events.times[-1] - events.times[0]) + 1
+    fit, test = (
+        [start + day for day in range(round(low * days), round(high * days), WINDOW)]
+        for low, high in (FIT_SHARES, TEST_SHARES)
+    )
+    known = facts.take(data.axis.positions(facts.times) < fit[-1] + WINDOW)
+    graph = TemporalGraph.build(known, data.axis, len(data.entities), len(data.predicates))
+    counts = PairCounts(events, Clock.of(graph))
+    moments = Moments(WINDOW, fit[:-CALIBRATION_SNAPSHOTS], fit[-CALIBRATION_SNAPSHOTS:])
+    outcomes = all_acquainted(events, test, WINDOW)
+    features, met = counts.features(outcomes.pairs), np.ones(len(outcomes.pairs), np.bool_)
+    figures: dict[str, Any] = {"pair_windows": len(met), "share": float(outcomes.hits.mean())}
+
+    def add(name: str, probabilities: Doubles) -> None:
+        of_forecasts = YesNoFigures.of(probabilities, outcomes.hits)
+        for key in ("log_loss", "auc", "brier", "calibration_error"):
+            figures[f"{key}{name}"] = getattr(of_forecasts, key)
+
+    for trees, suffix in ((False, ""), (True, "_max")):
+        horizon = fit_horizon(counts, moments, seed=0, trees=trees)
+        if horizon is None:
+            raise ValueError("too little happens to measure forecasts on")
+        began = time.perf_counter()
+        add(suffix, 1 / (1 + np.exp(-horizon.log_odds(features, met))))
+        figures[f"pairs_per_s{suffix}"] = len(met) / (time.perf_counter() - began)
+    for name, rate in BASELINES.items():
+        add(f"_{name}", rate(events, outcomes.pairs, WINDOW))
+    return BenchReport(ratios={}, figures=figures, targets=TARGETS)

@@ -1,0 +1,1 @@
+"""Whether anything happens between two entities: counts, snapshots, and a logistic regression."""

@@ -1,0 +1,104 @@
+"""The features of a pair at a moment: what happened before it, all of it named.
+
+For each of four families, log(1 + decayed count) by the time scales of the data (brief, short,
+middle, long, and ever), then log(time since the last):
+
+| family   | counts                                                  |
+|----------|---------------------------------------------------------|
+| pair     | times at which the subject did something to the object  |
+| reversed | times at which the object did something to the subject  |
+| subject  | facts that go out from the subject                      |
+| object   | facts that come in to the object                        |
+
+Then the time since the last fact of the two in either direction, and the common partners. Nothing
+at or after the moment counts.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from apptek.arrays import Doubles, Ints, Longs
+from apptek.features.clock import Clock
+from apptek.graph.decayed_counts import decayed_counts
+from apptek.occurrence.events import Events, Pairs
+from apptek.occurrence.partners import Acquaintances
+
+FAMILIES = ("pair", "reversed", "subject", "object")
+SCALES = ("brief", "short", "middle", "long", "ever")
+LAST = "last"  # the name of the column with the time since the last
+EITHER, COMMON = "either last", "common partners"
+NAMES = (
+    *(f"{family} {column}" for family in FAMILIES for column in (*SCALES, LAST)), EITHER, COMMON,
+)  # fmt: skip
+OLDEST = 4.0  # in long scales: what is older counts as no more recent, and so does what never was
+
+
+@dataclass(frozen=True, slots=True)
+class PairCounts:
+    """Computes the features of pairs from events and the time scales of the data."""
+
+    events: Events
+    clock: Clock
+
+    def features(self, pairs: Pairs) -> Doubles:
+        """One row for each pair, a column for each name in NAMES: (n, 26)."""
+        events, width = self.events, self.events.width
+        own, back = pairs.keys(width), pairs.reversed().keys(width)
+        keys, times = distinct_times(events)
+        ages = [self._ages(keys, times, asked, pairs.times) for asked in (own, back)]
+        columns = [
+            self._counts(keys, times, own, pairs.times), ages[0],
+            self._counts(keys, times, back, pairs.times), ages[1],
+        ]  # fmt: skip
+        for groups, asked in (
+            (events.subjects, pairs.subjects),
+            (events.objects, pairs.objects),
+        ):
+            columns.append(self._counts(groups, events.times, asked, pairs.times))
+            columns.append(self._ages(groups, events.times, asked, pairs.times))
+        columns.append(np.minimum(*ages))
+        columns.append(np.log1p(Acquaintances.of(events).common(pairs))[:, None])
+        return np.concatenate(columns, axis=1)
+
+    def _counts(self, groups: Longs, events: Ints, asked: Longs, times: Ints) -> Doubles:
+        clock = self.clock
+        scales = np.asarray([clock.brief, clock.short, clock.middle, clock.long, np.inf])
+        return np.log1p(decayed_counts(groups, events, asked, times, scales))
+
+    def _ages(self, groups: Longs, events: Ints, asked: Longs, times: Ints) -> Doubles:
+        oldest = OLDEST * self.clock.long
+        ages = times_since_last(groups, events, asked, times)
+        return np.log(np.minimum(ages, oldest))[:, None]
+
+
+def distinct_times(events: Events) -> tuple[Longs, Ints]:
+    """Each ordered pair with each time at which it had an event, once."""
+    keys = events.keys()
+    order = np.lexsort((events.times, keys))
+    keys, times = keys[order], events.times[order]
+    is_new = (np.diff(keys, prepend=-1) != 0) | (np.diff(times, prepend=times[:1]) != 0)
+    return keys[is_new], times[is_new]
+
+
+def times_since_last(groups: Longs, events: Ints, asked: Longs, times: Ints) -> Doubles:
+    """For each query (a group at a time), the time since the group's last event before it.
+
+    Infinite where there was none.
+    """
+    ages = np.full(len(asked), np.inf)
+    if not len(events):
+        return ages
+    distinct, slots = np.unique(asked, return_inverse=True)
+    positions = np.minimum(np.searchsorted(distinct, groups), len(distinct) - 1)
+    kept = distinct[positions] == groups
+    first = int(min(events.min(), times.min(initial=events.min())))
+    # One ascending number for (group, time): the last one below that of the query.
+    span = int(max(events.max(), times.max(initial=events.max()))) - first + 1
+    numbers = np.sort(positions[kept] * span + (events[kept].astype(np.int64) - first))
+    wanted = slots * span + (times.astype(np.int64) - first)
+    places = np.searchsorted(numbers, wanted) - 1
+    found = numbers[np.maximum(places, 0)] if len(numbers) else np.full(len(asked), -1)
+    same = (places >= 0) & (found // span == slots)
+    ages[same] = (wanted - found)[same]
+    return ages

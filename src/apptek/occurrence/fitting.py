@@ -1,0 +1,178 @@
+"""How the occurrence model is fitted: snapshots, regressions, calibration, bursts.
+
+Facts are taken in time order, whatever the split: a random split would thin the rates. Snapshots
+start when a third of the facts is known, so that there is a past to count; the last of them are
+kept for the calibration.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from apptek.arrays import Bools, Doubles, read_only
+from apptek.data.times import Unit
+from apptek.evaluation.calibration import newton
+from apptek.extras import require_trees
+from apptek.features.clock import Clock
+from apptek.occurrence.counts import NAMES, PairCounts
+from apptek.occurrence.events import Events
+from apptek.occurrence.logistic import fit_logistic
+from apptek.occurrence.model import Horizon, OccurrenceModel, Regression, Trees
+from apptek.occurrence.snapshots import Outcomes, draw_acquainted, draw_strangers
+from apptek.seeding import generator
+
+WINDOWS: dict[Unit, tuple[int, ...]] = {
+    "day": (1, 7, 30, 90),
+    "month": (1, 3, 12),
+    "year": (1, 2, 5, 10),
+}  # of an axis of integers: its time scales
+FIT_SNAPSHOTS, CALIBRATION_SNAPSHOTS = 24, 6  # for each window length
+FIRST_SHARE, CALIBRATION_SHARE = 1 / 3, 0.15  # of the facts: before the first snapshot; at the end
+LEAST_HITS = 20  # pairs with a fact in the snapshots, below which nothing is fitted
+_TREES = {
+    "objective": "binary", "learning_rate": 0.05, "num_leaves": 31, "min_data_in_leaf": 200,
+    "lambda_l2": 5.0, "feature_fraction": 0.5, "num_threads": 1, "deterministic": True,
+    "force_row_wise": True, "verbosity": -1,
+}  # fmt: skip
+_ROUNDS = 150
+_DIGITS = 9  # that are kept of what is fitted: more would differ between machines
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """The snapshots of one window length: to fit on, and to calibrate on."""
+
+    window: int
+    fit: list[int]
+    calibration: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Positions: snapshots are from `first` on, calibration from `cut` on, nothing after `last`."""
+
+    first: int
+    cut: int
+    last: int
+
+    @classmethod
+    def of(cls, events: Events) -> "Period":
+        """The period of facts that were split at random: all of them, in time order."""
+        places = [int(len(events) * share) for share in (FIRST_SHARE, 1 - CALIBRATION_SHARE)]
+        first, cut = (int(events.times[place]) for place in places)
+        return cls(first, cut, int(events.times[-1]))
+
+    def moments(self, window: int) -> Moments | None:
+        """Snapshots for a window length, none of which looks beyond its part; None: too long."""
+        last_fit, last = self.cut - window, self.last - window + 1
+        if last_fit < self.first or last < self.cut:
+            return None
+        fit = np.linspace(self.first, last_fit, FIT_SNAPSHOTS)
+        calibration = np.linspace(self.cut, last, CALIBRATION_SNAPSHOTS)
+        fit_moments, calibration_moments = (
+            np.unique(np.round(part).astype(np.int64)).tolist() for part in (fit, calibration)
+        )
+        return Moments(window, fit_moments, calibration_moments)
+
+
+def windows_of(unit: Unit, clock: Clock) -> tuple[int, ...]:
+    """The window lengths that are fitted, in steps of the axis, ascending."""
+    if unit in WINDOWS:
+        return WINDOWS[unit]
+    return tuple(sorted({round(s) for s in (clock.brief, clock.short, clock.middle, clock.long)}))
+
+
+def fit_occurrence(
+    counts: PairCounts, windows: tuple[int, ...], period: Period, *, seed: int, trees: bool = False
+) -> OccurrenceModel | None:
+    """The model of a period; None where too little happens in it to learn from."""
+    horizons = []
+    for window in windows:
+        moments = period.moments(window)
+        if moments is None:
+            continue
+        horizon = fit_horizon(counts, moments, seed=seed, trees=trees)
+        if horizon is not None:
+            horizons.append(horizon)
+    if not horizons:
+        return None
+    return OccurrenceModel(clock=counts.clock, horizons=tuple(horizons), fitted_until=period.last)
+
+
+def fit_horizon(
+    counts: PairCounts, moments: Moments, *, seed: int, trees: bool = False
+) -> Horizon | None:
+    """What is learned for one window length; None where too little happens."""
+    rng, window = generator(seed, f"occurrence {moments.window}"), moments.window
+    parts = (moments.fit, moments.calibration)
+    known = [draw_acquainted(counts.events, part, window, rng=rng) for part in parts]
+    if min(int(part.hits.sum()) for part in known) < LEAST_HITS:
+        return None
+    strangers = [draw_strangers(counts.events, part, window, rng=rng) for part in parts]
+    features = [counts.features(part.pairs) for part in known]
+    acquainted = _fit_regression(features, known)
+    fitted_trees = _fit_trees(features, known, seed) if trees else None
+    scorer = fitted_trees or acquainted
+    return Horizon(
+        window,
+        acquainted,
+        _fit_regression([counts.features(part.pairs) for part in strangers], strangers),
+        _fit_burst(scorer.log_odds(features[1]), known[1]),
+        fitted_trees,
+    )
+
+
+def _fit_regression(features: list[Doubles], parts: list[Outcomes]) -> Regression:
+    """Fitted on the first part, calibrated on the second."""
+    fit, later = parts
+    nothing = np.zeros(len(fit.hits))
+    with_bias = np.concatenate([features[0], np.ones((len(nothing), 1))], axis=1)
+    *weights, bias = fit_logistic(with_bias, fit.hits, fit.weights, offsets=nothing).tolist()
+    means = np.average(features[0], axis=0, weights=fit.weights)
+    raw = Regression(np.asarray(weights), bias, means)
+    shift, slope = calibrate(raw.log_odds(features[1]), later.hits, later.weights)
+    return Regression(
+        _rounded(slope * raw.weights), round(shift + slope * bias, _DIGITS), _rounded(means)
+    )
+
+
+def calibrate(odds: Doubles, hits: Bools, weights: Doubles) -> tuple[float, float]:
+    """Shift and slope that make log-odds right on other rows, drawn towards 0 and 1."""
+    shapes = np.stack([np.ones(len(odds)), odds], axis=1)
+    shift, change = fit_logistic(shapes, hits, weights, offsets=odds).tolist()
+    return round(shift, _DIGITS), round(1.0 + change, _DIGITS)
+
+
+def _fit_trees(features: list[Doubles], parts: list[Outcomes], seed: int) -> Trees:
+    require_trees()
+    import lightgbm
+
+    fit, later = parts
+    data = lightgbm.Dataset(
+        features[0],
+        label=fit.hits.astype(np.float32),
+        weight=fit.weights,
+        feature_name=[name.replace(" ", "_") for name in NAMES],
+        params={"max_bin": 127, "verbosity": -1},
+    )
+    booster = lightgbm.train({**_TREES, "seed": seed}, data, _ROUNDS)
+    raw = Trees(booster.model_to_string())
+    return Trees(raw.text, *calibrate(raw.log_odds(features[1]), later.hits, later.weights))
+
+
+def _fit_burst(odds: Doubles, part: Outcomes) -> tuple[float, float]:
+    """How the expected number follows from -log(1 - P): log-linear, by Poisson regression."""
+    logs = np.log(np.logaddexp(0.0, odds))
+    total = part.weights.sum()
+
+    def loss(parameters: Doubles) -> float:
+        log_numbers = parameters[0] + parameters[1] * logs
+        terms = np.exp(np.minimum(log_numbers, 50.0)) - part.counts * log_numbers
+        return float((part.weights * terms).sum() / total)
+
+    shift, slope = newton(loss, np.asarray([0.0, 1.0])).tolist()
+    return round(shift, _DIGITS), round(slope, _DIGITS)
+
+
+def _rounded(values: Doubles) -> Doubles:
+    return read_only(np.round(values, _DIGITS))

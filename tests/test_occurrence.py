@@ -1,0 +1,303 @@
+"""Whether anything happens between two entities: features, snapshots, regression, model."""
+
+import itertools
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from forecast_oracles import plain_pair_features, start_of
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import PlainFact
+from worlds import ENTITIES, facts_of, moments, plain_facts
+
+from apptek.arrays import Bools, Doubles
+from apptek.data.times import TimeAxis
+from apptek.evaluation.yes_no import YesNoFigures, area_under_curve, reliability
+from apptek.features.clock import Clock
+from apptek.occurrence import snapshots
+from apptek.occurrence.baselines import own_rate, recent_rate
+from apptek.occurrence.counts import NAMES, PairCounts
+from apptek.occurrence.events import Events, Pairs
+from apptek.occurrence.fitting import Moments, Period, fit_horizon, fit_occurrence, windows_of
+from apptek.occurrence.logistic import fit_logistic
+from apptek.occurrence.model import Horizon, OccurrenceModel, Regression
+from apptek.occurrence.snapshots import (
+    Meetings,
+    all_acquainted,
+    counts_in,
+    draw_acquainted,
+    draw_strangers,
+)
+from apptek.seeding import generator
+
+CLOCK = Clock(1.0, 2.0, 4.0, 8.0)
+worlds = st.lists(plain_facts(), max_size=14)
+asked = st.lists(
+    st.tuples(st.integers(-1, ENTITIES - 1), st.integers(-1, ENTITIES - 1), moments),
+    min_size=1, max_size=6,
+)  # fmt: skip
+
+
+def events_of(plain: list[PlainFact]) -> Events:
+    return Events.of(facts_of(plain), TimeAxis("integer"), ENTITIES)
+
+
+def pairs_of(triples: list[tuple[int, int, int]]) -> Pairs:
+    subjects, objects, times = zip(*triples, strict=True)
+    return Pairs(
+        np.asarray(subjects, np.int64), np.asarray(objects, np.int64), np.asarray(times, np.int32)
+    )
+
+
+def point(subject: int, object_: int, time: int) -> PlainFact:
+    return PlainFact(subject, 0, object_, time, time)
+
+
+@given(facts=worlds, pairs=asked)
+def test_features_agree_with_their_definition(
+    facts: list[PlainFact], pairs: list[tuple[int, int, int]]
+) -> None:
+    features = PairCounts(events_of(facts), CLOCK).features(pairs_of(pairs))
+    scales = [CLOCK.brief, CLOCK.short, CLOCK.middle, CLOCK.long]
+    expected = [plain_pair_features(s, o, when, facts, scales) for s, o, when in pairs]
+    assert features.shape == (len(pairs), len(NAMES))
+    np.testing.assert_allclose(features, expected, atol=1e-9)
+
+
+@given(facts=worlds, later=worlds, pairs=asked)
+def test_what_happens_at_the_moment_or_later_changes_no_feature(
+    facts: list[PlainFact], later: list[PlainFact], pairs: list[tuple[int, int, int]]
+) -> None:
+    when = max(time for _, _, time in pairs)
+    planted = [fact for fact in later if (start := start_of(fact)) is not None and start >= when]
+    at = pairs_of([(s, o, when) for s, o, _ in pairs])
+    with_future = PairCounts(events_of(facts + planted), CLOCK).features(at)
+    assert np.array_equal(with_future, PairCounts(events_of(facts), CLOCK).features(at))
+
+
+@given(facts=worlds, when=moments, window=st.integers(1, 5))
+def test_candidates_are_the_pairs_that_had_met_and_hits_those_with_a_fact(
+    facts: list[PlainFact], when: int, window: int
+) -> None:
+    outcomes = all_acquainted(events_of(facts), [when], window)
+    dated = [(f.subject, f.object, t) for f in facts if (t := start_of(f)) is not None]
+    met = {pair for s, o, t in dated if t < when for pair in ((s, o), (o, s))}
+    counts = {
+        pair: sum((s, o) == pair and when <= t < when + window for s, o, t in dated) for pair in met
+    }
+    pairs = zip(outcomes.pairs.subjects.tolist(), outcomes.pairs.objects.tolist(), strict=True)
+    assert dict(zip(pairs, outcomes.counts.tolist(), strict=True)) == counts
+
+
+def busy_world(days: int = 120, seed: int = 0) -> Events:
+    """Two entities that act on each other most days, others that hardly do, among 40 entities."""
+    rng = generator(seed, "busy")
+    chances = rng.random((40, 40)) ** 12
+    chances[0, 1] = 0.8
+    facts = [
+        point(s, o, day)
+        for day in range(days)
+        for s, o in zip(*np.nonzero(rng.random((40, 40)) < chances / 3), strict=True)
+        if s != o
+    ]
+    return Events.of(facts_of(facts), TimeAxis("integer"), 40)
+
+
+def test_weights_make_up_for_the_pairs_that_are_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    events, at = busy_world(), [60, 80, 100]
+    every = all_acquainted(events, at, 5)
+    monkeypatch.setattr(snapshots, "MOST_ROWS", len(every.counts) // 2)
+    drawn = draw_acquainted(events, at, 5, rng=generator(0, "test"))
+    assert len(drawn.counts) < 0.6 * len(every.counts)
+    assert drawn.weights.sum() == pytest.approx(len(every.counts), rel=0.05)
+    assert drawn.weights[drawn.hits].sum() == pytest.approx(every.hits.sum(), rel=0.05)
+    total = 3 * 40**2 - len(every.counts)
+    strangers = draw_strangers(events, at, 5, rng=generator(0, "test"))
+    assert strangers.weights[~strangers.hits].sum() == pytest.approx(
+        total - strangers.hits.sum(), rel=0.1
+    )
+    meetings = Meetings(events)
+    for moment in at:
+        keys = strangers.pairs.take(strangers.pairs.times == moment).keys(events.width)
+        assert not meetings.had_met(keys, moment).any()
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.floats(-3, 3), st.floats(-3, 3), st.booleans(), st.floats(0.1, 4)),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_the_slope_vanishes_at_the_fitted_point(
+    rows: list[tuple[float, float, bool, float]],
+) -> None:
+    table = np.asarray([[a, b, 1.0] for a, b, _, _ in rows])
+    hits = np.asarray([hit for _, _, hit, _ in rows])
+    weights, offsets = np.asarray([w for *_, w in rows]), np.linspace(-1, 1, len(rows))
+    fitted = fit_logistic(table, hits, weights, offsets=offsets, penalty=0.5)
+
+    def loss(at: Doubles) -> float:
+        odds = offsets + table @ at
+        each = np.logaddexp(0.0, odds) - np.where(hits, odds, 0.0)
+        return float(weights @ each + 0.25 * at @ at)
+
+    for step in itertools.product((-1e-3, 0.0, 1e-3), repeat=3):
+        assert loss(fitted) <= loss(fitted + np.asarray(step)) + 1e-12
+
+
+def fitted_model(events: Events, period: Period | None = None) -> OccurrenceModel:
+    counts = PairCounts(events, Clock(1.0, 3.0, 10.0, 30.0))
+    model = fit_occurrence(counts, (1, 5), period or Period.of(events), seed=0)
+    assert model is not None
+    return model
+
+
+def forecast(model: OccurrenceModel, events: Events, pairs: Pairs, window: int) -> Doubles:
+    features = PairCounts(events, model.clock).features(pairs)
+    met = np.asarray([
+        bool(Meetings(events).had_met(pairs.take(np.asarray([row])).keys(events.width), when)[0])
+        for row, when in enumerate(pairs.times.tolist())
+    ])  # fmt: skip
+    return model.occurrence(features, met, window).probabilities
+
+
+def test_who_acts_often_is_expected_to_act_and_longer_windows_hold_more() -> None:
+    events = busy_world()
+    model = fitted_model(events)
+    pairs = pairs_of([(0, 1, 120), (1, 0, 120), (-1, 1, 120), (-1, -1, 120)])
+    by_window = {window: forecast(model, events, pairs, window) for window in (1, 2, 5, 20)}
+    busy, _, unknown, nobody = by_window[5].tolist()
+    assert busy > 0.6
+    assert nobody <= unknown < busy / 2
+    chances = [by_window[window][0] for window in (1, 2, 5, 20)]
+    assert chances == sorted(chances)
+    assert by_window[1][0] == pytest.approx(1 - math.exp(-0.8 / 3), abs=0.12)
+
+
+def test_probabilities_hold_in_weeks_that_the_model_has_not_seen() -> None:
+    events = busy_world(days=300)
+    model = fitted_model(events.before(200))
+    outcomes = all_acquainted(events, [205, 225, 245, 265, 285], 5)
+    features = PairCounts(events, model.clock).features(outcomes.pairs)
+    expected = model.occurrence(features, np.ones(len(features), np.bool_), 5)
+    figures = YesNoFigures.of(expected.probabilities, outcomes.hits)
+    assert figures.calibration_error < 0.03
+    assert expected.expected.sum() == pytest.approx(outcomes.counts.sum(), rel=0.15)
+    # In a world whose rates never change, the own rate so far is as good as anything can be.
+    own, recent = (
+        YesNoFigures.of(rate(events, outcomes.pairs, 5), outcomes.hits).log_loss
+        for rate in (own_rate, recent_rate)
+    )
+    assert figures.log_loss < 1.02 * own
+    assert figures.log_loss < 0.95 * recent
+
+
+def test_contributions_add_up_to_the_log_odds() -> None:
+    events = busy_world()
+    model = fitted_model(events)
+    outcomes = all_acquainted(events, [110], 5)
+    features = PairCounts(events, model.clock).features(outcomes.pairs)
+    met = np.arange(len(features)) % 3 > 0
+    for window in (1, 3, 5, 12):
+        chances = model.occurrence(features, met, window).probabilities
+        added = model.contributions(features, met, window)
+        np.testing.assert_allclose(added.sum(axis=1), np.log(chances / (1 - chances)), atol=1e-9)
+
+
+def test_a_fit_sees_nothing_after_its_period_and_is_the_same_twice() -> None:
+    events = busy_world(days=200)
+    period = Period(40, 100, 119)
+    model = fitted_model(events, period)
+    again = fitted_model(events.before(120), period)
+    assert model.fitted_until == 119
+    for one, other in zip(model.horizons, again.horizons, strict=True):
+        assert np.array_equal(one.acquainted.weights, other.acquainted.weights)
+        assert np.array_equal(one.strangers.weights, other.strangers.weights)
+        assert one.burst == other.burst
+
+
+def test_a_stored_model_is_the_same_model(tmp_path: Path) -> None:
+    events = busy_world()
+    model = replace(fitted_model(events).recalibrated(0.1, 0.9), all_facts=False)
+    model.save(tmp_path / "occurrence")
+    stored = OccurrenceModel.open(tmp_path / "occurrence")
+    assert (stored.clock, stored.fitted_until) == (model.clock, model.fitted_until)
+    assert (stored.predicates, stored.all_facts) == ((0.1, 0.9), False)
+    pairs = pairs_of([(0, 1, 120), (3, 4, 100)])
+    assert np.array_equal(forecast(stored, events, pairs, 3), forecast(model, events, pairs, 3))
+
+
+def test_trees_are_stored_and_their_contributions_add_up(tmp_path: Path) -> None:
+    events = busy_world()
+    counts = PairCounts(events, Clock(1.0, 3.0, 10.0, 30.0))
+    horizon = fit_horizon(counts, Moments(5, [40, 50, 60, 70], [90, 100]), seed=0, trees=True)
+    assert horizon is not None
+    assert horizon.trees is not None
+    model = OccurrenceModel(clock=counts.clock, horizons=(horizon,), fitted_until=110)
+    model.save(tmp_path / "occurrence")
+    assert (tmp_path / "occurrence" / "trees-5.txt").exists()
+    stored = OccurrenceModel.open(tmp_path / "occurrence")
+    features = counts.features(all_acquainted(events, [110], 5).pairs)
+    met: Bools = np.ones(len(features), np.bool_)
+    chances = model.occurrence(features, met, 5).probabilities
+    assert np.array_equal(stored.occurrence(features, met, 5).probabilities, chances)
+    added = model.contributions(features, met, 5).sum(axis=1)
+    np.testing.assert_allclose(added, np.log(chances / (1 - chances)), atol=1e-6)
+
+
+def test_too_little_to_learn_from_gives_no_model() -> None:
+    events = events_of([point(0, 1, time) for time in range(10)])
+    counts = PairCounts(events, CLOCK)
+    assert fit_occurrence(counts, (1,), Period.of(events), seed=0) is None
+
+
+def test_windows_follow_the_unit_of_the_data() -> None:
+    assert windows_of("day", CLOCK) == (1, 7, 30, 90)
+    assert windows_of("integer", Clock(1.0, 1.2, 4.0, 9.0)) == (1, 4, 9)
+
+
+def test_a_length_between_two_lies_between_them() -> None:
+    def flat(odds: float) -> Regression:
+        return Regression(np.zeros(len(NAMES)), odds, np.zeros(len(NAMES)))
+
+    horizons = tuple(Horizon(w, flat(o), flat(-9.0), (0.0, 1.0)) for w, o in ((1, -3.0), (9, -1.0)))
+    model = OccurrenceModel(clock=CLOCK, horizons=horizons, fitted_until=0)
+    row, met = np.zeros((1, len(NAMES))), np.ones(1, np.bool_)
+    middle = model.occurrence(row, met, 3)
+    assert middle.probabilities[0] == pytest.approx(1 / (1 + math.exp(2)))
+    rate = math.log1p(math.exp(-1.0))
+    assert model.occurrence(row, met, 18).expected[0] == pytest.approx(2 * rate)
+
+
+@given(
+    forecasts=st.lists(
+        st.tuples(st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0]), st.booleans()), min_size=1, max_size=9
+    )
+)
+def test_the_area_is_the_chance_that_a_hit_is_above_a_miss(
+    forecasts: list[tuple[float, bool]],
+) -> None:
+    values, happened = (np.asarray(column) for column in zip(*forecasts, strict=True))
+    pairs = [
+        (a > b) + 0.5 * (a == b)
+        for a, hit in forecasts
+        if hit
+        for b, other in forecasts
+        if not other
+    ]
+    area = area_under_curve(values, happened)
+    assert area == (pytest.approx(sum(pairs) / len(pairs)) if pairs else None)
+    bins = reliability(values, happened)
+    assert sum(part.forecasts for part in bins) == len(values)
+    assert sum(part.happened * part.forecasts for part in bins) == pytest.approx(happened.sum())
+
+
+def test_a_pair_without_facts_has_no_count() -> None:
+    events = events_of([point(0, 1, 3), point(0, 1, 3), point(1, 2, 5)])
+    keys = pairs_of([(0, 1, 0), (1, 2, 0), (2, 0, 0)]).keys(events.width)
+    assert counts_in(events, keys, 3, 4).tolist() == [2, 0, 0]
+    assert counts_in(events, keys, 6, 9).tolist() == [0, 0, 0]
