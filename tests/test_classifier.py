@@ -163,6 +163,7 @@ def test_l2_and_the_epoch_are_those_that_rank_valid_best() -> None:
     assert {(e.l2, e.epoch) for e in report.tried} == {
         (x, y) for x in (0.0, 1e4) for y in (1, 2, 3, 4)
     }
+    assert report.valid_mrr is not None
     assert EpochReport(report.l2, report.epoch, report.valid_mrr) in report.tried
     assert report.valid_mrr == max(epoch.valid_mrr for epoch in report.tried)
     assert report.l2 == 0.0
@@ -181,6 +182,8 @@ def test_the_temperature_mends_confidence_that_is_too_low() -> None:
     train, valid = examples_of(plain[:3000]), examples_of(plain[3000:])
     _, report = fit(train, valid, CLASSES, epochs=1, learning_rate=0.01, l2=(0.0,))
     assert report.temperature < 0.8
+    assert report.ece_after is not None
+    assert report.ece_before is not None
     assert report.ece_after < 0.05 < report.ece_before
 
 

@@ -14,10 +14,12 @@ from apptek.data.protocols import apply_protocol
 from apptek.data.queries import held_out_queries
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
+from apptek.evaluation.calibration import Calibration
 from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
 from apptek.explain.text import notes
 from apptek.models import pipeline
 from apptek.models.batch_files import answer_file
+from apptek.models.summary import summarize
 from apptek.predictor import Predictor, Query
 from apptek.setting_rules import with_settings
 
@@ -137,11 +139,25 @@ def test_controls_fit_too(data: Dataset, tmp_path: Path, policy: str) -> None:
     assert not (tmp_path / "model" / "agent.safetensors").exists()
 
 
-def test_data_without_valid_facts_is_refused_at_once(data: Dataset, tmp_path: Path) -> None:
-    bare = replace(data, valid=data.valid.take(np.arange(0)))
-    with pytest.raises(DataError, match="no valid facts to tune the model on"):
-        Predictor.fit(bare, folder=tmp_path / "model")
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize("preset", ["default", "max"])
+def test_without_valid_facts_nothing_is_tuned_or_calibrated(
+    data: Dataset, tmp_path: Path, preset: str
+) -> None:
+    none = data.valid.take(np.arange(0))
+    all_train = replace(data, train=data.all_facts(), valid=none, test=none)
+    fitted = Predictor.fit(all_train, folder=tmp_path / "model", preset=preset)
+    loaded = Predictor.load(tmp_path / "model")
+    for view, of_view in loaded.model.views.items():
+        assert of_view.classifier.calibration == Calibration()
+        report = of_view.report
+        assert report["epoch"] == fitted.model.config.classifier.epochs
+        assert report["valid_mrr"] is None
+        expected = fitted.model.views[view].classifier.weights
+        assert np.array_equal(of_view.classifier.weights, expected)
+    assert not loaded.model.calibrated
+    assert summarize(loaded.model)["calibrated"] is False
+    with pytest.raises(DataError, match="there are no queries to evaluate"):
+        loaded.evaluate("test")
 
 
 def test_under_the_papers_protocol_valid_and_test_are_exchanged(

@@ -87,6 +87,11 @@ class BaselineModel:
         return self.main.report | others
 
     @property
+    def calibrated(self) -> bool:
+        """Whether its probabilities were calibrated: a baseline is not fitted without valid."""
+        return True
+
+    @property
     def changed(self) -> dict[str, Any]:
         """The settings, by section.key, in which the model differs from its preset."""
         return changed_settings(self.config, preset_of(self.name, self.preset))

@@ -115,9 +115,12 @@ def fit(
         tell(f"{report['profiles_cut_short']:,} profiles were cut short by a dominant partner")
     features = ", ".join(f"{count:,} of {part}" for part, count in report["features"].items())
     tell(f"features: {features}")
-    for view, fitted in predictor.model.views.items():
-        tell(f"{SEES[view]}: MRR {fitted.report['valid_mrr']:.4f} on the tuning queries")
     model = predictor.model
+    for view, fitted in model.views.items():
+        if fitted.report["valid_mrr"] is not None:
+            tell(f"{SEES[view]}: MRR {fitted.report['valid_mrr']:.4f} on the tuning queries")
+    if not model.calibrated:
+        tell("there are no valid facts: nothing was tuned, and probabilities are not calibrated")
     answering, training = len(model.graph.facts), len(model.dataset.train)
     which = "all" if answering > training else "the training split's"
     tell(f"it answers from {which} {answering:,} facts")

@@ -8,7 +8,7 @@ preset = "default"           for `baseline`, `search`, `fit` and `topologies`
 protocol = "official"        official, paper or forecast
 seeds = [0, 1, 2]            each seed is one run and leaves one result file
 predicates = ["Reject"]      for `topologies`: the predicates to show
-rolling = true               for `fit`: each query of test sees every fact before its time
+rolling = true               for a model: each query of test sees every fact before its time
 minutes = 15                 for `search`: the time on one core
 [settings.training]          the settings that differ from the preset
 batch_size = 1024
@@ -50,7 +50,7 @@ class _Kind(NamedTuple):
 
 _KINDS = {
     "statistics": _Kind({"table1", "table3"}),
-    "baseline": _Kind({"table2", "table-forecast"}, {"name", *_FIT_KEYS}, {"name"}),
+    "baseline": _Kind({"table2", "table-forecast"}, {"name", "rolling", *_FIT_KEYS}, {"name"}),
     "search": _Kind({"table-search"}, {"name", "minutes", *_FIT_KEYS}, {"name", "minutes"}),
     "fit": _Kind(
         {"table2", "table3", "table-m", "table-forecast"}, {"rolling", *_FIT_KEYS}, {"preset"}

@@ -86,6 +86,10 @@ class Fitted(Protocol):
     def seed(self) -> int:
         """The seed of all its randomness."""
 
+    @property
+    def calibrated(self) -> bool:
+        """Whether its probabilities were calibrated, which takes valid facts."""
+
 
 class Answering(Protocol):
     """A fitted model that answers queries, and can be evaluated on a split of its data."""

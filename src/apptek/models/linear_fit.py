@@ -10,7 +10,7 @@ which each adds to the weight for its own predicate ("what happened happens agai
 learned beside the weights, without penalty, and are part of the weights when the fit is done.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -74,22 +74,22 @@ class EpochReport:
 
 @dataclass(frozen=True, slots=True)
 class FitReport:
-    """What was chosen on valid, and everything that was tried."""
+    """What was chosen on valid, and everything that was tried; None where there was no valid."""
 
     l2: float
     epoch: int
-    valid_mrr: float
+    valid_mrr: float | None
     temperature: float
     tilt: float  # of the temperature, see Calibration
     bend: float
-    ece_before: float  # on valid, at temperature 1
-    ece_after: float
+    ece_before: float | None  # on valid, at temperature 1
+    ece_after: float | None
     tried: tuple[EpochReport, ...]
 
 
 def fit_linear_softmax(
     train: Examples,
-    valid: Examples,
+    valid: Examples | None,
     *,
     class_count: int,
     config: ClassifierConfig,
@@ -99,13 +99,16 @@ def fit_linear_softmax(
     """The classifier that ranks valid best, calibrated there, and how it was found.
 
     Values of l2 are tried in threads, all in the same order of examples: the same seed gives the
-    same bytes.
+    same bytes. Without valid nothing is chosen: all epochs with the first l2, at temperature 1.
     """
-    for name, part in (("training", train), ("valid", valid)):
-        _check(part, name, train.rows.feature_count, class_count)
+    _check(train, "training", train.rows.feature_count, class_count)
+    if valid is not None:
+        _check(valid, "valid", train.rows.feature_count, class_count)
     copies = copies or Copies.nothing(train.rows.feature_count)
     _check_copies(copies, train.rows.feature_count, class_count)
     orders = [rng.permutation(len(train)).astype(np.int32) for _ in range(config.epochs)]
+    if valid is None:
+        return _all_epochs(Descent(train, class_count, config, config.l2[0], copies), orders)
 
     def fit(number: int) -> tuple[LinearSoftmax, EpochReport, list[EpochReport]]:
         descent = Descent(train, class_count, config, config.l2[number], copies)
@@ -126,6 +129,22 @@ def fit_linear_softmax(
         tried=tuple(epoch for _, _, epochs in fits for epoch in epochs),
     )
     return LinearSoftmax(model.weights, model.bias, calibration), report
+
+
+def _all_epochs(descent: "Descent", orders: list[Ints]) -> tuple[LinearSoftmax, FitReport]:
+    """The weights after all epochs, not calibrated."""
+    for order in orders:
+        descent.run_epoch(order)
+    report = FitReport(
+        l2=descent.l2,
+        epoch=len(orders),
+        valid_mrr=None,
+        **asdict(Calibration()),
+        ece_before=None,
+        ece_after=None,
+        tried=(),
+    )
+    return descent.model(), report
 
 
 def _best_epoch(

@@ -102,6 +102,11 @@ class Model:
         """What was fitted for the main view."""
         return self.views[self.main_view]
 
+    @property
+    def calibrated(self) -> bool:
+        """Whether its probabilities were calibrated, which takes valid facts."""
+        return all(fitted.report["ece_after"] is not None for fitted in self.views.values())
+
     def fitted(self, view: View) -> FittedView:
         """What answers in a view: where it was not fitted, what was fitted for the other one."""
         return self.views.get(view, self.main)

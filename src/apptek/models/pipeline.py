@@ -98,18 +98,14 @@ class Fit:
 def fit_model(data: Dataset, options: FitOptions, work: Path) -> tuple[Model, dict[str, float]]:
     """A fitted model and the seconds of each stage, whose results are kept in `work`.
 
-    It tunes and stops on what the protocol calls valid.
+    It tunes and stops on what the protocol calls valid. Without valid facts it runs the preset's
+    epochs, and its probabilities are not calibrated.
     """
     if options.config.reranker.rounds:
         require_lightgbm()
         if len(data.predicates) < 2:
             raise DataError("there is nothing to re-rank: the data has a single predicate")
     dataset = apply_protocol(data.labelled(), options.protocol)
-    if not len(dataset.valid):
-        raise DataError(
-            f"there are no valid facts to tune the model on ({len(dataset.train):,} facts in "
-            "train): add facts or choose another --split (by time, undated facts go to train)"
-        )
     if not np.any(dataset.train.subjects != dataset.train.objects):
         raise DataError("there is no query to fit on: subject and object are always the same")
     identity = {
@@ -160,11 +156,13 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
         queries, facts = held_out_queries(fit.dataset.valid), fit.dataset.valid
     else:
         queries, facts = training_queries(train).take(tuning_rows), train.take(tuning_rows)
-    tuning = _examples(
-        _features(fit, space, queries, f"valid, {view}"),
-        facts,
-        (train, fit.dataset.valid, fit.dataset.test),
-    )
+    tuning = None
+    if len(facts):
+        tuning = _examples(
+            _features(fit, space, queries, f"valid, {view}"),
+            facts,
+            (train, fit.dataset.valid, fit.dataset.test),
+        )
     with fit.stage(f"fit the classifier, {view}"):
         classifier, report = fit_linear_softmax(
             examples,
@@ -248,10 +246,16 @@ def _find_sources(fit: Fit) -> tuple[FeatureSources, Mined]:
 
 
 def _rerank(
-    fit: Fit, task: RerankerTask, tuning: Examples, classifier: LinearSoftmax, report: FitReport
+    fit: Fit,
+    task: RerankerTask,
+    tuning: Examples | None,
+    classifier: LinearSoftmax,
+    report: FitReport,
 ) -> tuple[LinearSoftmax, FitReport, Reranker]:
     """The re-ranker, and the classifier calibrated for the scores that the re-ranker gives."""
     reranker = fit_reranker(task, fit.config.reranker, seed=fit.options.seed)
+    if tuning is None:
+        return classifier, report, reranker
     linear = classifier.scores(tuning.rows)
     scores = reranker.scores(task.space, tuning.rows, classifier, linear)
     calibration, _, after = calibrate(scores, tuning.labels, tuning.others)

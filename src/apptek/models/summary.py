@@ -30,6 +30,7 @@ def summarize(model: Model) -> dict[str, Any]:
         "training_facts": len(data.train),
         **_span(model),
         "views": {view: fitted.report["valid_mrr"] for view, fitted in model.views.items()},
+        "calibrated": model.calibrated,
         "updates": len(model.updates),
         "added_since_the_fit": added,
         "retracted_since_the_fit": sum(update["retracted"] for update in model.updates),

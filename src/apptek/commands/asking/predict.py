@@ -60,6 +60,7 @@ def predict(
     """
     from apptek.baselines.open_model import open_model
     from apptek.models.answers import Query
+    from apptek.terminal import output
 
     words = (subject, object_, time)
     if queries is not None and out is not None and words == (None, None, None):
@@ -70,9 +71,11 @@ def predict(
     predictor = open_model(model, as_of=as_of)
     (answer,) = predictor.predict([Query(subject, object_, time)], top=top)
     if as_json:
-        print_json(asdict(answer))
-    else:
-        _print_answer(answer, predictor.model.dataset)
+        print_json(asdict(answer) | {"calibrated": predictor.model.calibrated})
+        return
+    _print_answer(answer, predictor.model.dataset)
+    if not predictor.model.calibrated:
+        output().print("The probabilities are not calibrated: there were no valid facts to fit on.")
 
 
 def similar_names(data: Any, query: Any) -> list[str]:
