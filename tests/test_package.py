@@ -1,3 +1,4 @@
+import pydoc
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,19 @@ def test_every_exported_name_is_there() -> None:
         assert getattr(apptek, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = apptek.nothing
+
+
+def test_public_names_are_listed_without_being_imported() -> None:
+    code = (
+        "import apptek, sys; print(dir(apptek)); print([m for m in sys.modules if 'apptek.' in m])"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout
+    names, modules = shown.splitlines()
+    assert [name for name in apptek.__all__ if repr(name) not in names] == []
+    assert modules == "[]"
+    assert "PredicateClassifier" in pydoc.plain(pydoc.render_doc(apptek))
 
 
 @pytest.mark.slow

@@ -1,8 +1,16 @@
 """What kind of relation holds between A and B at time t, and why?
 
-    from apptek import Predictor, Query, read_dataset
-    predictor = Predictor.fit(read_dataset("icews14"), preset="paper")
-    predictor.predict([Query("North Korea", "South Korea", "2014-08-15")])
+    from apptek import Predictor, read_dataset
+    predictor = Predictor.fit(read_dataset("events.csv"))       or a frame, or a list of tuples
+    predictor.predict(("North Korea", "South Korea", "2014-08-15"))
+    predictor.explain(("North Korea", "South Korea", "2014-08-15"))
+    predictor.save("model")
+
+Baseline             counting and embeddings that answer the same queries
+Dataset              facts in three splits: Dataset.from_frame, Dataset.from_facts, read_dataset
+PredicateClassifier  the predictor with the habits of scikit-learn
+Predictor            fit, predict, explain, evaluate, update, save
+load                 opens any model folder, those of baselines included
 
 Names are imported when they are first asked for, so that `import apptek` costs nothing.
 """
@@ -11,32 +19,46 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from apptek.baselines.baseline import Baseline
+    from apptek.baselines.open_model import load
+    from apptek.classifier import PredicateClassifier
     from apptek.data.facts import Dataset, Facts
     from apptek.data.reading.reader import read_dataset
     from apptek.data.splitting import Splitting
     from apptek.data.synthetic.world import make_world
+    from apptek.explain.explanation import Explanation
     from apptek.graph.temporal_graph import TemporalGraph
-    from apptek.predictor import Predictor, Query
+    from apptek.predictor import Answer, Predictor, Query
 
 __version__ = "0.1.0"
 __all__ = [
+    "Answer",
+    "Baseline",
     "Dataset",
+    "Explanation",
     "Facts",
+    "PredicateClassifier",
     "Predictor",
     "Query",
     "Splitting",
     "TemporalGraph",
     "__version__",
+    "load",
     "make_world",
     "read_dataset",
 ]
 _HOMES = {
+    "Answer": "apptek.predictor",
+    "Baseline": "apptek.baselines.baseline",
     "Dataset": "apptek.data.facts",
+    "Explanation": "apptek.explain.explanation",
     "Facts": "apptek.data.facts",
+    "PredicateClassifier": "apptek.classifier",
     "Predictor": "apptek.predictor",
     "Query": "apptek.predictor",
     "Splitting": "apptek.data.splitting",
     "TemporalGraph": "apptek.graph.temporal_graph",
+    "load": "apptek.baselines.open_model",
     "make_world": "apptek.data.synthetic.world",
     "read_dataset": "apptek.data.reading.reader",
 }
@@ -46,3 +68,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'apptek' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -16,6 +16,7 @@ from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
 from apptek.evaluation.ranking import Evaluation
 from apptek.explain.explainer import explain
 from apptek.explain.explanation import Explanation
+from apptek.explain.shown_answers import Answers
 from apptek.features.sparse import SparseRows
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.answers import (
@@ -32,7 +33,7 @@ from apptek.models.pipeline import FitOptions, Stage, TypeTable, fit_model, prin
 from apptek.models.updating import UpdateReport, update_model
 from apptek.resuming import work_folder
 
-__all__ = ["Answer", "Predictor", "Query"]
+__all__ = ["Answer", "Answers", "Predictor", "Query"]
 
 
 class Predictor:
@@ -130,7 +131,16 @@ class Predictor:
         """Queries as ids; unknown names become -1, a time that is no time is a TimeFormatError."""
         return queries_of(self.model.dataset, asked)
 
-    def predict(self, asked: Any, *, top: int = 10) -> list[Answer]:
+    def __repr__(self) -> str:
+        model, facts = self.model, self.model.graph.facts
+        data, views = model.dataset, " and ".join(model.views)
+        return (
+            f"Predictor of the preset {model.preset!r}, {views}: {len(data.predicates):,} "
+            f"predicates between {len(data.entities):,} entities, from {len(facts):,} facts of "
+            f"{data.name!r} ({data.span_of(facts)})"
+        )
+
+    def predict(self, asked: Any, *, top: int = 10) -> Answers:
         """The most probable predicates of each query; unseen entities and times are flagged.
 
             predict(("Iran", "China", "2014-02-02"))            one query, or a list of such tuples
@@ -141,7 +151,7 @@ class Predictor:
         """
         asked = asked_queries(asked)
         ranked = self.answerer.ranked(self.queries_of(asked))
-        return self.answerer.answers(asked, ranked, top=top)
+        return Answers.of(self.answerer.answers(asked, ranked, top=top), self.explain)
 
     def explain(
         self, query: Any, predicate: str | None = None, *, most: int = 5, hidden: int = -1

@@ -22,10 +22,10 @@ from apptek.errors import ApptekError, DataError, ModelError
 from apptek.evaluation.calibration import Calibration, fit_calibration, top_predictions
 from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
 from apptek.evaluation.ranking import Evaluation, EvaluationQueries, evaluate_scores
+from apptek.explain.shown_answers import Answers
 from apptek.files import new_folder
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answers import (
-    Answer,
     RankedPredicates,
     Seen,
     asked_queries,
@@ -179,7 +179,16 @@ class Baseline:
         """The scores of all predicates in the main view, (B, R)."""
         return self.model.main.scorer.scores(queries)
 
-    def predict(self, asked: Any, *, top: int = 10) -> list[Answer]:
+    def __repr__(self) -> str:
+        model, facts = self.model, self.model.graph.facts
+        data, views = model.dataset, " and ".join(model.views)
+        return (
+            f"Baseline {model.name!r}, {views}: {len(data.predicates):,} predicates between "
+            f"{len(data.entities):,} entities, from {len(facts):,} facts of {data.name!r} "
+            f"({data.span_of(facts)})"
+        )
+
+    def predict(self, asked: Any, *, top: int = 10) -> Answers:
         """The most probable predicates of each query; unseen entities and times are flagged.
 
         What may be asked is what a Predictor takes: queries, tuples, a frame.
@@ -197,7 +206,8 @@ class Baseline:
                 probabilities[rows] = fitted.calibration.probabilities(scores)
         views: list[View] = ["ahead" if is_ahead else "within" for is_ahead in ahead.tolist()]
         ranked = RankedPredicates(queries, probabilities, views)
-        return best_answers(asked, ranked, self.model.dataset.predicates, self._seen, top=top)
+        predicates = self.model.dataset.predicates
+        return Answers.of(best_answers(asked, ranked, predicates, self._seen, top=top))
 
     def _is_ahead(self, queries: Queries) -> Bools:
         """Which queries are answered ahead: those after the last known start, or all."""

@@ -4,12 +4,19 @@ from pathlib import Path
 
 from apptek.baselines.baseline import KIND, Baseline
 from apptek.errors import ModelError
-from apptek.models.answers import Answering
 from apptek.models.storage import ABOUT, read_json
 from apptek.predictor import Predictor
 
 
-def open_model(folder: Path, *, as_of: bool = False) -> Answering:
+def load(folder: str | Path, *, as_of: bool = False) -> Baseline | Predictor:
+    """Opens a model folder, that of a baseline included.
+
+    as_of  answer from what was known before each query's time; not for a baseline
+    """
+    return open_model(Path(folder), as_of=as_of)
+
+
+def open_model(folder: Path, *, as_of: bool = False) -> Baseline | Predictor:
     """The Baseline or Predictor of a folder; only a Predictor can answer as of each query's time.
 
     ModelError if it is no model folder, or damaged.

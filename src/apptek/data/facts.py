@@ -44,6 +44,12 @@ class Facts:
     def __len__(self) -> int:
         return len(self.subjects)
 
+    def __repr__(self) -> str:
+        undated = len(self) - int(self.dated.sum())
+        return (
+            f"<{len(self):,} facts, {undated:,} undated>" if undated else f"<{len(self):,} facts>"
+        )
+
     def columns(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
         """Subjects, predicates, objects, since, until."""
         return self.subjects, self.predicates, self.objects, self.since, self.until
@@ -138,6 +144,10 @@ class Names:
 
     def __getitem__(self, name_id: int) -> str:
         return str(self._array[int(name_id)].as_py())
+
+    def __repr__(self) -> str:
+        first = ", ".join(repr(self[name_id]) for name_id in range(min(3, len(self))))
+        return f"<{len(self):,} names: {first}{', ...' if len(self) > 3 else ''}>"
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._array.to_pylist())
@@ -284,6 +294,14 @@ class Dataset:
             raise DataError(f"{table.source} names no predicate of {self.name}")
         return replace(self, labels=found)
 
+    def __repr__(self) -> str:
+        facts = self.all_facts()
+        parts = ", ".join(f"{split} {len(self.split(split)):,}" for split in SPLITS)
+        return (
+            f"Dataset {self.name!r}: {len(facts):,} facts ({parts}), {len(self.entities):,} "
+            f"entities, {len(self.predicates):,} predicates, {self.span_of(facts)}"
+        )
+
     def split(self, name: Split) -> Facts:
         """The facts of one split."""
         return {"train": self.train, "valid": self.valid, "test": self.test}[name]
@@ -304,6 +322,15 @@ class Dataset:
         last = self.axis.positions(self.train.times).max()  # the unknown is below every time
         beyond = self.axis.positions(dated) > last
         return bool(last != UNKNOWN and beyond.mean() >= NEARLY_ALL)
+
+    def span_of(self, facts: Facts) -> str:
+        """The first and the last start of some facts in words; undated where none is known."""
+        dated = facts.times[facts.dated]
+        if not len(dated):
+            return "undated"
+        positions = self.axis.positions(dated)
+        ends = (int(dated[positions.argmin()]), int(dated[positions.argmax()]))
+        return " to ".join(dict.fromkeys(map(self.axis.format, ends)))
 
     def describe(self, facts: Facts, row: int) -> str:
         """One fact in words: subject, predicate, object and its time."""

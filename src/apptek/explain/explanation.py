@@ -145,6 +145,16 @@ class Explanation:
         """All of them, the largest first."""
         return [*(reason.contribution for reason in self.reasons), *self.further]
 
+    def __repr__(self) -> str:
+        from apptek.explain.text import explanation_text
+
+        return explanation_text(self).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        from apptek.explain.html_report import explanation_fragment
+
+        return explanation_fragment(self)
+
     def as_json(self) -> dict[str, Any]:
         """The fields of this class by their names, all the way down; tuples are lists.
 

@@ -15,6 +15,7 @@ from apptek.explain.text import (
     noun_of,
 )
 from apptek.explain.wording import counted, listed, percent, printable, signed
+from apptek.models.answers import Answer
 
 READABLE = 0.78  # a drawing is not made smaller than this, but scrolls
 SHOWN = 8  # connecting facts in the open; the others unfold
@@ -80,7 +81,7 @@ def explanation_html(explanation: Explanation) -> str:
     title = f"{explanation.subject}, ?, {explanation.object}, {explanation.time}"
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     sections = [
-        _ranking(explanation),
+        _ranking(explanation.ranked, explanation.predicate),
         _sum(explanation) if explanation.contributions() else "",
         *(_reason(explanation, r) for r in explanation.reasons if r.facts and not r.same_as),
     ]
@@ -95,6 +96,37 @@ def explanation_html(explanation: Explanation) -> str:
             f"</main>{_footer(explanation)}</body></html>\n",
         ]
     )
+
+
+def explanation_fragment(explanation: Explanation) -> str:
+    """The same for a notebook: an element whose style reaches nothing around it."""
+    drawn = [r for r in explanation.reasons if r.facts and not r.same_as]
+    return _fragment(
+        _header(explanation),
+        _ranking(explanation.ranked, explanation.predicate),
+        _sum(explanation) if explanation.contributions() else "",
+        *(_reason(explanation, reason) for reason in drawn),
+    )
+
+
+def answers_fragment(answers: Sequence[Answer], shown: int) -> str:
+    """The bars of some answers, for a notebook."""
+    parts = []
+    for answer in answers[:shown]:
+        query = answer.query
+        ranked = list(zip(answer.predicates, answer.probabilities, strict=True))[:shown]
+        title = f"{query.subject}, {query.object}, {query.time or 'undated'}"
+        parts.append(_ranking(ranked, ranked[0][0] if ranked else "", title))
+    if len(answers) > shown:
+        parts.append(f'<p class="soft">and {len(answers) - shown:,} more</p>')
+    return _fragment(*parts)
+
+
+def _fragment(*parts: str) -> str:
+    # Nested rules: what the file says of its root and its body holds for the element.
+    style = STYLE.replace(":root", "&").replace("body {", "& { padding: 8px 12px;")
+    scoped = f"<style>.apptek-report {{{style}}}</style>"
+    return f'<div class="apptek-report">{scoped}{"".join(parts)}</div>'
 
 
 def _text(text: str) -> str:
@@ -122,15 +154,17 @@ def _header(explanation: Explanation) -> str:
     return f'<h1>{question}</h1><p class="answer">{answer}.</p>{why}{flags}'
 
 
-def _ranking(explanation: Explanation) -> str:
-    largest = max(probability for _, probability in explanation.ranked) or 1.0
+def _ranking(
+    ranked: Sequence[tuple[str, float]], chosen: str, title: str = "Most probable predicates"
+) -> str:
+    largest = max((probability for _, probability in ranked), default=0.0) or 1.0
     rows = "".join(
         f'<p class="label">{_text(name)}</p><p class="track"><i class="'
-        f'{"best" if name == explanation.predicate else "other"}" style="left:0;width:'
+        f'{"best" if name == chosen else "other"}" style="left:0;width:'
         f'{100 * probability / largest:.1f}%"></i></p><p class="value">{percent(probability)}</p>'
-        for name, probability in explanation.ranked
+        for name, probability in ranked
     )
-    return f'<section><h2>Most probable predicates</h2><div class="bars">{rows}</div></section>'
+    return f'<section><h2>{_text(title)}</h2><div class="bars">{rows}</div></section>'
 
 
 def _sum(explanation: Explanation) -> str:

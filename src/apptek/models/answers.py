@@ -98,7 +98,7 @@ class Answering(Protocol):
     def model(self) -> Fitted:
         """The fitted model."""
 
-    def predict(self, asked: Any, *, top: int = 10) -> list[Answer]:
+    def predict(self, asked: Any, *, top: int = 10) -> Sequence[Answer]:
         """The most probable predicates of each query; see `asked_queries` for what may be asked."""
 
     def evaluate(
@@ -159,12 +159,12 @@ def one_query(asked: Any) -> Query:
     """A Query, or the one of a tuple (subject, object, time)."""
     if isinstance(asked, Query):
         return asked
-    if isinstance(asked, tuple | list) and _is_query(asked):
+    if isinstance(asked, tuple | list | np.ndarray) and _is_query(asked):
         return Query(*asked)
     raise ApptekError(_no_query(asked))
 
 
-def _is_query(asked: Sequence[Any]) -> bool:
+def _is_query(asked: Any) -> bool:
     return len(asked) == 3 and isinstance(asked[0], str) and isinstance(asked[1], str)
 
 

@@ -1,6 +1,6 @@
 """Answers to a file of queries: streamed in order, in bounded memory, written whole."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -49,7 +49,7 @@ def answer_file(
     with _writing(out) as write:
         while batch := list(islice(numbered, BATCH)):
             answers = predictor.predict(batch, top=top)
-            write(_rows(answers, answered))
+            write(answer_table(answers, answered))
             answered += len(batch)
     return answered, left_out
 
@@ -141,7 +141,8 @@ def _parquet_queries(file: Path) -> Iterator[Numbered]:
             yield row, _query([text or "" for text in texts], [0, 1, 2])
 
 
-def _rows(answers: list[Answer], before: int) -> pa.Table:
+def answer_table(answers: Sequence[Answer], before: int = 0) -> pa.Table:
+    """A row for each predicate of each answer, numbered from `before` + 1."""
     columns: dict[str, list[Any]] = {name: [] for name in SCHEMA.names}
     for number, answer in enumerate(answers, before + 1):
         flags = (answer.unseen_subject, answer.unseen_object, answer.unseen_time)

@@ -103,6 +103,7 @@ def _answer_file(predictor: Any, queries: Path, out: Path, *, top: int, skip_bad
 
 
 def _print_answer(answer: Any, data: Any) -> None:
+    from apptek.explain.shown_answers import answer_notes
     from apptek.terminal import BAR, output, table
 
     query = answer.query
@@ -111,17 +112,5 @@ def _print_answer(answer: Any, data: Any) -> None:
     title = f"{query.subject}, ?, {query.object}, {query.time}"
     console = output()
     console.print(table(title, ("predicate", "probability", ""), rows), markup=False)
-    unseen = {
-        "subject": answer.unseen_subject,
-        "object": answer.unseen_object,
-        "time": answer.unseen_time,
-    }
-    if answer.view == "ahead":
-        del unseen["time"]  # what lies ahead cannot have occurred
-    notes = [f"The {name} does not occur in the facts." for name in unseen if unseen[name]]
-    if answer.view == "ahead" and query.time not in ("", "?"):
-        notes.append(f"Answered ahead, from what was known before {query.time}.")
-    if answer.known:
-        notes.append(f"Already in the facts for that time: {', '.join(answer.known)}.")
-    for note in [*notes, *similar_names(data, query)]:
+    for note in [*answer_notes(answer), *similar_names(data, query)]:
         console.print(note, markup=False, soft_wrap=True)

@@ -1,0 +1,105 @@
+"""The predictor with the habits of scikit-learn: rows in, labels and probabilities out."""
+
+from typing import Any
+
+import numpy as np
+
+from apptek.arrays import Matrix
+from apptek.data.facts import Dataset
+from apptek.data.frames import is_frame, table_of
+from apptek.data.splitting import Splitting
+from apptek.errors import ApptekError, DataError
+from apptek.models.answers import asked_queries
+from apptek.predictor import Predictor
+
+
+class PredicateClassifier:
+    """A classifier whose rows are (subject, object, time) and whose labels are predicates.
+
+    classifier = PredicateClassifier().fit(rows, predicates)
+    classifier.predict([("Iran", "China", "2014-02-02")])
+    classifier.predict_proba(rows)                         (n, R), a column for each of classes_
+
+    The rows are tuples, or a frame with the columns subject, object and time. A part of them is
+    kept aside to choose settings and to calibrate on; the fitted model answers from all of them.
+    `predictor_` is the fitted Predictor, which also explains.
+
+    preset    the settings of the fit: default, max or paper
+    valid     the share of rows that is kept aside
+    split_by  how these are chosen: at random, or the last ones by time
+    """
+
+    def __init__(
+        self,
+        *,
+        preset: str = "default",
+        valid: float = 0.1,
+        split_by: str = "random",
+        seed: int = 0,
+    ) -> None:
+        self.preset, self.valid, self.split_by, self.seed = preset, valid, split_by, seed
+
+    def fit(self, rows: Any, predicates: Any = None) -> "PredicateClassifier":
+        """Fits on rows and their predicates; a frame may have these as a column `predicate`."""
+        splitting = Splitting(
+            by=self.split_by,  # type: ignore[arg-type]
+            train=1 - self.valid,
+            valid=self.valid,
+            seed=self.seed,
+        )
+        data = _facts_of(rows, predicates, splitting)
+        self.predictor_ = Predictor.fit(data, preset=self.preset, seed=self.seed, final=True)
+        self.classes_ = np.asarray(list(data.predicates), dtype=object)
+        return self
+
+    def predict_proba(self, rows: Any) -> Matrix:
+        """The probability of each of `classes_` for each row: (n, R)."""
+        predictor = self._fitted()
+        return predictor.answerer.ranked(predictor.queries_of(asked_queries(rows))).probabilities
+
+    def predict(self, rows: Any) -> np.ndarray[Any, Any]:
+        """The most probable predicate of each row: (n,)."""
+        best = self.predict_proba(rows).argmax(axis=1)
+        labels: np.ndarray[Any, Any] = self.classes_[best]
+        return labels
+
+    def score(self, rows: Any, predicates: Any) -> float:
+        """The share of rows whose most probable predicate is the given one."""
+        return float(np.mean(self.predict(rows) == np.asarray(list(predicates), dtype=object)))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002  as it is called
+        """The arguments of the constructor, by name."""
+        return {name: getattr(self, name) for name in ("preset", "valid", "split_by", "seed")}
+
+    def set_params(self, **params: Any) -> "PredicateClassifier":
+        """Changes arguments of the constructor."""
+        for name, value in params.items():
+            if name not in self.get_params():
+                raise ApptekError(f"PredicateClassifier has no parameter {name!r}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        params = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+        return f"PredicateClassifier({params})"
+
+    def _fitted(self) -> Predictor:
+        if not hasattr(self, "predictor_"):
+            raise ApptekError("the classifier is not fitted yet: call fit first")
+        return self.predictor_
+
+
+def _facts_of(rows: Any, predicates: Any, splitting: Splitting) -> Dataset:
+    if predicates is None:
+        if not is_frame(rows) or "predicate" not in table_of(rows).column_names:
+            raise DataError("fit needs predicates: fit(rows, predicates), or a column `predicate`")
+        return Dataset.from_frame(rows, splitting=splitting)
+    queries, labels = asked_queries(rows), list(predicates)
+    if len(queries) != len(labels):
+        raise DataError(f"found {len(labels)} predicates for {len(queries)} rows")
+
+    facts = [
+        (query.subject, str(label), query.object, query.time)
+        for query, label in zip(queries, labels, strict=True)
+    ]
+    return Dataset.from_facts(facts, splitting=splitting)

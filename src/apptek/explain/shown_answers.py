@@ -1,0 +1,101 @@
+"""Answers as people look at them: as text, as a frame, and in a notebook with their reasons."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from importlib.util import find_spec
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from apptek.errors import ApptekError
+from apptek.explain.explanation import Explanation
+from apptek.explain.html_report import answers_fragment, explanation_fragment
+from apptek.explain.wording import counted, percent, printable
+from apptek.models.answers import Answer, Query
+from apptek.models.batch_files import answer_table
+
+FrameKind = Literal["pandas", "polars", "arrow"]
+SHOWN = 10  # answers that are written out; predicates of each in a notebook
+BAR = 30  # characters of a bar for a probability of 1
+Explain = Callable[[Query], Explanation]
+
+
+class ShownAnswer(Answer):
+    """An Answer that shows itself; in a notebook with its reasons, where the model has such."""
+
+    __slots__ = ("_explain",)
+
+    @classmethod
+    def of(cls, answer: Answer, explain: Explain | None) -> "ShownAnswer":
+        """The answer; `explain` gives its reasons when they are looked at."""
+        shown = cls(*(getattr(answer, field.name) for field in fields(answer)))
+        object.__setattr__(shown, "_explain", explain)
+        return shown
+
+    def to_frame(self, kind: FrameKind | None = None) -> Any:
+        """A row for each predicate; see Answers.to_frame."""
+        return Answers([self]).to_frame(kind)
+
+    def __repr__(self) -> str:
+        query = self.query
+        ranked = list(zip(self.predicates, self.probabilities, strict=True))
+        width = max((len(name) for name, _ in ranked), default=0)
+        rows = [
+            f"{percent(share):>8}  {printable(name):<{width}}  {'█' * round(share * BAR)}".rstrip()
+            for name, share in ranked
+        ]
+        title = f"{query.subject} | ? | {query.object} | {query.time or 'undated'}"
+        return "\n".join([printable(title), *rows, *answer_notes(self)])
+
+    def _repr_html_(self) -> str:
+        explain = getattr(self, "_explain", None)  # a copy has lost it
+        if explain is None:
+            return answers_fragment([self], SHOWN)
+        return explanation_fragment(explain(self.query))
+
+
+class Answers(list[ShownAnswer]):
+    """The answers to some queries, in their order: a list that shows itself."""
+
+    @classmethod
+    def of(cls, answers: Iterable[Answer], explain: Explain | None = None) -> "Answers":
+        """The answers; `explain` gives the reasons of one when they are looked at."""
+        return cls(ShownAnswer.of(answer, explain) for answer in answers)
+
+    def to_frame(self, kind: FrameKind | None = None) -> Any:
+        """A frame with a row for each predicate of each query, numbered by `query` from 1.
+
+        kind  pandas, polars or arrow (a pyarrow.Table); by default the first that is installed
+        """
+        if kind not in (None, "pandas", "polars", "arrow"):
+            raise ApptekError(f"a frame of {kind!r}: expected pandas, polars or arrow")
+        table: pa.Table = answer_table(self)
+        if kind == "pandas" or (kind is None and find_spec("pandas")):
+            return table.to_pandas()
+        if kind == "polars" or (kind is None and find_spec("polars")):
+            import polars
+
+            return polars.from_arrow(table)
+        return table
+
+    def __repr__(self) -> str:
+        texts = [repr(answer) for answer in self[:SHOWN]]
+        if len(self) > SHOWN:
+            texts.append(f"... and {counted(len(self) - SHOWN, 'more answer')}")
+        return "\n\n".join(texts) or "no answers"
+
+    def _repr_html_(self) -> str:
+        return self[0]._repr_html_() if len(self) == 1 else answers_fragment(self, SHOWN)
+
+
+def answer_notes(answer: Answer) -> list[str]:
+    """What is unusual about a query, in words."""
+    unseen = {"subject": answer.unseen_subject, "object": answer.unseen_object}
+    if answer.view == "within":  # what lies ahead cannot have occurred
+        unseen["time"] = answer.unseen_time
+    notes = [f"The {name} does not occur in the facts." for name in unseen if unseen[name]]
+    if answer.view == "ahead" and answer.query.time not in ("", "?"):
+        notes.append(f"Answered ahead, from what was known before {answer.query.time}.")
+    if answer.known:
+        notes.append(f"Already in the facts for that time: {', '.join(answer.known)}.")
+    return notes

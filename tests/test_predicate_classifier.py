@@ -1,0 +1,74 @@
+"""The predictor with the habits of scikit-learn."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from apptek import PredicateClassifier
+from apptek.data.synthetic.world import make_world
+from apptek.errors import ApptekError, DataError
+
+NAMES = ["subject", "object", "time"]
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    data = make_world(1500, 0).dataset
+    facts = data.all_facts()
+    columns = (facts.subjects, facts.predicates, facts.objects)
+    names = (data.entities, data.predicates, data.entities)
+    table = {
+        role: [known[i] for i in ids]
+        for role, ids, known in zip(("subject", "predicate", "object"), columns, names, strict=True)
+    }
+    return pd.DataFrame({**table, "time": [data.axis.format(t) for t in facts.times]})
+
+
+@pytest.fixture(scope="module")
+def fitted(frame: pd.DataFrame) -> PredicateClassifier:
+    return PredicateClassifier(seed=3).fit(frame[NAMES], frame["predicate"])
+
+
+def test_probabilities_have_a_column_for_each_class(
+    fitted: PredicateClassifier, frame: pd.DataFrame
+) -> None:
+    assert list(fitted.classes_) == sorted(set(frame["predicate"]))
+    rows = list(frame[NAMES].head(40).itertuples(index=False, name=None))
+    shares = fitted.predict_proba(rows)
+    assert shares.shape == (40, len(fitted.classes_))
+    assert np.allclose(shares.sum(axis=1), 1, atol=1e-4)
+    for same in (frame[NAMES].head(40), frame[NAMES].head(40).to_numpy()):
+        assert np.array_equal(shares, fitted.predict_proba(same))
+    answers = fitted.predictor_.predict(rows)
+    assert list(fitted.predict(rows)) == [answer.predicates[0] for answer in answers]
+    right = np.mean(fitted.predict(rows) == frame["predicate"].head(40))
+    assert fitted.score(rows, frame["predicate"].head(40)) == right > 0.3
+
+
+def test_it_answers_from_all_rows_and_a_frame_may_hold_the_labels(
+    fitted: PredicateClassifier, frame: pd.DataFrame
+) -> None:
+    facts = fitted.predictor_.model.graph.facts
+    assert len(facts) == len(frame.drop_duplicates())
+    again = PredicateClassifier(seed=3).fit(frame)
+    rows = frame[NAMES].head(20)
+    assert np.array_equal(again.predict_proba(rows), fitted.predict_proba(rows))
+
+
+def test_parameters_are_those_of_the_constructor(frame: pd.DataFrame) -> None:
+    classifier = PredicateClassifier(valid=0.2)
+    assert repr(classifier) == (
+        "PredicateClassifier(preset='default', valid=0.2, split_by='random', seed=0)"
+    )
+    assert PredicateClassifier(**classifier.get_params()).get_params() == classifier.get_params()
+    assert classifier.set_params(seed=5).seed == 5
+    with pytest.raises(ApptekError, match="has no parameter 'depth'"):
+        classifier.set_params(depth=3)
+    with pytest.raises(ApptekError, match="not fitted yet"):
+        classifier.predict([("a", "b", "?")])
+    with pytest.raises(DataError, match="found 2 predicates for 1 rows"):
+        classifier.fit([("a", "b", "?")], ["p", "q"])
+    with pytest.raises(DataError, match="fit needs predicates"):
+        classifier.fit(frame[NAMES])
+    with pytest.raises(DataError, match="split by 'day': expected random or time"):
+        PredicateClassifier(split_by="day").fit(frame)

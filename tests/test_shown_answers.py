@@ -1,0 +1,148 @@
+"""How models, data and answers show themselves in Python: as text, as frames, in a notebook."""
+
+import copy
+import html.parser
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from apptek import Dataset, Predictor, Splitting
+from apptek.baselines.baseline import Baseline
+from apptek.config import preset
+from apptek.data.synthetic.world import make_world
+from apptek.errors import ApptekError
+from apptek.explain.shown_answers import Answers
+from apptek.models.batch_files import SCHEMA
+from apptek.setting_rules import with_settings
+
+QUICK = with_settings(preset("default"), ["classifier.epochs=2", "classifier.l2=[3.0]"])
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return make_world(2000, 0).dataset
+
+
+@pytest.fixture(scope="module")
+def predictor(data: Dataset) -> Predictor:
+    return Predictor.fit(data, config=QUICK)
+
+
+@pytest.fixture(scope="module")
+def asked(data: Dataset) -> list[tuple[str, str, str]]:
+    """Queries about training facts, so that there are reasons."""
+    facts = data.train.take(np.arange(12))
+    columns = (facts.subjects, facts.objects, facts.times)
+    return [
+        (data.entities[s], data.entities[o], data.axis.format(t))
+        for s, o, t in zip(*columns, strict=True)
+    ]
+
+
+class _Tags(html.parser.HTMLParser):
+    """Counts tags, and checks that they are closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.counts: dict[str, int] = {}
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+        if tag not in ("meta", "rect", "circle", "path"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in ("rect", "circle", "path"):
+            assert self.open.pop() == tag
+
+
+def test_answers_become_a_frame_of_every_kind(
+    predictor: Predictor, asked: list[tuple[str, str, str]]
+) -> None:
+    answers = predictor.predict(asked[:2], top=3)
+    table = answers.to_frame("arrow")
+    assert isinstance(table, pa.Table)
+    assert table.schema == SCHEMA
+    assert table.column("query").to_pylist() == [1, 1, 1, 2, 2, 2]
+    assert table.column("predicate").to_pylist() == [p for a in answers for p in a.predicates]
+    frame = answers.to_frame()
+    assert isinstance(frame, pd.DataFrame)
+    assert frame.equals(answers.to_frame("pandas"))
+    assert list(frame["probability"]) == [p for a in answers for p in a.probabilities]
+    assert isinstance(answers.to_frame("polars"), pl.DataFrame)
+    assert answers[1].to_frame("arrow").num_rows == 3
+    with pytest.raises(ApptekError, match="a frame of 'numpy': expected pandas, polars or arrow"):
+        answers.to_frame("numpy")  # type: ignore[arg-type]
+
+
+def test_an_answer_is_readable_text(
+    predictor: Predictor, asked: list[tuple[str, str, str]]
+) -> None:
+    answers = predictor.predict(asked, top=2)
+    lines = repr(answers[0]).splitlines()
+    assert lines[0] == " | ".join((asked[0][0], "?", *asked[0][1:]))
+    for line, name, share in zip(
+        lines[1:], answers[0].predicates, answers[0].probabilities, strict=False
+    ):
+        assert f"{100 * share:.1f} %  {name}" in line
+        assert line.count("█") == round(30 * share)
+    assert lines[3].startswith("Already in the facts for that time: ")
+    assert repr(answers).endswith("\n\n... and 2 more answers")
+    assert repr(Answers()) == "no answers"
+    (ahead,) = predictor.predict(("nobody", asked[0][1], "2090-01-01"))
+    assert "The subject does not occur in the facts." in repr(ahead)
+    assert repr(ahead).endswith("Answered ahead, from what was known before 2090-01-01.")
+
+
+def test_a_notebook_shows_bars_reasons_and_drawings(
+    predictor: Predictor, asked: list[tuple[str, str, str]]
+) -> None:
+    (answer,) = answers = predictor.predict(asked[0], top=4)
+    explanation = predictor.explain(asked[0])
+    page = explanation._repr_html_()
+    assert answer._repr_html_() == answers._repr_html_() == page
+    tags = _Tags(page)
+    assert not tags.open
+    drawn = [r for r in explanation.reasons if r.facts and not r.same_as]
+    assert drawn
+    assert tags.counts["svg"] == len(drawn)
+    assert explanation.reasons[0].contribution.sentence.split("'")[1] in page
+    assert page.startswith('<div class="apptek-report"><style>.apptek-report {')
+    assert ":root" not in page.split("</style>")[0]
+    many = predictor.predict(asked, top=4)._repr_html_()
+    assert many.count('class="bars"') == 10
+    assert "and 2 more" in many
+    assert "<svg" not in many
+    assert '<div class="bars">' in copy.copy(answer)._repr_html_()
+
+
+def test_names_enter_a_notebook_as_text(predictor: Predictor) -> None:
+    page = predictor.predict(("<script>", "<b>", "?"))._repr_html_()
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_models_data_and_names_say_what_they_are(predictor: Predictor, data: Dataset) -> None:
+    facts = [("a", "p", "b", 1999), ("a", "q", "b", 2001), ("c", "p", "d")]
+    small = Dataset.from_facts(facts, splitting=Splitting(train=1, valid=0))
+    assert repr(small) == (
+        "Dataset 'facts': 3 facts (train 3, valid 0, test 0), 4 entities, 2 predicates, "
+        "1999 to 2001"
+    )
+    assert repr(small.entities) == "<4 names: 'a', 'b', 'c', ...>"
+    assert repr(small.predicates) == "<2 names: 'p', 'q'>"
+    assert repr(small.train) == "<3 facts, 1 undated>"
+    assert repr(small.train.first(2)) == "<2 facts>"
+    text = repr(predictor)
+    assert text.startswith("Predictor of the preset 'default', within and ahead: ")
+    assert f"from {len(data.train):,} facts of {data.name!r} (" in text
+    baseline = Baseline.fit("frequency", data)
+    assert repr(baseline).startswith("Baseline 'frequency', within and ahead: ")
+    assert repr(predictor.explain(("x", "y", "?"))).startswith("x | ? | y | undated\n")
+    assert 'class="bars"' in baseline.predict(("x", "y", "?"))._repr_html_()
