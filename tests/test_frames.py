@@ -131,6 +131,34 @@ def test_midnight_in_a_time_zone_is_a_day() -> None:
         assert words(pd.DataFrame({**ROWS, "time": moments.tz_localize(zone)})) == EXPECTED
 
 
+def test_a_time_of_day_is_kept_and_a_zone_becomes_utc() -> None:
+    hours = ["2014-05-13 23:30", "2014-05-14 00:00", "2014-05-15 01:00"]
+    expected = ["2014-05-13 23:30", "2014-05-14 00:00", "2014-05-15 01:00"]
+    moments = pd.to_datetime(hours)
+    frame = pd.DataFrame({**ROWS, "time": moments})
+    facts = [(*fact[:3], when) for fact, when in zip(FACTS, moments, strict=True)]
+    for data in (
+        Dataset.from_frame(frame, splitting=ALL, granularity="minute"),
+        Dataset.from_frame(pl.DataFrame(frame), splitting=ALL, granularity="minute"),
+        Dataset.from_facts(facts, splitting=ALL, granularity="minute"),
+    ):
+        assert [fact[3] for fact in in_words(data)] == expected
+    utc = frame.assign(time=moments.tz_localize("Asia/Tokyo"))
+    shown = [fact[3] for fact in words(utc, granularity="minute")]
+    assert shown == ["2014-05-13 14:30", "2014-05-13 15:00", "2014-05-14 16:00"]
+    assert [fact[3] for fact in words(frame, granularity="month")] == ["2014-05"] * 3
+
+
+def test_the_order_of_day_and_month_is_found_or_asked_for() -> None:
+    frame = pd.DataFrame(ROWS).drop(columns="time")
+    frame = frame.assign(since=["01.02.2014", "03.04.2014", "13.05.2014"])
+    frame = frame.assign(until=["05.01.2015", "04.04.2014", "13.06.2014"])
+    assert [fact[3] for fact in words(frame)] == ["2014-02-01", "2014-04-03", "2014-05-13"]
+    with pytest.raises(DataError, match="may be read in two ways"):
+        Dataset.from_frame(frame.head(2))
+    assert words(frame.head(2), date_format="%d.%m.%Y")[1][3:] == ("2014-04-03", "2014-04-04")
+
+
 @pytest.mark.parametrize(
     ("column", "message"),
     [
@@ -184,11 +212,11 @@ def test_tuples_have_a_time_or_none_or_two() -> None:
     ("when", "text"),
     [
         ("2014-05", "2014-05"), (2014, "2014"), (np.int64(-3), "-3"), (7.0, "7"),
-        (dt.date(2014, 5, 13), "2014-05-13"), (dt.datetime(2014, 5, 13), "2014-05-13"),
-        (pd.Timestamp("2014-05-13", tz="Asia/Tokyo"), "2014-05-13"),
+        (dt.date(2014, 5, 13), "2014-05-13"), (dt.datetime(2014, 5, 13), "2014-05-13T00:00:00"),
         (dt.datetime(2014, 5, 13, 1, 2, 3, 4), "2014-05-13T01:02:03"),
-        (pd.Timestamp("2014-05-13 01:00", tz="Asia/Tokyo"), "2014-05-12T16:00:00Z"),
-        (np.datetime64("2014-05-13"), "2014-05-13"),
+        (pd.Timestamp("2014-05-13 01:00", tz="Asia/Tokyo"), "2014-05-13T01:00:00+09:00"),
+        (np.datetime64("2014-05-13"), "2014-05-13"), (np.datetime64("2014-05"), "2014-05"),
+        (np.datetime64("2014-05-13T01:02", "ns"), "2014-05-13T01:02:00"),
         (None, ""), (float("nan"), ""), (pd.NaT, ""), (np.datetime64("NaT"), ""),
     ],
 )  # fmt: skip

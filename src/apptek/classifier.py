@@ -9,7 +9,7 @@ from apptek.data.facts import Dataset
 from apptek.data.frames import is_frame, table_of
 from apptek.data.splitting import Splitting
 from apptek.errors import ApptekError, DataError
-from apptek.models.answers import asked_queries
+from apptek.models.answers import asked_queries, queries_in
 from apptek.predictor import Predictor
 
 
@@ -55,7 +55,8 @@ class PredicateClassifier:
     def predict_proba(self, rows: Any) -> Matrix:
         """The probability of each of `classes_` for each row: (n, R)."""
         predictor = self._fitted()
-        return predictor.answerer.ranked(predictor.queries_of(asked_queries(rows))).probabilities
+        asked = asked_queries(rows, predictor.model.dataset.axis)
+        return predictor.answerer.ranked(predictor.queries_of(asked)).probabilities
 
     def predict(self, rows: Any) -> np.ndarray[Any, Any]:
         """The most probable predicate of each row: (n,)."""
@@ -94,7 +95,7 @@ def _facts_of(rows: Any, predicates: Any, splitting: Splitting) -> Dataset:
         if not is_frame(rows) or "predicate" not in table_of(rows).column_names:
             raise DataError("fit needs predicates: fit(rows, predicates), or a column `predicate`")
         return Dataset.from_frame(rows, splitting=splitting)
-    queries, labels = asked_queries(rows), list(predicates)
+    queries, labels = queries_in(rows), list(predicates)
     if len(queries) != len(labels):
         raise DataError(f"found {len(labels)} predicates for {len(queries)} rows")
 

@@ -149,7 +149,7 @@ class Predictor:
 
         A query after the last fact is answered ahead: from what was known before its time.
         """
-        asked = asked_queries(asked)
+        asked = asked_queries(asked, self.model.dataset.axis)
         ranked = self.answerer.ranked(self.queries_of(asked))
         return Answers.of(self.answerer.answers(asked, ranked, top=top), self.explain)
 
@@ -162,7 +162,8 @@ class Predictor:
         most    reasons whose facts are looked up
         hidden  the training fact that the query must not see; -1: none
         """
-        return explain(self.answerer, one_query(query), predicate, most=most, hidden=hidden)
+        (asked,) = asked_queries([one_query(query)], self.model.dataset.axis)
+        return explain(self.answerer, asked, predicate, most=most, hidden=hidden)
 
     def views_of(self, split: Split) -> tuple[View, ...]:
         """The views in which a split can be evaluated, the usual one first.

@@ -193,7 +193,7 @@ class Baseline:
 
         What may be asked is what a Predictor takes: queries, tuples, a frame.
         """
-        asked = asked_queries(asked)
+        asked = asked_queries(asked, self.model.dataset.axis)
         queries = queries_of(self.model.dataset, asked)
         names = len(self.model.dataset.predicates)
         probabilities = np.empty((len(queries), names), np.float32)

@@ -4,10 +4,11 @@ pandas, polars, DuckDB and pyarrow hand their tables over by `__arrow_c_stream__
 become text, and take the way of a file from there: the same times, the same errors.
 """
 
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from apptek.errors import DataError
 
 When = str | int | date | np.datetime64 | None  # a time in Python; a datetime is a date, too
 MOST_DEFECTS_KEPT = 1000
+_MIDNIGHT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T00:00:00(Z|[+-][0-9]{2}:[0-9]{2})?")
 _HOW = "subject=..., predicate=..., object=..., time=... (or since=..., until=...)"
 
 
@@ -49,21 +51,20 @@ def time_text(when: Any) -> str:
     if when is None or when != when:  # noqa: PLR0124  NaN and NaT are unlike themselves
         return ""
     if isinstance(when, datetime):  # and the Timestamp of pandas, which is one
-        return _datetime_text(when)
-    if isinstance(when, date | np.datetime64):
-        return str(when)
+        return when.isoformat(timespec="seconds")
+    if isinstance(when, date):
+        return when.isoformat()
+    if isinstance(when, np.datetime64):
+        has_clock = np.datetime_data(when.dtype)[0] not in ("Y", "M", "W", "D")
+        return str(np.datetime_as_string(when, unit="s")) if has_clock else str(when)
     if isinstance(when, int | float | np.number) and float(when).is_integer() and when is not True:
         return str(int(when))
     raise DataError(f"found the time {when!r}, expected a text, a date, a datetime or an integer")
 
 
-def _datetime_text(when: datetime) -> str:
-    """A day where it is midnight; else with the time, in UTC where it has a zone."""
-    if not (when.hour or when.minute or when.second or when.microsecond):
-        return when.date().isoformat()
-    if when.tzinfo is None:
-        return when.strftime("%Y-%m-%dT%H:%M:%S")
-    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def without_midnight(text: str) -> str:
+    """The day of a time at midnight, in the zone in which it is written; others as they are."""
+    return text[:10] if _MIDNIGHT.fullmatch(text) else text
 
 
 def table_of(frame: Any, name: str = "frame") -> pa.Table:
@@ -130,6 +131,10 @@ def read_frame(
     else:
         rows_of = _rows_by_split(table, str(split), name)
     batches = {part: [reader.batch(texts.take(rows), rows)] for part, rows in rows_of.items()}
+    if reader.times.unsettled and reader.times.order:
+        # Intervals were compared before a date said whether the day or the month comes first.
+        options = replace(options, date_format=reader.times.order)
+        return read_frame(table, column_of, split=split, name=name, options=options)
     dataset = assemble(
         name,
         batches,
@@ -212,13 +217,15 @@ def _rows_by_split(table: pa.Table, column: str, name: str) -> dict[Split, Any]:
 
 def _as_text(table: pa.Table, layout: ColumnLayout, name: str) -> pa.Table:
     """The frame with every column in use as a dictionary of texts; the others are empty."""
-    used = set(layout.columns.values())
-    columns = [
-        _text_column(column, field.name, name)
-        if number in used
-        else pa.nulls(table.num_rows, pa.string())
-        for number, (column, field) in enumerate(zip(table.columns, table.schema, strict=True))
-    ]
+    roles = {number: role for role, number in layout.columns.items()}
+    columns = []
+    for number, (column, field) in enumerate(zip(table.columns, table.schema, strict=True)):
+        if number not in roles:
+            columns.append(pa.nulls(table.num_rows, pa.string()))
+            continue
+        texts = _text_column(column, field.name, name)
+        is_time = roles[number] in ("time", "since", "until")
+        columns.append(_days_where_midnight(texts) if is_time else texts)
     return pa.table(columns, names=[str(number) for number in range(len(columns))])
 
 
@@ -257,16 +264,24 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _timestamps(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Dates where all lie at midnight of their own zone; else texts with the time, in UTC."""
-    zone = column.type.tz
-    local = column if zone is None else pc.local_timestamp(column)
-    days = pc.floor_temporal(local, unit="day")
-    if pc.all(pc.equal(local, days)).as_py() in (True, None):
-        return local.cast(pa.timestamp(local.type.unit)).cast(pa.date32())
-    if zone is not None:
-        column = column.cast(pa.timestamp(column.type.unit, "UTC"))
+    """The texts of timestamps, with their offset where they have a zone."""
     seconds = pc.floor_temporal(column, unit="second").cast(pa.timestamp("s", column.type.tz))
-    return pc.strftime(seconds, "%Y-%m-%dT%H:%M:%S" + ("" if zone is None else "Z"))
+    if column.type.tz is None:
+        return pc.strftime(seconds, "%Y-%m-%dT%H:%M:%S")
+    text = pc.strftime(seconds, "%Y-%m-%dT%H:%M:%S%z")
+    return pc.replace_substring_regex(text, r"([0-9]{2})([0-9]{2})$", r"\1:\2")
+
+
+def _days_where_midnight(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Days, where every time of a column lies at midnight; else the times as they are."""
+    chunks = []
+    for chunk in texts.chunks:
+        cut = [without_midnight(text) for text in chunk.dictionary.to_pylist()]
+        if any("T" in text for text in cut):
+            return texts
+        days = pa.array(cut, pa.string())
+        chunks.append(pa.DictionaryArray.from_arrays(chunk.indices, days).cast(pa.string()))
+    return pa.chunked_array(chunks, pa.string()).dictionary_encode().cast(NAME_TYPE)
 
 
 def _whole_numbers(column: pa.ChunkedArray, label: str, name: str) -> pa.ChunkedArray:
@@ -287,17 +302,17 @@ class _FrameReader:
 
     def __init__(self, name: str, layout: ColumnLayout, options: ReadOptions) -> None:
         self.name, self.layout, self.options = name, layout, options
-        self.times = TimeDictionary()
+        self.times = TimeDictionary(options.granularity, options.date_format)
         self.defects: list[Defect] = []
         self.defect_count = 0
 
     def batch(self, table: pa.Table, rows: Any) -> FactBatch:
         """The facts of some rows, whose numbers in the frame are given."""
-        kind = self.times.kind
+        state = self.times.state
         batch = batch_of_table(table, self.layout, self.times) if is_clean(table) else None
         if batch is not None:
             return batch
-        self.times.kind = kind  # a table that was given up does not decide what times are
+        self.times.state = state  # a table that was given up does not decide what times are
 
         def report(row: int, fault: RowError) -> None:
             defect = fault.at(self.name, int(rows[row]) + 1)

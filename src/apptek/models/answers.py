@@ -1,17 +1,18 @@
 """Queries in words and their answers, whatever model gives them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from apptek.arrays import Ints, Matrix
 from apptek.config import View
+from apptek.data.calendar.positions import SECONDS
 from apptek.data.facts import Dataset, Names, Split
-from apptek.data.frames import When, is_frame, read_query_texts, time_text
+from apptek.data.frames import When, is_frame, read_query_texts, time_text, without_midnight
 from apptek.data.queries import Queries, held_out_queries
-from apptek.data.times import UNKNOWN
+from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import ApptekError
 from apptek.evaluation.forecast import ForecastFigures
 from apptek.evaluation.ranking import Evaluation, EvaluationQueries, evaluate_scores
@@ -141,11 +142,20 @@ class Seen:
         return predicates_at(self._graph, subject, object_, moment, ahead=view == "ahead")
 
 
-def asked_queries(asked: Any) -> list[Query]:
+def asked_queries(asked: Any, axis: TimeAxis) -> list[Query]:
     """Queries from what a user has: a Query, tuples (subject, object, time), or a frame of them.
 
-    A frame has the columns subject, object and time. ApptekError for anything else.
+    A frame has the columns subject, object and time. ApptekError for anything else. On an axis of
+    days or more, a midnight is its day.
     """
+    queries = queries_in(asked)
+    if axis.unit in SECONDS:
+        return queries
+    return [replace(query, time=without_midnight(query.time)) for query in queries]
+
+
+def queries_in(asked: Any) -> list[Query]:
+    """The same, with the times as they were given."""
     if is_frame(asked):
         return [Query(*texts) for texts in read_query_texts(asked)]
     if isinstance(asked, Query) or (isinstance(asked, tuple) and _is_query(asked)):
@@ -156,7 +166,7 @@ def asked_queries(asked: Any) -> list[Query]:
 
 
 def one_query(asked: Any) -> Query:
-    """A Query, or the one of a tuple (subject, object, time)."""
+    """A Query, or the one of a tuple (subject, object, time); ApptekError for anything else."""
     if isinstance(asked, Query):
         return asked
     if isinstance(asked, tuple | list | np.ndarray) and _is_query(asked):
