@@ -2,6 +2,9 @@
 
 import json
 import shutil
+import subprocess
+import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,14 +14,17 @@ import pytest
 from command_line import apptek
 
 from apptek import Predictor, Query
+from apptek.baselines.baseline import Baseline
 from apptek.data.facts import Dataset, Names
 from apptek.data.queries import held_out_queries
 from apptek.data.reading.reader import read_dataset
 from apptek.data.splitting import Splitting, split_facts
 from apptek.data.synthetic.world import make_world
 from apptek.errors import DataError
-from apptek.files import replaced_folder
+from apptek.files import replaced_folder, sole_writer
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.model_folder import load_model
+from apptek.models.updating import update_model
 
 
 @pytest.fixture(scope="module")
@@ -209,6 +215,63 @@ def test_an_update_needs_facts_and_one_place_to_go(folder: Path) -> None:
     for words in ((), ("facts.tsv",), ("facts.tsv", "--out", "x", "--in-place"), ("--in-place",)):
         done = apptek("update", str(folder), *words)
         assert done.returncode == 2, words
+
+
+def test_two_updates_in_place_do_not_lose_each_others_facts(folder: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(folder, model)
+    before = sorted(path.name for path in model.iterdir())
+    with sole_writer(model):
+        done = apptek("update", str(model), str(folder / "nothing.tsv"), "--in-place")
+    assert done.returncode == 1
+    assert done.stderr == f"apptek: {model} is being changed by another process: try again later\n"
+    assert sorted(path.name for path in model.iterdir()) == before
+    with sole_writer(model):  # the lock of the first has ended
+        pass
+
+
+def test_what_cannot_be_updated_stays_as_it_was(
+    folder: Path, data: Dataset, tmp_path: Path
+) -> None:
+    facts = tmp_path / "facts.tsv"
+    facts.write_text("A\tvisits\tB\t5\n")
+    damaged, baseline = tmp_path / "damaged", tmp_path / "baseline"
+    shutil.copytree(folder, damaged)
+    weights = next(damaged.glob("*weights*"), None) or next(damaged.rglob("*.npy"))
+    weights.write_bytes(weights.read_bytes()[:-1])
+    Baseline.fit("frequency", data, folder=baseline)
+    for model, said in (
+        (damaged, "damaged"),
+        (baseline, "is the baseline frequency"),
+        (tmp_path / "no", ""),
+    ):
+        before = {path: path.read_bytes() for path in model.rglob("*") if path.is_file()}
+        done = apptek("update", str(model), str(facts), "--in-place")
+        assert done.returncode == 1, model
+        assert done.stderr.count("\n") == 1
+        assert said in done.stderr
+        assert {path: path.read_bytes() for path in model.rglob("*") if path.is_file()} == before
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.slow
+def test_an_update_that_is_killed_leaves_the_old_model_or_the_new(
+    folder: Path, data: Dataset, tmp_path: Path
+) -> None:
+    model, facts = tmp_path / "model", tmp_path / "facts.tsv"
+    shutil.copytree(folder, model)
+    rows = np.flatnonzero(data.test.dated & (data.test.since == data.test.until)).tolist()
+    new = read(tmp_path, *(data.describe(data.test, row).replace(" | ", "\t") for row in rows))
+    old = load_model(model)
+    counts = {len(old.graph.facts), len(update_model(old, new)[0].graph.facts)}
+    words = [sys.executable, "-c", "from apptek.cli import main; main()", "update"]
+    for tenths in range(0, 20, 4):
+        process = subprocess.Popen([*words, str(model), str(facts), "--in-place"])
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.5 + tenths / 10)
+        process.kill()
+        process.wait()
+        assert len(load_model(model).graph.facts) in counts
 
 
 def test_a_folder_is_replaced_whole_or_stays(tmp_path: Path) -> None:

@@ -57,6 +57,40 @@ def new_folder(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
+def sole_writer(folder: Path) -> Iterator[None]:
+    """No other process replaces the folder while the block lasts; ApptekError if one does now.
+
+    The lock is on the folder itself: it leaves no file behind, and ends with the process.
+    """
+    try:
+        import fcntl
+    except ImportError:  # a system without such locks: users must not start two writers
+        yield
+        return
+    with _opened(folder) as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_current = os.fstat(handle).st_ino == folder.stat().st_ino
+        except OSError:
+            is_current = False
+        if not is_current:  # held by another, or already replaced by another
+            raise ApptekError(f"{folder} is being changed by another process: try again later")
+        yield
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise ApptekError(f"{folder} cannot be opened: {error.strerror}") from None
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
 def replaced_folder(target: Path) -> Iterator[Path]:
     """A new folder that takes the place of `target` when the block ends well; the old one goes.
 

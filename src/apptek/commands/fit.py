@@ -170,7 +170,7 @@ def update(
     """
     from apptek.data.reading.reader import read_dataset
     from apptek.experiments.provenance import about_run
-    from apptek.files import check_new_folder
+    from apptek.files import check_new_folder, sole_writer
     from apptek.models.model_folder import load_model, save_model
     from apptek.models.updating import update_model
     from apptek.terminal import byte_progress, tell, tell_next, working
@@ -182,7 +182,6 @@ def update(
     if out is not None:
         check_new_folder(out)
     target = model if out is None else out
-    fitted = load_model(model)  # not a Predictor: nothing is asked, so nothing need be indexed
 
     def read(source: str | None) -> Any:
         with byte_progress("reading") as progress:
@@ -194,11 +193,13 @@ def update(
                 **fitted.dataset.axis.how_to_read(),
             )
 
-    new, old = read(facts), read(retract)
-    with working("updating the graph"):
-        updated, report = update_model(fitted, new, old)
-        run = {"updated from": str(model), **about_run()}
-        save_model(updated, target, run, in_place=in_place)
+    with sole_writer(model) if in_place else nullcontext():
+        fitted = load_model(model)  # not a Predictor: nothing is asked, nothing need be indexed
+        new, old = read(facts), read(retract)
+        with working("updating the graph"):
+            updated, report = update_model(fitted, new, old)
+            run = {"updated from": str(model), **about_run()}
+            save_model(updated, target, run, in_place=in_place)
     if as_json:
         print_json(report.as_json() | {"facts": len(updated.graph.facts)})
         return
