@@ -60,7 +60,7 @@ def predict(
     """
     from apptek.baselines.open_model import open_model
     from apptek.models.answers import Query
-    from apptek.terminal import output
+    from apptek.terminal import output, tell
 
     words = (subject, object_, time)
     if queries is not None and out is not None and words == (None, None, None):
@@ -76,6 +76,28 @@ def predict(
     _print_answer(answer, predictor.model.dataset)
     if not predictor.model.calibrated:
         output().print("The probabilities are not calibrated: there were no valid facts to fit on.")
+    if _asks_about_the_end(predictor.model, time):
+        tell(
+            "how good answers about the newest facts are, a split by time tells: fit the same file "
+            "with `--split-by time`, and evaluate that model"
+        )
+
+
+def _asks_about_the_end(model: Any, time: str) -> bool:
+    """Whether a time lies in the last tenth of a file that was split at random, or after it."""
+    from apptek.data.times import UNKNOWN
+
+    data = model.dataset
+    answers_from_all = len(model.graph.facts) > len(data.train)  # it was fitted on a single file
+    code = data.axis.parse(time)
+    if code == UNKNOWN or not answers_from_all or data.lies_beyond_train("test"):
+        return False
+    times = data.train.times
+    positions = data.axis.positions(times[times != UNKNOWN])
+    if not len(positions):
+        return False
+    first, last = int(positions.min()), int(positions.max())
+    return bool(data.axis.position(code) > first + 0.9 * (last - first))
 
 
 def similar_names(data: Any, query: Any) -> list[str]:
