@@ -172,6 +172,14 @@ def test_rolling_counts_earlier_facts_of_the_held_out_splits_but_none_of_the_fut
     assert rolling.ranks[1:].tolist() == [1.0] * 9
 
 
+def test_rolling_sees_no_undated_fact_of_the_held_out_splits() -> None:
+    held_out = [PlainFact(0, 1, 1, None, None), PlainFact(2, 1, 3, 9, 9)]
+    data = dataset_of([PlainFact(0, 0, 1, 0, 0), PlainFact(2, 0, 3, 2, 2)], held_out)
+    recency = Baseline.fit("recency", data)
+    undated = recency.evaluate("test", rolling=True).ranks[0]
+    assert undated == recency.evaluate("test").ranks[0] > 1
+
+
 @pytest.mark.parametrize("name", ["frequency", "profile", "pair", "recency"])
 def test_a_baseline_has_both_views_and_keeps_them(
     name: str, world: Dataset, tmp_path: Path

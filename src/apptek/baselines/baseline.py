@@ -33,6 +33,7 @@ from apptek.models.answers import (
     queries_of,
 )
 from apptek.models.manifest import read_about, write_manifest
+from apptek.models.model import rolling_graph
 from apptek.models.storage import (
     ABOUT,
     RUN,
@@ -269,7 +270,7 @@ class Baseline:
             raise ApptekError(
                 f"{self.model.name} cannot be evaluated rolling: it takes in no new facts"
             )
-        scorer = fitted.scorer.with_facts(TemporalGraph.of_all(self.model.dataset))
+        scorer = fitted.scorer.with_facts(rolling_graph(self.model.dataset))
         return replace(fitted, scorer=scorer)
 
 

@@ -131,16 +131,20 @@ def with_training_facts(model: Model) -> Model:
 
 
 def with_earlier_facts(model: Model) -> Model:
-    """The model on a graph in which each query that looks ahead sees all facts before its time.
+    """The model on the graph that rolls on: see `rolling_graph`."""
+    return _with_graph(model, rolling_graph(model.dataset))
+
+
+def rolling_graph(data: Dataset) -> TemporalGraph:
+    """The graph in which each query that looks ahead sees all facts before its time.
 
     So a query sees what a model would that is updated day by day. Undated facts of valid and test
     are before no query: they are left out.
     """
-    data = model.dataset
     dated = [facts.take(facts.dated) for facts in (data.valid, data.test)]
     if not any(map(len, dated)):
         raise ApptekError(f"{data.name} has no dated facts after train: nothing to roll through")
-    return _with_graph(model, TemporalGraph.of(replace(data, train=join_facts(data.train, *dated))))
+    return TemporalGraph.of(replace(data, train=join_facts(data.train, *dated)))
 
 
 def _with_graph(model: Model, graph: TemporalGraph) -> Model:
