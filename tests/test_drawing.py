@@ -22,6 +22,7 @@ from apptek.explain.layout import BYSTANDERS, MIDDLES, RADIUS, Drawing, draw_rea
 from apptek.explain.svg import NAMESPACE, draw_svg
 from apptek.features.topologies.connection import Side
 from apptek.files import write_whole
+from apptek.models.model_folder import FORMAT
 from apptek.predictor import Predictor, Query
 from apptek.setting_rules import with_settings
 
@@ -79,8 +80,9 @@ def explained(
     )
     return Explanation(
         subject=names[0], object=names[1], time="2014-05-13", predicate=names[2], probability=0.6,
-        runner_up=names[3], runner_up_probability=0.2, log_odds=1.1, bias=0.1, score=1.2,
-        score_bias=0.2, temperature=1.0, reasons=(reason,), further=(),
+        label=names[2], runner_up=names[3], runner_up_label=names[3], runner_up_probability=0.2,
+        log_odds=1.1, bias=0.1, score=1.2, score_bias=0.2, temperature=1.0, reasons=(reason,),
+        against=(), further=(), groups=(),
         ranked=((names[2], 0.6), (names[3], 0.2)), unseen_subject=False, unseen_object=False,
         unseen_time=True, known=(), view="within",
         model={"dataset": names[3], "preset": "p", "protocol": "o", "format": 1},
@@ -227,13 +229,15 @@ def test_a_page_tells_everything(predictor: Predictor, tmp_path: Path) -> None:
         assert_contained(text, page)
         for predicate, _ in found.ranked:
             assert predicate in page.words
-        for reason in found.reasons:
+        for reason in found.all_reasons():
             assert reason.contribution.sentence in page.words
             for one in reason.path:
                 assert one.date in page.words
         assert found.model["dataset"] in page.words
-        assert "preset paper, protocol official, format 3" in page.words
-        svgs = {reason.number for reason in found.reasons if not reason.same_as and reason.facts}
+        assert f"preset paper, protocol official, format {FORMAT}" in page.words
+        svgs = {
+            reason.number for reason in found.all_reasons() if not reason.same_as and reason.facts
+        }
         assert text.count("<svg ") == len(svgs)
     write_whole(tmp_path / "page.html", text.encode())
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == text
@@ -243,10 +247,10 @@ def test_a_page_without_reasons_says_so(predictor: Predictor) -> None:
     found = predictor.explain(Query("<nobody>", "no one", "?"))
     page = read_page(explanation_html(found))
     assert "<nobody> is not in the facts of the model." in page.words
-    assert "No topology connects the two" in page.words
+    assert "Nothing connects the two" in page.words
     assert "svg" not in page.tags
     name = predictor.model.dataset.entities[3]
     same = read_page(explanation_html(predictor.explain(Query(name, name, "2019-01-01"))))
-    assert "every topology connects them at once" in same.words
+    assert "everything connects them at once" in same.words
     other = predictor.explain(Query(name, "no one", "?"), found.ranked[4][0])
     assert "Asked about " in read_page(explanation_html(other)).words

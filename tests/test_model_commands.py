@@ -76,8 +76,12 @@ def test_predict_and_explain_answer_the_same(folder: Path) -> None:
     explanation = json.loads(why.stdout)
     assert explanation["predicate"] == answer["predicates"][0]
     assert "<svg" in (folder / "w.html").read_text() or not explanation["reasons"]
+    for length, words in (("sentence", "mainly because"), ("full", "answer:")):
+        text = apptek("explain", str(folder / "model"), *query, "--length", length, COLUMNS="50")
+        assert words in " ".join(text.stdout.split())
     text = apptek("explain", str(folder / "model"), *query, COLUMNS="50")
-    assert "answer:" in text.stdout
+    assert " ".join(text.stdout.split()).endswith(explanation["paragraph"])
+    assert "next: --length full" in text.stderr
     assert "%" in apptek("predict", str(folder / "model"), *query).stdout
 
 
@@ -158,7 +162,8 @@ def test_fit_takes_the_default_preset_types_and_the_past_alone(forecast: Path) -
     assert about["preset"] == "default"
     assert about["settings"]["features"]["past_only"] is True
     assert "history" in about["settings"]["features"]["parts"]
-    assert about["views"]["ahead"]["kinds"][0] == {"name": "length", "values": ["even", "odd"]}
+    kind = {"name": "length", "values": ["even", "odd"], "origin": "table"}
+    assert about["views"]["ahead"]["kinds"][0] == kind
 
 
 def cited(done: CompletedProcess[str]) -> list[int]:
@@ -166,7 +171,8 @@ def cited(done: CompletedProcess[str]) -> list[int]:
     assert done.returncode == 0, done.stderr
     return [
         fact["distance"]
-        for reason in json.loads(done.stdout)["reasons"]
+        for side in ("reasons", "against")
+        for reason in json.loads(done.stdout)[side]
         for fact in reason["facts"]
         if fact["distance"] is not None
     ]
@@ -177,8 +183,8 @@ def test_a_forecast_is_explained_by_the_past(folder: Path, forecast: Path) -> No
     done = apptek("explain", str(forecast), *query, "--top", "99", "--json")
     assert cited(done)
     assert all(distance < 0 for distance in cited(done))
-    sentences = [reason["sentence"] for reason in json.loads(done.stdout)["reasons"]]
-    assert any("length" in sentence for sentence in sentences)
+    sentences = [part["sentence"] for part in json.loads(done.stdout)["further"]]
+    assert any(" has the length '" in sentence for sentence in sentences)
 
 
 def test_as_of_then_any_model_answers_from_the_past(folder: Path) -> None:
@@ -189,7 +195,9 @@ def test_as_of_then_any_model_answers_from_the_past(folder: Path) -> None:
     assert cited(explained)
     assert all(distance < 0 for distance in cited(explained))
     facts = [
-        fact for reason in fitted.explain(Query(*query), most=99).reasons for fact in reason.facts
+        fact
+        for reason in fitted.explain(Query(*query), most=99).all_reasons()
+        for fact in reason.facts
     ]
     assert any(fact.distance is not None and fact.distance >= 0 for fact in facts)
     answer = json.loads(apptek("predict", str(model), *query, "--json", "--as-of").stdout)

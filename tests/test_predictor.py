@@ -19,6 +19,7 @@ from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
 from apptek.explain.text import notes
 from apptek.models import pipeline
 from apptek.models.batch_files import answer_file
+from apptek.models.model_folder import FORMAT
 from apptek.models.summary import summarize
 from apptek.predictor import Predictor, Query
 from apptek.setting_rules import with_settings
@@ -257,7 +258,7 @@ def test_a_folder_that_is_no_model_or_is_damaged_is_refused(folder: Path, tmp_pa
     about = json.loads((broken / "model.json").read_text())
     (broken / "model.json").write_text(json.dumps(about | {"format": 99}))
     rewrite_manifest(broken)
-    with pytest.raises(ModelError, match="format 99, expected 3; fit it again"):
+    with pytest.raises(ModelError, match=f"format 99, expected {FORMAT}; fit it again"):
         Predictor.load(broken)
     (broken / "model.json").write_text(json.dumps(about))
     weights = (broken / "within" / "weights.npy").read_bytes()

@@ -101,14 +101,16 @@ def test_an_explanation_comes_with_its_drawings(client: TestClient, served: Serv
     found = client.post("/api/explain", json=query).json()
     expected = served.predictor.explain(Query(**query))
     plain = json.loads(json.dumps(expected.as_json()))
-    assert {key: found[key] for key in plain if key != "reasons"} == {
-        key: value for key, value in plain.items() if key != "reasons"
+    sides = ("reasons", "against")
+    assert {key: found[key] for key in plain if key not in sides} == {
+        key: value for key, value in plain.items() if key not in sides
     }
-    for reason, other in zip(found["reasons"], plain["reasons"], strict=True):
+    ours, theirs = ([*side["reasons"], *side["against"]] for side in (found, plain))
+    for reason, other in zip(ours, theirs, strict=True):
         assert {"kind": "topology"} | other == reason
-    drawn = [draw_reason(expected, r) for r in expected.reasons if r.facts and not r.same_as]
+    drawn = [draw_reason(expected, r) for r in expected.all_reasons() if r.facts and not r.same_as]
     assert found["drawings"] == [json.loads(json.dumps(one.as_json())) for one in drawn]
-    cited = {fact["fact"] for reason in found["reasons"] for fact in reason["facts"]}
+    cited = {fact["fact"] for reason in ours for fact in reason["facts"]}
     assert not cited & {fact["fact"] for fact in found["periphery"]}
     edges = [edge for drawing in found["drawings"] for edge in drawing["edges"]]
     assert edges

@@ -102,10 +102,10 @@ def test_a_new_fact_of_yesterday_is_cited_today(
     updated.save(tmp_path / "updated")
     explanation = Predictor.load(tmp_path / "updated").explain(Query(*names, today), most=99)
     assert explanation.view == "ahead"
-    assert yesterday in {fact.date for reason in explanation.reasons for fact in reason.facts}
+    assert yesterday in {fact.date for reason in explanation.all_reasons() for fact in reason.facts}
     past = Predictor.load(tmp_path / "updated", as_of=True)
     before = past.explain(Query(*names, yesterday), most=99)
-    assert yesterday not in {fact.date for reason in before.reasons for fact in reason.facts}
+    assert yesterday not in {fact.date for reason in before.all_reasons() for fact in reason.facts}
 
 
 def test_entities_may_be_new_and_predicates_may_not(

@@ -183,7 +183,7 @@ def test_forecasts_of_a_final_model_cite_the_newest_facts(by_time: Dataset) -> N
     names = by_time.entities[int(test.subjects[row])], by_time.entities[int(test.objects[row])]
     explanation = predictor.explain(Query(*names, by_time.axis.format(last + 1)), most=99)
     assert explanation.view == "ahead"
-    cited = {fact.since for reason in explanation.reasons for fact in reason.facts}
+    cited = {fact.since for reason in explanation.all_reasons() for fact in reason.facts}
     assert by_time.axis.format(last) in cited
 
 
@@ -269,13 +269,13 @@ def test_an_end_that_is_to_come_shows_in_no_reason(tmp_path: Path) -> None:
         explanation = predictor.explain(Query("0ann", "0acme", "1995"), most=99)
         (fact,) = {
             fact
-            for reason in explanation.reasons
+            for reason in explanation.all_reasons()
             for fact in reason.facts
             if (fact.subject, fact.predicate) == ("0ann", "leads")
         }
         assert (fact.since, fact.until, fact.date) == ("1990", "?", "since 1990")
         assert (fact.distance, fact.apart) == (0, "at that time")
-        explanations.append([reason.contribution.sentence for reason in explanation.reasons])
+        explanations.append([reason.contribution.sentence for reason in explanation.all_reasons()])
     assert explanations[0] == explanations[1]
 
 

@@ -3,64 +3,52 @@
 | kind     | one contribution is                                  | facts                       |
 |----------|------------------------------------------------------|-----------------------------|
 | history  | a family and a predicate, all kernels of the clock   | those of that predicate     |
-| trait    | what the subject is; the object; both; dated or not  | none                        |
+| trait    | one thing that the two are, or dated or not          | none                        |
 | topology | a topology of the agent                              | those that connect by it    |
 | reranker | what the trees make of a family, or of something else| none                        |
 """
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections import Counter
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
 
 from apptek.arrays import Ints
+from apptek.config import FAMILIES
 from apptek.data.times import UNKNOWN
-from apptek.explain.wording import apart_text, counted
+from apptek.explain.sentences import (
+    LOOKED_AT,
+    Ends,
+    Occurrences,
+    Partner,
+    clause,
+    connected_sentence,
+    history_sentence,
+    mirror_sentence,
+    trait_sentence,
+)
 from apptek.features.topologies.connection import is_lasting, time_distance
-from apptek.features.topologies.topology import describe, to_names
-from apptek.models.answerer import ScoredQueries, WorkingView
-from apptek.models.model import Model
+from apptek.features.topologies.topology import to_names
+from apptek.features.traits import Trait
+from apptek.models.answerer import Answerer, ScoredQueries, WorkingView
 from apptek.models.reranker import log_softmax
 
 Kind = Literal["history", "trait", "topology", "reranker"]
-Key = tuple[Kind, str, int]  # the family or whose trait it is; the predicate or the topology
-
-# {p}: the predicate; {s}, {o}: subject and object
-SENTENCES = {
-    "pair": "'{p}' {s} -> {o}",
-    "reversed": "'{p}' in the other direction, {o} -> {s}",
-    "subject_out": "'{p}' by {s} to others",
-    "subject_in": "'{p}' by others to {s}",
-    "object_out": "'{p}' by {o} to others",
-    "object_in": "'{p}' by others to {o}",
-}
-
-
-LOOKED_AT = {
-    "pair": "what the subject did to the object",
-    "reversed": "what the object did to the subject",
-    "subject_out": "what the subject did to others",
-    "subject_in": "what others did to the subject",
-    "object_out": "what the object did to others",
-    "object_in": "what others did to the object",
-    "traits": "what the two are",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Ends:
-    """The two entities of a query, as the user names them."""
-
-    subject: str
-    object: str
+Key = tuple[Kind, str, int]  # the family or whose trait it is; the predicate, token or topology
+MOSTLY = 0.5  # of a predicate's facts that have a mirror, so that it probably is the same event
+DIRECT = FAMILIES[:2]  # the families of facts between the two
 
 
 class Evidence:
     """The active features of one query, grouped under keys."""
 
-    def __init__(self, model: Model, view: WorkingView, scored: ScoredQueries, ends: Ends) -> None:
-        self.model, self.space, self.fitted = model, view.space, view.fitted
+    def __init__(
+        self, answerer: Answerer, view: WorkingView, scored: ScoredQueries, ends: Ends
+    ) -> None:
+        self.answerer, self.model = answerer, answerer.model
+        model = answerer.model
+        self.space, self.fitted = view.space, view.fitted
         self.scored, self.ends = scored, ends
         self.graph = view.space.process.graph  # as this view sees it
         self.queries = scored.queries
@@ -79,8 +67,12 @@ class Evidence:
             return "history", feature.family, feature.predicate
         if space.traits is not None and column < space.first("traits") + len(space.traits):
             column -= space.first("traits")
-            return "trait", space.traits.trait(column, self.model.dataset.entities).whose, 0
+            return "trait", self._trait(column).whose, column
         return "topology", "", column - space.first("topologies")
+
+    def _trait(self, column: int) -> Trait:
+        assert self.space.traits is not None
+        return self.space.traits.trait(column, self.model.dataset.entities)
 
     def active_keys(self) -> list[Key]:
         """The keys of all active features, and of what the trees look at."""
@@ -109,11 +101,19 @@ class Evidence:
         history = self.space.history
         return {} if history is None else history.facts(self.queries, 0)
 
+    @cached_property
+    def _by_key(self) -> dict[Key, list[int]]:
+        """The facts of every family and predicate, nearest first."""
+        found: dict[Key, list[int]] = {}
+        for family, facts in self._history.items():
+            predicates = self.graph.facts.predicates[facts].tolist()
+            for fact, predicate in zip(facts.tolist(), predicates, strict=True):
+                found.setdefault(("history", family, predicate), []).append(fact)
+        return found
+
     def facts(self, key: Key) -> list[int]:
         """The facts behind a key of history, nearest first."""
-        of_family = self._history.get(key[1], np.empty(0, np.int32))
-        of_predicate = self.model.graph.facts.predicates[of_family] == key[2]
-        return [int(fact) for fact in of_family[of_predicate]]
+        return self._by_key.get(key, [])
 
     def topology(self, key: Key) -> tuple[int, ...]:
         """The actions of a topology; the one predicate of a history; nothing for a trait."""
@@ -125,37 +125,79 @@ class Evidence:
         """The same in words."""
         return tuple(to_names(self.topology(key), self.model.dataset.predicates))
 
-    def sentence(self, key: Key) -> str:
-        """A key in words."""
+    def occurrences(self, key: Key) -> Occurrences:
+        """When the facts of a key of history took place."""
+        graph, facts, times = self.graph, self.facts(key), self.graph.facts.times
+        dated = [fact for fact in facts if times[fact] != UNKNOWN]
+        distances = tuple(time_distance(graph, fact, self.moment) for fact in dated)
+        lasting = bool(dated) and is_lasting(graph, dated[0])
+        return Occurrences(distances, len(facts) - len(dated), lasting, self._horizons[key[1]])
+
+    @cached_property
+    def _horizons(self) -> dict[str, int | None]:
+        """For each family, up to which distance it lists every fact; None: there are no more."""
+        horizons: dict[str, int | None] = {}
+        for family, facts in self._history.items():
+            config = self.model.config.history
+            most = config.pair_facts if family in DIRECT else config.profile_facts
+            apart = time_distance(self.graph, int(facts[-1]), self.moment) if len(facts) else None
+            full = len(facts) >= most and apart is not None
+            horizons[family] = abs(apart) if full and apart is not None else None
+        return horizons
+
+    def partners(self, key: Key) -> tuple[Partner, ...]:
+        """Whom the facts of a profile are with, most of them first; nobody where it is a pair."""
+        if key[0] != "history" or key[1] in DIRECT:
+            return ()
+        facts = self.graph.facts
+        others = facts.objects if key[1].endswith("out") else facts.subjects
+        counts = Counter(others[self.facts(key)].tolist())
+        names = self.model.dataset.entities
+        return tuple(Partner(names[entity], count) for entity, count in counts.most_common())
+
+    def is_mirror(self, key: Key) -> bool:
+        """Whether a key has facts of the query's very time in the other direction."""
+        if key[:2] != ("history", "reversed"):
+            return False
+        seen = self.occurrences(key)
+        return seen.same > 0 and not seen.lasting
+
+    def sentence(self, key: Key, answer: int) -> str:
+        """A key in words, as a reason for this answer or against it."""
         if key[0] == "topology":
-            return describe(self.topology(key), self.model.dataset.predicates)
+            labels = map(self.answerer.labels.label, self.names(key))
+            return connected_sentence(list(labels))
         if key[0] == "reranker":
             return f"seen together by the trees: {LOOKED_AT.get(key[1], key[1])}"
-        return self._history_sentence(key) if key[0] == "history" else self._trait_sentence(key)
+        return self._said(key, answer) if key[0] == "history" else self._trait_sentence(key)
 
-    def _history_sentence(self, key: Key) -> str:
-        graph, facts = self.graph, self.facts(key)
-        words = SENTENCES[key[1]].format(
-            p=self.model.dataset.predicates[key[2]], s=self.ends.subject, o=self.ends.object
-        )
-        apart = time_distance(graph, facts[0], self.moment)
-        when = apart_text(graph.axis, apart, lasting=is_lasting(graph, facts[0]))
-        if graph.facts.times[facts[0]] == UNKNOWN:
-            when = "(undated)"
-        more = f"and {counted(len(facts) - 1, 'more time')}" if len(facts) > 1 else ""
-        return " ".join(part for part in (words, when, more) if part)
+    def _said(self, key: Key, answer: int) -> str:
+        name, labels = self.model.dataset.predicates[key[2]], self.answerer.labels
+        did = partial(clause, labels.label(name), labels.phrase(name))
+        seen, axis = self.occurrences(key), self.graph.axis
+        if self.is_mirror(key):
+            same = key[2] == self.mirror_of(answer)
+            return mirror_sentence(did, self.ends, axis, seen, same=same)
+        return history_sentence(did, key[1], self.ends, self.partners(key), (axis, seen))
+
+    def mirror_of(self, predicate: int) -> int:
+        """The predicate that mostly goes the other way at the same time; -1: none."""
+        mirrors = self.answerer.mirrors
+        return int(mirrors.of[predicate]) if mirrors.share[predicate] >= MOSTLY else -1
+
+    def group(self, key: Key) -> str:
+        """The name of the group that a key belongs to."""
+        if key[0] == "history" and key[1] in DIRECT:
+            nearest = next(iter(self.occurrences(key).distances), None)
+            far = nearest is not None and abs(nearest) > self.model.sources.clock.long
+            return "long_past" if far else "between"
+        if key[0] == "trait" and key[1] != "question":
+            return "usual" if self._trait(key[2]).kind == "entity" else "types"
+        groups = {"history": key[1].partition("_")[0], "trait": "question"}
+        return groups.get(key[0], "trees" if key[0] == "reranker" else "connections")
 
     def _trait_sentence(self, key: Key) -> str:
-        traits, names = self.space.traits, self.model.dataset.entities
-        assert traits is not None
-        first = self.space.first("traits")
-        columns = [int(self.columns[entry]) - first for entry in self._groups[key]]
-        described = [traits.trait(column, names) for column in columns]
-        if key[1] == "question":
-            return f"the question is {described[0].value}"
-        types = "; ".join(
-            f"{trait.kind} {trait.value}" for trait in described if trait.kind != "entity"
-        )
-        whose = {"subject": self.ends.subject, "object": self.ends.object}
-        words = f"{whose[key[1]]} as the {key[1]}" if key[1] in whose else "the two together"
-        return f"{words} ({types})" if types else words
+        trait = self._trait(key[2])
+        kinds = {kind.name: kind for kind in self.fitted.kinds}
+        entities = (int(self.queries.subjects[0]), int(self.queries.objects[0]))
+        return trait_sentence(trait, kinds.get(trait.kind), self.ends, entities)

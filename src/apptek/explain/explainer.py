@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from apptek.config import FAMILIES
 from apptek.data.facts import Names
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
-from apptek.explain.evidence import Ends, Evidence, Key
+from apptek.explain.evidence import DIRECT, Evidence, Key
 from apptek.explain.explanation import CitedFact, Contribution, Explanation, Meeting, Reason
+from apptek.explain.groups import group_all
+from apptek.explain.sentences import Ends
 from apptek.explain.wording import apart_text, when_text
 from apptek.features.topologies.connection import (
     Connection,
@@ -31,6 +32,7 @@ from apptek.models.model import Model
 from apptek.models.model_folder import FORMAT
 
 RANKED = 10  # predicates that an explanation lists
+Keyed = tuple[Key, Contribution]
 
 
 def explain(
@@ -43,9 +45,9 @@ def explain(
 ) -> Explanation:
     """Why `predicate` (the most probable one if None) and not the runner-up.
 
-    The runner-up is the most probable other predicate. The facts of the first `most` contributions
-    are looked up. `hidden` is the training fact that the query must not see, -1 where there is
-    none.
+    The runner-up is the most probable other predicate. The facts of the `most` strongest reasons
+    for the predicate are looked up, and of as many against it. `hidden` is the training fact that
+    the query must not see, -1 where there is none.
     """
     model = answerer.model
     queries = replace(queries_of(model.dataset, [query]), hidden=np.asarray([hidden], np.int32))
@@ -59,27 +61,33 @@ def explain(
     chosen = order[0] if predicate is None else find_predicate(predicate, names)
     runner_up = next((other for other in order if other != chosen), chosen)
     temperature = float(classifier.calibration.temperatures(scored.scores)[0])
-    evidence = Evidence(model, view, scored, Ends(query.subject, query.object))
+    ends = Ends(query.subject, query.object)
+    evidence = Evidence(answerer, view, scored, ends)
     contributions = _contributions(evidence, chosen, runner_up, temperature)
+    for_it, against, further = _parts(contributions, max(most, 0))
     bias = classifier.bias.astype(np.float64)
     score_bias = float(bias[chosen]) + evidence.constant
     odds_bias = float(bias[chosen] - bias[runner_up]) / temperature
-    detailed = contributions[: max(most, 0)]
+    reasons = _reasons(evidence, [*for_it, *against])
     return Explanation(
         subject=query.subject,
         object=query.object,
         time=model.dataset.axis.format(int(queries.times[0])),
         predicate=names[chosen],
         probability=float(probabilities[0, chosen]),
+        label=answerer.labels.label(names[chosen]),
         runner_up=names[runner_up],
+        runner_up_label=answerer.labels.label(names[runner_up]),
         runner_up_probability=float(probabilities[0, runner_up]),
         log_odds=odds_bias + sum(each.log_odds for _, each in contributions),
         bias=odds_bias,
         score=score_bias + sum(each.score for _, each in contributions),
         score_bias=score_bias,
         temperature=temperature,
-        reasons=_reasons(evidence, detailed),
-        further=tuple(each for _, each in contributions[len(detailed) :]),
+        reasons=reasons[: len(for_it)],
+        against=reasons[len(for_it) :],
+        further=further,
+        groups=group_all(further, ends, view.name),
         ranked=tuple(zip(answer.predicates, answer.probabilities, strict=True)),
         unseen_subject=answer.unseen_subject,
         unseen_object=answer.unseen_object,
@@ -112,7 +120,7 @@ def _about(model: Model) -> dict[str, Any]:
 
 def _contributions(
     evidence: Evidence, chosen: int, runner_up: int, temperature: float
-) -> list[tuple[Key, Contribution]]:
+) -> list[Keyed]:
     """What each active key adds, the largest first; of equal ones the shorter topology first."""
     added = []
     for key in evidence.active_keys():
@@ -127,8 +135,10 @@ def _contributions(
             Contribution(
                 kind=key[0],
                 family=key[1],
+                group=evidence.group(key),
+                mirror=evidence.is_mirror(key),
                 topology=evidence.names(key),
-                sentence=evidence.sentence(key),
+                sentence=evidence.sentence(key, chosen),
                 log_odds=-minus_odds,
                 score=score,
             ),
@@ -137,9 +147,18 @@ def _contributions(
     ]
 
 
-def _reasons(
-    evidence: Evidence, detailed: Sequence[tuple[Key, Contribution]]
-) -> tuple[Reason, ...]:
+def _parts(
+    contributions: Sequence[Keyed], most: int
+) -> tuple[list[Keyed], list[Keyed], tuple[Contribution, ...]]:
+    """The strongest with facts for the predicate and against it, then all others."""
+    cited = [pair for pair in contributions if pair[0][0] in ("history", "topology")]
+    for_it = [pair for pair in cited if pair[1].log_odds >= 0][:most]
+    against = [pair for pair in reversed(cited) if pair[1].log_odds < 0][:most]
+    detailed = {id(part) for _, part in (*for_it, *against)}
+    return for_it, against, tuple(p for _, p in contributions if id(p) not in detailed)
+
+
+def _reasons(evidence: Evidence, detailed: Sequence[Keyed]) -> tuple[Reason, ...]:
     near = Surroundings(evidence.space.process, evidence.queries)
     reasons: list[Reason] = []
     for key, contribution in detailed:
@@ -157,6 +176,7 @@ def _reasons(
                 steps=met.steps if met is not None else 0,
                 meeting=_meeting(met, evidence.model.dataset.entities),
                 facts=facts,
+                partners=evidence.partners(key),
                 same_as=next(earlier, 0),
             )
         )
@@ -176,7 +196,7 @@ def _core(evidence: Evidence, key: Key) -> tuple[CoreFact, ...]:
     """The facts of a history as those of a topology of one step."""
     if key[0] != "history":
         return ()
-    direct = key[1] in FAMILIES[:2]
+    direct = key[1] in DIRECT
     side: Side = "both" if direct else "subject" if key[1].startswith("subject") else "object"
     return tuple(CoreFact(fact, side, 1, key[2], direct) for fact in evidence.facts(key))
 

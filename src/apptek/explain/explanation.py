@@ -5,6 +5,9 @@ from typing import Any
 
 from apptek.config import View
 from apptek.explain.evidence import Kind
+from apptek.explain.groups import Group
+from apptek.explain.sentences import Partner
+from apptek.explain.story import paragraph, sentence
 from apptek.features.topologies.connection import (
     Side,
 )
@@ -46,6 +49,8 @@ class Contribution:
 
     kind      history: facts of the pair or of one entity; trait: what the entities are; topology
     family    of a history: pair, reversed, subject_out, ...; of a trait: whose it is
+    group     the name of its group in `groups`, where it is one of many
+    mirror    whether it is about the very time of the query, in the other direction
     topology  the predicates of a topology; the one of a history
     log_odds  to the log-odds against the runner-up
     score     to the predicate's own score
@@ -53,6 +58,8 @@ class Contribution:
 
     kind: Kind = "topology"
     family: str = ""
+    group: str = "connections"
+    mirror: bool = False
     topology: tuple[str, ...]
     sentence: str
     log_odds: float
@@ -72,7 +79,8 @@ class Meeting:
 class Reason:
     """A contribution in detail, with its facts; of a topology, where the sides meet after `steps`.
 
-    same_as  the number of the first reason with the same connecting facts; 0: it is this one
+    partners  with whom the facts of one entity are, most of them first
+    same_as   the number of the first reason with the same connecting facts; 0: it is this one
     """
 
     number: int
@@ -80,6 +88,7 @@ class Reason:
     steps: int
     meeting: tuple[Meeting, ...]
     facts: tuple[CitedFact, ...]
+    partners: tuple[Partner, ...] = ()
     same_as: int = 0
 
     @property
@@ -93,6 +102,19 @@ class Reason:
         return tuple(fact for fact in self.facts if not fact.on_path)
 
     @property
+    def is_bundled(self) -> bool:
+        """Whether its facts are best told by partner: there are several, one of them repeatedly."""
+        return 1 < len(self.partners) < len(self.facts)
+
+    def bundles(self) -> list[tuple[str, list[CitedFact]]]:
+        """The facts of one entity by partner, most of them first."""
+        bundles: dict[str, list[CitedFact]] = {partner.entity: [] for partner in self.partners}
+        for fact in self.facts:
+            name = fact.object if self.contribution.family.endswith("out") else fact.subject
+            bundles[name].append(fact)
+        return list(bundles.items())
+
+    @property
     def cited(self) -> tuple[tuple[CitedFact, ...], tuple[CitedFact, ...]]:
         """The facts that count, and the bystanders: in a history every fact counts."""
         if self.contribution.kind == "history":
@@ -104,10 +126,14 @@ class Reason:
 class Explanation:
     """An answer and its reasons.
 
+    label     how to show the predicate, where its name is a code; so of the runner-up
     log_odds  log of probability / runner_up_probability
-              = bias + the log_odds of all reasons and of all `further` contributions
+              = bias + the log_odds of all contributions: of `reasons`, `against` and `further`
     score     the predicate's own score, before the temperature
-              = score_bias + the score of all reasons and of all `further` contributions
+              = score_bias + the score of all contributions
+    reasons   what speaks most for the predicate, the strongest first
+    against   what speaks most against it, the strongest first
+    further   the other contributions, in groups
     ranked    the most probable predicates with their probabilities
     known     predicates that the facts contain for this subject, object and time
     view      within: from every fact; ahead: from what was known before the query's time
@@ -119,7 +145,9 @@ class Explanation:
     time: str
     predicate: str
     probability: float
+    label: str
     runner_up: str
+    runner_up_label: str
     runner_up_probability: float
     log_odds: float
     bias: float
@@ -127,7 +155,9 @@ class Explanation:
     score_bias: float
     temperature: float
     reasons: tuple[Reason, ...]
+    against: tuple[Reason, ...]
     further: tuple[Contribution, ...]
+    groups: tuple[Group, ...]
     ranked: tuple[tuple[str, float], ...]
     unseen_subject: bool
     unseen_object: bool
@@ -141,9 +171,24 @@ class Explanation:
         """Whether the predicate is the most probable one; else the runner-up is."""
         return self.ranked[0][0] == self.predicate
 
+    @property
+    def sentence(self) -> str:
+        """The answer and its main reasons in one sentence."""
+        return sentence(self)
+
+    @property
+    def paragraph(self) -> str:
+        """The answer and its reasons in a few sentences."""
+        return paragraph(self)
+
+    def all_reasons(self) -> tuple[Reason, ...]:
+        """Those for the predicate, then those against it."""
+        return (*self.reasons, *self.against)
+
     def contributions(self) -> list[Contribution]:
         """All of them, the largest first."""
-        return [*(reason.contribution for reason in self.reasons), *self.further]
+        detailed = (reason.contribution for reason in self.all_reasons())
+        return sorted([*detailed, *self.further], key=lambda part: -part.log_odds)
 
     def __repr__(self) -> str:
         from apptek.explain.text import explanation_text
@@ -160,8 +205,9 @@ class Explanation:
 
         `ranked` holds {predicate, probability}; a reason's contribution stands in the reason.
         """
-        content: dict[str, Any] = _plain(self)
-        for reason in content["reasons"]:
+        content: dict[str, Any] = {"sentence": self.sentence, "paragraph": self.paragraph}
+        content |= _plain(self)
+        for reason in (*content["reasons"], *content["against"]):
             reason.update(reason.pop("contribution"))
         content["ranked"] = [{"predicate": p, "probability": value} for p, value in self.ranked]
         return content

@@ -4,16 +4,10 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from apptek.explain.explanation import CitedFact, Explanation, Reason
+from apptek.explain.groups import Group
 from apptek.explain.layout import draw_reason
 from apptek.explain.svg import draw_svg
-from apptek.explain.text import (
-    because,
-    early_words,
-    further_words,
-    meeting_words,
-    notes,
-    noun_of,
-)
+from apptek.explain.text import BASE, early_words, meeting_words, notes
 from apptek.explain.wording import counted, listed, percent, printable, signed
 from apptek.models.answers import Answer
 
@@ -34,6 +28,7 @@ section { background: var(--card); border: 1px solid var(--edge); border-radius:
   padding: 14px 18px; margin: 0 0 14px; }
 h1 { font-size: 1.5rem; line-height: 1.3; margin: 12px 0 4px; }
 h2 { font-size: 1.1rem; margin: 0 0 8px; }
+h3 { font-size: 1rem; font-weight: 600; margin: 12px 0 6px; }
 p { margin: 4px 0 8px; }
 footer, .soft { color: var(--soft); font-size: 0.9rem; }
 .answer { font-size: 1.15rem; }
@@ -62,6 +57,8 @@ td:first-child, .label { overflow-wrap: anywhere; }
 .when { white-space: nowrap; }
 mark { background: none; color: inherit; border-bottom: 3px solid var(--bar); }
 summary { cursor: pointer; color: var(--soft); padding: 6px 0; }
+summary .bars { display: inline-grid; width: calc(100% - 1.4rem); vertical-align: top; }
+details details, details > .bars { margin-left: 1.2rem; }
 @media (max-width: 640px) {
   h1 { font-size: 1.2rem; }
   section { padding: 12px; }
@@ -83,7 +80,7 @@ def explanation_html(explanation: Explanation) -> str:
     sections = [
         _ranking(explanation.ranked, explanation.predicate),
         _sum(explanation) if explanation.contributions() else "",
-        *(_reason(explanation, r) for r in explanation.reasons if r.facts and not r.same_as),
+        *(_reason(explanation, r) for r in explanation.all_reasons() if r.facts and not r.same_as),
     ]
     return "\n".join(
         [
@@ -149,8 +146,7 @@ def _header(explanation: Explanation) -> str:
     else:
         answer = f"Asked about {chosen}; the answer is {runner_up}"
     flags = "".join(f'<p class="note">{_text(note)}</p>' for note in notes(explanation))
-    words = because(explanation)
-    why = f"<p>{_text(words[:1].upper() + words[1:])}.</p>" if words else ""
+    why = f"<p>{_text(explanation.paragraph)}</p>"
     return f'<h1>{question}</h1><p class="answer">{answer}.</p>{why}{flags}'
 
 
@@ -168,25 +164,45 @@ def _ranking(
 
 
 def _sum(explanation: Explanation) -> str:
-    """What adds up to the log-odds, as bars to both sides of zero."""
-    entries = [
-        (f"{r.number}. {r.contribution.sentence}{_repeats(r)}", r.contribution.log_odds)
-        for r in explanation.reasons
+    """What adds up to the log-odds, as bars to both sides of zero; groups unfold."""
+    sides = [
+        [
+            (f"{r.number}. {r.contribution.sentence}{_repeats(r)}", r.contribution.log_odds)
+            for r in reasons
+        ]
+        for reasons in (explanation.reasons, explanation.against)
     ]
-    if explanation.further:
-        words = further_words(explanation).rsplit(" ", 1)[0]
-        entries.append((words, sum(part.log_odds for part in explanation.further)))
-    entries.append(("base rates", explanation.bias))
+    base = (BASE, explanation.bias)
     total = (f"log-odds against {explanation.runner_up}", explanation.log_odds)
-    low = min(0.0, *(value for _, value in (*entries, total)))
-    high = max(0.0, *(value for _, value in (*entries, total)), low + 1e-9)
-    rows = "".join(_signed_bar(*entry, low, high, "") for entry in entries)
-    rows += _signed_bar(*total, low, high, " total")
-    count = counted(len(explanation.contributions()), noun_of(explanation))
+    groups = [(group.title, group.log_odds) for group in explanation.groups]
+    values = [value for _, value in (*sides[0], *sides[1], *groups, base, total)]
+    low, high = min(0.0, *values), max(0.0, *values)
+    span = (low, max(high, low + 1e-9))
+    titles = ("What speaks for it", f"What speaks against it, and for {explanation.runner_up}")
+    parts = [
+        f"<h3>{_text(title)}</h3>{_bars(entries, span)}"
+        for title, entries in zip(titles, sides, strict=True)
+        if entries
+    ]
+    if groups:
+        parts.append("<h3>Smaller reasons, taken together</h3>")
+        parts.extend(_group(explanation, group, span) for group in explanation.groups)
+    parts.append(_bars([base], span) + _bars([total], span, " total"))
+    return f"<section><h2>Why {_text(explanation.label)}</h2>{''.join(parts)}</section>"
+
+
+def _bars(entries: Sequence[tuple[str, float]], span: tuple[float, float], kind: str = "") -> str:
+    rows = "".join(_signed_bar(*entry, *span, kind) for entry in entries)
+    return f'<div class="bars reasons">{rows}</div>'
+
+
+def _group(explanation: Explanation, group: Group, span: tuple[float, float]) -> str:
+    members = [explanation.further[index] for index in group.members]
+    entries = [(part.sentence, part.log_odds) for part in members]
+    words = f"{group.title} ({counted(len(members), 'reason')})"
     return (
-        f"<section><h2>Why {_text(explanation.predicate)}</h2>"
-        f'<p class="soft">{count} fired. Each speaks for (right of the line) or against it; '
-        f'together they give the log-odds.</p><div class="bars reasons">{rows}</div></section>'
+        f"<details><summary>{_bars([(words, group.log_odds)], span)}</summary>"
+        f"{_bars(entries, span)}</details>"
     )
 
 
@@ -209,7 +225,7 @@ def _signed_bar(words: str, value: float, low: float, high: float, kind: str) ->
 
 def _reason(explanation: Explanation, reason: Reason) -> str:
     contribution = reason.contribution
-    repeats = [r for r in explanation.reasons if r.same_as == reason.number]
+    repeats = [r for r in explanation.all_reasons() if r.same_as == reason.number]
     also = listed([f"{r.number} ({signed(r.contribution.log_odds)})" for r in repeats], 9)
     words = _headline(explanation, reason)
     same = f" The same facts stand behind {also}." if repeats else ""
@@ -217,19 +233,30 @@ def _reason(explanation: Explanation, reason: Reason) -> str:
     met = {meeting.entity for meeting in reason.meeting if meeting.entity not in ends}
     drawing = draw_reason(explanation, reason)
     counting, bystanders = reason.cited
-    open_rows, folded = counting[:SHOWN], (*counting[SHOWN:], *bystanders)
     steps = contribution.kind == "topology"
-    rest = (
-        f"<details><summary>{_rest_words(reason)}</summary>{_table(folded, met, steps)}</details>"
-    )
+    if reason.is_bundled:
+        tables = "".join(_bundle(partner, facts) for partner, facts in reason.bundles())
+    else:
+        tables = _table(counting[:SHOWN], met, steps)
+        if folded := (*counting[SHOWN:], *bystanders):
+            rest = _table(folded, met, steps)
+            tables += f"<details><summary>{_rest_words(reason)}</summary>{rest}</details>"
     return (
         f"<section><h2>{reason.number}. {signed(contribution.log_odds)} "
         f"&ensp;{_text(contribution.sentence)}</h2>"
         f'<p class="soft">{_text(words[:1].upper() + words[1:])}.{_text(same)}</p>'
         f'<div class="drawing" tabindex="0" style="--least:{READABLE * drawing.width:.0f}px">'
         f"{draw_svg(drawing)}</div>"
-        f"{_table(open_rows, met, steps)}{rest if folded else ''}</section>"
+        f"{tables}</section>"
     )
+
+
+def _bundle(partner: str, facts: Sequence[CitedFact]) -> str:
+    """The facts with one partner; many of them unfold."""
+    is_open = " open" if len(facts) <= SHOWN else ""
+    words = f"{counted(len(facts), 'fact')} with {_text(partner)}"
+    rows = _table(facts, set(), False)
+    return f"<details{is_open}><summary>{words}</summary>{rows}</details>"
 
 
 def _headline(explanation: Explanation, reason: Reason) -> str:

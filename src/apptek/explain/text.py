@@ -1,23 +1,29 @@
-"""An explanation for the terminal."""
+"""An explanation for the terminal: a sentence, a paragraph, or everything."""
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Literal
 
-from apptek.explain.explanation import CitedFact, Explanation, Reason
+from apptek.explain.explanation import CitedFact, Contribution, Explanation, Reason
+from apptek.explain.groups import Group
 from apptek.explain.wording import counted, listed, percent, printable, signed
 
+Length = Literal["sentence", "paragraph", "full"]
 SHOWN = 6  # facts written out with a reason
-LEADING, AGAINST = 3, 1  # contributions named in the one sentence, for the answer and against it
+DATES = 3  # of the facts with one partner
+SMALL = 0.02  # members of a group that add less to the log-odds are summed up
+BASE = "how common the two are in general"  # what the bias says
 MARK = " *"  # after the name of a meeting entity
 
 
-def explanation_text(explanation: Explanation, width: int = 100) -> str:
-    """The answer, the runner-up, and numbered reasons with their facts; lines of some width.
+def explanation_text(explanation: Explanation, width: int = 100, length: Length = "full") -> str:
+    """The query and its answer with reasons; lines of some width.
 
     Names with characters that a terminal must not see are shown without these.
     """
     width = max(width, 40)
-    lines = [line for entry in _entries(explanation) for line in _wrapped(*entry, width)]
+    entries = ENTRIES[length](explanation)
+    lines = [line for entry in entries for line in _wrapped(*entry, width)]
     return "\n".join(lines) + "\n"
 
 
@@ -29,13 +35,25 @@ def _wrapped(indent: int, text: str, width: int) -> list[str]:
         printable(text),
         width,
         initial_indent=" " * indent,
-        subsequent_indent=" " * (indent + 2),
+        subsequent_indent=" " * (indent + 2 if indent else 0),
         break_on_hyphens=False,
     )
 
 
+def _sentence(explanation: Explanation) -> Iterator[tuple[int, str]]:
+    yield 0, explanation.sentence
+
+
+def _paragraph(explanation: Explanation) -> Iterator[tuple[int, str]]:
+    yield 0, query_words(explanation)
+    yield 0, ""
+    yield 0, explanation.paragraph
+    for note in notes(explanation):
+        yield 0, note
+
+
 def _entries(explanation: Explanation) -> Iterator[tuple[int, str]]:
-    """The paragraphs with their indents."""
+    """Everything: the paragraphs with their indents."""
     yield 0, query_words(explanation)
     yield 0, ""
     ours = f"{explanation.predicate} ({percent(explanation.probability)})"
@@ -46,29 +64,44 @@ def _entries(explanation: Explanation) -> Iterator[tuple[int, str]]:
     for note in notes(explanation):
         yield 0, note
     yield 0, ""
-    if explanation.reasons:
-        yield 0, because(explanation)
+    if explanation.all_reasons():
+        yield 0, explanation.sentence
         yield 0, ""
-    for reason in explanation.reasons:
-        yield from _reason(explanation, reason)
-    if explanation.further:
-        yield 0, further_words(explanation)
+    titles = ("What speaks for it:", f"What speaks against it, and for '{explanation.runner_up}':")
+    for title, reasons in zip(titles, (explanation.reasons, explanation.against), strict=True):
+        if reasons:
+            yield 0, title
+            yield 0, ""
+        for reason in reasons:
+            yield from _reason(explanation, reason)
+    for group in explanation.groups:
+        yield from _group(explanation, group)
     if explanation.contributions():
-        yield 0, f"base rates {signed(explanation.bias)}"
+        yield 0, f"{signed(explanation.bias)}  {BASE}"
         yield 0, f"= {signed(explanation.log_odds)} log-odds against '{explanation.runner_up}'"
 
 
-def because(explanation: Explanation) -> str:
-    """The answer in one sentence: what speaks for it most, and most against it."""
-    parts = explanation.contributions()
-    for_it = [part for part in parts[:LEADING] if part.log_odds > 0]
-    against = [part for part in reversed(parts[-AGAINST:]) if part.log_odds < 0]
-    words = {"because": for_it, "against it:": against}
-    return "; ".join(
-        f"{word} {listed([f'{part.sentence} ({signed(part.log_odds)})' for part in reasons])}"
-        for word, reasons in words.items()
-        if reasons
-    )
+ENTRIES: dict[Length, Callable[[Explanation], Iterator[tuple[int, str]]]] = {
+    "sentence": _sentence,
+    "paragraph": _paragraph,
+    "full": _entries,
+}
+
+
+def _group(explanation: Explanation, group: Group) -> Iterator[tuple[int, str]]:
+    members = [explanation.further[index] for index in group.members]
+    shown = [part for part in members if abs(part.log_odds) >= SMALL]
+    yield 0, f"{signed(group.log_odds)}  {group.title} ({counted(len(members), 'more reason')})"
+    for part in shown:
+        yield 5, _member(part)
+    rest = members[len(shown) :]
+    if rest and shown:
+        yield 5, f"{signed(sum(part.log_odds for part in rest))}  {counted(len(rest), 'other')}"
+    yield 0, ""
+
+
+def _member(part: Contribution) -> str:
+    return f"{signed(part.log_odds)}  {part.sentence}"
 
 
 def query_words(explanation: Explanation) -> str:
@@ -94,29 +127,12 @@ def notes(explanation: Explanation) -> list[str]:
     if explanation.predicate in explanation.known:
         remarks.append("This very fact is among the facts of the model.")
     if not explanation.contributions():
-        remarks.append(
-            "No topology connects the two: the answer comes from the base rates of the "
-            f"predicates alone ({signed(explanation.bias)})."
-        )
+        remarks.append("Nothing connects the two: the answer is what is common in general.")
     elif explanation.subject == explanation.object and "topology" in {
         part.kind for part in explanation.contributions()
     }:
-        remarks.append("Subject and object are the same: every topology connects them at once.")
+        remarks.append("Subject and object are the same: everything connects them at once.")
     return remarks
-
-
-def further_words(explanation: Explanation) -> str:
-    """The contributions without facts, summed up."""
-    total = signed(sum(part.log_odds for part in explanation.further))
-    count, of = len(explanation.further), "further " if explanation.reasons else ""
-    noun = counted(count, f"{of}{noun_of(explanation)}")
-    return f"{noun} {'together ' if count > 1 else ''}{total}"
-
-
-def noun_of(explanation: Explanation) -> str:
-    """What its contributions are called: topologies where all are, else reasons."""
-    kinds = {part.kind for part in explanation.contributions()}
-    return "topology" if kinds <= {"topology"} else "reason"
 
 
 def meeting_words(explanation: Explanation, reason: Reason) -> str:
@@ -149,6 +165,9 @@ def _reason(explanation: Explanation, reason: Reason) -> Iterator[tuple[int, str
 
 
 def _facts(explanation: Explanation, reason: Reason) -> Iterator[tuple[int, str]]:
+    if reason.is_bundled:
+        yield from _by_partner(reason)
+        return
     ends = (explanation.subject, explanation.object)
     marked = {met.entity for met in reason.meeting if met.entity not in ends}
     listed_facts, others = reason.cited
@@ -162,9 +181,23 @@ def _facts(explanation: Explanation, reason: Reason) -> Iterator[tuple[int, str]
         yield 5, f"(and {', '.join(rest)})"
 
 
+def _by_partner(reason: Reason) -> Iterator[tuple[int, str]]:
+    """The facts of one entity, bundled by whom they are with."""
+    bundles = reason.bundles()
+    for partner, facts in bundles[:SHOWN]:
+        dates = [_date(fact) for fact in facts]
+        yield 5, f"{len(facts)} with {partner}: {listed(dates, DATES)}"
+    if rest := bundles[SHOWN:]:
+        count = sum(len(facts) for _, facts in rest)
+        yield 5, f"(and {count} with {counted(len(rest), 'other entity')})"
+
+
+def _date(fact: CitedFact) -> str:
+    return f"{fact.date} ({fact.apart})" if fact.apart else fact.date
+
+
 def _fact(fact: CitedFact, marked: set[str]) -> str:
     subject, object_ = (
         name + (MARK if name in marked else "") for name in (fact.subject, fact.object)
     )
-    apart = f" ({fact.apart})" if fact.apart else ""
-    return f"{subject} | {fact.predicate} | {object_} | {fact.date}{apart}"
+    return f"{subject} | {fact.predicate} | {object_} | {_date(fact)}"

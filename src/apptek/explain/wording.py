@@ -8,6 +8,16 @@ from apptek.data.times import TimeAxis
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _UNSAFE = frozenset({"Cc", "Cs", "Cn", "Co"})  # controls, surrogates, no characters
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_EXACT = 6  # days below which a span is told exactly
+_SPANS = (
+    (7, "a week"),
+    (14, "two weeks"),
+    (31, "a month"),
+    (62, "two months"),
+    (92, "three months"),
+    (183, "half a year"),
+    (366, "a year"),
+)
 
 
 def printable(text: str) -> str:
@@ -58,13 +68,40 @@ def when_text(since: str, until: str) -> str:
     return f"since {since}" if until == "?" else f"{since} to {until}"
 
 
-def apart_text(axis: TimeAxis, apart: int | None, *, lasting: bool = False) -> str:
-    """A signed distance to the query: 2 days before, the same day; nothing where there is none."""
+def _unit(axis: TimeAxis) -> str:
+    return "step" if axis.unit == "integer" else axis.unit
+
+
+def count_text(number: int) -> str:
+    """Once, twice, 3 times."""
+    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
+
+
+def span_text(axis: TimeAxis, length: int, most: int | None = None) -> str:
+    """A span of time as people say it: a week, 3 months; exact where that would exceed `most`."""
+    unit = _unit(axis)
+    exact = counted(length, unit) if length > 1 else f"{'an' if unit == 'hour' else 'a'} {unit}"
+    if axis.unit != "day":
+        return exact
+    spans = [(days, words) for days, words in _SPANS if length <= days]
+    years = -(-length // 365)
+    days, words = spans[0] if spans else (365 * years, f"{years} years")
+    return exact if length < _EXACT or (most is not None and days > most) else words
+
+
+def apart_text(
+    axis: TimeAxis, apart: int | None, *, lasting: bool = False, prose: bool = False
+) -> str:
+    """A signed distance to the query: 2 days before, the same day; nothing where there is none.
+
+    prose  whether a single step is written as in a sentence: the day before
+    """
     if apart is None:
         return ""
     if not apart and (lasting or axis.unit == "integer"):
         return "at that time"
-    unit = "step" if axis.unit == "integer" else axis.unit
+    unit = _unit(axis)
     if not apart:
         return f"the same {unit}"
-    return f"{counted(abs(apart), unit)} {'before' if apart < 0 else 'after'}"
+    distance = f"the {unit}" if prose and abs(apart) == 1 else counted(abs(apart), unit)
+    return f"{distance} {'before' if apart < 0 else 'after'}"

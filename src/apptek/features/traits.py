@@ -5,12 +5,13 @@ query is dated, and for every *kind* of type (sector, country, or a column of th
 the subject's, the object's, both together, and whether they are the same. Types are read from names
 that have them: "Police (India)" is of the sector Police and the country India. A type needs at
 least three entities. An entity without a country takes the one that most of its training facts lead
-to.
+to: that is a guess, a statistic about its facts, and a kind remembers for whom it was made.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
@@ -25,6 +26,8 @@ SECTOR, COUNTRY = "sector", "country"
 THE_COUNTRY = "(the country itself)"  # the sector of an entity that is named like a country
 LEAST_ENTITIES = 3  # entities that must share a type
 LEAST_FACTS = 3  # training facts between two types that make a token of both together
+SAME, NOT_SAME = "the same", "not the same"
+Origin = Literal["table", "name"]  # the user's table, or the names of the entities
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +41,24 @@ class Kind:
     values: tuple[str, ...]
     of_entity: Ints  # (entities,), -1: no value
     pairs: Longs
+    origin: Origin = "name"
+    guessed: Ints = field(default_factory=lambda: np.zeros(0, np.int32))  # entities, ascending
 
     def __post_init__(self) -> None:
         if self.of_entity.max(initial=-1) >= len(self.values):
             raise ValueError(f"an entity has a {self.name} that does not exist")
         read_only(self.of_entity)
         read_only(self.pairs)
+        read_only(self.guessed)
+
+    def value(self, entity: int) -> str | None:
+        """The type of an entity; None where it has none."""
+        value = int(self.of_entity[entity]) if 0 <= entity < len(self.of_entity) else -1
+        return self.values[value] if value >= 0 else None
+
+    def is_guess(self, entity: int) -> bool:
+        """Whether the type of an entity was taken from its neighbours: no fact, a statistic."""
+        return bool(_find(self.guessed, np.asarray([entity]))[0] >= 0)
 
     def __len__(self) -> int:
         """The number of tokens: every value on either side, pairs, the same and not the same."""
@@ -71,7 +86,7 @@ class Kind:
         if token < 2 * count + len(self.pairs):
             of_subject, of_object = divmod(int(self.pairs[token - 2 * count]), count)
             return "both", f"{self.values[of_subject]}, {self.values[of_object]}"
-        return "both", "the same" if token == 2 * count + len(self.pairs) else "not the same"
+        return "both", SAME if token == 2 * count + len(self.pairs) else NOT_SAME
 
 
 def _take(table: Ints, indices: Ints) -> Longs:
@@ -94,6 +109,7 @@ class Trait:
 
     whose  subject, object, both, or question: the query itself
     kind   entity, dated, or a kind of type
+    value  of a kind; for both: the two values, or whether they are the same
     """
 
     whose: str
@@ -183,10 +199,13 @@ def types_from_names(names: Names, train: Facts, *, from_neighbours: bool = True
             of_country[entity] = countries.get(part[1], -1)
         elif (bare := name.removeprefix("<").removesuffix(">")) in countries:
             of_sector[entity], of_country[entity] = sectors[THE_COUNTRY], countries[bare]
+    named = of_country >= 0
     if from_neighbours:
         of_country = _with_neighbours(of_country, train, len(countries))
-    kinds = ((SECTOR, sectors, of_sector), (COUNTRY, countries, of_country))
-    return [_kind(name, values, of, train) for name, values, of in kinds if np.any(of >= 0)]
+    kinds = [_kind(SECTOR, sectors, of_sector, train), _kind(COUNTRY, countries, of_country, train)]
+    guessed = np.flatnonzero(~named & (of_country >= 0)).astype(np.int32)
+    kinds[1] = replace(kinds[1], guessed=guessed)
+    return [kind for kind in kinds if np.any(kind.of_entity >= 0)]
 
 
 def types_from_table(
@@ -201,7 +220,7 @@ def types_from_table(
             entity = names.find(name)
             if entity is not None:
                 of_entity[entity] = values[value]
-        kinds.append(_kind(kind, values, of_entity, train))
+        kinds.append(replace(_kind(kind, values, of_entity, train), origin="table"))
     return kinds
 
 

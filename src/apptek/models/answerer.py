@@ -6,12 +6,14 @@ known before its time. A time after the last known start can only be looked at a
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from apptek.arrays import Bools, Floats, Matrix
 from apptek.compiling import in_threads
 from apptek.config import VIEWS, View
+from apptek.data.predicate_table import PredicateTable
 from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN
 from apptek.features.space import FeatureSpace
@@ -19,6 +21,7 @@ from apptek.features.sparse import SparseRows
 from apptek.models.answers import Answer, Query, RankedPredicates, Seen, best_answers
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FittedView, Model
+from apptek.models.reranker_features import Mirrors
 
 CHUNK = 1024  # queries that one thread takes at a time
 
@@ -78,6 +81,16 @@ class Answerer:
             name: WorkingView(name, model.space(name), model.fitted(name)) for name in names
         }
         self._last_start = model.graph.last_start
+
+    @cached_property
+    def mirrors(self) -> Mirrors:
+        """Which predicates go the other way at the same time, in the training facts."""
+        return Mirrors.learned(self.model.dataset.train, len(self.model.dataset.predicates))
+
+    @property
+    def labels(self) -> PredicateTable:
+        """Labels and phrases of the predicates, where there are any."""
+        return self.model.dataset.labels or PredicateTable()
 
     @property
     def main(self) -> WorkingView:

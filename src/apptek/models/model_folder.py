@@ -32,7 +32,7 @@ from apptek.models.storage import (
 )
 from apptek.setting_rules import config_from_json
 
-FORMAT = 3
+FORMAT = 4
 AGENT = "agent.safetensors"
 TREES = "reranker.txt"
 
@@ -61,6 +61,7 @@ def _save_view(fitted: FittedView, folder: Path) -> None:
     for number, kind in enumerate(fitted.kinds):
         np.save(folder / f"kind-{number}.npy", kind.of_entity, allow_pickle=False)
         np.save(folder / f"kind-{number}-pairs.npy", kind.pairs, allow_pickle=False)
+        np.save(folder / f"kind-{number}-guessed.npy", kind.guessed, allow_pickle=False)
     if fitted.reranker is not None:
         (folder / TREES).write_text(fitted.reranker.text, encoding="utf-8")
 
@@ -84,7 +85,8 @@ def _about(model: Model) -> dict[str, Any]:
             view: {
                 "calibration": asdict(fitted.classifier.calibration),
                 "kinds": [
-                    {"name": kind.name, "values": list(kind.values)} for kind in fitted.kinds
+                    {"name": kind.name, "values": list(kind.values), "origin": kind.origin}
+                    for kind in fitted.kinds
                 ],
                 "report": fitted.report,
             }
@@ -178,6 +180,8 @@ def _load_kind(folder: Path, number: int, about: dict[str, Any]) -> Kind:
         tuple(about["values"]),
         load_array(folder / f"kind-{number}.npy"),
         load_array(folder / f"kind-{number}-pairs.npy"),
+        about["origin"],
+        load_array(folder / f"kind-{number}-guessed.npy"),
     )
 
 

@@ -73,7 +73,7 @@ def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
         served.predicate(body.predicate, "predicate")
     explanation = served.predictor.explain(query, body.predicate, most=body.top)
     # A reason that connects in the same way as an earlier one shares its drawing.
-    drawn = [reason for reason in explanation.reasons if reason.facts and not reason.same_as]
+    drawn = [r for r in explanation.all_reasons() if r.facts and not r.same_as]
     return ExplanationOut.model_validate(
         explanation.as_json()
         | {
@@ -92,7 +92,7 @@ def _periphery(
     model, data = predictor.model, predictor.model.dataset
     # As the answer saw it: looking ahead, facts of that day or later must not show.
     graph = predictor.answerer.view_of(predictor.queries_of([query])).space.process.graph
-    cited = {fact.fact for reason in explanation.reasons for fact in reason.facts}
+    cited = {fact.fact for reason in explanation.all_reasons() for fact in reason.facts}
     periphery: dict[int, NearFact] = {}
     sides: dict[Literal["subject", "object"], str] = {
         "subject": query.subject,

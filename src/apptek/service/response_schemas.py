@@ -220,6 +220,13 @@ class MeetingOut(_Open):
     object_hops: int
 
 
+class PartnerOut(_Open):
+    """Whom facts of a reason are with, and how many of them."""
+
+    entity: str
+    facts: int
+
+
 class ReasonOut(ContributionOut):
     """A contribution with the facts behind it."""
 
@@ -227,7 +234,17 @@ class ReasonOut(ContributionOut):
     kind: str = "topology"
     meeting: list[MeetingOut] = []
     facts: list[CitedFactOut] = []
+    partners: list[PartnerOut] = []
     same_as: int = 0
+
+
+class GroupOut(_Open):
+    """Small reasons taken together; members are indices into `further`."""
+
+    name: str
+    title: str
+    log_odds: float
+    members: list[int]
 
 
 class PredicateShare(BaseModel):
@@ -275,19 +292,25 @@ class DrawingOut(_Open):
 
 
 class ExplanationOut(_Open):
-    """Why a predicate. log_odds = bias + the log_odds of all `reasons` and all `further` ones."""
+    """Why a predicate. log_odds = bias + the log_odds of all `reasons`, `against` and `further`."""
 
     subject: str
     object: str
     time: str
+    sentence: str = Field(description="The answer and its main reasons in one sentence.")
+    paragraph: str = Field(description="The same in a few sentences.")
     predicate: str
+    label: str
     probability: float
     runner_up: str
+    runner_up_label: str
     runner_up_probability: float
     log_odds: float
     bias: float
-    reasons: list[ReasonOut]
+    reasons: list[ReasonOut] = Field(description="What speaks most for the predicate.")
+    against: list[ReasonOut] = Field(description="What speaks most against it.")
     further: list[ContributionOut]
+    groups: list[GroupOut] = Field(description="The further reasons, taken together by sort.")
     ranked: list[PredicateShare]
     unseen_subject: bool
     unseen_object: bool

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -24,6 +24,10 @@ def explain(
         ),
     ] = None,
     top: TopOption = 5,
+    length: Annotated[
+        Literal["sentence", "paragraph", "full"],
+        typer.Option("--length", help="One sentence, a paragraph, or everything with its facts."),
+    ] = "paragraph",
     html: Annotated[
         Path | None,
         typer.Option("--html", metavar="FILE", help="Also write an HTML page with drawings."),
@@ -31,9 +35,9 @@ def explain(
     as_of: AsOfOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Explain an answer: what speaks for a predicate, with the facts behind it.
+    """Explain an answer: what speaks for a predicate and against it, with the facts behind it.
 
-    Example: `apptek explain model Coresia Falgard 2019-07-26 --html why.html`
+    Example: `apptek explain model Coresia Falgard 2019-07-26 --length full --html why.html`
     """
     from apptek.explain.html_report import explanation_html
     from apptek.explain.text import explanation_text
@@ -52,8 +56,10 @@ def explain(
     else:
         console = output()
         notes = similar_names(predictor.model.dataset, query)
-        text = "\n".join([explanation_text(explanation, console.width), *notes])
-        console.print(text, markup=False, soft_wrap=True)
+        text = explanation_text(explanation, console.width, length)
+        console.print("\n".join([text, *notes]), markup=False, soft_wrap=True)
+        if length != "full":
+            tell("next: --length full for the numbers and the facts")
 
 
 def topologies(

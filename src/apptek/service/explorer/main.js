@@ -191,17 +191,18 @@ function clearExplanation() {
 
 function showReason() {
   const { explanation, state } = page;
+  const numbered = [...explanation.reasons, ...explanation.against];
   const chosen =
-    explanation.reasons.find(({ number }) => String(number) === String(state.reason)) ??
-    explanation.reasons.find((reason) => drawingOf(explanation, reason)) ??
-    explanation.reasons[0];
+    numbered.find(({ number }) => String(number) === String(state.reason)) ??
+    numbered.find((reason) => drawingOf(explanation, reason)) ??
+    numbered[0];
   const drawing = drawingOf(explanation, chosen);
   const first = explanation.ranked[0].predicate === explanation.predicate;
   byId("answer").replaceChildren(
-    el("span", {}, shown(explanation.predicate)),
+    el("span", {}, shown(explanation.label)),
     el("span", { class: "share" }, percent(explanation.probability)),
   );
-  const { runner_up: other, runner_up_probability: share } = explanation;
+  const { runner_up_label: other, runner_up_probability: share } = explanation;
   const comparison = first ? "rather than" : "less probable than";
   byId("rather").textContent = `${comparison} ${shown(other)} (${percent(share)})`;
   reasons.show(explanation, chosen?.number);
@@ -214,7 +215,8 @@ function drawGraph() {
   const { chosen, drawing, explanation, state } = page;
   setTools();
   if (drawing) {
-    const cited = explanation.reasons.flatMap((reason) => reason.facts);
+    const numbered = [...explanation.reasons, ...explanation.against];
+    const cited = numbered.flatMap((reason) => reason.facts);
     const facts = new Map(cited.map((fact) => [fact.fact, fact]));
     graph.draw(drawing, facts, state.periphery === "1" ? explanation.periphery : []);
     graph.fit(byId("zoom-fit").getAttribute("aria-pressed") === "true");

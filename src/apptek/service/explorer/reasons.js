@@ -24,23 +24,28 @@ export class Reasons {
   }
 
   show(explanation, selected) {
-    const { reasons, further, bias, log_odds: total } = explanation;
-    const rest = further.reduce((sum, reason) => sum + reason.log_odds, 0);
-    const values = [...reasons.map((reason) => reason.log_odds), rest, bias, total];
+    const { reasons, against, further, groups, bias, log_odds: total } = explanation;
+    const numbered = [...reasons, ...against];
+    const values = [...numbered, ...groups].map(({ log_odds: value }) => value);
+    values.push(bias, total);
     const scale = { low: Math.min(0, ...values), high: Math.max(0, ...values, 1e-9) };
-    const count = reasons.length + further.length;
-    const note = "the strongest first. Together with the base rates they add up to the log-odds.";
-    byId("reasons-note").textContent = count
-      ? `${counted(count, "reason")}, ${note}`
-      : "Nothing connects the two: the answer comes from the base rates alone.";
-    replaceChoices(
-      byId("reasons"),
-      reasons.map((reason) => this.item(reason, selected, scale)),
-    );
+    byId("reasons-note").textContent = shown(explanation.sentence);
+    const other = shown(explanation.runner_up_label);
+    const titled = (title, items) =>
+      items.length
+        ? [
+            el("li", { class: "side" }, title),
+            ...items.map((reason) => this.item(reason, selected, scale)),
+          ]
+        : [];
+    replaceChoices(byId("reasons"), [
+      ...titled("For it", reasons),
+      ...titled(`Against it, and for ${other}`, against),
+    ]);
     byId("sums").replaceChildren(
-      ...(further.length ? [line(counted(further.length, "further reason"), rest, scale)] : []),
-      line("base rates", bias, scale),
-      line(`log-odds against ${shown(explanation.runner_up)}`, total, scale, "total"),
+      ...groups.map((group) => groupOf(group, further, scale)),
+      line("how common the two are in general", bias, scale),
+      line(`log-odds against ${other}`, total, scale, "total"),
     );
   }
 
@@ -82,6 +87,18 @@ export class Reasons {
   }
 }
 
+// Small reasons taken together; they unfold.
+function groupOf({ title, log_odds: value, members }, further, scale) {
+  const label = `${shown(title)} (${counted(members.length, "reason")})`;
+  const parts = members.map((index) => further[index]);
+  return el(
+    "details",
+    { class: "group" },
+    el("summary", {}, line(label, value, scale)),
+    ...parts.map((part) => line(shown(part.sentence), part.log_odds, scale, "member")),
+  );
+}
+
 function line(label, value, scale, kind = "") {
   return el(
     "div",
@@ -112,7 +129,12 @@ export function showFacts(reason, isFar) {
   const path = facts.filter((fact) => fact.on_path !== false);
   const others = facts.filter((fact) => fact.on_path === false);
   const folded = [...path.slice(OPEN), ...others];
+  const bundles = bundlesOf(reason);
   byId("facts-title").textContent = reason ? `Facts of reason ${reason.number}` : "Facts";
+  if (bundles.length) {
+    byId("facts").replaceChildren(...bundles.map((bundle) => bundleOf(bundle, isFar)));
+    return;
+  }
   byId("facts").replaceChildren(
     path.length
       ? table(path.slice(0, OPEN), isFar)
@@ -125,6 +147,23 @@ export function showFacts(reason, isFar) {
         : counted(folded.length, "more fact");
     byId("facts").append(el("details", {}, el("summary", {}, label), table(folded, isFar)));
   }
+}
+
+// The facts of one entity by partner, where there are several and one of them repeatedly.
+function bundlesOf(reason) {
+  const { partners = [], facts = [], family = "" } = reason ?? {};
+  if (partners.length < 2 || partners.length === facts.length) return [];
+  const partner = (fact) => (family.endsWith("out") ? fact.object : fact.subject);
+  return partners.map(({ entity }) => ({
+    entity,
+    facts: facts.filter((fact) => partner(fact) === entity),
+  }));
+}
+
+function bundleOf({ entity, facts }, isFar) {
+  const label = `${counted(facts.length, "fact")} with ${shown(entity)}`;
+  const open = facts.length <= OPEN ? "" : null;
+  return el("details", { open }, el("summary", {}, label), table(facts, isFar));
 }
 
 export function table(facts, isFar = () => false) {

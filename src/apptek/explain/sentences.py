@@ -1,0 +1,184 @@
+"""A reason in words: who did what to whom, how often and when; what the two are."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from apptek.data.times import TimeAxis
+from apptek.explain.wording import apart_text, count_text, span_text
+from apptek.features.traits import NOT_SAME, SAME, THE_COUNTRY, Kind, Trait
+
+OTHERS = "others"
+# Who acts and who is acted upon in each family: {s} the subject, {o} the object, {x} the others.
+DIRECTIONS = {
+    "pair": ("{s}", "{o}"),
+    "reversed": ("{o}", "{s}"),
+    "subject_out": ("{s}", "{x}"),
+    "subject_in": ("{x}", "{s}"),
+    "object_out": ("{o}", "{x}"),
+    "object_in": ("{x}", "{o}"),
+}
+LOOKED_AT = {
+    "pair": "what the subject did to the object",
+    "reversed": "what the object did to the subject",
+    "subject_out": "what the subject did to others",
+    "subject_in": "what others did to the subject",
+    "object_out": "what the object did to others",
+    "object_in": "what others did to the object",
+    "traits": "what the two are",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The two entities of a query, as the user names them."""
+
+    subject: str
+    object: str
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """When the facts of one kind took place, seen from the query.
+
+    distances  of the dated facts, signed, the nearest first; None: the query is undated
+    undated    how many facts have no date
+    lasting    whether the nearest one is an interval
+    horizon    up to which distance every fact is among them; None: all of them are
+    """
+
+    distances: tuple[int | None, ...]
+    undated: int
+    lasting: bool
+    horizon: int | None
+
+    @property
+    def same(self) -> int:
+        """How many took place at the query's very time."""
+        return self.distances.count(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Partner:
+    """Another entity, and how many facts of a reason are with it."""
+
+    entity: str
+    facts: int
+
+
+def clause(predicate: str, phrase: str | None, source: str, target: str) -> str:
+    """Somebody did something to somebody: with the phrase of the predicate, where it has one."""
+    if phrase:
+        return f"{source} {phrase} {target}"
+    return f"'{predicate}' was recorded from {source} to {target}"
+
+
+def history_sentence(
+    did: Callable[[str, str], str],
+    family: str,
+    ends: Ends,
+    partners: Sequence[Partner],
+    times: tuple[TimeAxis, Occurrences],
+) -> str:
+    """The facts of a family with one predicate; `did` says the predicate between two names."""
+    others = partners[0].entity if len(partners) == 1 else OTHERS
+    names = (name.format(s=ends.subject, o=ends.object, x=others) for name in DIRECTIONS[family])
+    return f"{did(*names)} {when_words(*times, _most(partners))}".rstrip()
+
+
+def mirror_sentence(
+    did: Callable[[str, str], str], ends: Ends, axis: TimeAxis, seen: Occurrences, *, same: bool
+) -> str:
+    """What was recorded in the other direction at the very same time; `same`: the same event."""
+    count = f"{count_text(seen.same)} " if seen.same > 1 else ""
+    remark = (
+        "probably the same event seen from the other side" if same else "in the other direction"
+    )
+    words = f"{did(ends.object, ends.subject)} {count}{apart_text(axis, 0)}, {remark}"
+    rest = tuple(d for d in seen.distances if d)
+    if not rest and not seen.undated:
+        return words
+    others = Occurrences(rest, seen.undated, False, seen.horizon)
+    count = f"{len(rest) + seen.undated} more"
+    return f"{words} (and {count}, {_spread(axis, others)})" if rest else f"{words} (and {count})"
+
+
+def when_words(axis: TimeAxis, seen: Occurrences, most: str = "") -> str:
+    """How often and when: 21 times within a month, the last time the day before."""
+    distances, undated = seen.distances, seen.undated
+    if not distances:
+        count = f"{count_text(undated)} " if undated > 1 else ""
+        return f"{count}without a date{most}"
+    rest = f" (and {count_text(undated)} without a date)" if undated else ""
+    near, total = distances[0], len(distances)
+    if near is None:
+        return f"{count_text(total) if total > 1 else 'at some time'}{most}{rest}"
+    apart = apart_text(axis, near, lasting=seen.lasting, prose=True)
+    if total == 1:
+        return f"{apart}{most}{rest}"
+    if len(set(distances)) == 1:
+        return f"{count_text(total)} {apart}{most}{rest}"
+    return f"{count_text(total)} {_spread(axis, seen)}{most}, {_nearest(seen)} {apart}{rest}"
+
+
+def _spread(axis: TimeAxis, seen: Occurrences) -> str:
+    """Within a month; within a month after; within a month before and after."""
+    distances = [d for d in seen.distances if d is not None]
+    furthest = max(map(abs, distances))
+    window = f"within {span_text(axis, furthest, seen.horizon)}"
+    if max(distances) <= 0:
+        return window
+    return f"{window} {'after' if min(distances) >= 0 else 'before and after'}"
+
+
+def _nearest(seen: Occurrences) -> str:
+    distances = [d for d in seen.distances if d is not None]
+    if max(distances) <= 0:
+        return "the last time"
+    return "the first time" if min(distances) >= 0 else "the nearest"
+
+
+def _most(partners: Sequence[Partner]) -> str:
+    """(17 of 18 with Pope Francis), where more than half of the facts are with one of several."""
+    total = sum(partner.facts for partner in partners)
+    if len(partners) < 2 or 2 * partners[0].facts <= total:
+        return ""
+    return f" ({partners[0].facts} of {total} with {partners[0].entity})"
+
+
+def connected_sentence(labels: Sequence[str]) -> str:
+    """What a topology says: by which predicates, step by step, the two reach each other."""
+    steps = [f"'{label}'" for label in labels]
+    return f"the two are connected by {', then '.join(steps)}"
+
+
+def trait_sentence(trait: Trait, kind: Kind | None, ends: Ends, entities: tuple[int, int]) -> str:
+    """What the two are. A guessed type is told as what it is: whom an entity deals with most.
+
+    kind  the kind of type; None: the entity itself, or whether the query is dated
+    """
+    if trait.whose == "question":
+        return f"the question is {trait.value}"
+    if kind is None:
+        if trait.whose == "subject":
+            return f"what is usual for {ends.subject} as the one who acts"
+        return f"what is usual for {ends.object} as the one concerned"
+    subject, object_ = (
+        type_words(name, kind, entity)
+        for name, entity in zip((ends.subject, ends.object), entities, strict=True)
+    )
+    if trait.whose != "both":
+        return subject if trait.whose == "subject" else object_
+    remark = f": {trait.value}" if trait.value in (SAME, NOT_SAME) else ""
+    return f"{subject}, and {object_}{remark}"
+
+
+def type_words(name: str, kind: Kind, entity: int) -> str:
+    """What is known of the type of an entity, and only that."""
+    value = kind.value(entity)
+    if kind.is_guess(entity):
+        return f"{name} deals most often with '{value}'"
+    if kind.origin == "table":
+        return f"{name} has the {kind.name} '{value}'"
+    if value == THE_COUNTRY:
+        return f"others have '{name}' in their names"
+    return f"{name} has '{value}' in its name"

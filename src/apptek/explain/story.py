@@ -1,0 +1,73 @@
+"""An explanation in plain words, short: in one sentence, or in a paragraph."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from apptek.explain.wording import percent
+
+if TYPE_CHECKING:
+    from apptek.explain.explanation import Explanation
+
+LEADING = 2  # what the sentence tells in favour of the answer; it tells one thing against it
+TOLD = 4  # what the paragraph tells, for the answer and against it
+SMALL = 0.1  # of what weighs most: what weighs less is not told
+
+WITHOUT = "because that is common in general"
+
+
+class Told(NamedTuple):
+    """A reason, which is a clause, or a group of small ones, which has a title."""
+
+    log_odds: float
+    words: str
+    is_group: bool
+
+
+def sentence(explanation: "Explanation") -> str:
+    """The answer in one sentence: what speaks for it most, and what speaks against it.
+
+    A predicate that is not the answer is told the other way round.
+    """
+    for_it, against = _told(explanation)
+    words = f"{explanation.label} ({percent(explanation.probability)})"
+    main, other, opposite = for_it, against, "against it"
+    if not explanation.is_first:
+        main, other, opposite = against, for_it, "for it"
+        words = f"Not {words}, but {explanation.runner_up_label}"
+    because = [f"because {'of ' if part.is_group else ''}{part.words}" for part in main[:LEADING]]
+    words = f"{words}, mainly {', and '.join(because or [WITHOUT])}"
+    return f"{words}; {opposite}: {_listed(other[:1])}." if other else f"{words}."
+
+
+def paragraph(explanation: "Explanation") -> str:
+    """The answer in a few sentences: what speaks for it and against it."""
+    for_it, against = _told(explanation)
+    runner_up = f"'{explanation.runner_up_label}'"
+    place = "ahead of" if explanation.is_first else "behind the answer"
+    chance, other = explanation.probability, explanation.runner_up_probability
+    answer = f"{explanation.label} ({percent(chance)}), {place} {runner_up} ({percent(other)})."
+    words = [answer]
+    if for_it:
+        words.append(f"For it: {_listed(for_it[:TOLD])}.")
+    if against:
+        words.append(f"Against it, and for {runner_up}: {_listed(against[:TOLD])}.")
+    if not for_it and not against:
+        words.append("Nothing is known of the two: the answer is what is common in general.")
+    return " ".join(words)
+
+
+def _listed(parts: list[Told]) -> str:
+    """A; B; and, taken together, what they did to others."""
+    return "; ".join(f"taken together, {p.words}" if p.is_group else p.words for p in parts)
+
+
+def _told(explanation: "Explanation") -> tuple[list[Told], list[Told]]:
+    """What speaks for the answer and against it, the weightiest first, without what is small."""
+    reasons = (reason.contribution for reason in explanation.all_reasons())
+    parts = [
+        *(Told(part.log_odds, part.sentence, False) for part in reasons),
+        *(Told(group.log_odds, group.title, True) for group in explanation.groups),
+    ]
+    least = SMALL * max((abs(part.log_odds) for part in parts), default=0.0)
+    parts = sorted((p for p in parts if abs(p.log_odds) >= least), key=lambda p: -abs(p.log_odds))
+    for_it = [part for part in parts if part.log_odds > 0]
+    return for_it, [part for part in parts if part.log_odds < 0]

@@ -1,0 +1,213 @@
+"""Reasons in words: true, plain, and short."""
+
+from pathlib import Path
+
+import pytest
+from fact_files import write
+
+from apptek.data.reading.reader import read_dataset
+from apptek.data.times import TimeAxis
+from apptek.explain.explanation import Explanation
+from apptek.explain.sentences import Occurrences, when_words
+from apptek.explain.text import explanation_text
+from apptek.explain.wording import percent, span_text
+from apptek.predictor import Predictor, Query
+
+FORBIDDEN = ("log-odds", "trait", "topology", "->", "kernel")  # in what a layman reads
+EVENTS = """\
+India\tAccuse\tPakistan\t2014-05-11
+India\tAccuse\tPakistan\t2014-06-11
+Pakistan\tConsult\tIndia\t2014-05-13
+Pakistan\tHost a visit\tChina\t2014-05-20
+Nepal\tMake a visit\tPakistan\t2014-04-13
+India\tPraise or endorse\tNepal\t2014-05-12
+China\tMake a visit\tIndia\t2014-05-14
+China\tMake a visit\tIndia\t2014-05-16
+Iran\tMake a visit\tIndia\t2014-05-16
+Peru\tMake a visit\tChile\t2014-05-13
+"""
+
+
+def small_predictor(folder: Path, train: str, held_out: str) -> Predictor:
+    for split in ("train", "valid", "test"):
+        write(folder / f"{split}.tsv", train if split == "train" else held_out)
+    return Predictor.fit(read_dataset(folder))
+
+
+def sentences(found: Explanation) -> set[str]:
+    return {part.sentence for part in found.contributions()}
+
+
+def test_sentences_say_who_did_what_and_how_long_ago(tmp_path: Path) -> None:
+    predictor = small_predictor(tmp_path, EVENTS, "India\tAccuse\tPakistan\t2014-05-13\n")
+    found = predictor.explain(Query("India", "Pakistan", "2014-05-13"), most=99)
+    often = "within 3 days after (2 of 3 with China)"
+    assert sentences(found) == {
+        "India accused Pakistan twice within a month before and after, the nearest 2 days before",
+        "Pakistan consulted India the same day, in the other direction",
+        "Pakistan hosted China 7 days after",
+        "Nepal visited Pakistan 30 days before",
+        "India praised or endorsed Nepal the day before",
+        f"others visited India 3 times {often}, the first time the day after",
+        "what is usual for India as the one who acts",
+        "what is usual for Pakistan as the one concerned",
+    }
+    texts = {(fact.apart, fact.date) for r in found.all_reasons() for fact in r.facts}
+    assert {("2 days before", "2014-05-11"), ("the same day", "2014-05-13")} <= texts
+    (visits,) = (r for r in found.all_reasons() if r.contribution.sentence.startswith("others"))
+    assert [(p.entity, p.facts) for p in visits.partners] == [("China", 2), ("Iran", 1)]
+    assert "2 with China: 2014-05-14 (1 day after) and" in " ".join(explanation_text(found).split())
+
+
+CAREERS = """\
+Ann (A)\tplayed for\tRovers (A)\t1999-##-##\t2003-##-##
+Ann (A)\tcoached\tRovers (A)\t2005-##-##\t
+Ann (A)\tis fan of\tRovers (A)\t\t
+Bob (A)\tplayed for\tUnited (B)\t1999-##-##\t2003-##-##
+Cem (A)\tplayed for\tUnited (B)\t1998-##-##\t2004-##-##
+Dan (B)\tplayed for\tUnited (B)\t1998-##-##\t2004-##-##
+Ann (B)\tplayed for\tUnited (B)\t1998-##-##\t2004-##-##
+Ann (C)\tplayed for\tUnited (B)\t1998-##-##\t2004-##-##
+Eve (A)\tplayed for\tUnited (B)\t\t
+Pope\tplayed for\tUnited (B)\t1998-##-##\t2004-##-##
+"""
+
+
+def test_sentences_about_intervals_undated_facts_and_types(tmp_path: Path) -> None:
+    predictor = small_predictor(tmp_path, CAREERS, "Ann (A)\tcoached\tUnited (B)\t2001\t2001\n")
+    found = predictor.explain(Query("Ann (A)", "Rovers (A)", "2001"), most=99)
+    both = "Ann (A) has 'A' in its name, and Rovers (A) has 'A' in its name"
+    assert sentences(found) == {
+        "'played for' was recorded from Ann (A) to Rovers (A) at that time",
+        "'coached' was recorded from Ann (A) to Rovers (A) 4 years after",
+        "'is fan of' was recorded from Ann (A) to Rovers (A) without a date",
+        "the question is dated",
+        "what is usual for Ann (A) as the one who acts",
+        "what is usual for Rovers (A) as the one concerned",
+        "Ann (A) has 'Ann' in its name",
+        "Ann (A) has 'A' in its name",
+        "Rovers (A) has 'A' in its name",
+        both,
+        f"{both}: the same",
+    }
+    undated = sentences(predictor.explain(Query("Ann (A)", "United (B)", "?"), most=99))
+    assert {
+        "'is fan of' was recorded from Ann (A) to Rovers (A) without a date",
+        "'played for' was recorded from others to United (B) 6 times (and once without a date)",
+        "the question is undated",
+        "Ann (A) has 'A' in its name, and United (B) has 'B' in its name: not the same",
+    } <= undated
+
+
+def test_a_guessed_type_is_told_as_whom_one_deals_with(tmp_path: Path) -> None:
+    predictor = small_predictor(tmp_path, CAREERS, "Ann (A)\tcoached\tUnited (B)\t2001\t2001\n")
+    words = sentences(predictor.explain(Query("Pope", "United (B)", "2001"), most=99))
+    assert "Pope deals most often with 'B'" in words
+    assert not any("Pope has" in sentence for sentence in words)
+
+
+def test_a_type_of_a_table_is_stated(tmp_path: Path) -> None:
+    for split in ("train", "valid", "test"):
+        write(tmp_path / f"{split}.tsv", EVENTS)
+    types = {"country": {"India": "Asia", "Nepal": "Asia", "Peru": "America"}}
+    predictor = Predictor.fit(read_dataset(tmp_path), types=types, folder=tmp_path / "model")
+    words = sentences(predictor.explain(Query("India", "Nepal", "2014-05-13"), most=99))
+    assert {"India has the country 'Asia'", "Nepal has the country 'Asia'"} <= words
+    loaded = Predictor.load(tmp_path / "model").explain(Query("India", "Nepal", "2014-05-13"))
+    assert loaded == predictor.explain(Query("India", "Nepal", "2014-05-13"))
+
+
+MIRRORED = """\
+A\tMake a visit\tB\t2014-05-11
+B\tHost a visit\tA\t2014-05-11
+A\tMake a visit\tC\t2014-05-12
+C\tHost a visit\tA\t2014-05-12
+B\tMake a visit\tC\t2014-06-12
+"""
+
+
+def test_the_same_event_in_the_other_direction_is_told_as_such(tmp_path: Path) -> None:
+    predictor = small_predictor(tmp_path, MIRRORED, "C\tHost a visit\tB\t2014-06-12\n")
+    found = predictor.explain(Query("C", "B", "2014-06-12"), "Host a visit")
+    mirror = "B visited C the same day, probably the same event seen from the other side"
+    assert {part.sentence for part in found.contributions() if part.mirror} == {mirror}
+    other = predictor.explain(Query("C", "B", "2014-06-12"), "Make a visit")
+    assert "B visited C the same day, in the other direction" in sentences(other)
+
+
+@pytest.fixture(scope="module")
+def predictor(tmp_path_factory: pytest.TempPathFactory) -> Predictor:
+    folder = tmp_path_factory.mktemp("words")
+    return small_predictor(folder, EVENTS + MIRRORED, "A\tMake a visit\tC\t2014-05-13\n")
+
+
+def test_the_short_forms_have_no_jargon_and_the_three_lengths_grow(predictor: Predictor) -> None:
+    data = predictor.model.dataset
+    for subject in data.entities:
+        for object_ in ("India", "C", "nobody"):
+            found = predictor.explain(Query(subject, object_, "2014-05-16"))
+            short, middle, full = (
+                explanation_text(found, 80, length) for length in ("sentence", "paragraph", "full")
+            )
+            assert len(short) < len(full)
+            assert short.startswith(f"{found.label} ({percent(found.probability)}), mainly because")
+            for word in FORBIDDEN:
+                assert word not in short
+                assert word not in middle
+            assert short.endswith(".\n")
+            plain = found.as_json()
+            assert (plain["sentence"], plain["paragraph"]) == (found.sentence, found.paragraph)
+
+
+def test_what_is_not_the_answer_is_told_as_such(predictor: Predictor) -> None:
+    query = Query("India", "Pakistan", "2014-05-13")
+    best = predictor.explain(query)
+    other = predictor.explain(query, best.runner_up)
+    assert other.sentence.startswith(f"Not {other.label} (")
+    assert f", but {best.label}, mainly because " in other.sentence
+    assert f"behind the answer '{best.label}'" in other.paragraph
+
+
+def test_every_small_reason_is_in_a_group_that_adds_it_up(predictor: Predictor) -> None:
+    for object_ in predictor.model.dataset.entities:
+        found = predictor.explain(Query("India", object_, "2014-05-13"), most=1)
+        members = [index for group in found.groups for index in group.members]
+        assert sorted(members) == list(range(len(found.further)))
+        for group in found.groups:
+            parts = [found.further[index] for index in group.members]
+            assert {part.group for part in parts} == {group.name}
+            assert group.log_odds == pytest.approx(sum(part.log_odds for part in parts))
+            assert group.score == pytest.approx(sum(part.score for part in parts))
+        kinds = {reason.contribution.kind for reason in found.all_reasons()}
+        assert kinds <= {"history"}
+        assert all(r.contribution.log_odds >= 0 for r in found.reasons)
+        assert all(r.contribution.log_odds < 0 for r in found.against)
+
+
+DAYS = TimeAxis("day")
+
+
+@pytest.mark.parametrize(
+    ("distances", "horizon", "words"),
+    [
+        ((-1,), None, "the day before"),
+        ((0, 0), None, "twice the same day"),
+        ((-1, -3, -20), None, "3 times within a month, the last time the day before"),
+        ((-1, -3, -20), 25, "3 times within 20 days, the last time the day before"),
+        ((2, 300), None, "twice within a year after, the first time 2 days after"),
+        ((-2, 5), None, "twice within 5 days before and after, the nearest 2 days before"),
+        ((0, -800), None, "twice within 3 years, the last time the same day"),
+    ],
+)
+def test_when_something_happened(
+    distances: tuple[int, ...], horizon: int | None, words: str
+) -> None:
+    assert when_words(DAYS, Occurrences(distances, 0, False, horizon)) == words
+
+
+def test_a_span_is_told_exactly_where_more_is_not_known() -> None:
+    assert span_text(DAYS, 24) == "a month"
+    assert span_text(DAYS, 24, 31) == "a month"
+    assert span_text(DAYS, 24, 30) == "24 days"
+    assert span_text(TimeAxis("year"), 3) == "3 years"
+    assert span_text(TimeAxis("year"), 1) == "a year"
