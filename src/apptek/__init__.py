@@ -8,6 +8,7 @@
 
 Baseline             counting and embeddings that answer the same queries
 Dataset              facts in three splits: Dataset.from_frame, Dataset.from_facts, read_dataset
+Evaluator            ranks any scorer, also one of your own, as our own models are ranked
 PredicateClassifier  the predictor with the habits of scikit-learn
 Predictor            fit, predict, explain, evaluate, update, save
 load                 opens any model folder, those of baselines included
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from apptek.data.reading.reader import read_dataset
     from apptek.data.splitting import Splitting
     from apptek.data.synthetic.world import make_world
+    from apptek.experiments.evaluator import Evaluator
     from apptek.explain.explanation import Explanation
     from apptek.graph.temporal_graph import TemporalGraph
     from apptek.predictor import Answer, Predictor, Query
@@ -35,6 +37,7 @@ __all__ = [
     "Answer",
     "Baseline",
     "Dataset",
+    "Evaluator",
     "Explanation",
     "Facts",
     "PredicateClassifier",
@@ -51,6 +54,7 @@ _HOMES = {
     "Answer": "apptek.predictor",
     "Baseline": "apptek.baselines.baseline",
     "Dataset": "apptek.data.facts",
+    "Evaluator": "apptek.experiments.evaluator",
     "Explanation": "apptek.explain.explanation",
     "Facts": "apptek.data.facts",
     "PredicateClassifier": "apptek.classifier",

@@ -14,6 +14,7 @@ from apptek.data.reading.reader import as_dataset
 from apptek.errors import ApptekError
 from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
 from apptek.evaluation.ranking import Evaluation
+from apptek.evaluation.scorer import ViewScorer, evaluate_split
 from apptek.explain.explainer import explain
 from apptek.explain.explanation import Explanation
 from apptek.explain.shown_answers import Answers
@@ -23,7 +24,6 @@ from apptek.models.answers import (
     Answer,
     Query,
     asked_queries,
-    evaluate_split,
     one_query,
     queries_of,
 )
@@ -183,8 +183,14 @@ class Predictor:
         view: within, where the model and the split allow it; else ahead. With `rolling`, each
         query sees every fact before its time, those of valid and test included.
         """
+        return evaluate_split(self.scorer(split, view, rolling=rolling), self.model.dataset, split)
+
+    def scorer(
+        self, split: Split = "test", view: View | None = None, *, rolling: bool = False
+    ) -> ViewScorer:
+        """What `evaluate` ranks: the model in a view, on the facts that the split may see."""
         working = self._evaluated_view(split, view, rolling=rolling)
-        return evaluate_split(working.scores, working.probabilities, self.model.dataset, split)
+        return ViewScorer(working.scores, working.probabilities)
 
     def evaluate_forecast(self, split: Split = "test", *, rolling: bool = False) -> ForecastFigures:
         """The four figures of the forecasting literature on a split that lies beyond train."""

@@ -11,17 +11,18 @@ import numpy as np
 from apptek.arrays import Bools, Floats
 from apptek.baselines.definition import FitTask, GrowingScorer, Progress, SavedScorer, Scorer
 from apptek.baselines.registry import BASELINES, find_baseline, preset_of
-from apptek.baselines.tuning import TuningQueries
+from apptek.baselines.tuning import calibrate
 from apptek.config import VIEWS, View
 from apptek.data.facts import SPLITS, Dataset, Split
 from apptek.data.protocols import Protocol, apply_protocol
-from apptek.data.queries import Queries, held_out_queries
+from apptek.data.queries import Queries
 from apptek.data.reading.reader import as_dataset
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError, DataError, ModelError
-from apptek.evaluation.calibration import Calibration, fit_calibration, top_predictions
+from apptek.evaluation.calibration import Calibration
 from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
-from apptek.evaluation.ranking import Evaluation, EvaluationQueries, evaluate_scores
+from apptek.evaluation.ranking import Evaluation
+from apptek.evaluation.scorer import ViewScorer, evaluate_split
 from apptek.explain.shown_answers import Answers
 from apptek.files import new_folder
 from apptek.graph.temporal_graph import TemporalGraph
@@ -47,7 +48,6 @@ from apptek.setting_rules import changed_settings, config_from_json
 
 FORMAT = 3
 KIND = "baseline"
-MOST_CALIBRATED = 20_000  # queries of valid that the calibration is fitted on
 
 
 def no_progress(_message: str, _done: int, _total: int) -> None:
@@ -154,7 +154,7 @@ class Baseline:
                     work=work, progress=progress,
                 )  # fmt: skip
                 scorer, report = find_baseline(name).fit(task)
-                views[view] = FittedScorer(scorer, _calibrate(scorer, dataset), report)
+                views[view] = FittedScorer(scorer, calibrate(scorer.scores, dataset), report)
             model = BaselineModel(
                 name=name,
                 preset=preset,
@@ -237,14 +237,14 @@ class Baseline:
 
         All scores are in memory at once: RE-GCN is much faster on all queries of a time together.
         """
-        dataset, fitted = self.model.dataset, self._evaluated(split, view, rolling=rolling)
-        scores = fitted.scorer.scores(held_out_queries(dataset.split(split)))
-        queries = EvaluationQueries.of(dataset, split)
-        return evaluate_scores(
-            lambda start, stop: scores[start:stop],
-            queries,
-            probabilities=fitted.calibration.probabilities,
-        )
+        return evaluate_split(self.scorer(split, view, rolling=rolling), self.model.dataset, split)
+
+    def scorer(
+        self, split: Split = "test", view: View | None = None, *, rolling: bool = False
+    ) -> ViewScorer:
+        """What `evaluate` ranks: the baseline in a view, on the facts that the split may see."""
+        fitted = self._evaluated(split, view, rolling=rolling)
+        return ViewScorer(fitted.scorer.scores, fitted.calibration.probabilities, at_once=True)
 
     def evaluate_forecast(self, split: Split = "test", *, rolling: bool = False) -> ForecastFigures:
         """The four figures of the forecasting literature on a split that lies beyond train."""
@@ -282,15 +282,6 @@ def _fitted_views(name: str, dataset: Dataset) -> tuple[View, ...]:
 
 def _seen_in(graph: TemporalGraph, view: View) -> TemporalGraph:
     return graph.ahead() if view == "ahead" else graph
-
-
-def _calibrate(scorer: Scorer, dataset: Dataset) -> Calibration:
-    """The calibration of a scorer's scores on valid."""
-    tuning = TuningQueries.of(dataset, MOST_CALIBRATED)
-    scores = scorer.scores(tuning.queries)
-    best, _ = top_predictions(scores)
-    # Another predicate that holds for the same (s, o, t) is a right answer, too.
-    return fit_calibration(scores, (best == tuning.truths) | tuning.known.contains(best))
 
 
 def save_baseline(model: BaselineModel, folder: Path, run: dict[str, Any]) -> None:

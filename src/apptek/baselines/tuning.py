@@ -1,5 +1,6 @@
 """The queries of valid on which a baseline is tuned, stopped early and calibrated."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,8 +8,11 @@ import numpy as np
 from apptek.arrays import Ints, Matrix
 from apptek.data.facts import Dataset
 from apptek.data.queries import Queries, held_out_queries
+from apptek.evaluation.calibration import Calibration, fit_calibration, top_predictions
 from apptek.evaluation.filters import KnownPredicates, known_predicates
 from apptek.evaluation.ranking import filtered_mrr
+
+MOST_CALIBRATED = 20_000  # queries of valid that a calibration is fitted on
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +34,12 @@ class TuningQueries:
     def mrr(self, scores: Matrix) -> float:
         """The filtered MRR of the scores of these queries, (B, R)."""
         return filtered_mrr(scores, self.truths, self.known)
+
+
+def calibrate(scores: Callable[[Queries], Matrix], dataset: Dataset) -> Calibration:
+    """The calibration of a scorer's scores on valid."""
+    tuning = TuningQueries.of(dataset, MOST_CALIBRATED)
+    matrix = scores(tuning.queries)
+    best, _ = top_predictions(matrix)
+    # Another predicate that holds for the same (s, o, t) is a right answer, too.
+    return fit_calibration(matrix, (best == tuning.truths) | tuning.known.contains(best))

@@ -97,15 +97,25 @@ def rank_forecast(
     for start in range(0, len(facts), CHUNK):
         stop = min(start + CHUNK, len(facts))
         part, rows = queries.take(np.arange(start, stop)), slice(start, stop)
-        ahead = scores(part)
-        back = scores(Queries(part.objects, part.subjects, part.times, part.hidden))
-        logs = [_log(probabilities(matrix)) for matrix in (ahead, back)]
-        both = np.concatenate([logs[i] + priors[rows, i : i + 1] for i in range(2)], axis=1)
+        ahead, both = both_directions(scores, probabilities, part, priors[rows])
         for name, of_queries in known.items():
             ranked = both if name.endswith("2r") else ahead
             left_out = of_queries.part(start, stop)
             ranks[name][rows] = expected_ranks(ranked, facts.predicates[rows], left_out)
     return ForecastFigures(**{name: _metrics(of_figure) for name, of_figure in ranks.items()})
+
+
+def both_directions(
+    scores: Callable[[Queries], Matrix],
+    probabilities: Callable[[Matrix], Matrix],
+    queries: Queries,
+    priors: Doubles,
+) -> tuple[Matrix, Doubles]:
+    """The scores of the predicates, (B, R), and log P of those of both directions, (B, 2 R)."""
+    ahead = scores(queries)
+    back = scores(Queries(queries.objects, queries.subjects, queries.times, queries.hidden))
+    logs = [_log(probabilities(matrix)) for matrix in (ahead, back)]
+    return ahead, np.concatenate([logs[i] + priors[:, i : i + 1] for i in range(2)], axis=1)
 
 
 def _log(probabilities: Matrix) -> Doubles:

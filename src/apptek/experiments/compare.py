@@ -21,7 +21,13 @@ from apptek.seeding import generator
 COMPARISON = "comparison"  # the `model` of a comparison's result
 PAST_ONLY = ", past only"
 RESAMPLES = 2000
-_SHARED = ("dataset", "protocol", "split")  # equal in all results of a comparison
+_SHARED = (
+    "dataset",
+    "protocol",
+    "split",
+    "filtering",
+    "candidates",
+)  # equal in all results of a comparison
 _IDENTITY = ("model", "preset", "settings", "types", "data")
 
 
@@ -94,9 +100,9 @@ class _RankedResult:
     ranks: Ranks
 
 
-def compare_results(paths: Sequence[Path]) -> Comparison:
-    """Compares results on the same queries; ApptekError where that is not possible."""
-    ranked = [_read(path) for path in paths]
+def compare_results(paths: Sequence[str | Path]) -> Comparison:
+    """Compares result files on the same queries; ApptekError where that is not possible."""
+    ranked = [_read(Path(path)) for path in paths]
     groups = _group_by_model(ranked)
     _check_comparable(ranked, groups)
     names = _names([group[0] for group in groups])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from apptek.baselines.baseline import Baseline
 from apptek.baselines.registry import preset_of
 from apptek.config import VIEWS, View
-from apptek.data.facts import SPLITS, Split
+from apptek.data.facts import SPLITS, Dataset, Split
 from apptek.evaluation.ranking import Evaluation
 from apptek.experiments.provenance import command
 from apptek.experiments.rank_files import write_ranks
@@ -70,30 +70,45 @@ def write_evaluation(
     evaluated_by = evaluated_by or command()
     run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     fitted_by = run.get("command")
-    view, evaluation = next(iter(evaluated.by_view.items()))
+    view = next(iter(evaluated.by_view))
     described = describe_model(fitted)
+    if not isinstance(fitted, Baseline):
+        tuning = _tuning(cast("Predictor", fitted).model.fitted(view).report)
+        described = replace(described, tuning=tuning)
+    result = replace(
+        evaluation_result(described, evaluated),
+        seconds=run.get("seconds") or {},
+        command=f"{fitted_by} && {evaluated_by}" if fitted_by else evaluated_by,
+    )
+    write_ranked_result(path, result, evaluated, fitted.model.dataset)
+
+
+def evaluation_result(described: Result, evaluated: EvaluatedModel) -> Result:
+    """The description of a model with what it reached on a split."""
+    view, evaluation = next(iter(evaluated.by_view.items()))
     extras: dict[str, Any] = {
         name: evaluated.by_view[name].as_json() if name in evaluated.by_view else None
         for name in VIEWS
     }
-    tuning = described.tuning
-    if not isinstance(fitted, Baseline):
-        tuning = _tuning(cast("Predictor", fitted).model.fitted(view).report)
-    result = replace(
+    return replace(
         described,
         split=evaluated.split,
-        tuning=tuning,
         view=view,
         rolling=evaluated.rolling,
         metrics=asdict(evaluation.metrics),
         groups={name: group and asdict(group) for name, group in evaluation.groups.items()},
         forecast=evaluated.forecast or {},
         extras={**described.extras, **extras},
-        ranks=write_ranks(path, evaluation.ranks, fitted.model.dataset, evaluated.split),
-        seconds=run.get("seconds") or {},
-        command=f"{fitted_by} && {evaluated_by}" if fitted_by else evaluated_by,
     )
-    write_result(path, result)
+
+
+def write_ranked_result(
+    path: Path, result: Result, evaluated: EvaluatedModel, data: Dataset
+) -> None:
+    """Writes a result, and beside it the rank of every query in its main view."""
+    evaluation = next(iter(evaluated.by_view.values()))
+    ranks = write_ranks(path, evaluation.ranks, data, evaluated.split)
+    write_result(path, replace(result, ranks=ranks))
 
 
 def describe_model(fitted: Answering) -> Result:

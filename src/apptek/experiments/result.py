@@ -36,6 +36,8 @@ class Result:
     seed: int | None = None
     view: str | None = None  # in which the metrics were measured: within or ahead
     rolling: bool = False  # whether each query saw every fact before its time
+    filtering: str = "time-aware"  # what was left out of the rankings
+    candidates: str = "R"  # 2R: the predicates of both directions were ranked
     as_of: bool | None = None  # whether each query saw only what was known before its time
     settings: Settings = field(default_factory=dict)
     changed: Entries | None = None  # by section.key: settings that differ from the preset's

@@ -1,6 +1,6 @@
 """Queries in words and their answers, whatever model gives them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,11 +11,12 @@ from apptek.config import View
 from apptek.data.calendar.positions import SECONDS
 from apptek.data.facts import Dataset, Names, Split
 from apptek.data.frames import When, is_frame, read_query_texts, time_text, without_midnight
-from apptek.data.queries import Queries, held_out_queries
+from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import ApptekError
 from apptek.evaluation.forecast import ForecastFigures
-from apptek.evaluation.ranking import Evaluation, EvaluationQueries, evaluate_scores
+from apptek.evaluation.ranking import Evaluation
+from apptek.evaluation.scorer import ViewScorer
 from apptek.graph.lookups import predicates_at
 from apptek.graph.temporal_graph import TemporalGraph
 
@@ -112,6 +113,11 @@ class Answering(Protocol):
 
     def views_of(self, split: Split) -> tuple[View, ...]:
         """The views in which a split can be evaluated, the usual one first."""
+
+    def scorer(
+        self, split: Split = "test", view: View | None = None, *, rolling: bool = False
+    ) -> ViewScorer:
+        """What `evaluate` ranks: the model in a view, on the facts that the split may see."""
 
 
 class Seen:
@@ -221,18 +227,3 @@ def best_answers(
         )
 
     return [answer(row, query) for row, query in enumerate(asked)]
-
-
-def evaluate_split(
-    scores: Callable[[Queries], Matrix],
-    probabilities: Callable[[Matrix], Matrix],
-    data: Dataset,
-    split: Split,
-) -> Evaluation:
-    """The ranking metrics of a model on a split of its data."""
-    queries = held_out_queries(data.split(split))
-
-    def score(start: int, stop: int) -> Matrix:
-        return scores(queries.take(np.arange(start, stop)))
-
-    return evaluate_scores(score, EvaluationQueries.of(data, split), probabilities=probabilities)

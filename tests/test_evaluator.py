@@ -1,0 +1,281 @@
+"""Any scorer is ranked as our own models are, and its result joins the comparisons."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import PlainFact
+from ranking_oracles import expected_rank, other_known
+from worlds import PREDICATES, dataset_of, plain_facts
+
+from apptek import Evaluator, Predictor, Splitting
+from apptek.arrays import Matrix
+from apptek.baselines.baseline import Baseline
+from apptek.config import preset
+from apptek.data.facts import Dataset, Facts, join_facts
+from apptek.data.queries import Queries
+from apptek.data.splitting import split_facts
+from apptek.data.synthetic.world import make_world, write_world
+from apptek.errors import ApptekError
+from apptek.evaluation.calibration import softmax
+from apptek.evaluation.forecast import evaluate_forecast
+from apptek.experiments.compare import compare_results
+from apptek.experiments.result import read_result
+from apptek.setting_rules import with_settings
+
+PAGE = Path(__file__).parents[1] / "docs" / "own-models.md"
+QUICK = with_settings(preset("default"), ["classifier.epochs=2", "classifier.l2=[3.0]"])
+some_facts = st.lists(plain_facts(), min_size=1, max_size=8)
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return make_world(2000, 0).dataset
+
+
+@pytest.fixture(scope="module")
+def by_time() -> Dataset:
+    return split_facts(make_world(2000, 0).dataset, Splitting(by="time"))
+
+
+@pytest.fixture(scope="module")
+def predictor(data: Dataset) -> Predictor:
+    return Predictor.fit(data, config=QUICK)
+
+
+def hashed(queries: Queries, width: int = PREDICATES) -> Matrix:
+    """Scores that depend on the query alone, with ties."""
+    seeds = queries.subjects * 7 + queries.objects * 3 + queries.times % 11
+    return ((seeds[:, None] * np.arange(1, width + 1)) % 5).astype(np.float32)
+
+
+def test_a_model_of_ours_and_its_scores_give_the_same_report(
+    predictor: Predictor, data: Dataset
+) -> None:
+    evaluator = Evaluator(data)
+    ours = evaluator.evaluate(predictor)
+    expected = predictor.evaluate("test")
+    assert np.array_equal(ours.ranks, expected.ranks)
+    assert ours.metrics == expected.metrics
+    assert ours.groups == expected.groups
+    assert ours.result.model == "apptek_default"
+    foreign = evaluator.evaluate(
+        predictor.scores, name="copied", probabilities=predictor.scorer().probabilities
+    )
+    assert np.array_equal(foreign.ranks, expected.ranks)
+    assert foreign.metrics == expected.metrics
+    ahead = Evaluator(data, view="ahead").evaluate(predictor)
+    assert np.array_equal(ahead.ranks, predictor.evaluate("test", "ahead").ranks)
+    baseline = Baseline.fit("recency", data)
+    report = evaluator.evaluate(baseline)
+    assert report.metrics == baseline.evaluate("test").metrics
+    scorer = baseline.model.main.scorer
+    assert evaluator.evaluate(scorer, name="the same").metrics == report.metrics
+
+
+@pytest.mark.parametrize("filtering", ["raw", "static", "time-aware"])
+@settings(max_examples=25)
+@given(train=some_facts, test=some_facts)
+def test_ranks_agree_with_the_definition(
+    filtering: Any, train: list[PlainFact], test: list[PlainFact]
+) -> None:
+    data = dataset_of(train, test)
+    evaluator = Evaluator(data, filtering=filtering, view="ahead")
+    scores = hashed(evaluator.queries)
+    known = [other_known(query, [*train, *test], filtering) for query in test]
+    expected = [
+        expected_rank(row.tolist(), query.predicate, set(left_out))
+        for row, query, left_out in zip(scores, test, known, strict=True)
+    ]
+    assert evaluator.evaluate(hashed).ranks.tolist() == expected
+
+
+@pytest.mark.parametrize("filtering", ["raw", "static", "time-aware"])
+@settings(max_examples=25)
+@given(train=some_facts, test=some_facts)
+def test_ranks_among_both_directions_agree_with_the_definition(
+    filtering: Any, train: list[PlainFact], test: list[PlainFact]
+) -> None:
+    data = dataset_of(train, test)
+    evaluator = Evaluator(data, filtering=filtering, candidates="2R", view="ahead")
+
+    def both(queries: Queries) -> Matrix:
+        return hashed(queries, 2 * PREDICATES)
+
+    turned = [
+        PlainFact(f.object, f.predicate + PREDICATES, f.subject, f.since, f.until)
+        for f in [*train, *test]
+    ]
+    expected = [
+        expected_rank(
+            row.tolist(),
+            query.predicate,
+            set(other_known(query, [*train, *test, *turned], filtering)),
+        )
+        for row, query in zip(both(evaluator.queries), test, strict=True)
+    ]
+    assert evaluator.evaluate(both).ranks.tolist() == expected
+
+
+def test_both_directions_of_r_columns_are_the_figures_of_forecasts(by_time: Dataset) -> None:
+    count = len(by_time.predicates)
+
+    def scores(queries: Queries) -> Matrix:
+        return hashed(queries, count)
+
+    figures = evaluate_forecast(scores, softmax, by_time, rolling=False)
+    for filtering, figure in (("raw", figures.raw_2r), ("time-aware", figures.filtered_2r)):
+        evaluator = Evaluator(by_time, candidates="2R", filtering=filtering)  # type: ignore[arg-type]
+        report = evaluator.evaluate(scores, probabilities=softmax)
+        assert report.metrics == figure
+        assert report.forecast == figures.as_json()
+    assert Evaluator(by_time).evaluate(scores, probabilities=softmax).forecast == figures.as_json()
+
+
+@dataclass
+class Watcher:
+    """Remembers what it is shown, and which facts it has been shown when a query comes."""
+
+    data: Dataset
+    seen: list[Facts] = field(default_factory=list)
+
+    def scores(self, queries: Queries) -> Matrix:
+        counts = np.zeros(len(self.data.predicates), np.float32)
+        if self.seen:
+            facts = join_facts(*self.seen)
+            np.add.at(counts, facts.predicates, 1)
+            positions = self.data.axis.positions
+            dated = queries.times[queries.times != np.iinfo(np.int32).min]
+            if len(queries) < len(self.data.valid):  # the calibration asks about all of valid
+                assert positions(facts.times).max() < positions(dated).min(initial=2**31 - 1)
+        return np.tile(counts, (len(queries), 1))
+
+    def observe(self, facts: Facts) -> None:
+        self.seen.append(facts)
+
+
+def test_rolling_shows_every_earlier_fact_once_and_no_later_one(by_time: Dataset) -> None:
+    watcher = Watcher(by_time)
+    report = Evaluator(by_time, rolling=True).evaluate(watcher)
+    assert (report.result.view, report.result.rolling) == ("ahead", True)
+    shown = join_facts(*watcher.seen)
+    positions = by_time.axis.positions
+    test, valid = by_time.test, by_time.valid
+    last = positions(test.times).max()
+    expected = len(valid) + int((positions(test.times) < last).sum())
+    assert len(shown) == expected - int((~valid.dated).sum())
+    assert (np.diff(positions(shown.times)) >= 0).all()
+    ranks = []
+    for row in range(len(test)):
+        before = join_facts(valid, test)
+        before = before.take(positions(before.times) < positions(test.times)[row])
+        counts = np.bincount(before.predicates, minlength=len(by_time.predicates))
+        moment = (test.subjects, test.objects, test.since, test.until)
+        same = np.all([column == column[row] for column in moment], axis=0)
+        left_out = set(test.predicates[same].tolist())
+        ranks.append(expected_rank(counts.tolist(), int(test.predicates[row]), left_out))
+    assert report.ranks.tolist() == ranks
+
+
+def test_a_module_of_torch_is_a_scorer(data: Dataset) -> None:
+    class Bilinear(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = torch.nn.Embedding(len(data.entities), 4)
+            self.out = torch.nn.Bilinear(4, 4, len(data.predicates))
+
+        def forward(self, queries: Queries) -> torch.Tensor:
+            ends = (queries.subjects, queries.objects)
+            left, right = (self.table(torch.as_tensor(np.array(e, np.int64))) for e in ends)
+            scores: torch.Tensor = self.out(left, right)
+            return scores
+
+    report = Evaluator(data).evaluate(Bilinear(), settings={"model": {"width": 4}})
+    assert report.result.model == "Bilinear"
+    assert 0 < report.metrics.mrr < 1
+    assert report.metrics.ece is not None
+    assert repr(report).startswith(f"Bilinear on {data.name}, test, within\n")
+
+
+def test_a_result_joins_the_comparisons(
+    predictor: Predictor, data: Dataset, tmp_path: Path
+) -> None:
+    def frequency(queries: Queries) -> Matrix:
+        counts = np.bincount(data.train.predicates, minlength=len(data.predicates))
+        return np.tile(counts, (len(queries), 1))
+
+    evaluator = Evaluator(data)
+    files = [tmp_path / "frequency.json", tmp_path / "default.json"]
+    reports = [evaluator.evaluate(scorer) for scorer in (frequency, predictor)]
+    for report, file in zip(reports, files, strict=True):
+        report.save(file)
+    comparison = compare_results(files)
+    assert [model.name for model in comparison.models] == ["frequency", "apptek_default"]
+    (gain,) = comparison.differences
+    assert gain.mean == pytest.approx(reports[1].metrics.mrr - reports[0].metrics.mrr)
+    read = read_result(files[0])
+    assert read.metrics["mrr"] == reports[0].metrics.mrr
+    assert read.groups["seen_pair"]["queries"] == reports[0].groups["seen_pair"].queries  # type: ignore[union-attr]
+    Evaluator(data, filtering="raw").evaluate(frequency).save(tmp_path / "raw.json")
+    with pytest.raises(ApptekError, match=r"raw.json has filtering raw, .* has time-aware"):
+        compare_results([files[0], tmp_path / "raw.json"])
+
+
+@pytest.mark.parametrize(
+    ("scorer", "message"),
+    [
+        (lambda q: np.zeros((len(q), 3)), r"returned shape \(\d+, 3\), expected \(\d+, 26\)"),
+        (lambda q: np.zeros(len(q)), r"returned shape \(\d+,\), expected"),
+        (lambda q: np.full((len(q), 26), np.nan), "returned NaN"),
+        (lambda q: np.full((len(q), 26), "x"), "expected numbers"),
+        (5, "a scorer is a function of queries"),
+    ],
+)
+def test_what_is_no_scorer_is_a_clear_error(data: Dataset, scorer: Any, message: str) -> None:
+    with pytest.raises(ApptekError, match=message):
+        Evaluator(data).evaluate(scorer)
+
+
+def test_what_cannot_be_evaluated_is_refused(
+    data: Dataset, by_time: Dataset, predictor: Predictor
+) -> None:
+    with pytest.raises(ApptekError, match=r"a scorer has a method observe\(facts\)"):
+        Evaluator(by_time, rolling=True).evaluate(lambda q: hashed(q, len(by_time.predicates)))
+    with pytest.raises(ApptekError, match="cannot be 'within': the test facts lie after train"):
+        Evaluator(by_time, view="within")
+    with pytest.raises(ApptekError, match="cannot be 'within': rolling looks ahead"):
+        Evaluator(data, view="within", rolling=True)
+    with pytest.raises(ApptekError, match="was fitted on other splits"):
+        Evaluator(by_time).evaluate(predictor)
+    with pytest.raises(ApptekError, match="filtering is 'none'; known: raw, static, time-aware"):
+        Evaluator(data, filtering="none")  # type: ignore[arg-type]
+
+
+def scripts() -> list[str]:
+    page = PAGE.read_text(encoding="utf-8")
+    return re.findall(r"<!-- script -->\n```python\n(.*?)```", page, re.DOTALL)
+
+
+@pytest.mark.parametrize("number", range(len(scripts())))
+def test_the_scripts_of_the_page_run(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_world(make_world(800, 0), tmp_path / "world")
+    exec(compile(scripts()[number], str(PAGE), "exec"), {"__name__": "page"})
+    shown = capsys.readouterr().out
+    assert "MRR" in shown
+    if number == 0:
+        gain = float(re.findall(r"apptek_default minus naive_bayes: MRR ([+-][0-9.]+)", shown)[0])
+        assert gain > 0.05
+
+
+def test_the_first_script_is_short() -> None:
+    lines = [line for line in scripts()[0].splitlines() if line.strip()]
+    assert len(lines) <= 20
