@@ -1,4 +1,3 @@
-import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,14 +11,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 
-# numba does not notice that a kernel in another file has changed, so that every state of the
-# sources has a cache of its own. Commands that the tests start inherit it.
-_sources = hashlib.sha256()
-for _file in sorted((ROOT / "src").rglob("*.py")):
-    _text = _file.read_bytes()
-    if b"@kernel" in _text or b"@leaf" in _text or b"njit" in _text:
-        _sources.update(_text)
-os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".numba_cache" / _sources.hexdigest()[:16]))
+# Commands that the tests start inherit it.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".numba_cache"))
 # What else of the environment would change what commands print and whom they reach.
 os.environ["COLUMNS"] = "120"
 os.environ["no_proxy"] = os.environ["NO_PROXY"] = "127.0.0.1,localhost"

@@ -1,24 +1,97 @@
-"""How kernels are compiled and run in threads.
+"""How kernels are compiled, where compiled code is kept, and how kernels run in threads.
 
-Compiled code is cached on the disk and releases Python's lock. numba's cache looks only at the file
-that a kernel is in: after an edit to a function that a kernel in another file calls, the old code
-would still run (see CONTRIBUTING.md).
+numba's cache looks only at the file that a kernel is in: after an edit to a function that a kernel
+in another file calls, the old code would still run. So every state of the kernels has a cache
+folder of its own: below $NUMBA_CACHE_DIR, else below the user's cache folder, else below the
+folder for temporary files; where none can be written, kernels are compiled anew in each process.
 """
 
+import hashlib
 import os
-from collections.abc import Callable
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
+import numba
+import platformdirs
 from numba import njit
 
 Result = TypeVar("Result")
 Function = TypeVar("Function", bound=Callable[..., Any])
+_PACKAGE = Path(__file__).parent
+_IS_KERNEL = re.compile(rb"^@(kernel|leaf|fast)\b", re.MULTILINE)
+_IMPORTED = re.compile(rb"^from apptek\.([\w.]+) import", re.MULTILINE)
+_KEPT_DAYS = 30  # a cache that was not used for so long goes
+
+
+def kernels_digest(package: Path = _PACKAGE) -> str:
+    """A digest of numba's version, of every file with kernels, and of what these import."""
+    sources = set()
+    for path in package.rglob("*.py"):
+        text = path.read_bytes()
+        if _IS_KERNEL.search(text):
+            names = (name.decode().replace(".", "/") for name in _IMPORTED.findall(text))
+            sources |= {path, *(package / f"{name}.py" for name in names)}
+    digest = hashlib.blake2b(numba.__version__.encode(), digest_size=8)
+    for path in sorted(sources):
+        digest.update(path.relative_to(package).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def cache_folder(digest: str, parents: Iterable[Path]) -> Path | None:
+    """The folder of this digest in the first parent that can be written; None if none can."""
+    for parent in parents:
+        folder = parent / digest
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+            os.utime(folder)
+            _remove_unused(parent)
+            return folder
+    return None
+
+
+def _remove_unused(parent: Path) -> None:
+    """Removes the caches of earlier states of the kernels that nobody has used for long."""
+    oldest = time.time() - _KEPT_DAYS * 24 * 3600
+    for folder in parent.iterdir():
+        if re.fullmatch("[0-9a-f]{16}", folder.name) and folder.stat().st_mtime < oldest:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _parents() -> list[Path]:
+    if named := os.environ.get("NUMBA_CACHE_DIR"):
+        return [Path(named)]
+    temporary = Path(tempfile.gettempdir()) / f"apptek-{getattr(os, 'getuid', int)()}"
+    return [platformdirs.user_cache_path("apptek") / "kernels", temporary]
+
+
+_CACHE = cache_folder(kernels_digest(), _parents())
+if _CACHE is None:
+    sys.stderr.write("compiled code cannot be kept: no cache folder can be written\n")
+else:
+    numba.config.CACHE_DIR = str(_CACHE)  # type: ignore[attr-defined]
+_OPTIONS: dict[str, Any] = {"cache": _CACHE is not None, "nogil": True}
 
 
 def kernel(function: Function) -> Function:
     """Compiles a function that may allocate arrays."""
-    compiled: Function = njit(cache=True, nogil=True)(function)  # type: ignore[assignment]
+    compiled: Function = njit(**_OPTIONS)(function)
+    return compiled
+
+
+def fast(function: Function) -> Function:
+    """Compiles a function whose sums may be added up in any order, as a processor likes it."""
+    compiled: Function = njit(**_OPTIONS, fastmath=True, error_model="numpy")(function)
     return compiled
 
 
@@ -29,7 +102,7 @@ def leaf(function: Function) -> Function:
     over many arrays that is much of the time, and it needs no counting as long as it allocates
     nothing.
     """
-    compiled: Function = njit(cache=True, nogil=True, _nrt=False)(function)  # type: ignore[call-overload]
+    compiled: Function = njit(**_OPTIONS | {"_nrt": False})(function)
     return compiled
 
 

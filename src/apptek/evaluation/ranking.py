@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from apptek.arrays import Bools, Doubles, Ints, Longs, Matrix, Scalar, read_only
+from apptek.compiling import kernel
 from apptek.data.facts import Dataset, Facts, Split
 from apptek.errors import DataError
 from apptek.evaluation.calibration import expected_calibration_error, top_predictions
@@ -52,7 +52,7 @@ def _read_only_view(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     return read_only(view)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rank(scores: Matrix, truths: Ints, offsets: Longs, predicates: Ints, ranks: Doubles) -> int:
     """Fills in the ranks; returns the first row with a NaN, -1 where there is none."""
     for row in range(scores.shape[0]):

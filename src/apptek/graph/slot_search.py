@@ -14,9 +14,6 @@ A query that looks *ahead* sees what was known before its moment: facts that sta
 before it, and undated ones. That a fact has not ended by then is known, when it will end is not:
 its end counts as unknown. So it lies at its start, or, with ONGOING, at distance 0: it lasts. An
 undated query has no moment to look ahead from, and sees everything.
-
-All that these kernels inline is in this file, because numba's cache does not notice an edit in
-another one.
 """
 
 import numpy as np

@@ -14,10 +14,9 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from apptek.arrays import Floats, Ints, Longs, Matrix, read_only
-from apptek.compiling import in_threads
+from apptek.compiling import fast, in_threads
 from apptek.config import ClassifierConfig
 from apptek.errors import DataError
 from apptek.evaluation.calibration import (
@@ -241,7 +240,7 @@ class Descent:
         return LinearSoftmax(weights, self.bias.copy())
 
 
-@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+@fast
 def _run_epoch(
     order: Ints, offsets: Longs, columns: Ints, values: Floats,
     labels: Ints, other_offsets: Longs, others: Ints, copied: Ints, groups: Ints,
@@ -287,7 +286,7 @@ def _run_epoch(
         step_shared(shared, shared_sums, slopes, rate)
 
 
-@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+@fast
 def step_bias(bias: Floats, sums: Floats, gradient: Floats, rate: np.float32) -> None:
     """One step of Adagrad for the bias."""
     for r in range(bias.size):
@@ -295,7 +294,7 @@ def step_bias(bias: Floats, sums: Floats, gradient: Floats, rate: np.float32) ->
         bias[r] -= rate * gradient[r] / np.sqrt(sums[r])
 
 
-@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+@fast
 def step_shared(shared: Floats, sums: Floats, slopes: Floats, rate: np.float32) -> None:
     """One step of Adagrad for the copy weights; clears the slopes."""
     for group in range(shared.size):
@@ -304,7 +303,7 @@ def step_shared(shared: Floats, sums: Floats, slopes: Floats, rate: np.float32) 
         slopes[group] = 0.0
 
 
-@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+@fast
 def softmax_gradient(logits: Floats, label: int) -> None:
     """Turns logits into the gradient of -log p(label) by them: p, minus 1 at the label."""
     largest = logits.max()

@@ -3,10 +3,9 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 
 from apptek.arrays import Floats, Ints, Longs, Matrix, read_only
-from apptek.compiling import in_threads
+from apptek.compiling import fast, in_threads
 from apptek.evaluation.calibration import Calibration
 from apptek.features.sparse import SparseRows
 
@@ -64,7 +63,7 @@ class LinearSoftmax:
         return np.asarray(self.weights[columns, predicate] * values, np.float32)
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@fast
 def add_weights(
     offsets: Longs, columns: Ints, values: Floats, weights: Floats, bias: Floats, scores: Floats
 ) -> None:
