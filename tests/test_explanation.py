@@ -201,6 +201,7 @@ def test_json_survives_a_round_trip(predictor: Predictor) -> None:
     assert {"subject", "predicate", "object", "date", "apart", "side"} <= set(reason["facts"][0])
     assert found["ranked"][0] == {
         "predicate": found["predicate"],
+        "label": found["label"],
         "probability": found["probability"],
     }
 

@@ -92,7 +92,8 @@ def test_an_answer_is_readable_text(
     ):
         assert f"{100 * share:.1f} %  {name}" in line
         assert line.count("█") == round(30 * share)
-    assert lines[3].startswith("Already in the facts for that time: ")
+    assert lines[3].startswith("By class: ")
+    assert any(line.startswith("Already in the facts for that time: ") for line in lines[4:])
     assert repr(answers).endswith("\n\n... and 2 more answers")
     assert repr(Answers()) == "no answers"
     (ahead,) = predictor.predict(("nobody", asked[0][1], "2090-01-01"))

@@ -21,6 +21,7 @@ from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError, DataError, ModelError
 from apptek.evaluation.calibration import Calibration
 from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
+from apptek.evaluation.predicate_classes import LabelledPredicates
 from apptek.evaluation.ranking import Evaluation
 from apptek.evaluation.scorer import ViewScorer, evaluate_split
 from apptek.explain.shown_answers import Answers
@@ -108,6 +109,7 @@ class Baseline:
     def __init__(self, model: BaselineModel) -> None:
         self.model = model
         self._seen = Seen(model.graph)
+        self._predicates = LabelledPredicates.of(model.dataset)
 
     @classmethod
     def fit(
@@ -207,8 +209,7 @@ class Baseline:
                 probabilities[rows] = fitted.calibration.probabilities(scores)
         views: list[View] = ["ahead" if is_ahead else "within" for is_ahead in ahead.tolist()]
         ranked = RankedPredicates(queries, probabilities, views)
-        predicates = self.model.dataset.predicates
-        return Answers.of(best_answers(asked, ranked, predicates, self._seen, top=top))
+        return Answers.of(best_answers(asked, ranked, self._predicates, self._seen, top=top))
 
     def _is_ahead(self, queries: Queries) -> Bools:
         """Which queries are answered ahead: those after the last known start, or all."""

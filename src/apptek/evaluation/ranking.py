@@ -6,7 +6,7 @@ matrix as the others'. Hits@k counts expected ranks of at most k.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from apptek.errors import DataError
 from apptek.evaluation.calibration import expected_calibration_error, top_predictions
 from apptek.evaluation.filters import Filter, KnownPredicates, known_predicates
 from apptek.evaluation.groups import groups
+from apptek.evaluation.predicate_classes import LabelledPredicates, Level, PredicateClasses
 
 CHUNK = 4096  # queries whose scores exist at a time
 Scorer = Callable[[int, int], Matrix]  # queries from start to stop -> (stop - start, R)
@@ -110,6 +111,7 @@ class EvaluationQueries:
     known: KnownPredicates
     right: KnownPredicates
     groups: dict[str, Bools]
+    levels: dict[Level, PredicateClasses] = field(default_factory=dict)  # of predicates
 
     @classmethod
     def of(
@@ -121,7 +123,8 @@ class EvaluationQueries:
         known = right
         if filtering != "time-aware":
             known = known_predicates(facts, everything, filtering)
-        return cls(facts, known, right, groups(facts, data.train, data.predicates))
+        levels = LabelledPredicates.of(data).levels
+        return cls(facts, known, right, groups(facts, data.train, data.predicates), levels)
 
     def __len__(self) -> int:
         return len(self.facts)
@@ -129,15 +132,22 @@ class EvaluationQueries:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How good a scorer is: the rank of each query, and the metrics of all and of each group."""
+    """How good a scorer is: the rank of each query, and the metrics of all and of each group.
+
+    classes  by_class and by_group: the metrics of the classes of predicates in place of the
+             predicates, where these have classes. The truth is the class of the query's predicate,
+             and its rank is that among all classes by the sum of their predicates' probabilities
+    """
 
     ranks: Doubles
     metrics: Metrics
     groups: dict[str, Metrics | None]  # None where no query belongs to the group
+    classes: dict[str, Metrics | None] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """The metrics of all queries, and those of each group under the group's name."""
-        parts = {name: part and asdict(part) for name, part in self.groups.items()}
+        """The metrics of all queries, and those of each group and level under their names."""
+        of_parts = {**self.groups, **self.classes}
+        parts = {name: part and asdict(part) for name, part in of_parts.items()}
         return asdict(self.metrics) | parts
 
 
@@ -153,32 +163,72 @@ def evaluate_scores(
     """
     if not len(queries):
         raise DataError("there are no queries to evaluate")
-    ranks, confidences, correct = _rank_all(score, queries, probabilities)
+    ranked, of_classes = _rank_all(score, queries, probabilities)
 
     def metrics(mask: Bools) -> Metrics | None:
-        if probabilities is None or not mask.any():
-            return metrics_of(ranks[mask])
-        return metrics_of(ranks[mask], expected_calibration_error(confidences[mask], correct[mask]))
+        return ranked.metrics(mask, calibrated=probabilities is not None)
 
     overall = metrics(np.ones(len(queries), np.bool_))
     assert overall is not None
-    by_group = {name: metrics(mask) for name, mask in queries.groups.items()}
-    return Evaluation(read_only(ranks), overall, by_group)
+    return Evaluation(
+        read_only(ranked.ranks),
+        overall,
+        {name: metrics(mask) for name, mask in queries.groups.items()},
+        {
+            f"by_{level}": outcome.metrics(~np.isnan(outcome.ranks))
+            for level, outcome in of_classes.items()
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """The rank of each truth, the confidence of each top answer, and whether that is right."""
+
+    ranks: Doubles  # NaN: not ranked yet, or nothing to rank
+    confidences: Doubles
+    correct: Bools
+
+    @classmethod
+    def nothing(cls, count: int) -> "_Ranked":
+        return cls(np.full(count, np.nan), np.zeros(count, np.float64), np.zeros(count, np.bool_))
+
+    def top(
+        self, rows: slice | Longs, shares: Matrix, truths: Ints, right: KnownPredicates
+    ) -> None:
+        """Notes the most probable candidate of each row, and whether it is right."""
+        best, self.confidences[rows] = top_predictions(shares)
+        self.correct[rows] = right.contains(best) | (best == truths)
+
+    def metrics(self, mask: Bools, *, calibrated: bool = True) -> Metrics | None:
+        if not calibrated or not mask.any():
+            return metrics_of(self.ranks[mask])
+        error = expected_calibration_error(self.confidences[mask], self.correct[mask])
+        return metrics_of(self.ranks[mask], error)
 
 
 def _rank_all(
     score: Scorer, queries: EvaluationQueries, probabilities: Callable[[Matrix], Matrix] | None
-) -> tuple[Doubles, Doubles, Bools]:
-    """The rank of each truth, the confidence of each top answer, and whether that is right."""
+) -> tuple[_Ranked, dict[Level, _Ranked]]:
+    """The truths ranked, and their classes where there are probabilities to add up."""
     count, truths = len(queries), queries.facts.predicates
-    ranks, confidences = np.empty(count, np.float64), np.zeros(count, np.float64)
-    correct = np.zeros(count, np.bool_)
+    ranked = _Ranked.nothing(count)
+    levels = queries.levels if probabilities is not None else {}
+    of_classes = {level: _Ranked.nothing(count) for level in levels}
     for start in range(0, count, CHUNK):
         stop = min(start + CHUNK, count)
         chunk, scores = slice(start, stop), score(start, stop)
-        ranks[chunk] = expected_ranks(scores, truths[chunk], queries.known.part(start, stop))
-        if probabilities is not None:
-            best, confidences[chunk] = top_predictions(probabilities(scores))
-            right = queries.right.part(start, stop).contains(best)
-            correct[chunk] = right | (best == truths[chunk])
-    return ranks, confidences, correct
+        known = queries.known.part(start, stop)
+        ranked.ranks[chunk] = expected_ranks(scores, truths[chunk], known)
+        if probabilities is None:
+            continue
+        shares, right = probabilities(scores), queries.right.part(start, stop)
+        ranked.top(chunk, shares, truths[chunk], right)
+        for level, classes in levels.items():
+            own = classes.of_predicate[truths[chunk]]
+            rows = np.flatnonzero(own >= 0)
+            sums, own = classes.sums(shares[rows]).astype(np.float32), own[rows]
+            others = classes.known(known.take(rows), own)
+            of_classes[level].ranks[start + rows] = expected_ranks(sums, own, others)
+            of_classes[level].top(start + rows, sums, own, classes.known(right.take(rows), own))
+    return ranked, of_classes

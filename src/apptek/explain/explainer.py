@@ -95,6 +95,9 @@ def explain(
         known=answer.known,
         view=view.name,
         model=_about(model),
+        labels=answer.labels,
+        by_class=answer.by_class,
+        by_group=answer.by_group,
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from apptek.config import View
+from apptek.evaluation.predicate_classes import Shares
 from apptek.explain.evidence import Kind
 from apptek.explain.groups import Group
 from apptek.explain.sentences import Partner
@@ -138,6 +139,8 @@ class Explanation:
     known     predicates that the facts contain for this subject, object and time
     view      within: from every fact; ahead: from what was known before the query's time
     model     dataset, preset, protocol and format of the model
+    labels    how to show each predicate of `ranked`
+    by_class  each class of predicates with its probability, the largest first; by_group likewise
     """
 
     subject: str
@@ -165,6 +168,9 @@ class Explanation:
     known: tuple[str, ...]
     view: View
     model: dict[str, Any]
+    labels: tuple[str, ...] = ()
+    by_class: Shares = ()
+    by_group: Shares = ()
 
     @property
     def is_first(self) -> bool:
@@ -203,13 +209,20 @@ class Explanation:
     def as_json(self) -> dict[str, Any]:
         """The fields of this class by their names, all the way down; tuples are lists.
 
-        `ranked` holds {predicate, probability}; a reason's contribution stands in the reason.
+        `ranked` holds {predicate, label, probability}, `by_class` and `by_group` {class or group,
+        probability}; a reason's contribution stands in the reason.
         """
         content: dict[str, Any] = {"sentence": self.sentence, "paragraph": self.paragraph}
         content |= _plain(self)
         for reason in (*content["reasons"], *content["against"]):
             reason.update(reason.pop("contribution"))
-        content["ranked"] = [{"predicate": p, "probability": value} for p, value in self.ranked]
+        labels = content.pop("labels") or [name for name, _ in self.ranked]
+        content["ranked"] = [
+            {"predicate": name, "label": label, "probability": value}
+            for (name, value), label in zip(self.ranked, labels, strict=True)
+        ]
+        for level, shares in (("class", self.by_class), ("group", self.by_group)):
+            content[f"by_{level}"] = [{level: name, "probability": p} for name, p in shares]
         return content
 
 

@@ -1,6 +1,6 @@
 """An explanation as one HTML file: no script, nothing to load, light and dark, narrow and wide."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from apptek.explain.explanation import CitedFact, Explanation, Reason
@@ -8,10 +8,11 @@ from apptek.explain.groups import Group
 from apptek.explain.layout import draw_reason
 from apptek.explain.svg import draw_svg
 from apptek.explain.text import BASE, early_words, meeting_words, notes
-from apptek.explain.wording import counted, listed, percent, printable, signed
+from apptek.explain.wording import counted, labelled, listed, percent, printable, signed
 from apptek.models.answers import Answer
 
 READABLE = 0.78  # a drawing is not made smaller than this, but scrolls
+CLASSES = 6  # classes and groups that get a bar
 SHOWN = 8  # connecting facts in the open; the others unfold
 STYLE = """
 :root { color-scheme: light dark; --back: #f3f4f7; --card: #ffffff; --text: #1d2330;
@@ -78,7 +79,7 @@ def explanation_html(explanation: Explanation) -> str:
     title = f"{explanation.subject}, ?, {explanation.object}, {explanation.time}"
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     sections = [
-        _ranking(explanation.ranked, explanation.predicate),
+        *_rankings(explanation),
         _sum(explanation) if explanation.contributions() else "",
         *(_reason(explanation, r) for r in explanation.all_reasons() if r.facts and not r.same_as),
     ]
@@ -100,7 +101,7 @@ def explanation_fragment(explanation: Explanation) -> str:
     drawn = [r for r in explanation.reasons if r.facts and not r.same_as]
     return _fragment(
         _header(explanation),
-        _ranking(explanation.ranked, explanation.predicate),
+        *_rankings(explanation),
         _sum(explanation) if explanation.contributions() else "",
         *(_reason(explanation, reason) for reason in drawn),
     )
@@ -111,7 +112,8 @@ def answers_fragment(answers: Sequence[Answer], shown: int) -> str:
     parts = []
     for answer in answers[:shown]:
         query = answer.query
-        ranked = list(zip(answer.predicates, answer.probabilities, strict=True))[:shown]
+        names = map(labelled, answer.predicates, answer.labels)
+        ranked = list(zip(names, answer.probabilities, strict=True))[:shown]
         title = f"{query.subject}, {query.object}, {query.time or 'undated'}"
         parts.append(_ranking(ranked, ranked[0][0] if ranked else "", title))
     if len(answers) > shown:
@@ -137,8 +139,11 @@ def _header(explanation: Explanation) -> str:
     chosen, runner_up = (
         f"<b>{_text(name)}</b> ({percent(probability)})"
         for name, probability in (
-            (explanation.predicate, explanation.probability),
-            (explanation.runner_up, explanation.runner_up_probability),
+            (labelled(explanation.predicate, explanation.label), explanation.probability),
+            (
+                labelled(explanation.runner_up, explanation.runner_up_label),
+                explanation.runner_up_probability,
+            ),
         )
     )
     if explanation.is_first:
@@ -148,6 +153,18 @@ def _header(explanation: Explanation) -> str:
     flags = "".join(f'<p class="note">{_text(note)}</p>' for note in notes(explanation))
     why = f"<p>{_text(explanation.paragraph)}</p>"
     return f'<h1>{question}</h1><p class="answer">{answer}.</p>{why}{flags}'
+
+
+def _rankings(explanation: Explanation) -> Iterator[str]:
+    """The predicates by their probabilities, then the classes and the groups."""
+    names = [name for name, _ in explanation.ranked]
+    shown = list(map(labelled, names, explanation.labels or names))
+    shares = (probability for _, probability in explanation.ranked)
+    chosen = labelled(explanation.predicate, explanation.label)
+    yield _ranking(list(zip(shown, shares, strict=True)), chosen)
+    for level, classes in (("class", explanation.by_class), ("group", explanation.by_group)):
+        if classes:
+            yield _ranking(classes[:CLASSES], "", f"By {level}")
 
 
 def _ranking(

@@ -10,7 +10,7 @@ import pyarrow as pa
 from apptek.errors import ApptekError
 from apptek.explain.explanation import Explanation
 from apptek.explain.html_report import answers_fragment, explanation_fragment
-from apptek.explain.wording import counted, percent, printable
+from apptek.explain.wording import counted, labelled, percent, printable, share_lines
 from apptek.models.answers import Answer, Query
 from apptek.models.batch_files import answer_table
 
@@ -38,7 +38,8 @@ class ShownAnswer(Answer):
 
     def __repr__(self) -> str:
         query = self.query
-        ranked = list(zip(self.predicates, self.probabilities, strict=True))
+        names = map(labelled, self.predicates, self.labels)
+        ranked = list(zip(names, self.probabilities, strict=True))
         width = max((len(name) for name, _ in ranked), default=0)
         rows = [
             f"{percent(share):>8}  {printable(name):<{width}}  {'█' * round(share * BAR)}".rstrip()
@@ -89,7 +90,7 @@ class Answers(list[ShownAnswer]):
 
 
 def answer_notes(answer: Answer) -> list[str]:
-    """What is unusual about a query, in words."""
+    """How its probabilities add up by class, and what is unusual about the query, in words."""
     unseen = {"subject": answer.unseen_subject, "object": answer.unseen_object}
     if answer.view == "within":  # what lies ahead cannot have occurred
         unseen["time"] = answer.unseen_time
@@ -98,4 +99,4 @@ def answer_notes(answer: Answer) -> list[str]:
         notes.append(f"Answered ahead, from what was known before {answer.query.time}.")
     if answer.known:
         notes.append(f"Already in the facts for that time: {', '.join(answer.known)}.")
-    return notes
+    return [*share_lines(answer.by_class, answer.by_group), *notes]

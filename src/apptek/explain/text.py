@@ -6,7 +6,15 @@ from typing import Literal
 
 from apptek.explain.explanation import CitedFact, Contribution, Explanation, Reason
 from apptek.explain.groups import Group
-from apptek.explain.wording import counted, listed, percent, printable, signed
+from apptek.explain.wording import (
+    counted,
+    labelled,
+    listed,
+    percent,
+    printable,
+    share_lines,
+    signed,
+)
 
 Length = Literal["sentence", "paragraph", "full"]
 SHOWN = 6  # facts written out with a reason
@@ -48,7 +56,7 @@ def _paragraph(explanation: Explanation) -> Iterator[tuple[int, str]]:
     yield 0, query_words(explanation)
     yield 0, ""
     yield 0, explanation.paragraph
-    for note in notes(explanation):
+    for note in [*share_lines(explanation.by_class, explanation.by_group), *notes(explanation)]:
         yield 0, note
 
 
@@ -56,12 +64,14 @@ def _entries(explanation: Explanation) -> Iterator[tuple[int, str]]:
     """Everything: the paragraphs with their indents."""
     yield 0, query_words(explanation)
     yield 0, ""
-    ours = f"{explanation.predicate} ({percent(explanation.probability)})"
-    runner_up = f"{explanation.runner_up} ({percent(explanation.runner_up_probability)})"
+    chosen = labelled(explanation.predicate, explanation.label)
+    other = labelled(explanation.runner_up, explanation.runner_up_label)
+    ours = f"{chosen} ({percent(explanation.probability)})"
+    runner_up = f"{other} ({percent(explanation.runner_up_probability)})"
     names = ("answer", "runner-up") if explanation.is_first else ("asked about", "the answer")
     yield 0, f"{names[0]}: {ours}"
     yield 0, f"{names[1]}: {runner_up}"
-    for note in notes(explanation):
+    for note in [*share_lines(explanation.by_class, explanation.by_group), *notes(explanation)]:
         yield 0, note
     yield 0, ""
     if explanation.all_reasons():

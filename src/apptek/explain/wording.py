@@ -59,6 +59,23 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
+def labelled(predicate: str, label: str) -> str:
+    """A predicate as it is shown: "Consult (040)" where it has a label of its own."""
+    return predicate if label in ("", predicate) else f"{label} ({predicate})"
+
+
+def share_lines(
+    classes: Sequence[tuple[str, float]], groups: Sequence[tuple[str, float]]
+) -> list[str]:
+    """A line for the classes and one for the groups, as far as there are any."""
+    levels = {"By class": classes, "By group": groups}
+    return [
+        f"{level}: {listed([f'{name} {percent(value)}' for name, value in shares])}."
+        for level, shares in levels.items()
+        if shares
+    ]
+
+
 def when_text(since: str, until: str) -> str:
     """When a fact holds: 2014-05-11, 1999 to 2003, since 1999, until 2003; "?" is unknown."""
     if since == until:

@@ -16,6 +16,7 @@ from apptek.config import VIEWS, View
 from apptek.data.predicate_table import PredicateTable
 from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN
+from apptek.evaluation.predicate_classes import LabelledPredicates
 from apptek.features.space import FeatureSpace
 from apptek.features.sparse import SparseRows
 from apptek.models.answers import Answer, Query, RankedPredicates, Seen, best_answers
@@ -75,6 +76,7 @@ class Answerer:
 
     def __init__(self, model: Model, *, as_of: bool = False) -> None:
         self.model, self.seen = model, Seen(model.graph)
+        self.predicates = LabelledPredicates.of(model.dataset)
         self.always_ahead = as_of or "within" not in model.views
         names: tuple[View, ...] = ("ahead",) if self.always_ahead else VIEWS
         self.views = {
@@ -124,8 +126,7 @@ class Answerer:
         self, asked: Sequence[Query], ranked: RankedPredicates, *, top: int
     ) -> list[Answer]:
         """The most probable predicates of each query, with what is unusual about it."""
-        names = self.model.dataset.predicates
-        return best_answers(asked, ranked, names, self.seen, top=top)
+        return best_answers(asked, ranked, self.predicates, self.seen, top=top)
 
 
 def linear_scores(space: FeatureSpace, classifier: LinearSoftmax, queries: Queries) -> Floats:

@@ -1,7 +1,7 @@
 """Queries in words and their answers, whatever model gives them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -9,12 +9,13 @@ import numpy as np
 from apptek.arrays import Ints, Matrix
 from apptek.config import View
 from apptek.data.calendar.positions import SECONDS
-from apptek.data.facts import Dataset, Names, Split
+from apptek.data.facts import Dataset, Split
 from apptek.data.frames import When, is_frame, read_query_texts, time_text, without_midnight
 from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import ApptekError
 from apptek.evaluation.forecast import ForecastFigures
+from apptek.evaluation.predicate_classes import LabelledPredicates, Shares
 from apptek.evaluation.ranking import Evaluation
 from apptek.evaluation.scorer import ViewScorer
 from apptek.graph.lookups import predicates_at
@@ -46,8 +47,12 @@ class Query:
 class Answer:
     """The predicates of a query, most probable first, and what is unusual about the query.
 
-    known  predicates that the facts contain for this subject, object and time
-    view   within: from every fact; ahead: from what was known before the query's time
+    known    predicates that the facts contain for this subject, object and time
+    view     within: from every fact; ahead: from what was known before the query's time
+    labels   how to show each predicate: its label in the model's table, else its name
+    kinds    the class of each predicate, and its group; empty where it has none
+    by_class each class of predicates with the sum of their probabilities, the largest first;
+             by_group the same for the groups
     """
 
     query: Query
@@ -58,6 +63,22 @@ class Answer:
     unseen_time: bool
     known: tuple[str, ...]
     view: View
+    labels: tuple[str, ...]
+    kinds: tuple[tuple[str, str], ...]
+    by_class: Shares
+    by_group: Shares
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields by their names; a class or group is an object with its probability."""
+        content = {field.name: getattr(self, field.name) for field in fields(self)}
+        del content["kinds"]
+        return content | {
+            "query": asdict(self.query),
+            "class_of": [kind for kind, _ in self.kinds],
+            "group_of": [group for _, group in self.kinds],
+            "by_class": [{"class": name, "probability": value} for name, value in self.by_class],
+            "by_group": [{"group": name, "probability": value} for name, value in self.by_group],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,25 +226,37 @@ def queries_of(data: Dataset, asked: Sequence[Query]) -> Queries:
 
 
 def best_answers(
-    asked: Sequence[Query], ranked: RankedPredicates, names: Names, seen: Seen, *, top: int
+    asked: Sequence[Query],
+    ranked: RankedPredicates,
+    predicates: LabelledPredicates,
+    seen: Seen,
+    *,
+    top: int,
 ) -> list[Answer]:
     """The most probable predicates of each query; unseen entities and times are flagged."""
-    queries, probabilities = ranked.queries, ranked.probabilities
+    queries, probabilities, names = ranked.queries, ranked.probabilities, predicates.names
     order = np.argsort(-probabilities, axis=1, kind="stable")[:, :top]
+    classes = predicates.shares(probabilities, "class")
+    groups = predicates.shares(probabilities, "group")
 
     def answer(row: int, query: Query) -> Answer:
         columns = (queries.subjects, queries.objects, queries.times)
         subject, object_, time = (int(column[row]) for column in columns)
         view = ranked.views[row]
+        best = tuple(names[int(predicate)] for predicate in order[row])
         return Answer(
             query,
-            tuple(names[int(predicate)] for predicate in order[row]),
+            best,
             tuple(float(probabilities[row, predicate]) for predicate in order[row]),
             not seen.entity(subject),
             not seen.entity(object_),
             not seen.time(time),
             tuple(names[known] for known in seen.predicates(subject, object_, time, view)),
             view,
+            tuple(predicates.labels.label(name) for name in best),
+            tuple(predicates.kinds_of(name) for name in best),
+            classes[row],
+            groups[row],
         )
 
     return [answer(row, query) for row, query in enumerate(asked)]

@@ -31,6 +31,11 @@ SCHEMA = pa.schema(
         ("unseen_time", pa.bool_()),
         ("known", pa.bool_()),
         ("view", pa.string()),
+        ("label", pa.string()),
+        ("class", pa.string()),
+        ("class_probability", pa.float64()),
+        ("group", pa.string()),
+        ("group_probability", pa.float64()),
     ]
 )
 Numbered = tuple[int, Query | str]  # the line, and the query or what is wrong with it
@@ -148,7 +153,9 @@ def answer_table(answers: Sequence[Answer], before: int = 0) -> pa.Table:
         flags = (answer.unseen_subject, answer.unseen_object, answer.unseen_time)
         query = (number, answer.query.subject, answer.query.object, answer.query.time)
         pairs = zip(answer.predicates, answer.probabilities, strict=True)
+        classes, groups = dict(answer.by_class), dict(answer.by_group)
         for rank, (predicate, probability) in enumerate(pairs, 1):
+            kind, group = answer.kinds[rank - 1]
             row = (
                 *query,
                 rank,
@@ -157,6 +164,11 @@ def answer_table(answers: Sequence[Answer], before: int = 0) -> pa.Table:
                 *flags,
                 predicate in answer.known,
                 answer.view,
+                answer.labels[rank - 1],
+                kind or None,
+                classes.get(kind),
+                group or None,
+                groups.get(group),
             )
             for name, value in zip(columns, row, strict=True):
                 columns[name].append(value)

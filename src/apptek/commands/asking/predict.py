@@ -1,6 +1,5 @@
 """The command `predict`."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -71,7 +70,7 @@ def predict(
     predictor = open_model(model, as_of=as_of)
     (answer,) = predictor.predict([Query(subject, object_, time)], top=top)
     if as_json:
-        print_json(asdict(answer) | {"calibrated": predictor.model.calibrated})
+        print_json(answer.as_json() | {"calibrated": predictor.model.calibrated})
         return
     _print_answer(answer, predictor.model.dataset)
     if not predictor.model.calibrated:
@@ -126,10 +125,12 @@ def _answer_file(predictor: Any, queries: Path, out: Path, *, top: int, skip_bad
 
 def _print_answer(answer: Any, data: Any) -> None:
     from apptek.explain.shown_answers import answer_notes
+    from apptek.explain.wording import labelled
     from apptek.terminal import BAR, output, table
 
     query = answer.query
-    ranking = zip(answer.predicates, answer.probabilities, strict=True)
+    names = map(labelled, answer.predicates, answer.labels)
+    ranking = zip(names, answer.probabilities, strict=True)
     rows = [(name, f"{share:6.1%}", BAR * round(share * 30)) for name, share in ranking]
     title = f"{query.subject}, ?, {query.object}, {query.time}"
     console = output()

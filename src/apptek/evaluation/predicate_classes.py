@@ -1,0 +1,105 @@
+"""Predicates by class: which belong together, and what their probabilities add up to."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from apptek.arrays import Doubles, Ints, Longs, Matrix
+from apptek.data.facts import Dataset, Names
+from apptek.data.predicate_table import PredicateTable
+from apptek.evaluation.filters import KnownPredicates
+
+Level = Literal["class", "group"]
+LEVELS: tuple[Level, ...] = ("class", "group")
+Shares = tuple[tuple[str, float], ...]  # names with their probabilities, the largest first
+
+
+@dataclass(frozen=True)
+class PredicateClasses:
+    """The classes of one level, in byte order; a predicate belongs to one of them or to none."""
+
+    names: tuple[str, ...]
+    of_predicate: Ints  # (R,): the class of each predicate, -1 where it has none
+
+    @classmethod
+    def of(cls, predicates: Names, labels: PredicateTable, level: Level) -> "PredicateClasses":
+        """The classes of a level; none at all where the table knows none."""
+        look_up = labels.class_of if level == "class" else labels.group_of
+        found = [look_up(predicate) for predicate in predicates]
+        names = sorted({name for name in found if name is not None}, key=str.encode)
+        ids = {name: number for number, name in enumerate(names)}
+        return cls(tuple(names), np.asarray([ids.get(name or "", -1) for name in found], np.int32))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def _columns(self) -> Longs:
+        """The predicates that have a class, ordered by it."""
+        by_class = np.argsort(self.of_predicate, kind="stable")
+        return by_class[self.of_predicate[by_class] >= 0]
+
+    @cached_property
+    def _starts(self) -> Longs:
+        """Where the predicates of each class start in `_columns`."""
+        return np.searchsorted(self.of_predicate[self._columns], np.arange(len(self)))
+
+    def sums(self, probabilities: Matrix) -> Doubles:
+        """The probability of each class: (B, R) -> (B, C).
+
+        Not by a matrix product, whose last digits depend on B.
+        """
+        ordered = probabilities[:, self._columns].astype(np.float64)
+        sums = np.add.reduceat(ordered, self._starts, axis=1)
+        return np.minimum(sums, 1.0)  # rounding must not make more than certainty
+
+    def known(self, known: KnownPredicates, truths: Ints) -> KnownPredicates:
+        """The classes of the known predicates of some queries, each once, without the truth's.
+
+        truths  the class of each query's own predicate
+        """
+        counts = np.diff(known.offsets)
+        rows = np.repeat(np.arange(len(known)), counts)
+        classes = self.of_predicate[known.predicates[known.offsets[0] : known.offsets[-1]]]
+        kept = (classes >= 0) & (classes != truths[rows])
+        distinct = np.unique(rows[kept] * np.int64(max(len(self), 1)) + classes[kept])
+        of_row = distinct // max(len(self), 1)
+        offsets = np.searchsorted(of_row, np.arange(len(known) + 1))
+        return KnownPredicates(
+            offsets.astype(np.int64), (distinct % max(len(self), 1)).astype(np.int32)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledPredicates:
+    """The predicates of a data set: their names, their labels, and their classes by level."""
+
+    names: Names
+    labels: PredicateTable
+    levels: dict[Level, PredicateClasses]  # only those that have classes
+
+    @classmethod
+    def of(cls, data: Dataset) -> "LabelledPredicates":
+        """Those of a data set, by its own table; without one there are no classes."""
+        labels = data.labels or PredicateTable()
+        found = {level: PredicateClasses.of(data.predicates, labels, level) for level in LEVELS}
+        return cls(data.predicates, labels, {level: each for level, each in found.items() if each})
+
+    def kinds_of(self, predicate: str) -> tuple[str, str]:
+        """The class and the group of a predicate, empty where it has none."""
+        return self.labels.class_of(predicate) or "", self.labels.group_of(predicate) or ""
+
+    def shares(self, probabilities: Matrix, level: Level) -> list[Shares]:
+        """The classes of a level with their probabilities, for each row of (B, R)."""
+        classes = self.levels.get(level)
+        if classes is None:
+            return [()] * len(probabilities)
+        sums = classes.sums(probabilities)
+        order = np.argsort(-sums, axis=1, kind="stable")
+        rows = zip(order.tolist(), np.take_along_axis(sums, order, 1).tolist(), strict=True)
+        return [
+            tuple((classes.names[number], value) for number, value in zip(*row, strict=True))
+            for row in rows
+        ]
