@@ -51,7 +51,6 @@ def _play_chunk(
     rng: np.random.Generator,
 ) -> Episodes:
     steps = environment.max_steps
-    met = environment.met.copy()
     trail = np.full((len(environment), steps), -1, np.int32)
     legal_counts = np.zeros((len(environment), steps), np.int32)
     for step in range(steps):
@@ -65,8 +64,8 @@ def _play_chunk(
             actions = np.where(explore, random_legal(legal, rng=rng), actions)
         trail[going, step] = actions[going]
         legal_counts[going, step] = legal[going].sum(axis=1)
-        met |= environment.step(actions)
-    return Episodes(met, trail, legal_counts)
+        environment.step(actions)
+    return Episodes(environment.met, trail, legal_counts)
 
 
 def _no_steps(process: DecisionProcess) -> Ints:

@@ -79,8 +79,10 @@ class Environment:
 
     edges  (B, actions): how many edges of each action the two peripheries have; 0 after the end
     done   (B,): the sides have met, or max_steps are taken, or nothing is left to expand
-    met    (B,): whether the sides met in the last step, which is the reward
+    met    (B,): whether the sides have met, in the last step or before; `step` returns the reward
     steps  (B,): actions taken so far
+
+    `vector_loop` has the interface of Gymnasium on top of it.
     """
 
     def __init__(self, process: DecisionProcess, queries: Queries) -> None:
@@ -119,8 +121,7 @@ class Environment:
         if not self.edges[going, chosen[going]].all():
             raise ApptekError("an action is not legal: no such predicate in either periphery")
         self.steps += going
-        self._advance(np.where(going, chosen, np.int32(DROP)))
-        return self.met
+        return self._advance(np.where(going, chosen, np.int32(DROP)))
 
     def restart(self, slots: npt.NDArray[np.intp], queries: Queries) -> None:
         """Begins other queries in these slots; the other episodes stay as they are."""
@@ -131,7 +132,7 @@ class Environment:
         self._queries = (columns[0], columns[1], columns[2], columns[3])
         actions = np.where(self.done, DROP, KEEP).astype(np.int32)
         actions[slots] = START
-        self.steps[slots] = 0
+        self.steps[slots], self.met[slots] = 0, False
         self._advance(actions)
 
     def replay(self, trail: Ints) -> None:
@@ -159,13 +160,16 @@ class Environment:
         """Bytes that the episodes take now."""
         return sum(array.nbytes for array in (*self._state, *self._queries, self.edges))
 
-    def _advance(self, actions: Ints) -> None:
-        self.met = np.zeros(len(self), np.bool_)
-        outputs = (self.edges, self.met)
+    def _advance(self, actions: Ints) -> Bools:
+        """Takes these actions; returns which episodes have met by them."""
+        rewarded = np.zeros(len(self), np.bool_)
+        outputs = (self.edges, rewarded)
         self._state = advance(*(*self._arguments, self._queries, actions, self._state, *outputs))
         exhausted = ~self.edges.any(axis=1)
+        self.met = self.met | rewarded
         self.done = self.met | exhausted | (self.steps >= self.max_steps)
         self.edges[self.done] = 0
+        return rewarded
 
 
 @dataclass(frozen=True, slots=True)
