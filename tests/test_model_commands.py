@@ -317,3 +317,13 @@ def test_the_quick_bench_of_the_predictor_prints_its_ratios() -> None:
     assert set(report["ratios"]) == {"predict_vs_counting", "query_10m_vs_100k"}
     assert all(ratio > 0 for ratio in report["ratios"].values())
     assert report["figures"]["queries_per_second"] > 0
+
+
+def test_a_model_that_was_not_fitted_to_look_ahead_says_so_beyond_the_last_fact(
+    folder: Path,
+) -> None:
+    said = [
+        apptek("predict", str(folder / "model"), "Somebody", "Nobody", day).stderr
+        for day in ("2000-01-01", "2999-01-01")
+    ]
+    assert ["was not fitted to look ahead" in text for text in said] == [False, True]

@@ -110,6 +110,10 @@ class Fitted(Protocol):
         """The seed of all its randomness."""
 
     @property
+    def views(self) -> Mapping[View, Any]:
+        """What was fitted, by view."""
+
+    @property
     def calibrated(self) -> bool:
         """Whether its probabilities were calibrated, which takes valid facts."""
 

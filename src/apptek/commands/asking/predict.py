@@ -75,6 +75,8 @@ def predict(
     _print_answer(answer, predictor.model.dataset)
     if not predictor.model.calibrated:
         output().print("The probabilities are not calibrated: there were no valid facts to fit on.")
+    if answer.view == "ahead" and "ahead" not in predictor.model.views:
+        tell("this model was not fitted to look ahead: its probabilities may be too high")
     if _asks_about_the_end(predictor.model, time):
         tell(
             "how good answers about the newest facts are, a split by time tells: fit the same file "
