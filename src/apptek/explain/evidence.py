@@ -10,7 +10,7 @@
 
 from collections import Counter
 from functools import cached_property, partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,13 @@ from apptek.explain.sentences import (
     mirror_sentence,
     trait_sentence,
 )
+from apptek.features.support import (
+    Level,
+    Seen,
+    history_evidence,
+    level_of,
+    topology_evidence,
+)
 from apptek.features.topologies.connection import is_lasting, time_distance
 from apptek.features.topologies.topology import to_names
 from apptek.features.traits import Trait
@@ -38,6 +45,13 @@ Kind = Literal["history", "trait", "topology", "reranker"]
 Key = tuple[Kind, str, int]  # the family or whose trait it is; the predicate, token or topology
 MOSTLY = 0.5  # of a predicate's facts that have a mirror, so that it probably is the same event
 DIRECT = FAMILIES[:2]  # the families of facts between the two
+
+
+class SupportOf(NamedTuple):
+    """The level of nearness at which evidence was counted, and the counts; None: a topology."""
+
+    level: Level | None
+    seen: Seen
 
 
 class Evidence:
@@ -51,10 +65,11 @@ class Evidence:
         self.space, self.fitted = view.space, view.fitted
         self.scored, self.ends = scored, ends
         self.graph = view.space.process.graph  # as this view sees it
-        self.queries = scored.queries
+        self.queries, self.clock = scored.queries, model.sources.clock
         self.moment = int(model.graph.axis.positions(self.queries.times[:1])[0])
         self.columns, self.values = scored.rows.row(0)
         self.constant = 0.0  # what is added to every predicate's score alike
+        self._times: dict[Key, Occurrences] = {}
         self._trees = self._of_trees()
         self._groups: dict[Key, list[int]] = {}
         for entry, column in enumerate(self.columns.tolist()):
@@ -127,6 +142,11 @@ class Evidence:
 
     def occurrences(self, key: Key) -> Occurrences:
         """When the facts of a key of history took place."""
+        if key not in self._times:
+            self._times[key] = self._occurrences(key)
+        return self._times[key]
+
+    def _occurrences(self, key: Key) -> Occurrences:
         graph, facts, times = self.graph, self.facts(key), self.graph.facts.times
         dated = [fact for fact in facts if times[fact] != UNKNOWN]
         distances = tuple(time_distance(graph, fact, self.moment) for fact in dated)
@@ -185,11 +205,40 @@ class Evidence:
         mirrors = self.answerer.mirrors
         return int(mirrors.of[predicate]) if mirrors.share[predicate] >= MOSTLY else -1
 
+    def support(self, key: Key, predicate: int) -> SupportOf | None:
+        """How often such evidence was seen in training, and followed by a predicate."""
+        support, space = self.fitted.support, self.space
+        if support is None or key[0] not in ("history", "topology"):
+            return None
+        if key[0] == "topology":
+            return SupportOf(None, support.seen(topology_evidence(space, key[2]), predicate))
+        history = space.history
+        assert history is not None
+        columns = self.columns[self._groups[key]].tolist()
+        level = level_of({history.feature(column).kernel for column in columns})
+        number = history_evidence(history, key[1], key[2], level)
+        return SupportOf(level, support.seen(number, predicate))
+
+    def curve(self, key: Key, answer: int, other: int) -> tuple[tuple[int, float], ...]:
+        """What a single such fact adds to one score against another, by its distance."""
+        history = self.space.history
+        if key[0] != "history" or history is None or self.moment == UNKNOWN:
+            return ()
+        clock = history.clock
+        steps = (1, clock.brief, clock.short, clock.middle, clock.long, 2 * clock.long)
+        apart = sorted({round(step) for step in steps})
+        later = () if self.graph.looks_ahead else (0, *apart)
+        distances = [*(-step for step in reversed(apart)), *later]
+        columns, values = history.lone_fact(key[1], key[2], np.asarray(distances, np.float64))
+        weights = self.fitted.classifier.weights
+        added = values @ (weights[columns, answer] - weights[columns, other]).astype(np.float64)
+        return tuple(zip(distances, added.tolist(), strict=True))
+
     def group(self, key: Key) -> str:
         """The name of the group that a key belongs to."""
         if key[0] == "history" and key[1] in DIRECT:
             nearest = next(iter(self.occurrences(key).distances), None)
-            far = nearest is not None and abs(nearest) > self.model.sources.clock.long
+            far = nearest is not None and abs(nearest) > self.clock.long
             return "long_past" if far else "between"
         if key[0] == "trait" and key[1] != "question":
             return "usual" if self._trait(key[2]).kind == "entity" else "types"

@@ -1,7 +1,7 @@
 """Explaining an answer: what speaks for a predicate and against it, and the facts behind it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -11,10 +11,19 @@ from apptek.data.facts import Names
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
 from apptek.explain.evidence import DIRECT, Evidence, Key
-from apptek.explain.explanation import CitedFact, Contribution, Explanation, Meeting, Reason
+from apptek.explain.explanation import (
+    CitedFact,
+    Contribution,
+    CurvePoint,
+    Explanation,
+    Meeting,
+    Reason,
+    Support,
+)
 from apptek.explain.groups import group_all
 from apptek.explain.sentences import Ends
-from apptek.explain.wording import apart_text, when_text
+from apptek.explain.wording import apart_text, level_text, when_text
+from apptek.features.support import near_distance
 from apptek.features.topologies.connection import (
     Connection,
     CoreFact,
@@ -68,7 +77,12 @@ def explain(
     bias = classifier.bias.astype(np.float64)
     score_bias = float(bias[chosen]) + evidence.constant
     odds_bias = float(bias[chosen] - bias[runner_up]) / temperature
-    reasons = _reasons(evidence, [*for_it, *against])
+    keyed = [*for_it, *against]
+    compared = (chosen, runner_up, temperature)
+    reasons = tuple(
+        _with_statistics(evidence, key, reason, compared)
+        for (key, _), reason in zip(keyed, _reasons(evidence, keyed), strict=True)
+    )
     return Explanation(
         subject=query.subject,
         object=query.object,
@@ -184,6 +198,28 @@ def _reasons(evidence: Evidence, detailed: Sequence[Keyed]) -> tuple[Reason, ...
             )
         )
     return tuple(reasons)
+
+
+def _with_statistics(
+    evidence: Evidence, key: Key, reason: Reason, compared: tuple[int, int, float]
+) -> Reason:
+    """The reason with its support in training, and the curve of its effect over time.
+
+    compared  the predicate, the runner-up, and the temperature
+    """
+    chosen, runner_up, temperature = compared
+    points = evidence.curve(key, chosen, runner_up)
+    axis = evidence.graph.axis
+    curve = tuple(
+        CurvePoint(distance=d, apart=apart_text(axis, d), log_odds=value / temperature)
+        for d, value in points
+    )
+    counted = evidence.support(key, chosen)
+    support = None
+    if counted is not None:
+        when = level_text(axis, counted.level, near_distance(evidence.clock))
+        support = Support(when=when, **asdict(counted.seen))
+    return replace(reason, support=support, curve=curve)
 
 
 def _meeting(met: Connection | None, names: Names) -> tuple[Meeting, ...]:

@@ -77,10 +77,44 @@ class Meeting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Support:
+    """How often such evidence was seen in training, and what then held.
+
+    when        how near in time the evidence was: it is counted by that
+    queries     training queries with such evidence
+    followed    those of them with the predicate
+    pairs       of entities that these are about
+    confidence  followed / queries
+    lift        confidence / the share of the predicate among all training queries
+    """
+
+    when: str
+    queries: int
+    followed: int
+    pairs: int
+    confidence: float
+    lift: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePoint:
+    """What a single such fact adds to the log-odds at a distance, signed as that of a fact.
+
+    apart  the distance in words
+    """
+
+    distance: int
+    apart: str
+    log_odds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
     """A contribution in detail, with its facts; of a topology, where the sides meet after `steps`.
 
     partners  with whom the facts of one entity are, most of them first
+    support   what training says about such evidence; None where that was not counted
+    curve     how the effect of a single such fact changes with its distance in time
     same_as   the number of the first reason with the same connecting facts; 0: it is this one
     """
 
@@ -90,6 +124,8 @@ class Reason:
     meeting: tuple[Meeting, ...]
     facts: tuple[CitedFact, ...]
     partners: tuple[Partner, ...] = ()
+    support: Support | None = None
+    curve: tuple[CurvePoint, ...] = ()
     same_as: int = 0
 
     @property

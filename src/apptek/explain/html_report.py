@@ -7,11 +7,12 @@ from apptek.explain.explanation import CitedFact, Explanation, Reason
 from apptek.explain.groups import Group
 from apptek.explain.layout import draw_reason
 from apptek.explain.svg import draw_svg
-from apptek.explain.text import BASE, early_words, meeting_words, notes
+from apptek.explain.text import BASE, early_words, meeting_words, notes, support_words
 from apptek.explain.wording import counted, labelled, listed, percent, printable, signed
 from apptek.models.answers import Answer
 
 READABLE = 0.78  # a drawing is not made smaller than this, but scrolls
+CURVE = "What a single such fact would add, by its distance in time"
 CLASSES = 6  # classes and groups that get a bar
 SHOWN = 8  # connecting facts in the open; the others unfold
 STYLE = """
@@ -264,8 +265,19 @@ def _reason(explanation: Explanation, reason: Reason) -> str:
         f'<p class="soft">{_text(words[:1].upper() + words[1:])}.{_text(same)}</p>'
         f'<div class="drawing" tabindex="0" style="--least:{READABLE * drawing.width:.0f}px">'
         f"{draw_svg(drawing)}</div>"
-        f"{tables}</section>"
+        f"{tables}{_statistics(reason)}</section>"
     )
+
+
+def _statistics(reason: Reason) -> str:
+    """The support of a reason, and the effect of a single such fact over time."""
+    words = f'<p class="soft">{_text(support_words(reason.support))}</p>' if reason.support else ""
+    if not reason.curve:
+        return words
+    values = [point.log_odds for point in reason.curve]
+    span = (min(0.0, *values), max(0.0, *values, 1e-9))
+    bars = _bars([(point.apart, point.log_odds) for point in reason.curve], span)
+    return f"{words}<details><summary>{CURVE}</summary>{bars}</details>"
 
 
 def _bundle(partner: str, facts: Sequence[CitedFact]) -> str:

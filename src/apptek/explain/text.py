@@ -4,9 +4,10 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Literal
 
-from apptek.explain.explanation import CitedFact, Contribution, Explanation, Reason
+from apptek.explain.explanation import CitedFact, Contribution, Explanation, Reason, Support
 from apptek.explain.groups import Group
 from apptek.explain.wording import (
+    count_text,
     counted,
     labelled,
     listed,
@@ -165,6 +166,8 @@ def early_words(reason: Reason) -> str:
 def _reason(explanation: Explanation, reason: Reason) -> Iterator[tuple[int, str]]:
     contribution = reason.contribution
     yield 0, f"{reason.number}. {signed(contribution.log_odds)}  {contribution.sentence}"
+    if reason.support is not None:
+        yield 5, support_words(reason.support)
     if reason.same_as:
         yield 5, f"by the same connecting facts as {reason.same_as}{early_words(reason)}"
     elif reason.facts:
@@ -172,6 +175,19 @@ def _reason(explanation: Explanation, reason: Reason) -> Iterator[tuple[int, str
             yield 5, f"{meeting_words(explanation, reason)}{early_words(reason)}:"
         yield from _facts(explanation, reason)
     yield 0, ""
+
+
+def support_words(support: Support) -> str:
+    """What training says about a reason."""
+    when = f" {support.when}" if support.when else ""
+    words = f"In training, such evidence{when} was seen {count_text(support.queries)}"
+    if not support.followed:
+        return f"{words}, never with this answer."
+    return (
+        f"{words}, {count_text(support.followed)} with this answer "
+        f"({percent(support.confidence)}, {support.lift:.1f} times the usual share), "
+        f"over {counted(support.pairs, 'pair')} of entities."
+    )
 
 
 def _facts(explanation: Explanation, reason: Reason) -> Iterator[tuple[int, str]]:

@@ -20,6 +20,15 @@ _SPANS = (
 )
 
 
+def level_text(axis: TimeAxis, level: str | None, near: int) -> str:
+    """How near in time evidence is, for its support; `near`: the distance up to which it is near.
+
+    None is a topology, which has no distance.
+    """
+    words = {"same": "at that very time", "near": f"at most {counted(near, _unit(axis))} away"}
+    return words.get(level, "further away in time") if level else ""
+
+
 def printable(text: str) -> str:
     """A name for terminals, XML and HTML: what cannot be shown, or turns the writing, replaced."""
     return "".join(

@@ -22,13 +22,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from apptek.arrays import Floats, Ints, Longs
+from apptek.arrays import Doubles, Floats, Ints, Longs
 from apptek.compiling import in_threads
 from apptek.config import FAMILIES, KERNELS, MOST_HISTORY_FACTS, HistoryConfig
 from apptek.data.queries import Queries, QueryColumns
 from apptek.data.times import UNKNOWN
 from apptek.features.clock import EVER, OF_UNDATED, UNDATED_EVER, Clock
-from apptek.features.history_kernels import apply_weights, list_family, write_history
+from apptek.features.history_kernels import (
+    LEAST,
+    SHARPNESS,
+    apply_weights,
+    list_family,
+    write_history,
+)
 from apptek.features.sparse import SparseRows
 from apptek.graph.pairs import PairIndex
 from apptek.graph.temporal_graph import TemporalGraph
@@ -82,6 +88,21 @@ class History:
         width, count = len(self.kernels), self.graph.predicate_count
         family, kernel = columns // (width * count), columns % width
         return columns // width % count, family * width + kernel
+
+    def lone_fact(self, family: str, predicate: int, distances: Doubles) -> tuple[Longs, Doubles]:
+        """The columns and values (distances, columns) of a fact that is the only one of its family.
+
+        The distances are signed, in the unit of the axis.
+        """
+        values = self.clock.lone_values(distances)
+        kernels = [(place, name) for place, name in enumerate(self.kernels) if name in values]
+        first = self.families.index(family) * self.graph.predicate_count + predicate
+        columns = np.asarray([first * len(self.kernels) + place for place, _ in kernels])
+        sums = np.stack([values[name] for _, name in kernels], axis=1)
+        weights = self.config.pair_weight, self.config.profile_weight
+        weight = weights[family not in FAMILIES[:2]]
+        shares = np.where(sums >= LEAST, sums / (sums + 1.0), 0.0)
+        return columns, weight * np.log(1.0 + SHARPNESS * shares)
 
     def rows(self, queries: Queries) -> tuple[SparseRows, int]:
         """The features of many queries, and how many profiles a dominant partner cut short."""

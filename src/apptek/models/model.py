@@ -11,6 +11,7 @@ from apptek.errors import ApptekError, ModelError
 from apptek.features.clock import Clock
 from apptek.features.history import History
 from apptek.features.space import FeatureSpace
+from apptek.features.support import Support
 from apptek.features.topologies.mining import Mined
 from apptek.features.topologies.topology import TopologySet
 from apptek.features.traits import Kind, Traits
@@ -57,6 +58,7 @@ class FittedView:
     kinds: tuple[Kind, ...]  # the types of entities, as far as this view may know them
     report: dict[str, Any]  # what was chosen on the tuning queries, and the metrics there
     reranker: Reranker | None = None
+    support: Support | None = None  # how often evidence was seen in training, and what followed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """The model folder: everything that a fitted predictor is, as JSON, Parquet and .npy files."""
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from apptek.data.facts import Dataset, Names
 from apptek.errors import ModelError
 from apptek.evaluation.calibration import Calibration
 from apptek.features.clock import Clock
+from apptek.features.support import Support
 from apptek.features.topologies.mining import Mined, MinedTopology
 from apptek.features.topologies.topology import from_names, to_names, topology_set
 from apptek.features.traits import Kind
@@ -62,6 +63,10 @@ def _save_view(fitted: FittedView, folder: Path) -> None:
         np.save(folder / f"kind-{number}.npy", kind.of_entity, allow_pickle=False)
         np.save(folder / f"kind-{number}-pairs.npy", kind.pairs, allow_pickle=False)
         np.save(folder / f"kind-{number}-guessed.npy", kind.guessed, allow_pickle=False)
+    if fitted.support is not None:
+        for column in fields(Support):
+            array = getattr(fitted.support, column.name)
+            np.save(folder / f"support-{column.name}.npy", array, allow_pickle=False)
     if fitted.reranker is not None:
         (folder / TREES).write_text(fitted.reranker.text, encoding="utf-8")
 
@@ -164,7 +169,15 @@ def _load_view(folder: Path, about: dict[str, Any], sources: FeatureSources) -> 
         kinds=tuple(_load_kind(folder, number, kind) for number, kind in enumerate(about["kinds"])),
         report=about["report"],
         reranker=_load_reranker(folder, sources.config.reranker, sources.dataset),
+        support=_load_support(folder),
     )
+
+
+def _load_support(folder: Path) -> Support | None:
+    if not (folder / "support-offsets.npy").exists():
+        return None
+    columns = (load_array(folder / f"support-{column.name}.npy") for column in fields(Support))
+    return Support(*columns)
 
 
 def _load_reranker(folder: Path, config: RerankerConfig, dataset: Dataset) -> Reranker | None:

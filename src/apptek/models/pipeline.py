@@ -25,6 +25,7 @@ from apptek.evaluation.ranking import filtered_mrr
 from apptek.features.clock import Clock
 from apptek.features.space import FeatureSpace
 from apptek.features.sparse import SparseRows
+from apptek.features.support import Support, count_support
 from apptek.features.topologies.application import BinaryRows, apply_topologies
 from apptek.features.topologies.mining import Mined
 from apptek.features.topologies.topology import topology_set
@@ -190,7 +191,14 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
         kinds=kinds,
         report=_report(report, space, mined, fit.cuts),
         reranker=reranker,
+        support=_support(fit, space, examples, train.take(rows)),
     )
+
+
+def _support(fit: Fit, space: FeatureSpace, examples: Examples, facts: Facts) -> Support:
+    with fit.stage("count the support of reasons"):
+        pairs = facts.subjects.astype(np.int64) * len(fit.dataset.entities) + facts.objects
+        return count_support(space, examples.rows, examples.labels, pairs)
 
 
 def _tuning_rows(fit: Fit, view: View) -> tuple[Rows, Rows | None]:

@@ -227,6 +227,25 @@ class PartnerOut(_Open):
     facts: int
 
 
+class SupportOut(_Open):
+    """How often such evidence was seen in training, and how often the predicate then held."""
+
+    when: str
+    queries: int
+    followed: int
+    pairs: int
+    confidence: float
+    lift: float
+
+
+class CurvePointOut(_Open):
+    """What a single such fact adds to the log-odds at a distance in time."""
+
+    distance: int
+    apart: str
+    log_odds: float
+
+
 class ReasonOut(ContributionOut):
     """A contribution with the facts behind it."""
 
@@ -235,6 +254,8 @@ class ReasonOut(ContributionOut):
     meeting: list[MeetingOut] = []
     facts: list[CitedFactOut] = []
     partners: list[PartnerOut] = []
+    support: SupportOut | None = None
+    curve: list[CurvePointOut] = []
     same_as: int = 0
 
 

@@ -1,7 +1,7 @@
 // The reasons of an explanation: what each adds to the log-odds, and the facts it cites.
 
 import { byId, el, replaceChoices } from "./dom.js";
-import { counted, shown, signed } from "./wording.js";
+import { counted, percent, shown, signed } from "./wording.js";
 
 const OPEN = 12; // facts that are shown at once; the others unfold
 const KINDS = { topology: "topology", history: "history", trait: "trait", reranker: "re-ranker" };
@@ -133,6 +133,7 @@ export function showFacts(reason, isFar) {
   byId("facts-title").textContent = reason ? `Facts of reason ${reason.number}` : "Facts";
   if (bundles.length) {
     byId("facts").replaceChildren(...bundles.map((bundle) => bundleOf(bundle, isFar)));
+    byId("facts").append(...statisticsOf(reason));
     return;
   }
   byId("facts").replaceChildren(
@@ -147,6 +148,30 @@ export function showFacts(reason, isFar) {
         : counted(folded.length, "more fact");
     byId("facts").append(el("details", {}, el("summary", {}, label), table(folded, isFar)));
   }
+  byId("facts").append(...statisticsOf(reason));
+}
+
+// What training says about a reason, and what a single such fact adds, by its distance.
+function statisticsOf(reason) {
+  const { support, curve = [] } = reason ?? {};
+  const parts = [];
+  if (support) {
+    const { when, queries, followed, pairs, confidence, lift } = support;
+    const such = `In training, such evidence ${when} was seen ${counted(queries, "time")}`;
+    const share = `${percent(confidence)}, ${lift.toFixed(1)} times the usual share`;
+    const then = followed
+      ? `${counted(followed, "time")} with this answer (${share}), over ${counted(pairs, "pair")}`
+      : "never with this answer";
+    parts.push(el("p", { class: "soft" }, `${such}, ${then}.`));
+  }
+  if (curve.length) {
+    const values = curve.map(({ log_odds: value }) => value);
+    const scale = { low: Math.min(0, ...values), high: Math.max(0, ...values, 1e-9) };
+    const label = "What a single such fact would add, by its distance in time";
+    const lines = curve.map(({ apart, log_odds: value }) => line(apart, value, scale));
+    parts.push(el("details", {}, el("summary", {}, label), ...lines));
+  }
+  return parts;
 }
 
 // The facts of one entity by partner, where there are several and one of them repeatedly.

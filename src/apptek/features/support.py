@@ -1,0 +1,184 @@
+"""How often evidence was seen in training, and what then held.
+
+A piece of evidence is a family of facts with a predicate, at one of three *levels* of nearness to
+the query, or a topology:
+
+| level | the family's facts with that predicate                                           |
+|-------|----------------------------------------------------------------------------------|
+| same  | one of them is at the query's very time                                          |
+| near  | none is, but one is near enough for the kernels `before`, `after` or `close`     |
+| far   | all are further away, or undated                                                 |
+
+Training queries are counted, each with its own fact hidden, as they were fitted.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Literal
+
+import numpy as np
+
+from apptek.arrays import Ints, Longs, read_only
+from apptek.features.clock import Clock
+from apptek.features.history import History
+from apptek.features.history_kernels import LEAST
+from apptek.features.space import FeatureSpace
+from apptek.features.sparse import SparseRows
+
+Level = Literal["same", "near", "far"]
+LEVELS: tuple[Level, ...] = ("same", "near", "far")
+MOST_QUERIES = 200_000  # counted at most; of more, every second, third, ... one
+CHUNK = 8192  # queries counted at a time
+NEAR_KERNELS = ("before", "after", "close")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What training says about one piece of evidence and one predicate.
+
+    queries     training queries with this evidence
+    followed    those of them whose fact had the predicate
+    pairs       of entities that these are about
+    confidence  followed / queries
+    lift        confidence / the predicate's share of all training queries
+    """
+
+    queries: int
+    followed: int
+    pairs: int
+    confidence: float
+    lift: float
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """For each piece of evidence: predicates[offsets[i] : offsets[i + 1]], how often each followed.
+
+    totals  training queries of each predicate
+    """
+
+    offsets: Longs  # (evidence + 1,)
+    predicates: Ints
+    counts: Ints
+    pairs: Ints
+    totals: Longs  # (R,)
+
+    def __post_init__(self) -> None:
+        sizes = {len(self.predicates), len(self.counts), len(self.pairs)}
+        if sizes != {int(self.offsets[-1])} or (np.diff(self.offsets) < 0).any():
+            raise ValueError("the columns of a support have different lengths")
+        for column in fields(self):
+            read_only(getattr(self, column.name))
+
+    def seen(self, evidence: int, predicate: int) -> Seen:
+        """What is known of one piece of evidence."""
+        part = slice(int(self.offsets[evidence]), int(self.offsets[evidence + 1]))
+        queries = int(self.counts[part].sum())
+        at = np.flatnonzero(self.predicates[part] == predicate)
+        followed = int(self.counts[part][at].sum())
+        confidence = followed / queries if queries else 0.0
+        usual = float(self.totals[predicate] / max(int(self.totals.sum()), 1))
+        return Seen(
+            queries=queries,
+            followed=followed,
+            pairs=int(self.pairs[part][at].sum()),
+            confidence=confidence,
+            lift=confidence / usual if usual else 0.0,
+        )
+
+
+def near_distance(clock: Clock) -> int:
+    """The largest distance at which a single fact still counts as near."""
+    return 1 + math.floor(clock.brief * -math.log(LEAST))
+
+
+def history_evidence(history: History, family: str, predicate: int, level: Level) -> int:
+    """The number of a piece of evidence."""
+    key = history.families.index(family) * history.graph.predicate_count + predicate
+    return len(LEVELS) * key + LEVELS.index(level)
+
+
+def topology_evidence(space: FeatureSpace, topology: int) -> int:
+    """The number of a topology among the evidence."""
+    return _history_count(space) + topology
+
+
+def level_of(kernels: set[str]) -> Level:
+    """The level of evidence whose active features have these kernels."""
+    if "same" in kernels:
+        return "same"
+    return "near" if kernels & set(NEAR_KERNELS) else "far"
+
+
+def count_support(space: FeatureSpace, rows: SparseRows, labels: Ints, pairs: Longs) -> Support:
+    """Counts over training queries with these features, predicates and pairs of entities."""
+    predicate_count = space.process.graph.predicate_count
+    topologies = 0 if space.topologies is None else len(space.topologies)
+    count = _history_count(space) + topologies
+    _, pair_ids = np.unique(pairs, return_inverse=True)
+    pair_count = int(pair_ids.max(initial=0)) + 1
+    step = max(1, -(-len(rows) // MOST_QUERIES))
+    chosen = np.arange(0, len(rows), step)
+    keys = [np.zeros(0, np.int64)]
+    for start in range(0, len(chosen), CHUNK):
+        part = chosen[start : start + CHUNK]
+        queries, evidence = _evidence(space, rows.take(part))
+        key = evidence * predicate_count + labels[part][queries]
+        keys.append(key * pair_count + pair_ids[part][queries])
+    distinct, times = np.unique(np.concatenate(keys), return_counts=True)
+    followed, firsts = np.unique(distinct // pair_count, return_index=True)
+    counts = np.add.reduceat(times, firsts) if len(firsts) else times
+    offsets = np.searchsorted(followed // predicate_count, np.arange(count + 1))
+    return Support(
+        offsets.astype(np.int64),
+        (followed % predicate_count).astype(np.int32),
+        counts.astype(np.int32),
+        np.diff(np.append(firsts, len(distinct))).astype(np.int32),
+        np.bincount(labels[chosen], minlength=predicate_count).astype(np.int64),
+    )
+
+
+def _history_count(space: FeatureSpace) -> int:
+    if space.history is None:
+        return 0
+    return len(LEVELS) * len(space.history) // len(space.history.kernels)
+
+
+def _evidence(space: FeatureSpace, rows: SparseRows) -> tuple[Longs, Longs]:
+    """The evidence of some queries: the query and the number of each piece."""
+    queries = np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
+    parts = [*_of_history(space, rows, queries), *_of_topologies(space, rows, queries)]
+    nothing = (np.zeros(0, np.int64), np.zeros(0, np.int64))
+    first, second = zip(nothing, *parts, strict=True)
+    return np.concatenate(first), np.concatenate(second)
+
+
+def _of_history(
+    space: FeatureSpace, rows: SparseRows, queries: Longs
+) -> Iterator[tuple[Longs, Longs]]:
+    history = space.history
+    if history is None:
+        return
+    ours = rows.columns < len(history)
+    width = len(history.kernels)
+    keys, kernels = np.divmod(rows.columns[ours].astype(np.int64), width)
+    queries = queries[ours]
+    if not len(keys):
+        return
+    levels = np.asarray([LEVELS.index(level_of({kernel})) for kernel in history.kernels])[kernels]
+    # The kernels of one family and predicate stand side by side in a row.
+    begins = np.ones(len(keys), np.bool_)
+    begins[1:] = (keys[1:] != keys[:-1]) | (queries[1:] != queries[:-1])
+    firsts = np.flatnonzero(begins)
+    yield queries[firsts], len(LEVELS) * keys[firsts] + np.minimum.reduceat(levels, firsts)
+
+
+def _of_topologies(
+    space: FeatureSpace, rows: SparseRows, queries: Longs
+) -> Iterator[tuple[Longs, Longs]]:
+    if space.topologies is None:
+        return
+    first = space.first("topologies")
+    ours = rows.columns >= first
+    yield queries[ours], _history_count(space) + rows.columns[ours].astype(np.int64) - first

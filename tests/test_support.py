@@ -1,0 +1,146 @@
+"""The support of reasons: counted as the definition says; the curve of a single fact."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import PlainFact
+from worlds import PREDICATES, dataset_of, plain_facts
+
+from apptek.config import FAMILIES, preset
+from apptek.data.queries import Queries, training_queries
+from apptek.data.synthetic.world import make_world
+from apptek.data.times import UNKNOWN
+from apptek.explain.html_report import explanation_html
+from apptek.explain.text import explanation_text
+from apptek.features.clock import Clock
+from apptek.features.history import History
+from apptek.features.space import FeatureSpace
+from apptek.features.support import (
+    LEVELS,
+    Level,
+    count_support,
+    history_evidence,
+    level_of,
+    near_distance,
+)
+from apptek.features.topologies.topology import topology_set
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.model import FeatureSources
+from apptek.predictor import Predictor, Query
+
+
+def space_of(plain: list[PlainFact]) -> FeatureSpace:
+    data = dataset_of(plain)
+    graph = TemporalGraph.of(data)
+    config = preset("default")
+    sources = FeatureSources(
+        config=config, dataset=data, graph=graph, clock=Clock.of(graph), topologies=topology_set([])
+    )
+    return sources.space("within")
+
+
+def plain_level(history: History, queries: Queries, row: int, facts: list[int]) -> Level:
+    """How near the nearest of these facts is, from its features alone."""
+    graph, when = history.graph, int(queries.times[row])
+    starts = [(int(graph.since[fact]), int(graph.until[fact])) for fact in facts]
+    if when == UNKNOWN or all(ends == (UNKNOWN, UNKNOWN) for ends in starts):
+        return "far"
+    apart = []
+    for since, until in starts:
+        first, last = (until if since == UNKNOWN else since), (since if until == UNKNOWN else until)
+        if first != UNKNOWN:
+            apart.append(max(first - when, when - last, 0))
+    if min(apart) == 0:
+        return "same"
+    # The kernel sums over all facts on one side, so that several may be near where one is not.
+    close = [np.exp(-(a - 1) / history.clock.brief) for a in apart]
+    return "near" if min(apart) <= near_distance(history.clock) or max(close) >= 0.01 else "far"
+
+
+@given(st.lists(plain_facts(), min_size=1, max_size=14))
+def test_the_support_is_what_counting_one_by_one_gives(plain: list[PlainFact]) -> None:
+    space = space_of(plain)
+    history = space.history
+    assert history is not None
+    facts = space.process.graph.facts
+    queries = training_queries(facts)
+    pairs = facts.subjects.astype(np.int64) * 100 + facts.objects
+    support = count_support(space, space.rows(queries), facts.predicates, pairs)
+    seen: Counter[int] = Counter()
+    followed: Counter[tuple[int, int]] = Counter()
+    of_pairs: dict[tuple[int, int], set[int]] = {}
+    for row in range(len(facts)):
+        label = int(facts.predicates[row])
+        for family, listed in history.facts(queries, row).items():
+            for predicate in set(facts.predicates[listed].tolist()):
+                ours = [int(f) for f in listed if facts.predicates[f] == predicate]
+                level = plain_level(history, queries, row, ours)
+                number = history_evidence(history, family, predicate, level)
+                seen[number] += 1
+                followed[number, label] += 1
+                of_pairs.setdefault((number, label), set()).add(int(pairs[row]))
+    for number in range(len(FAMILIES) * PREDICATES * len(LEVELS)):
+        for predicate in range(PREDICATES):
+            found = support.seen(number, predicate)
+            expected = seen[number], followed[number, predicate]
+            assert (found.queries, found.followed) == expected
+            assert found.pairs == len(of_pairs.get((number, predicate), ()))
+            share = np.mean(facts.predicates == predicate)
+            if found.followed:
+                assert found.confidence == pytest.approx(expected[1] / expected[0])
+                assert found.lift == pytest.approx(found.confidence / share)
+
+
+def test_levels_are_told_by_kernels() -> None:
+    assert level_of({"same", "before", "ever"}) == "same"
+    assert level_of({"after", "long"}) == "near"
+    assert level_of({"short", "ever"}) == "far"
+
+
+@pytest.mark.parametrize("apart", [-40, -3, -1, 0, 1, 2, 17])
+def test_a_lone_fact_has_the_features_that_its_curve_says(apart: int) -> None:
+    plain = [PlainFact(0, 1, 1, 10, 10), PlainFact(2, 0, 3, 1, 1), PlainFact(2, 0, 3, 4, 4)]
+    space = space_of(plain)
+    assert space.history is not None
+    nobody = np.asarray([-1], np.int32)
+    queries = Queries(
+        np.asarray([0], np.int32), np.asarray([1], np.int32),
+        np.asarray([10 - apart], np.int32), nobody,
+    )  # fmt: skip
+    columns, values = space.history.lone_fact("pair", 1, np.asarray([float(apart)]))
+    found = dict(
+        zip(*(part.tolist() for part in space.history.rows(queries)[0].row(0)), strict=True)
+    )
+    expected = {c: v for c, v in zip(columns.tolist(), values[0].tolist(), strict=True) if v}
+    assert found.keys() == expected.keys()
+    assert list(found.values()) == pytest.approx([expected[c] for c in found], rel=1e-5)
+
+
+def test_reasons_carry_their_support_and_their_curve(tmp_path: Path) -> None:
+    data = make_world(3000, 1).dataset
+    fitted = Predictor.fit(data, folder=tmp_path / "model")
+    predictor = Predictor.load(tmp_path / "model")
+    facts = data.test
+    names = [data.entities[int(column[0])] for column in (facts.subjects, facts.objects)]
+    query = Query(names[0], names[1], data.axis.format(int(facts.times[0])))
+    for as_of in (False, True):
+        found = Predictor.load(tmp_path / "model", as_of=as_of).explain(query)
+        for reason in found.all_reasons():
+            assert reason.support is not None
+            assert 0 <= reason.support.followed <= reason.support.queries
+            distances = [point.distance for point in reason.curve]
+            assert distances == sorted(distances)
+            assert (max(distances) < 0) == as_of
+    found = predictor.explain(query)
+    assert found == fitted.explain(query)
+    assert found.reasons
+    text, page = " ".join(explanation_text(found).split()), explanation_html(found)
+    assert "In training, such evidence " in text
+    assert "What a single such fact would add" in page
+    plain = found.as_json()["reasons"][0]
+    assert {"when", "queries", "followed", "pairs", "confidence", "lift"} == plain["support"].keys()
+    assert {"distance", "apart", "log_odds"} == plain["curve"][0].keys()
