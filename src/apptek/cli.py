@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from apptek import __version__
+from apptek.commands.asking.audit import audit
 from apptek.commands.asking.explain import explain, topologies
 from apptek.commands.asking.predict import predict
 from apptek.commands.command_group import CommandGroup
@@ -69,7 +70,7 @@ def demo(seed: SeedOption = 0) -> None:
 
 for panel, commands in {
     "Start here": (demo,),
-    "Ask a model": (predict, explain, topologies, serve),
+    "Ask a model": (predict, explain, topologies, audit, serve),
     "Make a model": (fit, update, info, evaluate, compare, contest, baseline, verify),
     "Research": (search, train_agent, reproduce, bench),
 }.items():

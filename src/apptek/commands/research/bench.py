@@ -12,7 +12,7 @@ from apptek.extras import require_service, require_torch, require_trees
 
 def bench(
     what: Annotated[
-        Literal["graph", "agent", "predict", "serve", "forecast"],
+        Literal["graph", "agent", "predict", "serve", "forecast", "audit"],
         typer.Argument(metavar="PART", help="The part to measure."),
     ] = "graph",
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes, below a minute.")] = False,
@@ -22,9 +22,13 @@ def bench(
             "--model", metavar="MODEL", help="For serve: this model, instead of fitting one."
         ),
     ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="DATA", help="For audit: this data, instead of icews14."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure speed and memory, as ratios within one run.
+    """Measure speed and memory, as ratios within one run, and how well an audit finds errors.
 
     Example: `apptek bench graph --quick`
     """
@@ -44,6 +48,10 @@ def bench(
     elif what == "forecast":
         require_trees()
         from apptek.benches.forecast import bench_forecast as measure
+    elif what == "audit":
+        from apptek.benches.audit import bench_audit
+
+        measure = partial(bench_audit, data=data)
     else:
         from apptek.benches.graph import bench_graph as measure
     with working(f"measuring: {what}"):

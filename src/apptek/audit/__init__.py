@@ -1,0 +1,1 @@
+"""Facts that look wrong: every fact is asked about with itself hidden."""

@@ -1,0 +1,62 @@
+"""An audit as one HTML file: no script, nothing to load."""
+
+from html import escape
+from typing import Any
+
+import pyarrow as pa
+
+from apptek.explain.html_report import STYLE
+from apptek.explain.wording import percent, printable, when_text
+
+HEADER = ("fact", "when", "looks wrong", "expected", "why")
+
+
+def audit_html(summary: dict[str, Any], table: pa.Table) -> str:
+    """The whole file: how many facts are suspected, and a row for each of these facts."""
+    title = f"{summary['dataset']}: facts that look wrong"
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    suspected = ", ".join(f"{count:,} by {kind}" for kind, count in summary["suspected"].items())
+    bad_rows = f" {summary['bad_rows']:,} rows could not be read." * bool(summary["bad_rows"])
+    head = "".join(f"<th>{name}</th>" for name in HEADER)
+    about = (
+        f"<p>{summary['facts']:,} facts were asked about, each with itself hidden. If "
+        f"{percent(summary['prior'])} of them are wrong, these are more likely wrong than "
+        f"right: {suspected}.{bad_rows}</p>"
+    )
+    rows = "\n".join(f"<tr>{_cells(row)}</tr>" for row in table.to_pylist())
+    return "\n".join(
+        [
+            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{_text(title)}</title><style>{STYLE}</style></head><body><main>",
+            f"<h1>{_text(title)}</h1>",
+            about,
+            f'<p class="soft">The first {table.num_rows:,}, the least plausible first.</p>',
+            f"<section><table><thead><tr>{head}</tr></thead><tbody>",
+            rows,
+            "</tbody></table></section></main></body></html>\n",
+        ]
+    )
+
+
+def _text(text: str) -> str:
+    return escape(printable(text), quote=True)
+
+
+def _cells(row: dict[str, Any]) -> str:
+    own, expected = (
+        _text(percent(row[column])) for column in ("probability", "expected_probability")
+    )
+    fact = f"{_text(row['subject'])} <b>{_text(row['predicate'])}</b> {_text(row['object'])}"
+    instead = f"{_text(row['expected'])} ({expected})"
+    if row["finding"] == "direction":
+        instead = "subject and object exchanged"
+    elif row["finding"] == "interval":
+        instead = "other dates"
+    return (
+        f"<td>{fact} ({own})</td>"
+        f'<td class="when">{_text(when_text(row["since"], row["until"]))}</td>'
+        f"<td>{row['finding']} ({percent(row['suspicion'])})</td>"
+        f"<td>{instead}</td><td>{_text(row['reason'])}</td>"
+    )

@@ -1,0 +1,135 @@
+"""Who is asked about a fact: a fitted model, or models of which each has not learned some facts.
+
+A model that was fitted on a fact has seen its predicate, right or wrong. So the facts of a data set
+are put into folds, and each is judged by a linear model that was fitted on the other folds. All of
+them look at the same features, in which a fact never sees itself.
+"""
+
+from copy import copy
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from apptek.arrays import Floats, Longs, Matrix
+from apptek.compiling import in_threads
+from apptek.config import DEFAULT, preset
+from apptek.data.facts import Dataset
+from apptek.data.queries import Queries, training_queries
+from apptek.errors import DataError
+from apptek.evaluation.filters import known_predicates
+from apptek.features.clock import Clock
+from apptek.features.topologies.mining import Mined
+from apptek.features.topologies.topology import topology_set
+from apptek.features.traits import types_from_names
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.answerer import Answerer, WorkingView
+from apptek.models.linear_fit import Descent, Examples
+from apptek.models.linear_softmax import LinearSoftmax
+from apptek.models.model import FeatureSources, FittedView, Model
+from apptek.models.pipeline import Stage, print_nothing
+from apptek.models.reranker import folds_of
+from apptek.seeding import generator
+
+FOLDS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Models over one graph, and which of them is asked about each fact.
+
+    views    one for each fold; a fitted model is a single one
+    fold_of  the fold of each fact of the graph
+    """
+
+    model: Model
+    views: tuple[WorkingView, ...]
+    fold_of: Longs
+
+    @classmethod
+    def of_model(cls, model: Model) -> "Judge":
+        """A fitted model as it is: it judges every fact of its graph."""
+        name = model.main_view
+        view = WorkingView(name, model.space(name), model.main)
+        return cls(model, (view,), np.zeros(len(model.graph.facts), np.int64))
+
+    def scores(self, queries: Queries) -> Floats:
+        """The logits of all predicates, each query scored by the model of its hidden fact."""
+        folds = self.fold_of[queries.hidden]
+        scores = np.empty((len(queries), len(self.model.dataset.predicates)), np.float32)
+        for fold, view in enumerate(self.views):
+            rows = np.flatnonzero(folds == fold)
+            if len(rows):
+                scores[rows] = view.scores(queries.take(rows))
+        return scores
+
+    def probabilities(self, scores: Matrix) -> Matrix:
+        """Scores as probabilities; those of folds are softmax, as nothing is left to calibrate."""
+        return self.views[0].probabilities(scores)
+
+    def answerers(self) -> list[Answerer]:
+        """One for each fold, for explanations; what they share is built once."""
+        first = Answerer(self.model)
+
+        def of_view(view: WorkingView) -> Answerer:
+            other = copy(first)
+            other.views = dict.fromkeys(first.views, view)
+            return other
+
+        return [of_view(view) for view in self.views]
+
+
+def cross_fit(
+    data: Dataset, *, seed: int = 0, folds: int = FOLDS, on_stage: Stage = print_nothing
+) -> Judge:
+    """Models of the default preset for the training facts, each fitted without one fold.
+
+    The features are those of the view within. Facts of two entities at one time share a fold.
+    """
+    config, train = preset(DEFAULT), data.train
+    usable = train.subjects != train.objects
+    if np.count_nonzero(usable) < folds:
+        raise DataError(f"there are too few facts between two entities: expected {folds}")
+    on_stage("index")
+    graph = TemporalGraph.of(data)
+    sources = FeatureSources(
+        config=config, dataset=data, graph=graph, clock=Clock.of(graph), topologies=topology_set([])
+    )
+    kinds = tuple(types_from_names(data.entities, train))
+    space = sources.space("within", kinds)
+    on_stage("features")
+    rows = space.rows(training_queries(train))
+    examples = Examples(rows, train.predicates, known_predicates(train, (train,)))
+    rng = generator(seed, "audit folds")
+    fold_of = folds_of(train, folds, rng)
+    seen = [np.flatnonzero(usable & (fold_of != fold)).astype(np.int32) for fold in range(folds)]
+    orders = [[rng.permutation(part) for _ in range(config.classifier.epochs)] for part in seen]
+
+    def fit(fold: int) -> LinearSoftmax:
+        descent = Descent(
+            examples, len(data.predicates), config.classifier, config.classifier.l2[0],
+            space.copies(),
+        )  # fmt: skip
+        for order in orders[fold]:
+            descent.run_epoch(order)
+        return descent.model()
+
+    on_stage(f"fit {folds} models, each without a fold")
+    fitted = [
+        FittedView(classifier=classifier, kinds=kinds, report={})
+        for classifier in in_threads(fit, range(folds))
+    ]
+    model = Model(
+        preset=DEFAULT,
+        protocol="official",
+        seed=seed,
+        sources=sources,
+        mined=Mined((), {}, {}),
+        views={"within": fitted[0]},
+    )
+    return Judge(model, tuple(WorkingView("within", space, view) for view in fitted), fold_of)
+
+
+def all_in_train(data: Dataset) -> Dataset:
+    """The data set with all its facts in train: an audit holds none of them back."""
+    nothing = data.train.first(0)
+    return replace(data, train=data.all_facts(), valid=nothing, test=nothing)

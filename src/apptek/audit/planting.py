@@ -1,0 +1,52 @@
+"""Errors on purpose: some facts get another predicate, or subject and object are exchanged."""
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from apptek.arrays import Bools
+from apptek.audit.roles import exchanged
+from apptek.data.fact_keys import fact_keys
+from apptek.data.facts import Dataset, Facts
+from apptek.errors import DataError
+
+Error = Literal["frequency", "uniform", "direction"]
+SHARE = 0.01  # of the training facts that become wrong
+
+
+def plant_errors(
+    data: Dataset, error: Error, *, rng: np.random.Generator, share: float = SHARE
+) -> tuple[Dataset, Bools]:
+    """The data set with errors in its training facts, and which facts are wrong.
+
+    frequency  another predicate, drawn as often as it occurs
+    uniform    another predicate, each as likely
+    direction  subject and object exchanged
+
+    A fact that is known to hold (in train, valid or test) is no error: another one is chosen.
+    """
+    train, wanted = data.train, max(1, round(share * len(data.train)))
+    candidates = exchanged(train) if error == "direction" else _other_predicates(data, error, rng)
+    keys, known = fact_keys(candidates, data.all_facts())
+    usable = np.flatnonzero(~np.isin(keys, known) & (train.subjects != train.objects))
+    if len(usable) < wanted:
+        raise DataError(f"{data.name}: no {wanted} facts can be made wrong by {error}")
+    rows = rng.permutation(usable)[:wanted]
+    columns = [column.copy() for column in train.columns()[:3]]
+    for column, source in zip(columns, candidates.columns(), strict=False):
+        column[rows] = source[rows]
+    wrong = np.zeros(len(train), np.bool_)
+    wrong[rows] = True
+    damaged = Facts(columns[0], columns[1], columns[2], train.since, train.until)
+    return replace(data, train=damaged), wrong
+
+
+def _other_predicates(data: Dataset, error: Error, rng: np.random.Generator) -> Facts:
+    """Every training fact with a predicate drawn at random; where it is its own, it stays known."""
+    train = data.train
+    shares = np.bincount(train.predicates, minlength=len(data.predicates)).astype(np.float64)
+    if error == "uniform":
+        shares = np.minimum(shares, 1.0)
+    drawn = rng.choice(len(shares), len(train), p=shares / shares.sum()).astype(np.int32)
+    return Facts(train.subjects, drawn, train.objects, train.since, train.until)

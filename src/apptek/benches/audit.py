@@ -1,0 +1,77 @@
+"""The bench of the audit: how many planted errors it finds, beside a baseline."""
+
+from typing import Any
+
+import numpy as np
+
+from apptek.arrays import Bools, Doubles
+from apptek.audit.audit import Audit, audit_facts
+from apptek.audit.judge import cross_fit
+from apptek.audit.measures import precision_among_first, roc_auc
+from apptek.audit.planting import SHARE, Error, plant_errors
+from apptek.benches.report import BenchReport, Target, bench_dataset, seconds
+from apptek.data.facts import Dataset
+from apptek.data.reading.reader import read_dataset
+from apptek.data.synthetic.world import make_world
+from apptek.seeding import generator
+
+FIRST = (100, 1000)
+LARGE = 1_000_000  # facts of the world that is audited for the time that it takes
+TARGETS = {
+    "predicate_auc": Target(0.905, at_most=False),
+    "predicate_auc_uniform": Target(0.982, at_most=False),
+    "direction_auc": Target(0.838, at_most=False),
+}
+
+
+def bench_audit(*, quick: bool = False, data: str | None = None, seed: int = 0) -> BenchReport:
+    """Damages 1 % of the training facts of ICEWS14 and audits them, for each kind of error.
+
+    quick  a world of 20,000 facts instead, and no large world
+    data   other data: a folder, a file, or the name of a benchmark
+
+    predicate   another predicate, drawn as often as it occurs; _uniform: each as likely
+    direction   subject and object exchanged
+    _in_list    by the order of the whole audit, which does not know which kind of error to expect
+    _baseline   by how often (subject, predicate) and (predicate, object) occur
+    """
+    dataset = bench_dataset(quick) if data is None else read_dataset(data)
+    figures: dict[str, Any] = {"data": dataset.name, "facts": len(dataset.train), "share": SHARE}
+    figures |= _figures(dataset, "frequency", "predicate", "", seed)
+    figures |= _figures(dataset, "uniform", "predicate", "_uniform", seed)
+    figures |= _figures(dataset, "direction", "direction", "", seed)
+    if not quick and data is None:
+        figures["million_facts_seconds"] = _seconds(LARGE)
+    return BenchReport(ratios={}, figures=figures, targets=TARGETS)
+
+
+def _figures(data: Dataset, error: Error, name: str, ending: str, seed: int) -> dict[str, Any]:
+    """AUC and precision of an audit, of the order of its list, and of the baseline."""
+    damaged, wrong = plant_errors(data, error, rng=generator(seed, f"planting {error}"))
+    audit = audit_facts(cross_fit(damaged, seed=seed))
+    of_kind = audit.direction_odds if error == "direction" else audit.predicate_odds
+    scores = {"": of_kind, "_in_list": audit.odds, "_baseline": -audit.roles.familiarity()}
+    figures: dict[str, Any] = {}
+    for variant, values in scores.items():
+        figures[f"{name}_auc{ending}{variant}"] = roc_auc(values, wrong)
+        figures[f"{name}_precision{ending}{variant}"] = _precisions(values, wrong)
+    return figures
+
+
+def _precisions(scores: Doubles, wrong: Bools) -> dict[str, float]:
+    counts = {str(count): count for count in FIRST} | {"1%": int(np.count_nonzero(wrong))}
+    return {
+        name: precision_among_first(scores, wrong, count)
+        for name, count in counts.items()
+        if count <= len(wrong)
+    }
+
+
+def _seconds(size: int) -> float:
+    """The seconds of an audit of a world, from its facts to the odds of each."""
+    data = make_world(size, 0).dataset
+
+    def run() -> Audit:
+        return audit_facts(cross_fit(data))
+
+    return seconds(run)

@@ -1,0 +1,93 @@
+"""The command `audit`: facts that look wrong."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from apptek.commands.options import (
+    JsonOption,
+    Reading,
+    SeedOption,
+    TopOption,
+    print_json,
+    reads_data,
+)
+
+
+@reads_data
+def audit(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA|MODEL",
+            help="A folder, a file or the name of a benchmark, or a model folder.",
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="FILE", help="A .csv, .parquet, .html or .json file."),
+    ],
+    reading: Reading,
+    explained: Annotated[
+        int, typer.Option("--reasons", metavar="N", min=0, help="How many facts get a reason.")
+    ] = 1000,
+    top: TopOption = 10,
+    seed: SeedOption = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the facts of a graph that look wrong, the least plausible first.
+
+    Each fact is asked about with itself hidden: a predicate that hardly fits, subject and object
+    that seem exchanged, dates that cannot be. A model folder is used as it is. Data is fitted
+    first, so that no fact is judged by a model that has learned it; bad rows are listed.
+
+    Example: `apptek audit world --out suspects.html`
+    """
+    from apptek.audit.audit import audit_facts
+    from apptek.audit.judge import Judge, all_in_train, cross_fit
+    from apptek.audit.report import audit_summary, audit_table, check_audit_file, write_audit
+    from apptek.files import is_file
+    from apptek.models.model_folder import load_model
+    from apptek.terminal import tell, working
+
+    check_audit_file(out)
+    bad_rows = 0
+    if is_file(Path(source) / "model.json"):
+        judge = Judge.of_model(load_model(Path(source)))
+    else:
+        data = replace(reading, skip_bad=True).read(source)
+        bad_rows = data.report.defect_count
+        with working("fitting"):
+            judge = cross_fit(all_in_train(data), seed=seed)
+    with working("asking about every fact"):
+        found = audit_facts(judge)
+        table = audit_table(found, explained)
+    summary = audit_summary(found, table, bad_rows)
+    write_audit(summary, table, out)
+    if as_json:
+        print_json({**summary, "first": table.slice(0, top).to_pylist(), "out": str(out)})
+    else:
+        _print_first(table.slice(0, top).to_pylist())
+        tell(f"{table.num_rows:,} facts judged: {out}")
+
+
+def _print_first(rows: list[dict[str, Any]]) -> None:
+    from apptek.explain.wording import percent, when_text
+    from apptek.terminal import output, table
+
+    def instead(row: dict[str, Any]) -> str:
+        expected = f"{row['expected']} ({percent(row['expected_probability'])})"
+        texts = {"direction": "the other direction", "interval": "other dates"}
+        return texts.get(row["finding"], expected)
+
+    shown = [
+        (
+            f"{row['subject']} | {row['predicate']} | {row['object']}",
+            when_text(row["since"], row["until"]),
+            instead(row),
+        )
+        for row in rows
+    ]
+    output().print(table("Least plausible", ("fact", "when", "expected"), shown), markup=False)

@@ -1,0 +1,226 @@
+"""The audit: planted errors are found, and nothing is judged by a model that has learned it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import apptek
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import PlainFact
+from pyarrow import csv, parquet
+from worlds import dataset_of, facts_of, plain_facts
+
+from apptek.audit.audit import Audit, audit_facts
+from apptek.audit.intervals import impossible_partners
+from apptek.audit.judge import Judge, all_in_train, cross_fit
+from apptek.audit.measures import precision_among_first, roc_auc
+from apptek.audit.planting import Error, plant_errors
+from apptek.audit.report import audit_table
+from apptek.audit.roles import Roles, is_mirrored
+from apptek.audit.why import Reasons
+from apptek.data.facts import Dataset, Facts
+from apptek.data.queries import training_queries
+from apptek.data.synthetic.world import make_world, write_world
+from apptek.data.times import TimeAxis
+from apptek.models.model_folder import load_model
+from apptek.seeding import generator
+
+SIZE = 4000
+
+
+@pytest.fixture(scope="module")
+def world() -> Dataset:
+    return make_world(SIZE, 3).dataset
+
+
+@pytest.fixture(scope="module")
+def audited(world: Dataset) -> Audit:
+    return audit_facts(cross_fit(all_in_train(world)))
+
+
+@pytest.mark.parametrize("error", ["frequency", "uniform", "direction"])
+def test_planted_errors_are_found(world: Dataset, error: Error) -> None:
+    damaged, wrong = plant_errors(world, error, rng=generator(1, "test"))
+    assert np.count_nonzero(wrong) == round(0.01 * len(world.train))
+    audit = audit_facts(cross_fit(damaged))
+    odds = audit.direction_odds if error == "direction" else audit.predicate_odds
+    assert roc_auc(odds, wrong) > 0.9
+    assert roc_auc(odds, wrong) > roc_auc(-audit.roles.familiarity(), wrong)
+    assert roc_auc(audit.odds, wrong) > 0.85
+
+
+@pytest.mark.parametrize("error", ["frequency", "direction"])
+def test_a_planted_error_is_no_known_fact_and_the_rest_stays(world: Dataset, error: Error) -> None:
+    damaged, wrong = plant_errors(world, error, rng=generator(2, "test"))
+    known = set(_quadruples(world.all_facts()))
+    assert not known & set(_quadruples(damaged.train.take(wrong)))
+    assert damaged.train.take(~wrong).equals(world.train.take(~wrong))
+
+
+def _quadruples(facts: Facts) -> list[tuple[int, ...]]:
+    return list(zip(*(column.tolist() for column in facts.columns()), strict=True))
+
+
+def test_a_fact_is_not_judged_by_its_own_label() -> None:
+    """The label of a fact that is no neighbour of others changes only models of other folds."""
+    common = [PlainFact(s, s % 2, 2 - s, t, t) for s in (0, 2) for t in range(12)]
+    judges = [cross_fit(dataset_of([*common, PlainFact(3, r, 4, 5, 5)])) for r in (0, 1)]
+    own = int(judges[0].fold_of[-1])
+    for fold in range(len(judges[0].views)):
+        one, other = (judge.views[fold].fitted.classifier for judge in judges)
+        same = np.array_equal(one.weights, other.weights) and np.array_equal(one.bias, other.bias)
+        assert same == (fold == own)
+
+
+def test_the_same_seed_gives_the_same_audit(world: Dataset, audited: Audit) -> None:
+    again = audit_facts(cross_fit(all_in_train(world)))
+    assert audit_table(again, 3).equals(audit_table(audited, 3))
+
+
+def test_judgements_are_the_ranks_and_probabilities_of_the_judge(audited: Audit) -> None:
+    judge, judged = audited.judge, audited.judgements
+    facts = judge.model.graph.facts
+    rows = np.arange(0, len(facts), 97)
+    probabilities = judge.probabilities(judge.scores(training_queries(facts).take(rows)))
+    quadruples = _quadruples(facts)
+    for row, of_query in zip(rows.tolist(), probabilities, strict=True):
+        s, own, o, *when = quadruples[row]
+        others = {q[1] for q in quadruples if (q[0], q[2], *q[3:]) == (s, o, *when)} - {own}
+        left = np.delete(of_query, sorted(others)).astype(np.float64)
+        assert judged.probabilities[row] == pytest.approx(of_query[own] / left.sum(), rel=1e-5)
+        assert judged.expected_probabilities[row] == pytest.approx(left.max() / left.sum())
+        assert judged.ranks[row] == pytest.approx(
+            1 + np.sum(left > of_query[own]) + (np.sum(left == of_query[own]) - 1) / 2
+        )
+        assert int(judged.expected[row]) not in others
+
+
+@given(st.lists(plain_facts(), min_size=1, max_size=12))
+def test_roles_count_other_facts(plain: list[PlainFact]) -> None:
+    roles = Roles.of(facts_of(plain))
+    for row, fact in enumerate(plain):
+        others = [other for place, other in enumerate(plain) if place != row]
+        does = [other.subject for other in others if other.predicate == fact.predicate]
+        gets = [other.object for other in others if other.predicate == fact.predicate]
+        assert roles.subject_does[row] == does.count(fact.subject)
+        assert roles.object_gets[row] == gets.count(fact.object)
+        assert roles.object_does[row] == does.count(fact.object)
+        assert roles.subject_gets[row] == gets.count(fact.subject)
+
+
+@given(st.lists(plain_facts(), min_size=1, max_size=12))
+def test_a_fact_is_mirrored_where_its_reversal_is_recorded(plain: list[PlainFact]) -> None:
+    texts = {(f.subject, f.predicate, f.object, f.since, f.until) for f in plain}
+    expected = [(f.object, f.predicate, f.subject, f.since, f.until) in texts for f in plain]
+    assert is_mirrored(facts_of(plain)).tolist() == expected
+
+
+@given(st.lists(plain_facts(), min_size=1, max_size=14, unique=True))
+def test_impossible_intervals_by_definition(plain: list[PlainFact]) -> None:
+    partners = impossible_partners(facts_of(plain), TimeAxis("integer"))
+    for row, fact in enumerate(plain):
+        triple = (fact.subject, fact.predicate, fact.object)
+        same = [
+            place
+            for place, other in enumerate(plain)
+            if (other.subject, other.predicate, other.object) == triple
+        ]
+        opening = [p for p in same if plain[p].since is not None and plain[p].until is None]
+        closing = [p for p in same if plain[p].since is None and plain[p].until is not None]
+        expected = -1
+        if len(opening) == len(closing) == 1 and row in (opening[0], closing[0]):
+            start, end = plain[opening[0]].since, plain[closing[0]].until
+            assert start is not None
+            assert end is not None
+            if start > end:
+                expected = closing[0] if row == opening[0] else opening[0]
+        assert partners[row] == expected
+
+
+def test_an_interval_that_ends_before_it_starts_comes_first() -> None:
+    plain = [PlainFact(s, r, s + 1, t, t) for s in range(3) for r in range(2) for t in range(6)]
+    plain += [PlainFact(0, 2, 1, 9, None), PlainFact(0, 2, 1, None, 4)]
+    audit = audit_facts(cross_fit(dataset_of(plain)))
+    count = len(plain)
+    assert set(audit.order[:2].tolist()) == {count - 2, count - 1}
+    assert audit.finding(count - 1) == "interval"
+    assert Reasons(audit).of(count - 1).startswith("it ends before it starts: until 4, and another")
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=2, max_size=30))
+def test_auc_is_the_chance_that_a_wrong_one_scores_higher(pairs: list[tuple[int, bool]]) -> None:
+    scores = np.asarray([float(score) for score, _ in pairs])
+    wrong = np.asarray([is_wrong for _, is_wrong in pairs])
+    if wrong.all() or not wrong.any():
+        with pytest.raises(ValueError, match="both"):
+            roc_auc(scores, wrong)
+        return
+    wins = [(a > b) + (a == b) / 2 for a in scores[wrong] for b in scores[~wrong]]
+    assert roc_auc(scores, wrong) == pytest.approx(np.mean(wins))
+
+
+def test_precision_counts_the_wrong_ones_among_the_first() -> None:
+    scores, wrong = np.asarray([0.1, 0.9, 0.8, 0.2]), np.asarray([True, True, False, False])
+    assert precision_among_first(scores, wrong, 2) == 0.5
+
+
+def test_the_table_has_every_fact_once_and_reasons_for_the_first(audited: Audit) -> None:
+    table = audit_table(audited, explained=20)
+    facts = audited.judge.model.graph.facts
+    assert table.num_rows == len(facts)
+    assert sorted(audited.order.tolist()) == list(range(len(facts)))
+    odds = table.column("log_odds").to_numpy()
+    assert (np.diff(odds) <= 0).all()
+    reasons = table.column("reason").to_pylist()
+    assert all(reasons[:20])
+    assert not any(reasons[20:])
+    findings = [audited.finding(int(fact)) for fact in audited.order]
+    assert table.column("finding").to_pylist() == findings
+
+
+def test_the_command_writes_the_same_audit_in_every_kind_of_file(tmp_path: Path) -> None:
+    write_world(make_world(1500, 5), tmp_path / "world")
+    source = str(tmp_path / "world")
+    files = {ending: tmp_path / f"a.{ending}" for ending in ("csv", "parquet", "html", "json")}
+    outputs = {}
+    for ending, file in files.items():
+        done = apptek("audit", source, "--out", str(file), "--reasons", "5", "--json")
+        assert done.returncode == 0, done.stderr
+        outputs[ending] = json.loads(done.stdout)
+    first = outputs["csv"]["first"][0]
+    stored = json.loads(files["json"].read_text(encoding="utf-8"))
+    table = parquet.read_table(files["parquet"])
+    assert stored["facts"] == table.num_rows == csv.read_csv(files["csv"]).num_rows
+    assert stored["findings"][0]["subject"] == table.column("subject")[0].as_py()
+    assert first["subject"] in files["html"].read_text(encoding="utf-8")
+    assert "<script" not in files["html"].read_text(encoding="utf-8")
+
+
+def test_a_model_is_used_as_it_is(tmp_path: Path) -> None:
+    write_world(make_world(1500, 5), tmp_path / "world")
+    model = str(tmp_path / "model")
+    assert apptek("fit", str(tmp_path / "world"), "--out", model).returncode == 0
+    done = apptek("audit", model, "--out", str(tmp_path / "a.csv"), "--reasons", "2", "--json")
+    assert done.returncode == 0, done.stderr
+    content = json.loads(done.stdout)
+    assert content["models"] == 1
+    judge = Judge.of_model(load_model(Path(model)))
+    assert content["facts"] == len(judge.model.graph.facts)
+    assert content["first"][0]["reason"]
+
+
+def test_an_unknown_ending_is_refused_before_any_work(tmp_path: Path) -> None:
+    done = apptek("audit", "no-such-data", "--out", str(tmp_path / "a.xlsx"))
+    assert done.returncode == 1
+    assert "expected .csv, .parquet, .html, .json" in done.stderr
+
+
+def test_bad_rows_are_counted_and_do_not_stop_an_audit(tmp_path: Path) -> None:
+    rows = [f"e{n % 7},p{n % 3},e{(n + 1 + n % 2) % 7},{n % 9},{n % 9 + 2}" for n in range(80)]
+    file = tmp_path / "facts.csv"
+    file.write_text("\n".join(["subject,predicate,object,since,until", *rows, "a,p1,b,9,3"]))
+    done = apptek("audit", str(file), "--out", str(tmp_path / "a.json"), "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["bad_rows"] == 1
