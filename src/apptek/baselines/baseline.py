@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from apptek.arrays import Bools, Floats
+from apptek.arrays import Floats, Matrix
 from apptek.baselines.definition import FitTask, GrowingScorer, Progress, SavedScorer, Scorer
 from apptek.baselines.registry import BASELINES, find_baseline, preset_of
 from apptek.baselines.tuning import calibrate
@@ -17,7 +17,6 @@ from apptek.data.facts import SPLITS, Dataset, Split
 from apptek.data.protocols import Protocol, apply_protocol
 from apptek.data.queries import Queries
 from apptek.data.reading.reader import as_dataset
-from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError, DataError, ModelError
 from apptek.evaluation.calibration import Calibration
 from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
@@ -28,11 +27,11 @@ from apptek.explain.shown_answers import Answers
 from apptek.files import new_folder
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answers import (
-    RankedPredicates,
     Seen,
     asked_queries,
     best_answers,
     queries_of,
+    ranked_by_view,
 )
 from apptek.models.manifest import read_about, write_manifest
 from apptek.models.model import rolling_graph
@@ -198,28 +197,16 @@ class Baseline:
         """
         asked = asked_queries(asked, self.model.dataset.axis)
         queries = queries_of(self.model.dataset, asked)
-        names = len(self.model.dataset.predicates)
-        probabilities = np.empty((len(queries), names), np.float32)
-        ahead = self._is_ahead(queries)
-        for name in VIEWS:
-            rows = np.flatnonzero(ahead == (name == "ahead"))
-            if len(rows):
-                fitted = self._fitted(name)
-                scores = fitted.scorer.scores(queries.take(rows))
-                probabilities[rows] = fitted.calibration.probabilities(scores)
-        views: list[View] = ["ahead" if is_ahead else "within" for is_ahead in ahead.tolist()]
-        ranked = RankedPredicates(queries, probabilities, views)
-        return Answers.of(best_answers(asked, ranked, self._predicates, self._seen, top=top))
 
-    def _is_ahead(self, queries: Queries) -> Bools:
-        """Which queries are answered ahead: those after the last known start, or all."""
-        if "within" not in self.model.views:
-            return np.ones(len(queries), np.bool_)
-        graph = self.model.graph
-        beyond: Bools = (queries.times != UNKNOWN) & (
-            graph.axis.positions(queries.times) > graph.last_start
-        )
-        return beyond
+        def probabilities(view: View, part: Queries) -> Matrix:
+            fitted = self._fitted(view)
+            return fitted.calibration.probabilities(fitted.scorer.scores(part))
+
+        looks_ahead = np.full(len(queries), "within" not in self.model.views)
+        ahead = looks_ahead | self._seen.lies_before(queries)
+        predicate_count = len(self.model.dataset.predicates)
+        ranked = ranked_by_view(queries, ahead, predicate_count, probabilities)
+        return Answers.of(best_answers(asked, ranked, self._predicates, self._seen, top=top))
 
     def _fitted(self, view: View) -> FittedScorer:
         """An embedding sees no facts: beyond the last one it answers as it does before."""

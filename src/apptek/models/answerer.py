@@ -15,11 +15,17 @@ from apptek.compiling import in_threads
 from apptek.config import VIEWS, View
 from apptek.data.predicate_table import PredicateTable
 from apptek.data.queries import Queries
-from apptek.data.times import UNKNOWN
 from apptek.evaluation.predicate_classes import LabelledPredicates
 from apptek.features.space import FeatureSpace
 from apptek.features.sparse import SparseRows
-from apptek.models.answers import Answer, Query, RankedPredicates, Seen, best_answers
+from apptek.models.answers import (
+    Answer,
+    Query,
+    RankedPredicates,
+    Seen,
+    best_answers,
+    ranked_by_view,
+)
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FittedView, Model
 from apptek.models.reranker_features import Mirrors
@@ -82,7 +88,6 @@ class Answerer:
         self.views = {
             name: WorkingView(name, model.space(name), model.fitted(name)) for name in names
         }
-        self._last_start = model.graph.last_start
 
     @cached_property
     def mirrors(self) -> Mirrors:
@@ -103,9 +108,7 @@ class Answerer:
         """Which queries are answered ahead: all, or those after the last known start."""
         if self.always_ahead:
             return np.ones(len(queries), np.bool_)
-        positions = self.model.graph.axis.positions(queries.times)
-        beyond: Bools = (queries.times != UNKNOWN) & (positions > self._last_start)
-        return beyond
+        return self.seen.lies_before(queries)
 
     def view_of(self, queries: Queries) -> WorkingView:
         """The view in which a single query is answered."""
@@ -113,14 +116,13 @@ class Answerer:
 
     def ranked(self, queries: Queries) -> RankedPredicates:
         """The probabilities of all predicates, each query in its view."""
-        ahead = self.is_ahead(queries)
-        probabilities = np.empty((len(queries), len(self.model.dataset.predicates)), np.float32)
-        for name, view in self.views.items():
-            rows = np.flatnonzero(ahead == (name == "ahead"))
-            if len(rows):
-                probabilities[rows] = view.probabilities(view.scores(queries.take(rows)))
-        views: list[View] = ["ahead" if is_ahead else "within" for is_ahead in ahead.tolist()]
-        return RankedPredicates(queries, probabilities, views)
+
+        def probabilities(name: View, part: Queries) -> Matrix:
+            view = self.views[name]
+            return view.probabilities(view.scores(part))
+
+        ahead, predicate_count = self.is_ahead(queries), len(self.model.dataset.predicates)
+        return ranked_by_view(queries, ahead, predicate_count, probabilities)
 
     def answers(
         self, asked: Sequence[Query], ranked: RankedPredicates, *, top: int

@@ -1,13 +1,13 @@
 """Queries in words and their answers, whatever model gives them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from apptek.arrays import Ints, Matrix
-from apptek.config import View
+from apptek.arrays import Bools, Ints, Matrix
+from apptek.config import VIEWS, View
 from apptek.data.calendar.positions import SECONDS
 from apptek.data.facts import Dataset, Split
 from apptek.data.frames import When, is_frame, read_query_texts, time_text, without_midnight
@@ -150,7 +150,7 @@ class Seen:
 
     def __init__(self, graph: TemporalGraph) -> None:
         self._graph = graph
-        self._times = np.unique(graph.facts.times)
+        self._times, self._last_start = np.unique(graph.facts.times), graph.last_start
         degrees = np.diff(graph.incidence.offsets[::3])
         self._entities = np.greater(degrees.reshape(2, -1).sum(axis=0), 0)
 
@@ -164,6 +164,12 @@ class Seen:
         occurs = index < len(self._times) and int(self._times[index]) == code
         return occurs or code == UNKNOWN
 
+    def lies_before(self, queries: Queries) -> Bools:
+        """For which queries the last known start of a fact lies before their time."""
+        positions = self._graph.axis.positions(queries.times)
+        before: Bools = (queries.times != UNKNOWN) & (positions > self._last_start)
+        return before
+
     def predicates(self, subject: int, object_: int, code: int, view: View) -> list[int]:
         """The predicates from one entity to another at a time; undated ones where it is unknown.
 
@@ -171,6 +177,22 @@ class Seen:
         """
         moment = UNKNOWN if code == UNKNOWN else self._graph.axis.position(code)
         return predicates_at(self._graph, subject, object_, moment, ahead=view == "ahead")
+
+
+def ranked_by_view(
+    queries: Queries,
+    ahead: Bools,
+    predicate_count: int,
+    probabilities: Callable[[View, Queries], Matrix],
+) -> RankedPredicates:
+    """The probabilities of all predicates, each query in its view."""
+    all_probabilities = np.empty((len(queries), predicate_count), np.float32)
+    for view in VIEWS:
+        rows = np.flatnonzero(ahead == (view == "ahead"))
+        if len(rows):
+            all_probabilities[rows] = probabilities(view, queries.take(rows))
+    views: list[View] = ["ahead" if is_ahead else "within" for is_ahead in ahead.tolist()]
+    return RankedPredicates(queries, all_probabilities, views)
 
 
 def asked_queries(asked: Any, axis: TimeAxis) -> list[Query]:
