@@ -548,3 +548,14 @@ def test_wholly_undated_data_is_said_to_be_so(
     expect(page.get_by_label("undated")).to_be_disabled()
     expect(page.locator("#lanes")).to_contain_text("undated")
     page.unroute("**/api/model*")
+
+
+def test_probabilities_add_up_by_class_beside_the_predicates(
+    page: Page, address: str, query: dict[str, str], served: ServedModel
+) -> None:
+    page.goto(link(address, **query))
+    (answer,) = served.predictor.predict([Query(**query)])
+    expect(page.locator("#shares h3")).to_have_text(["By group", "By class"])
+    expect(page.locator("#shares ol").first.locator(".name")).to_have_text(
+        [name for name, _ in answer.by_group]
+    )

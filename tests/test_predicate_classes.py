@@ -136,7 +136,7 @@ def test_codes_are_shown_with_their_labels(tmp_path: Path) -> None:
     assert "To talk (Consult)" in shown
     assert "By class: talk " in shown
     answer = json.loads(apptek("predict", model, *query, "--json").stdout)
-    assert [entry["class"] for entry in answer["by_class"]] == ["talk"]
+    assert [entry["name"] for entry in answer["by_class"]] == ["talk"]
     explained = apptek("explain", model, *query, "--predicate", "Consult").stdout
     assert "To talk" in explained
     assert "By class: talk " in explained

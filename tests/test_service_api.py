@@ -38,6 +38,22 @@ def test_predicates_and_their_uses(client: TestClient, served: ServedModel) -> N
     found = client.get("/api/predicates").json()["predicates"]
     assert [entry["name"] for entry in found] == list(served.predictor.model.dataset.predicates)
     assert sum(entry["facts"] for entry in found) == len(served.predictor.model.dataset.train)
+    consult = next(entry for entry in found if entry["name"] == "Consult")
+    assert (consult["label"], consult["class"]) == ("Consult", "Consult")
+    assert consult["group"] == "verbal cooperation"
+
+
+def test_probabilities_add_up_by_class(client: TestClient, served: ServedModel) -> None:
+    query = tuning_query(served)
+    (answer,) = client.post("/api/predict", json=query).json()["answers"]
+    (expected,) = served.predictor.predict([Query(**query)])
+    assert answer["by_class"] == expected.as_json()["by_class"]
+    assert len(answer["by_group"]) == 4
+    explained = client.post("/api/explain", json=query).json()
+    assert (explained["by_class"], explained["by_group"]) == (
+        answer["by_class"],
+        answer["by_group"],
+    )
 
 
 def test_entities_are_found_by_their_beginnings(client: TestClient, served: ServedModel) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,6 +14,11 @@ from apptek.evaluation.filters import KnownPredicates
 Level = Literal["class", "group"]
 LEVELS: tuple[Level, ...] = ("class", "group")
 Shares = tuple[tuple[str, float], ...]  # names with their probabilities, the largest first
+
+
+def shares_json(shares: Shares) -> list[dict[str, Any]]:
+    """Classes with their probabilities, ready for JSON."""
+    return [{"name": name, "probability": probability} for name, probability in shares]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from apptek.config import View
-from apptek.evaluation.predicate_classes import Shares
+from apptek.evaluation.predicate_classes import Shares, shares_json
 from apptek.explain.evidence import Kind
 from apptek.explain.groups import Group
 from apptek.explain.sentences import Partner
@@ -245,7 +245,7 @@ class Explanation:
     def as_json(self) -> dict[str, Any]:
         """The fields of this class by their names, all the way down; tuples are lists.
 
-        `ranked` holds {predicate, label, probability}, `by_class` and `by_group` {class or group,
+        `ranked` holds {predicate, label, probability}, `by_class` and `by_group` {name,
         probability}; a reason's contribution stands in the reason.
         """
         content: dict[str, Any] = {"sentence": self.sentence, "paragraph": self.paragraph}
@@ -257,8 +257,8 @@ class Explanation:
             {"predicate": name, "label": label, "probability": value}
             for (name, value), label in zip(self.ranked, labels, strict=True)
         ]
-        for level, shares in (("class", self.by_class), ("group", self.by_group)):
-            content[f"by_{level}"] = [{level: name, "probability": p} for name, p in shares]
+        content["by_class"] = shares_json(self.by_class)
+        content["by_group"] = shares_json(self.by_group)
         return content
 
 

@@ -15,7 +15,7 @@ from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import ApptekError
 from apptek.evaluation.forecast import ForecastFigures
-from apptek.evaluation.predicate_classes import LabelledPredicates, Shares
+from apptek.evaluation.predicate_classes import LabelledPredicates, Shares, shares_json
 from apptek.evaluation.ranking import Evaluation
 from apptek.evaluation.scorer import ViewScorer
 from apptek.graph.lookups import predicates_at
@@ -76,8 +76,8 @@ class Answer:
             "query": asdict(self.query),
             "class_of": [kind for kind, _ in self.kinds],
             "group_of": [group for _, group in self.kinds],
-            "by_class": [{"class": name, "probability": value} for name, value in self.by_class],
-            "by_group": [{"group": name, "probability": value} for name, value in self.by_group],
+            "by_class": shares_json(self.by_class),
+            "by_group": shares_json(self.by_group),
         }
 
 

@@ -61,7 +61,9 @@ class _WorkerPool:
         try:
             async with asyncio.timeout(self._seconds):
                 # In the thread, too: writing a large batch as JSON would block the event loop.
-                text = await loop.run_in_executor(self._threads, lambda: work().model_dump_json())
+                text = await loop.run_in_executor(
+                    self._threads, lambda: work().model_dump_json(by_alias=True)
+                )
         except TimeoutError:
             raise ServiceError(
                 503,

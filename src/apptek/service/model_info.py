@@ -6,6 +6,7 @@ from dataclasses import asdict
 import numpy as np
 
 from apptek import __version__
+from apptek.data.predicate_table import PredicateTable
 from apptek.data.times import UNKNOWN
 from apptek.explain.strongest_weights import strongest
 from apptek.features.topologies.topology import describe, to_names
@@ -17,6 +18,7 @@ from apptek.service.response_schemas import (
     Health,
     MinedOut,
     ModelInfo,
+    PredicateOut,
     Predicates,
     Span,
     Topologies,
@@ -87,8 +89,19 @@ def list_predicates(served: ServedModel) -> Predicates:
     """All predicates with the number of their facts."""
     data, facts = served.predictor.model.dataset, served.predictor.model.graph.facts
     counts = np.bincount(facts.predicates, minlength=len(data.predicates)).tolist()
-    pairs = zip(data.predicates, counts, strict=True)
-    return Predicates(predicates=[CountedName(name=name, facts=count) for name, count in pairs])
+    labels = data.labels or PredicateTable()
+    return Predicates(
+        predicates=[
+            PredicateOut(
+                name=name,
+                facts=count,
+                label=labels.label(name),
+                kind=labels.class_of(name),
+                group=labels.group_of(name),
+            )
+            for name, count in zip(data.predicates, counts, strict=True)
+        ]
+    )
 
 
 def list_topologies(served: ServedModel, predicate: str | None, limit: int) -> Topologies:

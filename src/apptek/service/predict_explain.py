@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 from apptek.compiling import in_threads
+from apptek.evaluation.predicate_classes import shares_json
 from apptek.explain.explanation import Explanation
 from apptek.explain.layout import draw_reason
 from apptek.explain.text import notes
@@ -49,15 +50,22 @@ def _check(
 
 def _answer(served: ServedModel, answer: Answer, code: int) -> dict[str, Any]:
     """The fields of AnswerOut, not validated yet: `predict` validates all answers at once."""
-    pairs = zip(answer.predicates, answer.probabilities, strict=True)
+    ranked = zip(answer.predicates, answer.labels, answer.probabilities, strict=True)
     return {
         "subject": answer.query.subject,
         "object": answer.query.object,
         "time": answer.query.time,
         "predicates": [
-            {"predicate": name, "probability": probability, "known": name in answer.known}
-            for name, probability in pairs
+            {
+                "predicate": name,
+                "label": label,
+                "probability": probability,
+                "known": name in answer.known,
+            }
+            for name, label, probability in ranked
         ],
+        "by_class": shares_json(answer.by_class),
+        "by_group": shares_json(answer.by_group),
         "unseen_subject": answer.unseen_subject,
         "unseen_object": answer.unseen_object,
         "unseen_time": answer.unseen_time,

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from apptek.service.request_schemas import QueryFields
 
+CLASSES = "Classes of predicates, the most probable first; none if the model has no classes."
 VIEW = "within: answered from every fact; ahead: from what was known before the time."
 
 
@@ -74,16 +75,32 @@ class Entities(BaseModel):
     near: list[str]
 
 
+class PredicateOut(CountedName):
+    """A predicate: how to show it, the class and the group that it belongs to, null if to none."""
+
+    label: str
+    kind: str | None = Field(serialization_alias="class")
+    group: str | None
+
+
 class Predicates(BaseModel):
     """All predicates, ordered by name."""
 
-    predicates: list[CountedName]
+    predicates: list[PredicateOut]
+
+
+class ClassShare(BaseModel):
+    """A class of predicates, and the sum of their probabilities."""
+
+    name: str
+    probability: float
 
 
 class RankedPredicate(BaseModel):
     """A predicate; `known` if a fact has it between the two entities at that time."""
 
     predicate: str
+    label: str
     probability: float
     known: bool
 
@@ -94,6 +111,10 @@ class AnswerOut(QueryFields):
     model_config = ConfigDict(extra="ignore")
 
     predicates: list[RankedPredicate]
+    by_class: list[ClassShare] = Field(description=CLASSES)
+    by_group: list[ClassShare] = Field(
+        description="The same for the groups that classes fall into."
+    )
     unseen_subject: bool
     unseen_object: bool
     unseen_time: bool
@@ -272,6 +293,7 @@ class PredicateShare(BaseModel):
     """A predicate and its probability."""
 
     predicate: str
+    label: str
     probability: float
 
 
@@ -333,6 +355,8 @@ class ExplanationOut(_Open):
     further: list[ContributionOut]
     groups: list[GroupOut] = Field(description="The further reasons, taken together by sort.")
     ranked: list[PredicateShare]
+    by_class: list[ClassShare] = Field(description=CLASSES)
+    by_group: list[ClassShare]
     unseen_subject: bool
     unseen_object: bool
     unseen_time: bool

@@ -8,7 +8,7 @@ import { exportView } from "./export.js";
 import { Graph, isFar } from "./graph.js";
 import { showModel } from "./model_summary.js";
 import { clearProblems, showNotes, showProblem } from "./notices.js";
-import { Ranking } from "./ranking.js";
+import { Ranking, showShares } from "./ranking.js";
 import { aboutOf, drawingOf, Reasons, showFacts } from "./reasons.js";
 import { readState, readZoom, writeState } from "./state.js";
 import { Timelines } from "./timeline.js";
@@ -126,6 +126,7 @@ function answer() {
     if (signal.aborted) return;
     [page.answer] = answers;
     byId("result").hidden = false;
+    showShares(page.answer);
     await Promise.all([
       explain(),
       guarded("timelines", () => timelines.load(query(), readZoom(page.state.zoom)), signal),

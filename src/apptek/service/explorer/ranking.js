@@ -1,9 +1,10 @@
 // The ranked predicates as bars, one of which is selected.
 
 import { byId, el, replaceChoices } from "./dom.js";
-import { counted, percent, shown } from "./wording.js";
+import { counted, labelled, percent, shown } from "./wording.js";
 
 const FIRST = 10; // bars before "Show more"
+const CLASSES = 6; // classes and groups that are shown
 
 export class Ranking {
   constructor({ onSelect }) {
@@ -47,7 +48,7 @@ export class Ranking {
     byId("bars").children[FIRST]?.querySelector("button").focus();
   }
 
-  row({ predicate, probability, known }, most) {
+  row({ predicate, label, probability, known }, most) {
     const title = "A known fact has this predicate at that time";
     const tag = known ? el("span", { class: "tag", title }, "known") : null;
     return el(
@@ -61,7 +62,7 @@ export class Ranking {
           "aria-pressed": String(predicate === this.selected),
           onclick: () => this.onSelect(predicate),
         },
-        el("span", { class: "name" }, shown(predicate), tag),
+        el("span", { class: "name" }, labelled(predicate, label), tag),
         el("span", { class: "value" }, percent(probability)),
         el(
           "span",
@@ -71,4 +72,33 @@ export class Ranking {
       ),
     );
   }
+}
+
+// The classes and groups of predicates with the sums of their probabilities.
+export function showShares({ by_class: classes, by_group: groups }) {
+  byId("shares").replaceChildren(
+    ...shareList("By group", groups),
+    ...shareList("By class", classes),
+  );
+}
+
+function shareList(title, shares) {
+  if (!shares.length) return [];
+  const most = Math.max(shares[0].probability, 1e-9);
+  const rows = shares
+    .slice(0, CLASSES)
+    .map(({ name, probability }) =>
+      el(
+        "li",
+        { class: "share-row" },
+        el("span", { class: "name" }, shown(name)),
+        el("span", { class: "value" }, percent(probability)),
+        el(
+          "span",
+          { class: "track" },
+          el("span", { class: "fill", style: { width: `${(100 * probability) / most}%` } }),
+        ),
+      ),
+    );
+  return [el("h3", {}, title), el("ol", { class: "bars" }, ...rows)];
 }

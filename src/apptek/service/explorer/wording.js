@@ -5,6 +5,10 @@ const UNSAFE = /[\p{Cc}\p{Cs}\p{Cn}\p{Co}\u202a-\u202e\u2066-\u2069]/gu;
 // A name with control characters, and those that turn the writing direction, replaced.
 export const shown = (name) => name.replace(UNSAFE, "\ufffd");
 
+// A predicate as it is shown: "Consult (040)" where it has a label of its own.
+export const labelled = (predicate, label) =>
+  shown(!label || label === predicate ? predicate : `${label} (${predicate})`);
+
 export const shortened = (text, length) => {
   const letters = [...text];
   if (letters.length <= length) return text;
