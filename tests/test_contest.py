@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from apptek.baselines.open_model import open_model
 from apptek.cli import app
-from apptek.commands.options import Reading
+from apptek.commands.reading_options import Reading
 from apptek.data.reading.reader import read_dataset
 from apptek.errors import ApptekError
 from apptek.experiments import contest as contests

@@ -74,7 +74,8 @@ class Predictor:
         preset     the settings; the default preset if neither it nor a config is given
         config     settings of one's own; `preset` then names what they started from, by default
                    the preset that is nearest to them
-        types      of entities, by kind: {"sector": {"Reuters": "Media", ...}, ...}
+        types      of entities, by kind: {"sector": {"Reuters": "Media", ...}, ...}; a kind that
+                   the data itself has is replaced
         final      whether to answer from all facts, those of valid and test included; by default
                    where they came as one file. The metrics stay those of the training facts
         about_run  further entries for run.json: a command, a commit
@@ -82,12 +83,14 @@ class Predictor:
         data = as_dataset(data)
         if config is None:
             config = preset_config(preset or DEFAULT)
+        with_types = "traits" in config.features.parts and config.traits.types
+        own_types = dict(data.types) if with_types else {}
         options = FitOptions(
             config=config,
             preset=preset or nearest_preset(config),
             protocol=protocol,
             seed=seed,
-            types=types or {},
+            types=own_types | dict(types or {}),
             final=data.was_split if final is None else final,
             resume=resume,
             on_stage=on_stage,

@@ -5,14 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from apptek.commands.options import (
-    DataArgument,
-    JsonOption,
-    Reading,
-    SeedOption,
-    print_json,
-    reads_data,
-)
+from apptek.commands.options import DataArguments, JsonOption, SeedOption, print_json
+from apptek.commands.reading_options import Reading, reads_data
 
 data_app = typer.Typer(no_args_is_help=True, help="List, download, count or make data sets.")
 
@@ -65,7 +59,7 @@ def download(
 @data_app.command()
 @reads_data
 def stats(
-    data: DataArgument,
+    data: DataArguments,
     *,
     reading: Reading,
     seed: SeedOption = 0,
@@ -81,7 +75,7 @@ def stats(
     from apptek.data.protocols import compare_statistics
 
     dataset = reading.read(data, seed=seed)
-    statistics = compare_statistics(dataset, BENCHMARKS.get(data))
+    statistics = compare_statistics(dataset, BENCHMARKS.get(data[0]))
     if as_json:
         statistics["reading"] = dataset.report.how
         statistics["bad_row_list"] = [str(defect) for defect in dataset.report.defects]

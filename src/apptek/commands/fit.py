@@ -7,22 +7,20 @@ from typing import Annotated, Any, Literal
 import typer
 
 from apptek.commands.options import (
-    SKIP_BAD,
     AliasesOption,
-    DataArgument,
+    DataArguments,
     JsonOption,
     ModelArgument,
     NameTables,
     OutOption,
     PredicatesOption,
     ProtocolOption,
-    Reading,
     ResumeOption,
     SeedOption,
     SettingsOption,
     print_json,
-    reads_data,
 )
+from apptek.commands.reading_options import Reading, reads_data, reads_facts
 from apptek.extras import require_torch
 
 SEES = {"within": "with all facts in sight", "ahead": "with only the past in sight"}
@@ -30,7 +28,7 @@ SEES = {"within": "with all facts in sight", "ahead": "with only the past in sig
 
 @reads_data
 def fit(
-    data: DataArgument,
+    data: DataArguments,
     out: OutOption,
     preset_name: Annotated[
         Literal["default", "max", "paper"],
@@ -137,6 +135,7 @@ def _agent_progress(with_agent: bool) -> AbstractContextManager[Any]:
     return training_progress()
 
 
+@reads_facts
 def update(
     model: ModelArgument,
     facts: Annotated[
@@ -154,12 +153,9 @@ def update(
         str | None,
         typer.Option("--retract", metavar="FILE", help="Facts to take out, as they were written."),
     ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option("--columns", metavar="COLUMNS", help="Which column is what, as for fit."),
-    ] = None,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help=SKIP_BAD)] = False,
     as_json: JsonOption = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Add facts to a model, or take some out, without fitting it again.
 
@@ -168,12 +164,11 @@ def update(
 
     Example: `apptek update model world/test.tsv --out newer`
     """
-    from apptek.data.reading.reader import read_dataset
     from apptek.experiments.provenance import about_run
     from apptek.files import check_new_folder, sole_writer
     from apptek.models.model_folder import load_model, save_model
     from apptek.models.updating import update_model
-    from apptek.terminal import byte_progress, tell, tell_next, working
+    from apptek.terminal import tell, tell_next, working
 
     if (out is None) != in_place:
         raise typer.BadParameter("give either --out FOLDER or --in-place")
@@ -183,19 +178,13 @@ def update(
         check_new_folder(out)
     target = model if out is None else out
 
-    def read(source: str | None) -> Any:
-        with byte_progress("reading") as progress:
-            return source and read_dataset(
-                source,
-                columns=columns,
-                skip_bad=skip_bad,
-                progress=progress,
-                **fitted.dataset.axis.how_to_read(),
-            )
-
     with sole_writer(model) if in_place else nullcontext():
         fitted = load_model(model)  # not a Predictor: nothing is asked, nothing need be indexed
-        new, old = read(facts), read(retract)
+        alike = fitted.dataset.axis.how_to_read()
+        new, old = (
+            None if source is None else reading.read(source, given=alike)
+            for source in (facts, retract)
+        )
         with working("updating the graph"):
             updated, report = update_model(fitted, new, old)
             run = {"updated from": str(model), **about_run()}

@@ -195,6 +195,7 @@ class ReadReport:
     also_in_train  by split, how many facts are in train, too
     defects        the first bad rows that were left out, with skip_bad; defect_count counts all
     how            how the files were read: granularity, date_format and the like
+    notes          warnings about the files, a line each
     """
 
     duplicates: dict[Split, int] = field(default_factory=dict)
@@ -202,6 +203,7 @@ class ReadReport:
     defects: tuple[Defect, ...] = ()
     defect_count: int = 0
     how: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +217,7 @@ class Dataset:
     was_split whether the splits were drawn from facts that came as one file
     labels    labels, phrases and classes of predicates; None: nothing is said of them yet
     aliases   further names of entities: alias -> name
+    types     of entities, by kind, where the files have them: {"country": {"Reuters": ...}}
     """
 
     name: str
@@ -229,6 +232,7 @@ class Dataset:
     was_split: bool = False
     labels: PredicateTable | None = None
     aliases: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not len(self.train):

@@ -13,23 +13,20 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from apptek.data.facts import SPLITS, Dataset, Defect, Split, usual_open_end
-from apptek.data.reading.arrow_tables import batch_of_table
+from apptek.data.facts import SPLITS, Dataset, Split, usual_open_end
 from apptek.data.reading.assembly import assemble
+from apptek.data.reading.batches import Chunk, FactReader
 from apptek.data.reading.columns import ROLES, ColumnLayout, find_layout, query_columns
-from apptek.data.reading.exact_rows import RowError, batch_of_rows
 from apptek.data.reading.fact_batch import NAME_TYPE, FactBatch
+from apptek.data.reading.formats.text_columns import as_text, text_column
 from apptek.data.reading.options import ReadOptions
 from apptek.data.reading.parquet_tables import cells_of, is_clean
 from apptek.data.reading.sources import SPLIT_NAMES
 from apptek.data.splitting import Splitting, split_facts
-from apptek.data.times import TimeDictionary
 from apptek.errors import DataError
 
 When = str | int | date | np.datetime64 | None  # a time in Python; a datetime is a date, too
-MOST_DEFECTS_KEPT = 1000
 _MIDNIGHT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T00:00:00(Z|[+-][0-9]{2}:[0-9]{2})?")
 _HOW = "subject=..., predicate=..., object=..., time=... (or since=..., until=...)"
 
@@ -124,31 +121,41 @@ def read_frame(
     if not table.num_rows:
         raise DataError(f"{name}: the frame is empty; expected a fact in each row")
     layout = _find_layout([str(column) for column in table.column_names], column_of, name)
-    texts = _as_text(table, layout, name)
-    reader = _FrameReader(name, layout, options)
+    texts = as_text(table, set(layout.columns.values()), name)
+    for role in layout.columns.keys() & {"time", "since", "until"}:
+        column = layout.columns[role]
+        days = _days_where_midnight(texts.column(column))
+        texts = texts.set_column(column, str(column), days)
+    reader = FactReader.of(options)
     if split is None:
         rows_of: dict[Split, Any] = {"train": np.arange(table.num_rows)}
     else:
         rows_of = _rows_by_split(table, str(split), name)
-    batches = {part: [reader.batch(texts.take(rows), rows)] for part, rows in rows_of.items()}
+    batches = _batches(reader, texts, layout, name, rows_of)
     if reader.times.unsettled and reader.times.order:
-        # Intervals were compared before a date said whether the day or the month comes first.
-        options = replace(options, date_format=reader.times.order)
-        return read_frame(table, column_of, split=split, name=name, options=options)
-    dataset = assemble(
-        name,
-        batches,
-        reader.times,
-        merge_intervals=options.merge_intervals,
-        defects=tuple(reader.defects),
-        defect_count=reader.defect_count,
-    )
+        reader = FactReader.of(replace(options, date_format=reader.times.order))
+        batches = _batches(reader, texts, layout, name, rows_of)
+    dataset = assemble(name, batches, reader, merge_intervals=options.merge_intervals)
     dataset = replace(dataset, open_end=options.open_end or usual_open_end(dataset.train))
     if split is None:
         return split_facts(dataset, options.splitting or Splitting())
     if options.splitting is not None:
         raise DataError(f"{name}: the column {split!r} splits the facts; leave splitting out")
     return dataset
+
+
+def _batches(
+    reader: FactReader, texts: pa.Table, layout: ColumnLayout, name: str, rows_of: dict[Split, Any]
+) -> dict[Split, list[FactBatch]]:
+    """The facts of each split; DataError about bad rows unless they are skipped."""
+    batches: dict[Split, list[FactBatch]] = {}
+    for part, rows in rows_of.items():
+        table = texts.take(rows)
+        clean = table if is_clean(table) else None
+        chunk = Chunk(1, clean, cells_of(table), numbers=rows + 1)
+        batches[part] = [reader.batch(name, chunk, layout)]
+    reader.check()
+    return batches
 
 
 def read_query_texts(frame: Any, name: str = "frame") -> list[tuple[str, str, str]]:
@@ -160,7 +167,7 @@ def read_query_texts(frame: Any, name: str = "frame") -> list[tuple[str, str, st
         raise DataError(
             f"{name}: found the columns {', '.join(names)}; expected subject, object and time"
         )
-    texts = [_text_column(table.column(column), names[column], name) for column in columns]
+    texts = [text_column(table.column(column), names[column], name) for column in columns]
     rows = zip(*(text.cast(pa.string()).to_pylist() for text in texts), strict=True)
     queries = []
     for row, (subject, object_, time) in enumerate(rows, 1):
@@ -201,7 +208,7 @@ def _position(column: str, names: list[str], name: str) -> int:
 
 def _rows_by_split(table: pa.Table, column: str, name: str) -> dict[Split, Any]:
     """The rows of each split, by the words of a column."""
-    words = _text_column(table.column(_position(column, table.column_names, name)), column, name)
+    words = text_column(table.column(_position(column, table.column_names, name)), column, name)
     values = np.asarray([text.strip().lower() for text in words.cast(pa.string()).to_pylist()])
     rows: dict[Split, Any] = {
         split: np.flatnonzero(np.isin(values, SPLIT_NAMES[split])) for split in SPLITS
@@ -215,63 +222,6 @@ def _rows_by_split(table: pa.Table, column: str, name: str) -> dict[Split, Any]:
     return {split: part for split, part in rows.items() if len(part)}
 
 
-def _as_text(table: pa.Table, layout: ColumnLayout, name: str) -> pa.Table:
-    """The frame with every column in use as a dictionary of texts; the others are empty."""
-    roles = {number: role for role, number in layout.columns.items()}
-    columns = []
-    for number, (column, field) in enumerate(zip(table.columns, table.schema, strict=True)):
-        if number not in roles:
-            columns.append(pa.nulls(table.num_rows, pa.string()))
-            continue
-        texts = _text_column(column, field.name, name)
-        is_time = roles[number] in ("time", "since", "until")
-        columns.append(_days_where_midnight(texts) if is_time else texts)
-    return pa.table(columns, names=[str(number) for number in range(len(columns))])
-
-
-def _text_column(column: pa.ChunkedArray, label: str, name: str) -> pa.ChunkedArray:
-    """A column as texts; what is missing becomes empty."""
-    types = pa.types
-    if types.is_dictionary(column.type):  # a category
-        column = _decoded(column)
-    kind = column.type
-    if types.is_date(kind):
-        column = column.cast(pa.date32())
-    elif types.is_timestamp(kind):
-        column = _timestamps(column)
-    elif types.is_floating(kind) or types.is_decimal(kind):
-        column = _whole_numbers(column, label, name)
-    elif not (types.is_integer(kind) or types.is_null(kind) or _is_text(kind)):
-        raise DataError(
-            f"{name}: the column {label!r} is of type {kind}; expected texts, integers, dates or "
-            "timestamps"
-        )
-    text = pc.fill_null(column.cast(pa.string()), "")
-    return text.dictionary_encode().cast(NAME_TYPE)
-
-
-def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The values of a dictionary column; Arrow itself does not decode views of strings."""
-    kind = column.type.value_type
-    kind = pa.string() if _is_text(kind) else kind
-    chunks = [chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks]
-    return pa.chunked_array(chunks, kind)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
-
-
-def _timestamps(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The texts of timestamps, with their offset where they have a zone."""
-    seconds = pc.floor_temporal(column, unit="second").cast(pa.timestamp("s", column.type.tz))
-    if column.type.tz is None:
-        return pc.strftime(seconds, "%Y-%m-%dT%H:%M:%S")
-    text = pc.strftime(seconds, "%Y-%m-%dT%H:%M:%S%z")
-    return pc.replace_substring_regex(text, r"([0-9]{2})([0-9]{2})$", r"\1:\2")
-
-
 def _days_where_midnight(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     """Days, where every time of a column lies at midnight; else the times as they are."""
     chunks = []
@@ -282,44 +232,3 @@ def _days_where_midnight(texts: pa.ChunkedArray) -> pa.ChunkedArray:
         days = pa.array(cut, pa.string())
         chunks.append(pa.DictionaryArray.from_arrays(chunk.indices, days).cast(pa.string()))
     return pa.chunked_array(chunks, pa.string()).dictionary_encode().cast(NAME_TYPE)
-
-
-def _whole_numbers(column: pa.ChunkedArray, label: str, name: str) -> pa.ChunkedArray:
-    """Numbers without a fraction: what pandas makes of integers as soon as one is missing."""
-    if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), None, column)
-    try:
-        return column.cast(pa.int64())
-    except pa.ArrowInvalid:
-        raise DataError(
-            f"{name}: the column {label!r} holds numbers with a fraction; expected texts, "
-            "integers, dates or timestamps"
-        ) from None
-
-
-class _FrameReader:
-    """Reads the parts of a frame; all of them share the times and the list of bad rows."""
-
-    def __init__(self, name: str, layout: ColumnLayout, options: ReadOptions) -> None:
-        self.name, self.layout, self.options = name, layout, options
-        self.times = TimeDictionary(options.granularity, options.date_format)
-        self.defects: list[Defect] = []
-        self.defect_count = 0
-
-    def batch(self, table: pa.Table, rows: Any) -> FactBatch:
-        """The facts of some rows, whose numbers in the frame are given."""
-        state = self.times.state
-        batch = batch_of_table(table, self.layout, self.times) if is_clean(table) else None
-        if batch is not None:
-            return batch
-        self.times.state = state  # a table that was given up does not decide what times are
-
-        def report(row: int, fault: RowError) -> None:
-            defect = fault.at(self.name, int(rows[row]) + 1)
-            if not self.options.skip_bad:
-                raise DataError(str(defect))
-            self.defect_count += 1
-            if len(self.defects) < MOST_DEFECTS_KEPT:
-                self.defects.append(defect)
-
-        return batch_of_rows(cells_of(table), self.layout, self.times, report)

@@ -6,14 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from apptek.commands.options import (
-    JsonOption,
-    Reading,
-    SeedOption,
-    TopOption,
-    print_json,
-    reads_data,
-)
+from apptek.commands.options import JsonOption, SeedOption, TopOption, print_json
+from apptek.commands.reading_options import Reading, reads_data
 
 
 @reads_data

@@ -5,15 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from apptek.commands.options import (
-    BAD_ROWS_SHOWN,
-    SKIP_BAD,
-    AsOfOption,
-    JsonOption,
-    ModelArgument,
-    TopOption,
-    print_json,
-)
+from apptek.commands.options import AsOfOption, JsonOption, ModelArgument, TopOption, print_json
+from apptek.commands.reading_options import BAD_ROWS_SHOWN, SKIP_BAD
 
 TIME = "The time, as the data writes times; '?' (in quotes) if unknown."
 _FILE_PANEL = "Many queries at once"

@@ -16,12 +16,11 @@ from apptek.commands.options import (
     OutOption,
     PredicatesOption,
     ProtocolOption,
-    Reading,
     ResumeOption,
     SeedOption,
     SettingsOption,
-    reads_data,
 )
+from apptek.commands.reading_options import Reading, reads_data
 
 PresetOption = Annotated[
     Literal["default", "paper"],

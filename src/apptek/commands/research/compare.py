@@ -10,11 +10,10 @@ from apptek.commands.options import (
     DataArgument,
     JsonOption,
     ProtocolOption,
-    Reading,
     ResultOption,
     print_json,
-    reads_data,
 )
+from apptek.commands.reading_options import Reading, reads_data
 
 if TYPE_CHECKING:
     from apptek.experiments.compare import Difference

@@ -9,13 +9,12 @@ from apptek.commands.options import (
     DataArgument,
     JsonOption,
     OutOption,
-    Reading,
     ResumeOption,
     SeedOption,
     SettingsOption,
     print_json,
-    reads_data,
 )
+from apptek.commands.reading_options import Reading, reads_data
 from apptek.extras import require_torch
 
 if TYPE_CHECKING:

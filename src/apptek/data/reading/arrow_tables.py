@@ -119,6 +119,12 @@ def batch_of_table(
     """The facts of a parsed table; None where something in it needs a closer look."""
     columns = [column.combine_chunks() for column in table.columns]
     names = {role: columns[layout.columns[role]] for role in NAME_ROLES}
+    for role, named in layout.names.items():
+        texts = [named.get(text) for text in names[role].dictionary.to_pylist()]
+        if None in texts:
+            return None
+        dictionary = pa.array(texts, pa.string())
+        names[role] = pa.DictionaryArray.from_arrays(names[role].indices, dictionary)
     if any(pc.any(pc.equal(name.dictionary, "")).as_py() for name in names.values()):
         return None
     try:

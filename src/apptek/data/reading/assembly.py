@@ -8,7 +8,8 @@ import pyarrow.compute as pc
 
 from apptek.arrays import Ints, Longs
 from apptek.data.fact_keys import fact_keys, first_occurrences, is_among
-from apptek.data.facts import SPLITS, Dataset, Defect, Facts, Names, ReadReport, Split
+from apptek.data.facts import SPLITS, Dataset, Facts, Names, ReadReport, Split, join_facts
+from apptek.data.reading.batches import FactReader
 from apptek.data.reading.fact_batch import FactBatch
 from apptek.data.reading.text_blocks import one_line
 from apptek.data.times import UNKNOWN, TimeAxis, TimeDictionary
@@ -20,15 +21,13 @@ MOST_NAMES = 2**31 - 1
 def assemble(
     name: str,
     batches: dict[Split, list[FactBatch]],
-    times: TimeDictionary,
+    reader: FactReader,
     *,
     merge_intervals: bool,
-    defects: tuple[Defect, ...],
-    defect_count: int,
 ) -> Dataset:
     """Builds the data set; takes the names out of the batches as it numbers them."""
     try:
-        axis, codes = _resolve_times(batches, times)
+        axis, codes = _resolve_times(batches, reader.times)
     except TimeFormatError as error:
         raise DataError(f"{name}: {error}") from None
     predicates, predicate_ids = _number_names(batches, ("predicate",), "predicates")
@@ -54,7 +53,10 @@ def assemble(
         valid=valid,
         test=test,
         report=replace(
-            counts, defects=defects, defect_count=defect_count, how=_how_dated(axis, times)
+            counts,
+            defects=tuple(reader.defects),
+            defect_count=reader.defect_count,
+            how=_how_dated(axis, reader.times),
         ),
     )
 
@@ -179,3 +181,31 @@ def _each_fact_once(parts: list[Facts]) -> tuple[list[Facts], ReadReport]:
 def _count_shared(keys: Longs, train: Longs) -> int:
     """How many distinct facts of a split are also in train."""
     return len(np.unique(train[is_among(train, keys)])) if len(keys) else 0
+
+
+def each_pair_once(dataset: Dataset) -> Dataset:
+    """Without the facts whose mirror, the same with subject and object exchanged, came before.
+
+    Before a split: else a fact could be in train and its mirror in test.
+    """
+    parts = []
+    for split in SPLITS:
+        facts = dataset.split(split)
+        ends = (facts.subjects, facts.objects)
+        low, high = np.minimum(*ends), np.maximum(*ends)
+        (keys,) = fact_keys(Facts(low, facts.predicates, high, facts.since, facts.until))
+        mask = first_occurrences(keys)
+        parts.append(facts if mask is None else facts.take(mask))
+    return replace(dataset, train=parts[0], valid=parts[1], test=parts[2])
+
+
+def with_mirrored(dataset: Dataset) -> Dataset:
+    """Each split with the mirrors of its facts after them."""
+    train, valid, test = (_mirrored(dataset.split(split)) for split in SPLITS)
+    return replace(dataset, train=train, valid=valid, test=test)
+
+
+def _mirrored(facts: Facts) -> Facts:
+    pairs = facts.take(facts.subjects != facts.objects)
+    mirror = Facts(pairs.objects, pairs.predicates, pairs.subjects, pairs.since, pairs.until)
+    return join_facts(facts, mirror)

@@ -1,5 +1,6 @@
 """Which column of a file holds what: by `--columns`, by the header, or in the usual order."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from apptek.errors import DataError
@@ -17,17 +18,35 @@ _HEADER_WORDS = {  # where several of a role occur, the first of these is taken
 
 
 @dataclass(frozen=True, slots=True)
+class Extra:
+    """A column beside those of facts: a kind of type or class of what stands in a role."""
+
+    role: str
+    kind: str
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnLayout:
     """The column of each role in rows of `width` cells, counted from 0.
 
     A *free* layout is the usual order without a header: subject, predicate, object, then nothing,
     a time, or since and until; each row may have 3, 4 or 5 cells. A fourth cell <occursSince> or
     <occursUntil> says which end the fifth one is.
+
+    names   by role, what the texts in a column stand for, where they are ids
+    extras  columns of types and classes
+    note    what there is to say about the names
+    nobody  names that stand for nobody: such rows are left out, where they would be bad else
     """
 
     width: int
     columns: dict[str, int] = field(default_factory=dict)
     free: bool = False
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    extras: tuple[Extra, ...] = ()
+    nobody: frozenset[str] = frozenset()
+    note: str = ""
 
     def label(self, column: int, role: str | None = None) -> str:
         """A column as an error message names it; `role` where the layout alone cannot tell."""
@@ -91,6 +110,17 @@ def find_layout(
     if len(set(columns.values())) < len(columns):
         raise DataError(f"{where}: --columns uses one column twice")
     return ColumnLayout(len(first_row), columns), has_header
+
+
+def left_out_note(header: list[str], layout: ColumnLayout, where: str) -> str | None:
+    """A warning where no column is taken for the time, though one is left out."""
+    others = [cell for column, cell in enumerate(header) if column not in layout.columns.values()]
+    if not others or layout.columns.keys() & {"time", "since", "until"}:
+        return None
+    return (
+        f"{where}: no column is read as the time, so all its facts are undated; left out: "
+        f"{', '.join(others[:5])} (a header 'time', or --columns, says which is the time)"
+    )
 
 
 def _is_header(first_row: list[str]) -> bool:

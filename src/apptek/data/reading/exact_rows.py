@@ -13,7 +13,7 @@ import pyarrow as pa
 from apptek.data.facts import Defect
 from apptek.data.reading.columns import ColumnLayout
 from apptek.data.reading.fact_batch import NAME_ROLES, FactBatch
-from apptek.data.reading.text_cells import OpenQuote
+from apptek.data.reading.text_cells import BrokenRow, OpenQuote, shown
 from apptek.data.times import TimeDictionary
 from apptek.errors import TimeFormatError
 
@@ -72,8 +72,10 @@ def batch_of_rows(
 
 def read_row(cells: Sequence[bytes], layout: ColumnLayout, times: TimeDictionary) -> Row:
     """Reads the cells of a row; RowError where it is bad."""
+    if isinstance(cells, BrokenRow):
+        raise RowError(*cells.fault)
     if isinstance(cells, OpenQuote):
-        found = f"a quote that the line does not close in {_show(cells[-1])}"
+        found = f"a quote that the line does not close in {shown(cells[-1])}"
         raise RowError(layout.label(len(cells) - 1), found, 'a closing " on the same line')
     if layout.free:
         if not 3 <= len(cells) <= 5:
@@ -95,7 +97,7 @@ def _found_columns(cells: Sequence[bytes]) -> str:
         count = max(len(cell.split(separator)) for cell in cells)
         if len(cells) < 3 <= count:
             advice = f"{count} if separated by {separator.decode()!r}"
-            return f"{columns} ({advice}: .csv takes commas, .tsv and .txt tabs)"
+            return f"{columns} ({advice}: see --delimiter)"
     return columns
 
 
@@ -105,19 +107,24 @@ def _columns(count: int) -> str:
 
 def _text(cell: bytes, layout: ColumnLayout, column: int) -> str:
     if b"\0" in cell:
-        raise RowError(layout.label(column), f"a NUL byte in {_show(cell)}", "text")
+        raise RowError(layout.label(column), f"a NUL byte in {shown(cell)}", "text")
     try:
         return cell.decode()
     except UnicodeDecodeError as error:
-        found = f"byte 0x{cell[error.start]:02x} in {_show(cell)}"
-        raise RowError(layout.label(column), found, "valid UTF-8") from None
+        found = f"byte 0x{cell[error.start]:02x} in {shown(cell)}"
+        raise RowError(layout.label(column), found, "valid UTF-8 (or --encoding)") from None
 
 
 def _name(texts: list[str], layout: ColumnLayout, role: str) -> str:
     column = layout.columns[role]
     if not texts[column]:
         raise RowError(layout.label(column), "nothing", "a name")
-    return texts[column]
+    if role not in layout.names:
+        return texts[column]
+    name = layout.names[role].get(texts[column])
+    if name is None:
+        raise RowError(layout.label(column), shown(texts[column].encode()), "an id that has a name")
+    return name
 
 
 def _time_ids(texts: list[str], layout: ColumnLayout, times: TimeDictionary) -> tuple[int, int]:
@@ -153,9 +160,4 @@ def _time(text: str, label: str, times: TimeDictionary) -> int:
     try:
         return times.add(text)
     except TimeFormatError as error:
-        raise RowError(label, _show(text.encode()), str(error)) from None
-
-
-def _show(cell: bytes) -> str:
-    text = repr(cell.decode("utf-8", "backslashreplace"))
-    return text if len(text) <= 60 else text[:57] + "..."
+        raise RowError(label, shown(text.encode()), str(error)) from None

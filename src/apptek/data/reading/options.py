@@ -1,6 +1,7 @@
 """The options with which files of facts are read."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from apptek.data.facts import OpenEnd
 from apptek.data.splitting import Splitting
@@ -19,6 +20,12 @@ class ReadOptions:
     granularity      the unit of times: second, minute, hour, day, week, month or year (default: the
                      coarsest of day, hour, minute and second with at least 50 distinct values)
     date_format      a pattern of strptime, where dates may be read in two ways: %d/%m/%Y
+    format           gdelt, icews, polecat or acled, where a dump of event data is not recognised
+    undirected       add to each fact the one with subject and object exchanged
+    sheet            the name or number of a sheet (default: the first)
+    delimiter        what separates cells (default: found by the first megabyte)
+    encoding         of text (default: found by the first megabyte)
+    max_bytes        what a compressed file may grow to (default: 256 MB, or 200 times its size)
     open_end         what a fact with a start and no end means: it is ongoing, or a point at its
                      start (default: ongoing where other facts have both ends; a point else)
     """
@@ -30,4 +37,10 @@ class ReadOptions:
     splitting: Splitting | None = None
     granularity: Granularity = "auto"
     date_format: str = ""
+    format: Literal["", "gdelt", "icews", "polecat", "acled"] = ""
+    undirected: bool = False
+    sheet: str = ""
+    delimiter: str = ""
+    encoding: str = ""
+    max_bytes: int | None = None
     open_end: OpenEnd | None = None

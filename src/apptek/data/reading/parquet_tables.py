@@ -1,48 +1,109 @@
 """A Parquet file as tables of dictionary columns, like those that Arrow makes of text."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from apptek.data.reading.columns import ColumnLayout, find_layout
-from apptek.data.reading.fact_batch import NAME_TYPE
-from apptek.data.reading.text_blocks import damaged, is_compressed, one_line, read_whole
+from apptek.data.reading.batches import Chunk, Content
+from apptek.data.reading.columns import find_layout, left_out_note
+from apptek.data.reading.formats.text_columns import as_text, at_midnight, check_type, is_text
+from apptek.data.reading.options import ReadOptions
+from apptek.data.reading.text_blocks import (
+    allowed_bytes,
+    damaged,
+    is_compressed,
+    one_line,
+    read_whole,
+    too_large,
+)
 from apptek.errors import DataError
 
 BATCH_ROWS = 1 << 19
+ROW_BYTES = 16  # what a row takes at least, however well it is compressed
+# Whatever Arrow may raise about a damaged file.
+DAMAGE = (
+    *(OSError, ValueError, LookupError, TypeError, RuntimeError, ArithmeticError, MemoryError),
+    pa.ArrowException,
+)
 
 
-def parquet_layout(path: Path, column_of: dict[str, str] | None) -> ColumnLayout:
-    """The layout of the file's columns, whose types must be readable."""
-    with _open(path) as file:
-        layout, _ = find_layout(list(file.schema_arrow.names), column_of, True, path.name)
+def open_parquet(file: Path, options: ReadOptions, columns: dict[str, str] | None) -> Content:
+    """The content of a Parquet file."""
+    with opened(file, options.max_bytes) as content:
+        names = list(content.schema_arrow.names)
+        layout, _ = find_layout(names, columns, True, file.name)
         for column in layout.columns.values():
-            _check_type(path, file.schema_arrow.field(column))
-        return layout
+            check_type(content.schema_arrow.field(column).type, names[column], file.name)
+    note = None if columns is not None else left_out_note(names, layout, file.name)
+    used = set(layout.columns.values())
+    chunks = _chunks(file, used, options.max_bytes)
+    return Content(layout, chunks, {"format": "parquet"}, () if note is None else (note,))
 
 
-def _check_type(path: Path, column: pa.Field) -> None:
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    types = pa.types
-    is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-    if not (is_text or types.is_integer(kind) or types.is_date(kind) or types.is_null(kind)):
-        raise DataError(
-            f"{path.name}: column {column.name!r} is of type {column.type}; "
-            "expected strings, integers or dates"
-        )
+def _chunks(file: Path, used: set[int], max_bytes: int | None) -> Iterator[Chunk]:
+    row = 1
+    for table in read_tables(file, used, max_bytes):
+        clean = table if is_clean(table) else None
+        yield Chunk(row, clean, cells_of(table))
+        row += table.num_rows
+    if row == 1:
+        raise DataError(f"{file.name}:1: the file is empty; expected a fact in each row")
 
 
-def read_tables(path: Path, layout: ColumnLayout) -> Iterator[pa.Table]:
+def read_tables(
+    path: Path, used: set[int], max_bytes: int | None = None, rows: int | None = None
+) -> Iterator[pa.Table]:
     """The file as tables of some rows each, every cell in use as text; nulls become empty."""
-    with _open(path) as file:
-        try:
-            for batch in file.iter_batches(BATCH_ROWS):
-                yield _as_text(pa.Table.from_batches([batch]), layout)
-        except (OSError, pa.ArrowException) as error:
-            raise damaged(path, error) from None
+    with opened(path, max_bytes, used) as file:
+        days = _days(file, used)
+        for batch in file.iter_batches(rows or BATCH_ROWS):
+            yield as_text(pa.Table.from_batches([batch]), used, path.name, days)
+
+
+def _days(file: parquet.ParquetFile, used: set[int]) -> dict[int, bool]:
+    """Whether the timestamps of a column are days: to be known before the first of them is read."""
+    days: dict[int, bool] = {}
+    for column in used:
+        field = file.schema_arrow.field(column)
+        if pa.types.is_timestamp(field.type):
+            batches = file.iter_batches(BATCH_ROWS, columns=[field.name])
+            tables = (pa.Table.from_batches([batch]).column(0) for batch in batches)
+            days[column] = all(at_midnight(part) for part in tables)
+    return days
+
+
+@contextmanager
+def opened(
+    path: Path, max_bytes: int | None = None, used: set[int] | None = None
+) -> Iterator[parquet.ParquetFile]:
+    """A Parquet file whose size is checked; DataError where it is damaged or grows too large.
+
+    The strings of columns in use are kept as dictionaries, so that a long one that occurs often
+    takes its room once.
+    """
+    try:
+        allowed = allowed_bytes(path, max_bytes)
+        source: Any = pa.BufferReader(read_whole(path, max_bytes)) if is_compressed(path) else path
+        file = parquet.ParquetFile(source)
+        if used is not None:
+            fields = [file.schema_arrow.field(column) for column in used]
+            texts = [field.name for field in fields if is_text(field.type)]
+            file = parquet.ParquetFile(source, read_dictionary=texts)
+        metadata = file.metadata
+        groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+        size = sum(group.total_byte_size for group in groups)
+        if max(size, metadata.num_rows * ROW_BYTES) > allowed:
+            raise too_large(path, allowed)
+        yield file
+    except (FileNotFoundError, PermissionError) as error:
+        raise DataError(f"{path}: cannot be opened ({one_line(error)})") from None
+    except DAMAGE as error:
+        raise damaged(path, error) from None
 
 
 def cells_of(table: pa.Table) -> Iterator[list[bytes]]:
@@ -64,32 +125,3 @@ def is_clean(table: pa.Table) -> bool:
             if pc.any(pc.match_substring(texts, "\0")).as_py():
                 return False
     return True
-
-
-def _open(path: Path) -> parquet.ParquetFile:
-    source = pa.BufferReader(read_whole(path)) if is_compressed(path) else path
-    try:
-        return parquet.ParquetFile(source)
-    except (FileNotFoundError, PermissionError) as error:
-        raise DataError(f"{path}: cannot be opened ({one_line(error)})") from None
-    except (OSError, pa.ArrowException) as error:
-        raise damaged(path, error) from None
-
-
-def _as_text(table: pa.Table, layout: ColumnLayout) -> pa.Table:
-    used = set(layout.columns.values())
-    columns = [
-        _text_column(column) if number in used else pa.nulls(table.num_rows, pa.string())
-        for number, column in enumerate(table.columns)
-    ]
-    names = [str(number) for number in range(table.num_columns)]
-    return pa.table(columns, names=names)
-
-
-def _text_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_date(column.type):
-        column = column.cast(pa.date32())
-    text = pc.fill_null(column.cast(pa.string()), "")
-    return text.dictionary_encode().cast(NAME_TYPE)

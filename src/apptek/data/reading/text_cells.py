@@ -19,8 +19,23 @@ class TextFormat:
 TEXT_FORMATS = {
     ".txt": TextFormat("\t", quoted=False),
     ".tsv": TextFormat("\t", quoted=False),
+    ".tab": TextFormat("\t", quoted=False),
     ".csv": TextFormat(",", quoted=True),
 }
+
+
+class BrokenRow(list[bytes]):
+    """A row that has no cells, and why: the column, what was found, what is expected."""
+
+    def __init__(self, column: str, found: str, expected: str) -> None:
+        super().__init__([b""])
+        self.fault = (column, found, expected)
+
+
+def shown(cell: bytes) -> str:
+    """A cell as an error message shows it."""
+    text = repr(cell.decode("utf-8", "backslashreplace"))
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 class OpenQuote(list[bytes]):
@@ -41,7 +56,7 @@ def split_lines(text: bytes, form: TextFormat) -> Iterator[list[bytes]]:
 
 
 def _split_quoted(line: bytes, delimiter: str) -> list[bytes]:
-    cell = re.compile((_CSV_CELL % (delimiter, delimiter)).encode())
+    cell = re.compile((_CSV_CELL % (re.escape(delimiter), re.escape(delimiter))).encode())
     cells: list[bytes] = []
     start = 0
     while start <= len(line):  # == too: a delimiter at the very end is followed by an empty cell

@@ -1,0 +1,274 @@
+"""Dumps of event data, as their publishers write them: GDELT, ICEWS, POLECAT and ACLED.
+
+| dump    | subject     | predicate      | object         | time       | types and classes    |
+|---------|-------------|----------------|----------------|------------|----------------------|
+| gdelt   | Actor1Name  | EventCode      | Actor2Name     | SQLDATE    | country, sector; CAMEO |
+| icews   | Source Name | Event Text     | Target Name    | Event Date | sector, country; CAMEO |
+| polecat | Actor Name  | Event Type     | Recipient Name | Event Date | country, sector; quad |
+| acled   | actor1      | sub_event_type | actor2         | event_date | sector; event type   |
+
+GDELT has no header: 61 columns (version 1: 58, before April 2013: 57). A row without one of its
+two actors is no fact; such rows are counted and left out.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from apptek.data.predicate_table import PredicateEntry, PredicateTable, cameo_table
+from apptek.data.reading.columns import ColumnLayout, Extra
+from apptek.data.reading.fact_batch import NAME_ROLES
+from apptek.data.reading.formats.text_columns import compact
+from apptek.errors import DataError
+
+NOBODY = frozenset({"", "None", "NULL", "---"})
+_GDELT_WIDTHS = (61, 58, 57)
+_QUADS = {
+    "1": "verbal cooperation",
+    "2": "material cooperation",
+    "3": "verbal conflict",
+    "4": "material conflict",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """The columns of a dump, by name or, without a header, by number from 0.
+
+    extras  of whom, which kind of type or class, and its column
+    value   what a cell of a column means, by the kind; the cell itself where nothing is said
+    """
+
+    name: str
+    columns: dict[str, str | int]
+    extras: tuple[tuple[str, str, str | int], ...]
+    value: dict[str, Callable[[str], str]]
+
+
+def _first_of_list(text: str) -> str:
+    """The first of several sectors, which ICEWS separates by commas."""
+    return text.partition(",")[0]
+
+
+def _cameo_root(code: str) -> str:
+    """The name of the root class of a CAMEO code; 40 stands for 040."""
+    digits = code if len(code) != 2 or code in cameo_table().entries else f"0{code}"
+    entry = cameo_table().entries.get(digits) or cameo_table().entries.get(digits[:2])
+    return entry.kind if entry else code
+
+
+DUMPS = {
+    dump.name: dump
+    for dump in (
+        Dump(
+            "gdelt",
+            {"subject": 6, "predicate": 26, "object": 16, "time": 1},
+            (
+                *(("subject", "country", 7), ("object", "country", 17)),
+                *(("subject", "sector", 12), ("object", "sector", 22)),
+                *(("predicate", "class", 28), ("predicate", "group", 29)),
+            ),
+            {"class": _cameo_root, "group": lambda quad: _QUADS.get(quad, "")},
+        ),
+        Dump(
+            "icews",
+            {
+                "subject": "Source Name",
+                "predicate": "Event Text",
+                "object": "Target Name",
+                "time": "Event Date",
+            },
+            (
+                *(("subject", "sector", "Source Sectors"), ("object", "sector", "Target Sectors")),
+                *(
+                    ("subject", "country", "Source Country"),
+                    ("object", "country", "Target Country"),
+                ),
+                ("predicate", "class", "CAMEO Code"),
+            ),
+            {"sector": _first_of_list, "class": _cameo_root},
+        ),
+        Dump(
+            "polecat",
+            {
+                "subject": "Actor Name",
+                "predicate": "Event Type",
+                "object": "Recipient Name",
+                "time": "Event Date",
+            },
+            (
+                *(
+                    ("subject", "country", "Actor Country"),
+                    ("object", "country", "Recipient Country"),
+                ),
+                ("subject", "sector", "Primary Actor Sector"),
+                ("object", "sector", "Primary Recipient Sector"),
+                ("predicate", "group", "Quad Code"),
+            ),
+            {"group": str.lower},
+        ),
+        Dump(
+            "acled",
+            {
+                "subject": "actor1",
+                "predicate": "sub_event_type",
+                "object": "actor2",
+                "time": "event_date",
+            },
+            (
+                *(("subject", "sector", "inter1"), ("object", "sector", "inter2")),
+                *(("predicate", "class", "event_type"), ("predicate", "group", "disorder_type")),
+            ),
+            {},
+        ),
+    )
+}
+
+
+def is_gdelt(rows: list[list[bytes]]) -> bool:
+    """Whether these rows, split at tabs, are GDELT's: their number of columns, an id and a day."""
+    if not rows or len(rows[0]) not in _GDELT_WIDTHS:
+        return False
+    return all(
+        len(row) == len(rows[0]) and row[0].isdigit() and row[1].isdigit() and len(row[1]) == 8
+        for row in rows
+    )
+
+
+def find_dump(wanted: str, first_row: list[str], rows: list[list[bytes]]) -> Dump | None:
+    """The dump that is asked for, or the one that a file looks like."""
+    if wanted:
+        return DUMPS[wanted]
+    if is_gdelt(rows):
+        return DUMPS["gdelt"]
+    header = set(first_row)
+    named = (dump for dump in DUMPS.values() if dump.name != "gdelt")
+    return next((dump for dump in named if header.issuperset(_names(dump))), None)
+
+
+def _names(dump: Dump) -> list[str]:
+    return [str(column) for column in dump.columns.values()]
+
+
+def dump_layout(
+    dump: Dump, first_row: list[str], columns: dict[str, str] | None, where: str
+) -> ColumnLayout:
+    """The layout of a dump; `columns` (role -> column) takes other columns for some roles."""
+
+    def find(column: str | int) -> int:
+        if isinstance(column, int) and column < len(first_row):
+            return column
+        if isinstance(column, str) and column in first_row:
+            return first_row.index(column)
+        if isinstance(column, str) and column.isdecimal() and 1 <= int(column) <= len(first_row):
+            return int(column) - 1
+        raise DataError(
+            f"{where}: there is no column {column!r}, which {dump.name} has; the first row has "
+            f"{len(first_row)} columns"
+        )
+
+    roles = {role: find(column) for role, column in (dump.columns | (columns or {})).items()}
+    extras = tuple(
+        Extra(role, kind, find(column))
+        for role, kind, column in dump.extras
+        if isinstance(column, int) or column in first_row
+    )
+    return ColumnLayout(len(first_row), roles, extras=extras, nobody=NOBODY)
+
+
+@dataclass(slots=True)
+class ExtraCounts:
+    """How often each name occurs with each type or class, and the rows that were left out."""
+
+    # Role, kind, name, value.
+    counts: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
+    left_out: int = 0
+
+    def add(self, other: "ExtraCounts") -> None:
+        """Adds the counts of further rows."""
+        self.counts.update(other.counts)
+        self.left_out += other.left_out
+
+    def keep(self, table: pa.Table, layout: ColumnLayout) -> pa.Table:
+        """The rows of a table that have both actors; notes their types and classes."""
+        nobody = pa.array(sorted(layout.nobody))
+        keep = None
+        for role in NAME_ROLES:
+            column = table.column(layout.columns[role]).combine_chunks()
+            empty = pc.is_in(column.dictionary, nobody).take(column.indices)
+            keep = pc.invert(empty) if keep is None else pc.and_(keep, pc.invert(empty))
+        kept = table.filter(keep)
+        for role in NAME_ROLES:  # a name that only rows without an actor have is none
+            column = kept.column(layout.columns[role]).combine_chunks()
+            place = layout.columns[role]
+            kept = kept.set_column(place, str(place), compact(column))
+        self.left_out += table.num_rows - kept.num_rows
+        for extra in layout.extras:
+            names, values = str(layout.columns[extra.role]), str(extra.column)
+            pairs = pa.table(
+                {"name": kept.column(names).cast(pa.string()),
+                 "value": kept.column(values).cast(pa.string())}
+            )  # fmt: skip
+            found = pairs.group_by(["name", "value"]).aggregate([([], "count_all")])
+            for name, value, count in zip(*(c.to_pylist() for c in found.columns), strict=True):
+                self.counts[extra.role, extra.kind, name, value] += count
+        return kept
+
+    def keep_rows(self, rows: Iterator[list[bytes]], layout: ColumnLayout) -> Iterator[list[bytes]]:
+        """The same for rows of the careful path; a row that is left out becomes an empty one."""
+        nobody = {name.encode() for name in layout.nobody}
+        for cells in rows:
+            if len(cells) != layout.width:
+                yield cells
+            elif any(cells[layout.columns[role]] in nobody for role in NAME_ROLES):
+                self.left_out += 1
+                yield []
+            else:
+                for extra in layout.extras:
+                    pair = (cells[layout.columns[extra.role]], cells[extra.column])
+                    name, value = (cell.decode("utf-8", "replace") for cell in pair)
+                    self.counts[extra.role, extra.kind, name, value] += 1
+                yield cells
+
+    def types(self, dump: Dump) -> dict[str, dict[str, str]]:
+        """Kind of type -> entity -> the type that it has most often."""
+        entities: Counter[tuple[str, str, str]] = Counter()
+        for (role, kind, name, value), count in self.counts.items():
+            if role != "predicate":
+                entities[kind, name, _meaning(dump, kind, value)] += count
+        return _most_often(entities)
+
+    def predicate_table(self, dump: Dump) -> PredicateTable | None:
+        """Classes of predicates by the columns of the dump, with the labels of CAMEO if it is."""
+        predicates: Counter[tuple[str, str, str]] = Counter()
+        for (role, kind, name, value), count in self.counts.items():
+            if role == "predicate":
+                predicates[kind, name, _meaning(dump, kind, value)] += count
+        found = _most_often(predicates)
+        names = sorted({name for by_name in found.values() for name in by_name})
+        shipped = cameo_table().entries if dump.name in ("gdelt", "icews") else {}
+        entries = {
+            name: shipped.get(name)
+            or PredicateEntry(
+                kind=found.get("class", {}).get(name, ""),
+                group=found.get("group", {}).get(name, ""),
+            )
+            for name in names
+        }
+        return PredicateTable(entries, dump.name) if entries else None
+
+
+def _meaning(dump: Dump, kind: str, value: str) -> str:
+    return dump.value.get(kind, str)(value) if value not in NOBODY else ""
+
+
+def _most_often(counts: Counter[tuple[str, str, str]]) -> dict[str, dict[str, str]]:
+    """Kind -> name -> its most frequent value; of equally frequent ones the first by name."""
+    best: dict[str, dict[str, str]] = {}
+    for kind, name, value in sorted(counts, key=lambda key: (-counts[key], key)):
+        if value:
+            best.setdefault(kind, {}).setdefault(name, value)
+    return best

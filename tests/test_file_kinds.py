@@ -1,0 +1,486 @@
+"""Files as people really have them: a test for each kind."""
+
+import io
+import json
+import zipfile
+from collections.abc import Sequence
+from datetime import date, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pytest
+from command_line import apptek
+from event_dumps import ACLED, ICEWS, POLECAT, gdelt, gdelt_version_1
+from fact_files import ALL_IN_TRAIN, DAY, FACT, ReadFact, compress, in_words, parquet_bytes, write
+from sheets import Cell, Formula, write_sheets
+
+from apptek.data.facts import SPLITS, Dataset
+from apptek.data.reading.reader import read_dataset
+from apptek.errors import DataError
+
+HEADER = ("subject", "predicate", "object", "time")
+
+
+def read(source: Path | str | Sequence[Path], **options: Any) -> Dataset:
+    return read_dataset(source, splitting=ALL_IN_TRAIN, **options)
+
+
+def fault_of(source: Path | str, **options: Any) -> str:
+    with pytest.raises(DataError) as caught:
+        read(source, **options)
+    assert len(str(caught.value).splitlines()) == 1
+    return str(caught.value)
+
+
+# Delimiters and encodings
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "|", "\t"])
+@pytest.mark.parametrize("suffix", [".csv", ".txt"])
+@pytest.mark.parametrize("header", [True, False])
+def test_the_delimiter_is_found(tmp_path: Path, delimiter: str, suffix: str, header: bool) -> None:
+    rows = [HEADER] * header + [("a, b", "p", "c d", DAY), ("x", "p", "1,5", DAY)] * 9
+    quoted = [[f'"{c}"' if delimiter == "," and "," in c else c for c in row] for row in rows]
+    path = write(tmp_path / f"facts{suffix}", "".join(delimiter.join(r) + "\n" for r in quoted))
+    dataset = read(path)
+    assert [row[0] for row in in_words(dataset)] == ["a, b", "x"]
+    assert dataset.report.how["delimiter"] == delimiter
+
+
+def test_a_delimiter_can_be_given(tmp_path: Path) -> None:
+    path = write(tmp_path / "facts.txt", f"a~p~b~{DAY}\n")
+    assert fault_of(path).startswith("facts.txt:1: row: found 1 column")
+    assert in_words(read(path, delimiter="~")) == [FACT]
+    assert in_words(read(write(path, f"a^p^b^{DAY}\n"), delimiter="^")) == [FACT]
+    assert fault_of(path, delimiter="ab") == (
+        "--delimiter 'ab': expected one character, such as ';', or tab"
+    )
+
+
+@pytest.mark.parametrize(
+    ("encoding", "found"),
+    [
+        *(("utf-8", "utf-8"), ("utf-8-sig", "utf-8"), ("utf-16", "utf-16")),
+        *(("windows-1252", "windows-1252"), ("latin-1", "windows-1252")),
+    ],
+)
+def test_the_encoding_is_found(tmp_path: Path, encoding: str, found: str) -> None:
+    text = f"subject;predicate;object;time\nMüller;grüßt;François;{DAY}\n"
+    dataset = read(write(tmp_path / "facts.csv", text.encode(encoding)))
+    assert in_words(dataset) == [("Müller", "grüßt", "François", DAY, DAY)]
+    assert dataset.report.how["encoding"] == found
+
+
+def test_an_encoding_can_be_given(tmp_path: Path) -> None:
+    path = write(tmp_path / "facts.csv", f"\u041c\u0438\u0440,p,b,{DAY}\n".encode("cp1251"))
+    assert read(path, encoding="windows-1251").entities[1] == "\u041c\u0438\u0440"
+    assert "--encoding 'klingon' is unknown" in fault_of(path, encoding="klingon")
+    assert "expected text in utf-16 (--encoding says otherwise)" in fault_of(
+        write(path, b"abc"), encoding="utf-16"
+    )
+
+
+@pytest.mark.parametrize("name", ["caf\u00e9 \u2013 \u201cx\u201d", "Zo\u00eb"])
+def test_damaged_utf8_is_not_taken_for_another_encoding(tmp_path: Path, name: str) -> None:
+    good = f"{name}\tp\tb\t{DAY}\n".encode()
+    path = write(tmp_path / "facts.tsv", good * 3 + b"caf\xe9\tp\tb\n")
+    assert "facts.tsv:4: column 1 (subject): found byte 0xe9" in fault_of(path)
+
+
+# JSON lines
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.zst"])
+def test_lines_of_json_are_read(tmp_path: Path, suffix: str) -> None:
+    rows = [
+        {"subject": "a", "predicate": "p", "object": "b", "time": DAY, "more": {"x": [1]}},
+        {"object": "c", "subject": "2014-05-13", "predicate": "null", "time": None},
+        {"subject": "\u00e9\n", "predicate": "p", "object": "c", "time": "1999"},
+    ]
+    text = "\n".join(json.dumps(row) for row in rows) + "\n\n"
+    assert in_words(read(write(tmp_path / f"facts{suffix}", text))) == [
+        FACT,
+        ("2014-05-13", "null", "c", "?", "?"),
+        ("\u00e9\n", "p", "c", "1999", "1999"),
+    ]
+
+
+def test_numbers_of_json_are_times_and_names(tmp_path: Path) -> None:
+    rows = [{"head": n, "relation": "p", "tail": 7, "year": 1999 + n} for n in range(3)]
+    path = write(tmp_path / "facts.jsonl", "\n".join(map(json.dumps, rows)))
+    assert in_words(read(path))[2] == ("2", "p", "7", "2001", "2001")
+    write(path, "\n".join(json.dumps(row | {"year": 2000.0}) for row in rows))
+    assert in_words(read(path))[2] == ("2", "p", "7", "2000", "2000")
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("{", "row: found '{', expected a JSON object such as {...} on each line"),
+        ("[1]", "row: found '[1]', expected a JSON object such as {...} on each line"),
+        ('{"subject": ["a"], "predicate": "p", "object": "b"}',
+         "column 1 (subject): found '[\"a\"]', expected a text or a whole number"),
+        ('{"subject": true, "predicate": "p", "object": "b"}',
+         "column 1 (subject): found 'true', expected a text or a whole number"),
+        ('{"subject": "a", "predicate": "p"}', "column 3 (object): found nothing, expected a name"),
+        ('{"subject": "a", "predicate": "p", "object": "\\ud800"}',
+         "column 3 (object): found '\"\\\\ud800\"', expected a text or a whole number"),
+        ('{"subject": "a\\u0000", "predicate": "p", "object": "b"}',
+         "column 1 (subject): found a NUL byte in 'a\\x00', expected text"),
+    ],
+)  # fmt: skip
+def test_a_bad_line_of_json_is_named(tmp_path: Path, line: str, fault: str) -> None:
+    good = '{"subject": "a", "predicate": "p", "object": "b"}\n'
+    path = write(tmp_path / "facts.jsonl", good + "\n" + line + "\n" + good)
+    assert fault_of(path).startswith(f"facts.jsonl:3: {fault}")
+    assert len(read(path, skip_bad=True).train) == 1
+
+
+def test_json_that_is_one_list_is_refused_with_what_is_expected(tmp_path: Path) -> None:
+    path = write(tmp_path / "facts.json", '[{"subject": "a"}]')
+    assert fault_of(path).endswith("expected a JSON object such as {...} on each line")
+
+
+# Parquet
+
+
+def test_timestamps_and_dates_of_parquet_are_read(tmp_path: Path) -> None:
+    hours = [datetime(2021, 5, 3, hour, 22) for hour in range(3)]
+    names: dict[str, Any] = {"subject": ["a"] * 3, "predicate": ["p"] * 3, "object": ["b"] * 3}
+
+    def times_of(kind: pa.DataType, values: list[Any]) -> list[str]:
+        content = parquet_bytes(**names, time=pa.array(values, kind))
+        dataset = read(write(tmp_path / "facts.parquet", content))
+        return [row[3] for row in in_words(dataset)]
+
+    expected = [f"2021-05-03 0{hour}:00" for hour in range(3)]
+    for unit in ("s", "ms", "us", "ns"):
+        assert times_of(pa.timestamp(unit), hours) == expected
+    # 00:22 in Berlin is 22:22 of the day before in UTC.
+    assert times_of(pa.timestamp("us", "Europe/Berlin"), hours) == expected
+    days = [date(2021, 5, day) for day in (3, 4, 5)]
+    expected = [day.isoformat() for day in days]
+    assert times_of(pa.date32(), days) == expected
+    assert times_of(pa.date64(), days) == expected
+    midnights = [datetime(2021, 5, day) for day in (3, 4, 5)]
+    assert times_of(pa.timestamp("ns"), midnights) == expected
+    local = [moment.replace(tzinfo=ZoneInfo("Europe/Berlin")) for moment in midnights]
+    assert times_of(pa.timestamp("ms", "Europe/Berlin"), local) == expected
+    assert times_of(pa.float64(), [2001.0, None, 2003.0]) == ["2001", "?", "2003"]
+
+
+# Sheets
+
+ROWS: list[list[Cell]] = [
+    ["subject", "predicate", "object", "time"],
+    ["a", "p", "b", date(2014, 5, 13)],
+    [7, "p", "b", "2014-05-14"],
+    [None, None, None, None],
+    ["a", Formula('CONCATENATE("q")|q'), "b", date(2014, 5, 15)],
+]
+
+
+def test_a_sheet_is_read(tmp_path: Path) -> None:
+    path = write_sheets(tmp_path / "facts.xlsx", {"Facts": ROWS})
+    assert in_words(read(path)) == [
+        FACT,
+        ("7", "p", "b", "2014-05-14", "2014-05-14"),
+        ("a", "q", "b", "2014-05-15", "2014-05-15"),
+    ]
+
+
+def test_times_of_day_in_a_sheet_are_kept(tmp_path: Path) -> None:
+    rows: list[list[Cell]] = [["a", "p", "b", datetime(2014, 5, 13, hour)] for hour in range(3)]
+    dataset = read(write_sheets(tmp_path / "facts.xlsx", {"Facts": rows}))
+    assert [row[3] for row in in_words(dataset)] == [f"2014-05-13 0{h}:00" for h in range(3)]
+
+
+def test_one_of_several_sheets_is_chosen(tmp_path: Path) -> None:
+    other: list[list[Cell]] = [["x", "p", "y", 2001]]
+    path = write_sheets(tmp_path / "facts.xlsx", {"Facts": ROWS, "Old ones": other})
+    first = read(path)
+    assert first.report.notes == ("facts.xlsx: the sheet 'Facts' is read, one of 2 (--sheet)",)
+    for sheet in ("Old ones", "2"):
+        assert in_words(read(path, sheet=sheet)) == [("x", "p", "y", "2001", "2001")]
+    assert fault_of(path, sheet="New") == (
+        "facts.xlsx: there is no sheet 'New'; there are Facts, Old ones"
+    )
+
+
+def test_a_merged_cell_counts_for_all_that_it_covers(tmp_path: Path) -> None:
+    rows: list[list[Cell]] = [
+        ["subject", "predicate", "object", "time"],
+        ["a", "p", "b", 2001],
+        [None, "p", "c", 2002],
+        [None, "q", "b", 2003],
+    ]
+    path = write_sheets(tmp_path / "facts.xlsx", {"Facts": rows}, merged=("A2:A4",))
+    assert [row[0] for row in in_words(read(path))] == ["a", "a", "a"]
+
+
+def test_a_bad_row_of_a_sheet_is_named(tmp_path: Path) -> None:
+    path = write_sheets(tmp_path / "facts.xlsx", {"Facts": [*ROWS, [1.5, "p", "b", 2001]]})
+    assert fault_of(path).startswith("facts.xlsx:6: column 1 (subject): found '1.5', expected a")
+    path.write_bytes(path.read_bytes()[:700])
+    assert "the file is truncated or damaged" in fault_of(path)
+    empty = write_sheets(tmp_path / "none.xlsx", {"Facts": [[]]})
+    assert "the sheet 'Facts' is empty" in fault_of(empty)
+
+
+# Files of ids
+
+
+def write_ids(folder: Path, separator: str = "\t", fifth: str = "0") -> Path:
+    for split, row in (("train", "0 1 2 0"), ("valid", "1 0 2 24"), ("test", "2 0 1 48")):
+        cells = [*row.split(), *([fifth] if fifth else [])]
+        write(folder / f"{split}.txt", separator.join(cells) + "\n")
+    write(folder / "entity2id.txt", "A (B)\t0\nC D\t1\nE\t2\n")
+    write(folder / "relation2id.txt", "Make a visit\t0\nHost a visit\t1\n")
+    write(folder / "stat.txt", "3\t2\t0\n")
+    return folder
+
+
+@pytest.mark.parametrize("separator", ["\t", " "])
+@pytest.mark.parametrize("fifth", ["0", "-1", ""])
+def test_files_of_ids_are_recognised_and_named(tmp_path: Path, separator: str, fifth: str) -> None:
+    dataset = read_dataset(write_ids(tmp_path / "ids", separator, fifth))
+    facts = [in_words(dataset, dataset.split(split))[0] for split in SPLITS]
+    assert facts == [
+        ("A (B)", "Host a visit", "E", "0", "0"),
+        ("C D", "Make a visit", "E", "24", "24"),
+        ("E", "Make a visit", "C D", "48", "48"),
+    ]
+    assert dataset.report.how["format"] == "ids"
+    assert dataset.report.notes == ("3 entities and 2 predicates are named by their ids",)
+
+
+def test_ids_without_names_stay_as_they_are(tmp_path: Path) -> None:
+    path = write(tmp_path / "facts.txt", "0\t1\t2\t24\t0\n1\t1\t2\t48\t0\n")
+    assert in_words(read(path))[0] == ("0", "1", "2", "24", "24")
+    interval = write(tmp_path / "spans.txt", "0\t1\t2\t24\t30\n1\t1\t2\t40\t48\n")
+    assert in_words(read(interval))[0] == ("0", "1", "2", "24", "30")
+
+
+def test_ids_and_their_tables_are_checked(tmp_path: Path) -> None:
+    folder = write_ids(tmp_path / "ids")
+    write(folder / "stat.txt", "4 2")
+    notes = read_dataset(folder).report.notes
+    assert notes[0].endswith("named by their ids, though stat.txt says 4 and 2")
+    write(folder / "valid.txt", "1\t0\t9\t24\t0\n")
+    with pytest.raises(
+        DataError, match=r"valid.txt:1: column 3 .object.: found '9', expected an id"
+    ):
+        read_dataset(folder)
+    write(folder / "entity2id.txt", "3\nA\t0\nA\t1\nE\t2\n9\t9\n")  # the count that OpenKE has
+    assert list(read_dataset(folder).entities) == ["9", "A (0)", "A (1)", "E"]
+    write(folder / "entity2id.txt", "A\n")
+    with pytest.raises(DataError, match=r"entity2id.txt:1: found b'A', expected a name and an id"):
+        read_dataset(folder)
+
+
+# Dumps of events
+
+VISIT: ReadFact = ("Jane Doe", "Make a visit", "Country A", "2014-01-02", "2014-01-02")
+
+
+@pytest.mark.parametrize("name", ["20210503.export.CSV", "events.tsv"])
+@pytest.mark.parametrize("given", ["", "gdelt"])
+@pytest.mark.parametrize("text", [gdelt(), gdelt_version_1()])
+def test_gdelt_is_read(tmp_path: Path, name: str, given: str, text: str) -> None:
+    dataset = read(write(tmp_path / name, text), format=given)
+    assert in_words(dataset)[:2] == [
+        ("UNITED STATES", "042", "POLICE", "2021-05-01", "2021-05-01"),
+        ("POLICE", "190", "UNITED STATES", "2021-05-02", "2021-05-02"),
+    ]
+    assert dataset.types["country"] == {"POLICE": "GBR", "UNITED STATES": "USA"}
+    assert dataset.labels is not None
+    assert dataset.labels.label("042") == "Make a visit"
+    assert dataset.labels.group_of("190") == "material conflict"
+    assert dataset.report.notes == ("left out, as they lack one of their actors: 1",)
+    assert dataset.report.how["format"] == "gdelt"
+
+
+def test_the_quarters_of_an_hour_of_gdelt_can_be_its_time(tmp_path: Path) -> None:
+    path = write(tmp_path / "20210503.export.CSV", gdelt(60))
+    dataset = read(path, format="gdelt", columns="subject=7,predicate=27,object=17,time=60")
+    assert dataset.axis.unit == "day"
+    assert "2021-05-01 14:00" in in_words(
+        read(path, format="gdelt", columns="subject=7,predicate=27,object=17,time=60",
+             granularity="hour")
+    )[0]  # fmt: skip
+
+
+def test_icews_is_read(tmp_path: Path) -> None:
+    dataset = read(write(tmp_path / "events.2014.tab", ICEWS))
+    assert in_words(dataset)[1] == VISIT
+    assert dataset.types["sector"]["Jane Doe"] == "Executive"
+    assert dataset.types["country"]["Police (Country A)"] == "Country A"
+    assert dataset.labels is not None
+    assert dataset.labels.class_of("Make a visit") == "Consult"
+    assert dataset.report.notes == ("left out, as they lack one of their actors: 1",)
+
+
+def test_polecat_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path / "ngecEventsDV-2021.txt", POLECAT)
+    dataset = read(path)
+    assert in_words(dataset) == [
+        ("Students", "PROTEST", "Government of A", "2021-05-03", "2021-05-03"),
+        ("Minister of B", "CONSULT", "Government of A", "2021-05-04", "2021-05-04"),
+    ]
+    assert dataset.types["sector"]["Minister of B"] == "Government"
+    assert dataset.labels is not None
+    assert dataset.labels.group_of("PROTEST") == "material conflict"
+    assert list(dataset.predicates) == ["CONSULT", "PROTEST"]  # not that of the row left out
+    columns = "subject=Actor Name,predicate=Event Mode,object=Recipient Name"
+    finer = read(path, format="polecat", columns=columns)
+    assert list(finer.predicates) == ["demo", "visit"]
+
+
+def test_acled_is_read_and_may_be_undirected(tmp_path: Path) -> None:
+    path = write(tmp_path / "acled.csv", ACLED)
+    dataset = read(path)
+    clash: ReadFact = (
+        *("Military Forces of A", "Armed clash", "Rebels of A", "2021-05-03", "2021-05-03"),
+    )
+    assert in_words(dataset)[0] == clash
+    assert dataset.types["sector"]["Rebels of A"] == "Rebel group"
+    assert dataset.labels is not None
+    assert dataset.labels.class_of("Armed clash") == "Battles"
+    both = in_words(read(path, undirected=True))
+    assert len(both) == 4
+    assert (clash[2], clash[1], clash[0], *clash[3:]) in both
+
+
+def test_undirected_facts_and_their_mirrors_stay_in_one_split(tmp_path: Path) -> None:
+    rows = [f"e{n % 7},p,e{n % 5 + 1},{1900 + n}\n" for n in range(100)]
+    dataset = read_dataset(
+        write(tmp_path / "facts.csv", "".join([*rows, "e2,p,e1,1900\ne1,p,e2,1900\n"])),
+        undirected=True,
+    )
+    seen: dict[tuple[frozenset[str], str], str] = {}
+    for split in SPLITS:
+        facts = in_words(dataset, dataset.split(split))
+        assert len(set(facts)) == len(facts)
+        for subject, _, object_, since, _ in facts:
+            assert seen.setdefault((frozenset({subject, object_}), since), split) == split
+            assert (object_, "p", subject, since, since) in facts
+
+
+def test_a_dump_without_a_column_that_it_should_have_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "events.csv", f"a,p,b,{DAY}\n")
+    assert "there is no column 'Source Name', which icews has" in fault_of(path, format="icews")
+    assert "there is no column 6, which gdelt has" in fault_of(path, format="gdelt")
+    nobody = write(tmp_path / "e.tab", ICEWS.splitlines()[0] + "\n" + ICEWS.splitlines()[-1])
+    assert fault_of(nobody) == "e.tab: every row lacks one of its actors; expected facts"
+
+
+@pytest.mark.slow
+def test_a_model_of_gdelt_knows_types_and_classes(tmp_path: Path) -> None:
+    facts = write(tmp_path / "sample.export.CSV", gdelt(200))
+    fitted = apptek("fit", str(facts), "--format", "gdelt", "--out", str(tmp_path / "m"))
+    assert fitted.returncode == 0, fitted.stderr
+    assert "left out, as they lack one of their actors: 1" in fitted.stderr
+    assert "predicates are in gdelt" in fitted.stderr
+    answer = apptek("predict", str(tmp_path / "m"), "POLICE", "BUSINESS", "2021-05-20", "--json")
+    assert answer.returncode == 0, answer.stderr
+
+
+# Several files
+
+
+def test_several_files_are_read_as_one(tmp_path: Path) -> None:
+    one = write(tmp_path / "2020.csv", f"a;p;b;{DAY}\n")
+    two = write(tmp_path / "2021.tsv.gz", f"a\tp\tc\t{DAY}\n")
+    for source in ([one, two], str(tmp_path / "202*"), str(tmp_path / "**" / "20*")):
+        dataset = read(source)
+        assert [row[2] for row in in_words(dataset)] == ["b", "c"]
+        assert dataset.name == "2020 and 1 more"
+        assert dataset.report.how["delimiter"] == "; and \t"
+    assert fault_of(str(tmp_path / "1*")) == f"{tmp_path}/1*: no file matches this pattern"
+    with pytest.raises(DataError, match="several files are read as one, but this is a folder"):
+        read([one, tmp_path])
+    counted = apptek("data", "stats", str(one), str(two), "--json", "--split", "1/0/0")
+    assert json.loads(counted.stdout)["official"]["train"] == 2
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"a,p,b,{DAY}\n".encode(),
+        f"a\tp\tb\t{DAY}\n".encode(),
+        compress(f"a;p;b;{DAY}\n".encode(), ".gz"),
+        compress(f"a\tp\tb\t{DAY}\n".encode(), ".zst"),
+        json.dumps(dict(zip(HEADER, FACT[:4], strict=True))).encode(),
+        parquet_bytes(**{title: [cell] for title, cell in zip(HEADER, FACT, strict=False)}),
+    ],
+)
+def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+    assert in_words(read("-")) == [FACT]
+
+
+def test_a_zip_of_one_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "20210503.export.CSV.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("20210503.export.CSV", gdelt())
+    assert read(path).report.how["format"] == "gdelt"
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("readme", "x")
+    assert fault_of(path) == f"{path}: found 2 files in it, expected one"
+
+
+# What is printed
+
+
+def test_stats_tell_how_a_file_was_read(tmp_path: Path) -> None:
+    text = "".join(f"Zo\u00eb;p;b;{day}.05.2021 14:{day}\n" for day in range(10, 30))
+    path = write(tmp_path / "facts.csv", text.encode("windows-1252"))
+    told = apptek("data", "stats", str(path), "--json")
+    reading = json.loads(told.stdout)["reading"]
+    assert reading == {
+        "format": "text",
+        "delimiter": ";",
+        "encoding": "windows-1252",
+        "granularity": "day",
+        "date_format": "%d.%m.%Y",
+        "time_of_day": "yes",
+    }
+    assert "found: delimiter ';', encoding 'windows-1252'" in told.stderr
+    assert "dates are read as %d.%m.%Y" in told.stderr
+
+
+def test_a_time_that_is_left_out_is_warned_of(tmp_path: Path) -> None:
+    path = write(tmp_path / "facts.tsv", f"subject\tpredicate\tobject\twhen\na\tp\tb\t{DAY}\n")
+    warning = (
+        "facts.tsv: no column is read as the time, so all its facts are undated; left out: when"
+    )
+    assert read(path).report.notes[0].startswith(warning)
+    assert warning in apptek("data", "stats", str(path)).stderr
+    assert not read(path, columns="subject,predicate,object,-").report.notes
+    write(path, "subject\tpredicate\tobject\na\tp\tb\n")
+    assert not read(path).report.notes
+
+
+def test_bad_rows_are_counted_before_it_stops(tmp_path: Path) -> None:
+    rows = [
+        "a\tp\tb\t1999\t2001",
+        "a\tp\tb\t2001\t1999",
+        "a\tp\tb\t1999-05-13",
+        "a\tp\tc\t2001\t17",
+    ]
+    fault = fault_of(write(tmp_path / "facts.tsv", "\n".join([*rows, rows[1]]) + "\n"))
+    assert fault == (
+        "facts.tsv:2: column 5 (until): found since 2001 after until 1999, expected since not "
+        "after until (3 bad of 5 rows: 2 since after until, 1 bad until; --skip-bad would leave 2)"
+    )
+
+
+def test_a_file_of_nothing_but_bad_rows_is_not_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apptek.data.reading.batches.MOST_DEFECTS_COUNTED", 10)
+    path = write(tmp_path / "facts.tsv", f"a\tp\tb\t{DAY}\n" + "x\n" * 50)
+    assert fault_of(path).endswith("expected 3, 4 or 5 columns (and 9 more bad rows)")
