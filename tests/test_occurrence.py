@@ -222,11 +222,11 @@ def test_a_fit_sees_nothing_after_its_period_and_is_the_same_twice() -> None:
 
 def test_a_stored_model_is_the_same_model(tmp_path: Path) -> None:
     events = busy_world()
-    model = replace(fitted_model(events).recalibrated(0.1, 0.9), all_facts=False)
+    model = replace(fitted_model(events), predicates=(0.1, 0.9), either=0.4, all_facts=False)
     model.save(tmp_path / "occurrence")
     stored = OccurrenceModel.open(tmp_path / "occurrence")
     assert (stored.clock, stored.fitted_until) == (model.clock, model.fitted_until)
-    assert (stored.predicates, stored.all_facts) == ((0.1, 0.9), False)
+    assert (stored.predicates, stored.either, stored.all_facts) == ((0.1, 0.9), 0.4, False)
     pairs = pairs_of([(0, 1, 120), (3, 4, 100)])
     assert np.array_equal(forecast(stored, events, pairs, 3), forecast(model, events, pairs, 3))
 

@@ -19,6 +19,7 @@ from apptek.explain.explainer import explain
 from apptek.explain.explanation import Explanation
 from apptek.explain.shown_answers import Answers
 from apptek.features.sparse import SparseRows
+from apptek.forecasting.learning import learn_occurrence
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.answers import (
     Answer,
@@ -98,6 +99,7 @@ class Predictor:
         )
         with work_folder(folder) as work:
             model, seconds = fit_model(data, options, work)
+            model = learn_occurrence(model, options, seconds)
             predictor = cls(model, {"seconds": seconds, **(about_run or {})})
             if folder is not None:
                 predictor.save(folder)

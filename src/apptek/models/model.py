@@ -18,6 +18,7 @@ from apptek.features.traits import Kind, Traits
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.reranker import Reranker
+from apptek.occurrence.model import OccurrenceModel
 from apptek.setting_rules import changed_settings
 
 
@@ -73,6 +74,7 @@ class Model:
     views: Mapping[View, FittedView]
     agent: bytes | None = None  # the weights of its network, as safetensors
     updates: tuple[dict[str, Any], ...] = ()  # what was added since the fit, in order
+    occurrence: OccurrenceModel | None = None  # None: undated data, too few facts, the preset paper
 
     @property
     def config(self) -> Config:

@@ -31,11 +31,13 @@ from apptek.models.storage import (
     save_data,
     write_json,
 )
+from apptek.occurrence.model import OccurrenceModel
 from apptek.setting_rules import config_from_json
 
 FORMAT = 4
 AGENT = "agent.safetensors"
 TREES = "reranker.txt"
+OCCURRENCE = "occurrence"  # a folder
 
 
 def save_model(model: Model, folder: Path, run: dict[str, Any], *, in_place: bool = False) -> None:
@@ -51,6 +53,8 @@ def save_model(model: Model, folder: Path, run: dict[str, Any], *, in_place: boo
         write_json(building / RUN, run)
         if model.agent is not None:
             (building / AGENT).write_bytes(model.agent)
+        if model.occurrence is not None:
+            model.occurrence.save(building / OCCURRENCE)
         write_json(building / ABOUT, _about(model))
         write_manifest(building)
 
@@ -146,6 +150,7 @@ def _load(folder: Path, about: dict[str, Any]) -> Model:
         view: _load_view(folder / view, about["views"][view], sources)
         for view in sources.config.views
     }
+    occurrence = folder / OCCURRENCE
     return Model(
         preset=about["preset"],
         protocol=about["protocol"],
@@ -155,6 +160,7 @@ def _load(folder: Path, about: dict[str, Any]) -> Model:
         views=views,
         agent=(folder / AGENT).read_bytes() if (folder / AGENT).exists() else None,
         updates=tuple(about["updates"]),
+        occurrence=OccurrenceModel.open(occurrence) if occurrence.is_dir() else None,
     )
 
 

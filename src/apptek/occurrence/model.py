@@ -11,7 +11,7 @@ in bursts: e^a * (-log(1 - P))^b, fitted for each length.
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -123,6 +123,7 @@ class OccurrenceModel:
     fitted_until  the last position whose facts the model has learned or been calibrated from
     all_facts     whether the graph that it belongs to holds the facts of valid and test
     predicates    a and b of a predicate's probability, see `predicate_probabilities`
+    either        from 0 to 1: how far the two directions of a pair are independent
     """
 
     clock: Clock
@@ -130,6 +131,7 @@ class OccurrenceModel:
     fitted_until: int
     all_facts: bool = True
     predicates: tuple[float, float] = (0.0, 1.0)
+    either: float = 1.0
 
     @property
     def longest(self) -> int:
@@ -185,6 +187,11 @@ class OccurrenceModel:
         shift, slope = self.predicates
         return -np.expm1(-math.exp(shift) * numbers**slope)
 
+    def either_way(self, forward: Doubles, backward: Doubles) -> Doubles:
+        """P(anything in either direction): 1 - (1 - larger) (1 - smaller)^either."""
+        larger, smaller = np.maximum(forward, backward), np.minimum(forward, backward)
+        return either_way(larger, smaller, self.either)
+
     def save(self, folder: Path) -> None:
         """Writes occurrence.json into a folder, and the trees beside it."""
         folder.mkdir()
@@ -203,6 +210,7 @@ class OccurrenceModel:
             "fitted_until": self.fitted_until,
             "all_facts": self.all_facts,
             "predicates": list(self.predicates),
+            "either": self.either,
             "horizons": [
                 {
                     "window": horizon.window,
@@ -227,11 +235,14 @@ class OccurrenceModel:
             fitted_until=about["fitted_until"],
             all_facts=about["all_facts"],
             predicates=tuple(about["predicates"]),
+            either=about["either"],
         )
 
-    def recalibrated(self, shift: float, slope: float) -> "OccurrenceModel":
-        """The same model with another calibration of the predicates' probabilities."""
-        return replace(self, predicates=(shift, slope))
+
+def either_way(larger: Doubles, smaller: Doubles, independent: float) -> Doubles:
+    """P(one or both), where the less probable adds as much as the two are independent."""
+    chances: Doubles = -np.expm1(np.log1p(-larger) + independent * np.log1p(-smaller))
+    return chances
 
 
 def _horizon(folder: Path, entry: Mapping[str, Any]) -> Horizon:

@@ -1,0 +1,181 @@
+"""A forecast as data: what will happen between two entities in a window, and why."""
+
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import Any
+
+from apptek.explain.wording import counted, percent, printable, signed
+
+GIVEN = "given that there is a fact between the two at that time"  # what a share presumes
+SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OccurrenceReason:
+    """One reason why anything should happen or not, and what it adds to the log-odds of that."""
+
+    family: str
+    sentence: str
+    log_odds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredicateForecast:
+    """A predicate in one direction.
+
+    probability  of at least one fact with it in the window
+    expected     the number of such facts
+    share        its probability given that there is a fact between the two at that time
+    """
+
+    subject: str
+    predicate: str
+    object: str
+    probability: float
+    expected: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectionForecast:
+    """What the subject will do to the object.
+
+    probability  of at least one fact
+    expected     the number of facts
+    base         the log-odds of an average pair; with the reasons they add up to its log-odds
+    have_met     whether there was a fact between the two before, in either direction
+    """
+
+    subject: str
+    object: str
+    probability: float
+    expected: float
+    base: float
+    reasons: tuple[OccurrenceReason, ...]
+    have_met: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Forecast:
+    """What will happen between two entities in a window, from the facts before it.
+
+    first, last    the window, both ends included, and its length in units of the data
+    probability    of at least one fact, in either direction
+    expected       the number of facts, both directions together
+    directions     subject to object, then object to subject
+    predicates     of both directions, the most probable first
+    why            in one sentence: why the most probable predicate, and not another
+    unseen         the names that do not occur in the facts
+    notes          what else is worth knowing: old facts, a window in the past
+    """
+
+    subject: str
+    object: str
+    first: str
+    last: str
+    length: int
+    unit: str
+    probability: float
+    expected: float
+    directions: tuple[DirectionForecast, DirectionForecast]
+    predicates: tuple[PredicateForecast, ...]
+    why: str = ""
+    unseen: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """All fields by their names, ready for JSON."""
+        return asdict(self)
+
+    def __repr__(self) -> str:
+        return forecast_text(self)
+
+    def _repr_html_(self) -> str:
+        return forecast_html(self)
+
+    @property
+    def when(self) -> str:
+        """The window in words: 2015-01-01 to 2015-01-07."""
+        return self.first if self.first == self.last else f"{self.first} to {self.last}"
+
+
+def headline(forecast: Forecast) -> str:
+    """The chance of anything and of nothing, and the expected number."""
+    anything, nothing = forecast.probability, 1 - forecast.probability
+    number = expected_words(forecast.expected)
+    return f"anything at all: {percent(anything)}; nothing: {percent(nothing)}; expected: {number}"
+
+
+def expected_words(number: float) -> str:
+    """2.4 facts."""
+    text = f"{number:.1f}" if number >= 0.05 else f"{number:.2g}"
+    return "1 fact" if text == "1" else f"{text} facts"
+
+
+def direction_words(direction: DirectionForecast) -> str:
+    """One direction: who to whom, the chance, the number."""
+    ends = f"{direction.subject} -> {direction.object}"
+    return f"{ends}: {percent(direction.probability)}, {expected_words(direction.expected)}"
+
+
+def forecast_text(forecast: Forecast) -> str:
+    """The forecast for a terminal: chances, reasons, predicates, notes."""
+    lines = [
+        f"{forecast.subject} | ? | {forecast.object} | {forecast.when}",
+        f"window of {counted(forecast.length, forecast.unit)}",
+        "",
+        headline(forecast),
+    ]
+    for direction in forecast.directions:
+        lines.append(f"  {direction_words(direction)}")
+        lines += [
+            f"    {signed(reason.log_odds)}  {reason.sentence}" for reason in direction.reasons
+        ]
+        if direction.reasons:
+            lines.append(f"    {signed(direction.base)}  an average pair")
+    lines += ["", "at least once in the window:"]
+    lines += [
+        f"  {percent(part.probability):>8}  {part.subject} | {part.predicate} | {part.object}"
+        for part in forecast.predicates[:SHOWN]
+    ]
+    lines += ["", f"why: {forecast.why}"] if forecast.why else []
+    lines += [""] if forecast.notes else []
+    lines += forecast.notes
+    return "\n".join(printable(line) for line in lines)
+
+
+def forecast_html(forecast: Forecast) -> str:
+    """The forecast as a fragment of HTML: what a notebook shows. Every name is escaped."""
+
+    def cell(text: str, style: str = "") -> str:
+        return f'<td style="text-align:left;{style}">{escape(printable(text))}</td>'
+
+    def bar(share: float) -> str:
+        return (
+            '<td style="min-width:8em;text-align:left"><span style="display:inline-block;'
+            f'height:0.8em;background:#4c8fd6;width:{8 * share:.2f}em"></span></td>'
+        )
+
+    rows = "".join(
+        f"<tr>{cell(f'{part.subject} → {part.object}')}{cell(part.predicate)}"
+        f"{cell(percent(part.probability), 'text-align:right')}{bar(part.probability)}</tr>"
+        for part in forecast.predicates[:SHOWN]
+    )
+    reasons = "".join(
+        f"<li>{escape(printable(direction_words(direction)))}<ul>"
+        + "".join(
+            f"<li>{signed(reason.log_odds)} {escape(printable(reason.sentence))}</li>"
+            for reason in direction.reasons
+        )
+        + "</ul></li>"
+        for direction in forecast.directions
+    )
+    why = f"<p>{escape(printable(forecast.why))}</p>" if forecast.why else ""
+    notes = "".join(f"<p><em>{escape(printable(note))}</em></p>" for note in forecast.notes)
+    title = f"{forecast.subject} and {forecast.object}, {forecast.when}"
+    return (
+        f"<div><p><b>{escape(printable(title))}</b><br>{escape(headline(forecast))}</p>"
+        f"<ul>{reasons}</ul><table><thead><tr><th>direction</th><th>predicate</th>"
+        f"<th>at least once</th><th></th></tr></thead><tbody>{rows}</tbody></table>"
+        f"{why}{notes}</div>"
+    )

@@ -1,0 +1,270 @@
+"""The forecaster: a model with its facts in time order, ready to forecast many pairs at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from apptek.arrays import Bools, Doubles, Longs
+from apptek.data.times import UNKNOWN
+from apptek.errors import ApptekError
+from apptek.explain.explainer import explain
+from apptek.explain.text import because
+from apptek.explain.wording import counted
+from apptek.forecasting.forecast import (
+    GIVEN,
+    DirectionForecast,
+    Forecast,
+    OccurrenceReason,
+    PredicateForecast,
+)
+from apptek.forecasting.learning import ahead_shares, is_forecasting, with_history
+from apptek.forecasting.reasons import FAMILIES, by_family, sentence
+from apptek.forecasting.window import Length, Window, read_window, unit_word
+from apptek.graph.lookups import incoming, outgoing
+from apptek.models.answerer import Answerer
+from apptek.models.answers import Query
+from apptek.models.model import Model
+from apptek.occurrence.counts import PairCounts
+from apptek.occurrence.events import Events, Pairs
+from apptek.occurrence.model import OccurrenceModel
+from apptek.occurrence.snapshots import Meetings
+
+FEW = 8  # pairs up to which only the facts of their entities are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class PairForecasts:
+    """Forecasts of n ordered pairs as arrays."""
+
+    pairs: Pairs
+    window: Window
+    probabilities: Doubles  # of anything
+    expected: Doubles
+    met: Bools
+    features: Doubles
+
+
+class Forecaster:
+    """What a model makes of the facts before a window; ApptekError where it cannot forecast."""
+
+    def __init__(self, model: Model, answerer: Answerer | None = None) -> None:
+        self.occurrence = _occurrence_of(model)
+        self.model = with_history(model)
+        usable = answerer is not None and answerer.always_ahead and answerer.model is self.model
+        self.answerer = answerer if usable and answerer else Answerer(self.model, as_of=True)
+        times = self.model.dataset.axis.positions(self.model.graph.facts.times)
+        dated = times[times != UNKNOWN]
+        self.span = (int(dated.min()), int(dated.max()))
+
+    @cached_property
+    def events(self) -> Events:
+        """All facts in time order."""
+        data = self.model.dataset
+        return Events.of(self.model.graph.facts, data.axis, len(data.entities))
+
+    def window(self, start: str | None, length: Length) -> Window:
+        """The window that a user asks for."""
+        return read_window(self.model.dataset.axis, self.span, start, length)
+
+    def ids(self, names: Sequence[str]) -> Longs:
+        """The ids of entities, -1 for a name that is not known."""
+        found = (self.model.dataset.entities.find(name) for name in names)
+        return np.asarray([-1 if entity is None else entity for entity in found], np.int64)
+
+    def pair_forecasts(self, subjects: Longs, objects: Longs, window: Window) -> PairForecasts:
+        """Whether each subject does anything to its object in a window."""
+        pairs = Pairs(subjects, objects, np.full(len(subjects), window.first, np.int32))
+        events = self._events_of(pairs).before(window.first)
+        features = PairCounts(events, self.occurrence.clock).features(pairs)
+        met = Meetings(events).had_met(pairs.keys(events.width), window.first)
+        chances = self.occurrence.occurrence(features, met, window.length)
+        return PairForecasts(pairs, window, chances.probabilities, chances.expected, met, features)
+
+    def _events_of(self, pairs: Pairs) -> Events:
+        """The events of these pairs' entities; of many pairs, all events."""
+        if len(pairs) > FEW:
+            return self.events
+        data, graph = self.model.dataset, self.model.graph
+        entities = np.unique(np.concatenate([pairs.subjects, pairs.objects]))
+        known = [entity for entity in entities.tolist() if entity >= 0]
+        rows = [look(graph, entity) for entity in known for look in (outgoing, incoming)]
+        facts = graph.facts.take(
+            np.unique(np.concatenate([*rows, np.zeros(0, np.int64)])).astype(np.int64)
+        )
+        return Events.of(facts, data.axis, len(data.entities))
+
+    def shares(self, pairs: Pairs) -> Doubles:
+        """P(predicate | a fact at that time) of each pair: (n, R)."""
+        return ahead_shares(self.model, pairs, self.answerer.views["ahead"])
+
+    def reasons(self, forecasts: PairForecasts) -> tuple[Doubles, Doubles]:
+        """What each family of features adds to the log-odds: (n, families); and the rest: (n,)."""
+        added = self.occurrence.contributions(
+            forecasts.features, forecasts.met, forecasts.window.length
+        )
+        return by_family(added), added[:, -1]
+
+    def forecast(
+        self,
+        pairs: Sequence[tuple[str, str]],
+        window: Window,
+        *,
+        top: int | None = 10,
+        why: bool = False,
+    ) -> list[Forecast]:
+        """The forecast of each pair, both directions.
+
+        top  predicates that are kept; None: all
+        why  whether the most probable predicate is explained, which takes longer
+        """
+        names = [name for pair in pairs for name in pair]
+        ids = self.ids(names).reshape(-1, 2)
+        # Row 2 i is a pair as it was asked for, row 2 i + 1 the same reversed.
+        subjects, objects = ids.ravel(), ids[:, ::-1].ravel()
+        directed = self.pair_forecasts(subjects, objects, window)
+        shares = self.shares(directed.pairs)
+        chances = self.occurrence.predicate_probabilities(directed.expected, shares)
+        added, rest = self.reasons(directed)
+        either = self.occurrence.either_way(
+            directed.probabilities[::2], directed.probabilities[1::2]
+        )
+        forecasts = []
+        for place, (subject, object_) in enumerate(pairs):
+            rows = slice(2 * place, 2 * place + 2)
+            ends = ((subject, object_), (object_, subject))
+            directions = [
+                self._direction(directed, row, ends[row - rows.start], added[row], float(rest[row]))
+                for row in range(rows.start, rows.stop)
+            ]
+            predicates = self._predicates(
+                ends, chances[rows], shares[rows], directed.expected[rows], top
+            )
+            first, last = window.texts(self.model.dataset.axis)
+            unseen = tuple(
+                dict.fromkeys(
+                    n
+                    for n, known in zip((subject, object_), ids[place], strict=True)
+                    if not self.answerer.seen.entity(int(known))
+                )
+            )
+            forecasts.append(
+                Forecast(
+                    subject=subject,
+                    object=object_,
+                    first=first,
+                    last=last,
+                    length=window.length,
+                    unit=unit_word(self.model.dataset.axis.unit),
+                    probability=float(either[place]),
+                    expected=float(directed.expected[rows].sum()),
+                    directions=(directions[0], directions[1]),
+                    predicates=predicates,
+                    why=self._why(predicates[0], window) if why else "",
+                    unseen=unseen,
+                    notes=self._notes(unseen, window),
+                )
+            )
+        return forecasts
+
+    def _direction(
+        self,
+        forecasts: PairForecasts,
+        row: int,
+        ends: tuple[str, str],
+        added: Doubles,
+        base: float,
+    ) -> DirectionForecast:
+        unit = unit_word(self.model.dataset.axis.unit)
+        features, oldest = forecasts.features[row], 4 * self.occurrence.clock.long
+        reasons = [
+            OccurrenceReason(
+                family=family,
+                sentence=sentence(family, features, ends, unit, oldest),
+                log_odds=float(value),
+            )
+            for family, value in zip(FAMILIES, added, strict=True)
+        ]
+        return DirectionForecast(
+            subject=ends[0],
+            object=ends[1],
+            probability=float(forecasts.probabilities[row]),
+            expected=float(forecasts.expected[row]),
+            base=base,
+            reasons=tuple(sorted(reasons, key=lambda reason: -abs(reason.log_odds))),
+            have_met=bool(forecasts.met[row]),
+        )
+
+    def _predicates(
+        self,
+        ends: tuple[tuple[str, str], tuple[str, str]],
+        chances: Doubles,
+        shares: Doubles,
+        expected: Doubles,
+        top: int | None,
+    ) -> tuple[PredicateForecast, ...]:
+        """Of both directions, the most probable first: (2, R) each."""
+        names, size = self.model.dataset.predicates, chances.shape[1]
+        order = np.argsort(-chances.ravel(), kind="stable")[: 2 * size if top is None else top]
+        return tuple(
+            PredicateForecast(
+                subject=ends[place // size][0],
+                predicate=names[place % size],
+                object=ends[place // size][1],
+                probability=float(chances.flat[place]),
+                expected=float(expected[place // size] * shares.flat[place]),
+                share=float(shares.flat[place]),
+            )
+            for place in order.tolist()
+        )
+
+    def _why(self, best: PredicateForecast, window: Window) -> str:
+        """Why the most probable predicate, in the words of an explanation."""
+        start, _ = window.texts(self.model.dataset.axis)
+        query = Query(best.subject, best.object, start)
+        words = because(explain(self.answerer, query, best.predicate, most=0))
+        if not words:
+            return ""
+        subject = f"{best.subject} -> {best.object}, {GIVEN}: '{best.predicate}'"
+        return f"{subject} {words}"
+
+    def _notes(self, unseen: tuple[str, ...], window: Window) -> tuple[str, ...]:
+        axis, occurrence = self.model.dataset.axis, self.occurrence
+        unit = unit_word(axis.unit)
+        start, _ = window.texts(axis)
+        notes = [
+            f"{name} is not in the facts: what is said of it comes from the other's rates."
+            for name in unseen
+        ]
+        known = self.events.before(window.first)
+        last = int(known.times[-1]) if len(known) else window.first
+        gap = window.first - last
+        if gap > occurrence.clock.long:
+            when, _ = Window(last, last).texts(axis)
+            notes.append(
+                f"The last known fact is of {when}, {counted(gap, unit)} before the window: much "
+                "may have changed since."
+            )
+        if window.first <= self.span[1]:
+            notes.append(f"Answered as of {start}: no fact from then on was used.")
+        if window.length > occurrence.longest:
+            notes.append(
+                f"The longest window that was learned has {counted(occurrence.longest, unit)}: "
+                "beyond it, the same rate goes on."
+            )
+        return tuple(notes)
+
+
+def _occurrence_of(model: Model) -> OccurrenceModel:
+    if model.occurrence is not None:
+        return model.occurrence
+    if not is_forecasting(model):
+        raise ApptekError(
+            f"a model of the preset {model.preset} makes no forecasts: fit one with the preset "
+            "default or max"
+        )
+    raise ApptekError(
+        f"{model.dataset.name} has too few dated facts, or too little happened, to learn "
+        "forecasts from: there is no chance of anything to tell"
+    )

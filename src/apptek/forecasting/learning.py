@@ -1,0 +1,247 @@
+"""What a fit learns for forecasts: whether anything happens, and what that means for a predicate.
+
+Where valid lies beyond train, the regressions are fitted on train and calibrated on valid, and test
+is not looked at. Else the facts of all splits are taken in time order, the last of them for the
+calibration.
+"""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from apptek.arrays import Bools, Doubles, Ints, Longs
+from apptek.data.fact_keys import fact_keys, first_occurrences
+from apptek.data.facts import Facts, join_facts
+from apptek.data.queries import Queries
+from apptek.data.times import TimeAxis
+from apptek.evaluation.calibration import newton
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.answerer import WorkingView
+from apptek.models.model import Model
+from apptek.models.pipeline import FitOptions
+from apptek.occurrence.counts import PairCounts
+from apptek.occurrence.events import Events, Pairs
+from apptek.occurrence.fitting import FIRST_SHARE, Period, fit_occurrence, windows_of
+from apptek.occurrence.model import OccurrenceModel, either_way
+from apptek.occurrence.snapshots import Outcomes, counts_in, draw_acquainted
+from apptek.seeding import generator
+
+STAGE = "fit the occurrence model"
+FEWEST_EVENTS = 100  # dated facts, below which nothing is learned
+_ROWS = 6_000  # pairs on which the probabilities of predicates are calibrated
+_NEGLIGIBLE = 1e-5  # expected numbers that are left out of this calibration, if nothing happened
+_DIGITS = 9
+
+
+def is_forecasting(model: Model) -> bool:
+    """Whether a fit learns to forecast: it has the view ahead, and no topologies."""
+    return "ahead" in model.views and "topologies" not in model.config.features.parts
+
+
+def learn_occurrence(model: Model, options: FitOptions, seconds: dict[str, float]) -> Model:
+    """The model with an occurrence model, where its data has enough dated facts.
+
+    The seconds that it took are noted beside those of the other stages.
+    """
+    if not is_forecasting(model):
+        return model
+    options.on_stage(STAGE)
+    start = time.monotonic()
+    learned = _learned(model, all_facts=options.final)
+    seconds[STAGE] = time.monotonic() - start
+    return learned
+
+
+def _learned(model: Model, *, all_facts: bool) -> Model:
+    data = model.dataset
+    by_time = data.lies_beyond_train("valid")
+    facts = join_facts(data.train, data.valid) if by_time else data.all_facts()
+    events = Events.of(_distinct(facts), data.axis, len(data.entities))
+    if len(events) < FEWEST_EVENTS:
+        return model
+    period = _period_by_time(model, events) if by_time else Period.of(events)
+    counts = PairCounts(events, model.sources.clock)
+    occurrence = fit_occurrence(
+        counts,
+        windows_of(data.axis.unit, model.sources.clock),
+        period,
+        seed=model.seed,
+        trees=bool(model.config.reranker.rounds),
+    )
+    if occurrence is None:
+        return model
+    held_out = data.valid if by_time else join_facts(data.valid, data.test)
+    learned = replace(model, occurrence=replace(occurrence, all_facts=all_facts))
+    return replace(learned, occurrence=_calibrated(learned, counts, period, held_out))
+
+
+def with_history(model: Model) -> Model:
+    """The model on the graph of every dated fact that its folder holds, whatever its split.
+
+    A forecast sees what was known before its window, of all facts: those of one split alone are
+    thinned out.
+    """
+    if model.occurrence is None or model.occurrence.all_facts:
+        return model
+    data, graph = model.dataset, model.graph
+    later = [facts.take(facts.dated) for facts in (data.valid, data.test)]
+    facts = _distinct(join_facts(graph.facts, *later))
+    whole = TemporalGraph.build(
+        facts, data.axis, len(data.entities), len(data.predicates), open_end=graph.open_end
+    )
+    return replace(
+        model,
+        sources=replace(model.sources, graph=whole),
+        occurrence=replace(model.occurrence, all_facts=True),
+    )
+
+
+def _distinct(facts: Facts) -> Facts:
+    (keys,) = fact_keys(facts)
+    firsts = first_occurrences(keys)
+    return facts if firsts is None else facts.take(firsts)
+
+
+def _period_by_time(model: Model, events: Events) -> Period:
+    """Snapshots until the last fact of train, calibration on what follows."""
+    positions = model.dataset.axis.positions(model.dataset.train.times)
+    cut = int(positions.max()) + 1
+    known = events.before(cut)
+    first = int(known.times[int(len(known) * FIRST_SHARE)])
+    return Period(first, cut, int(events.times[-1]))
+
+
+def _calibrated(
+    model: Model, counts: PairCounts, period: Period, held_out: Facts
+) -> OccurrenceModel:
+    """How the probability of a predicate follows from its expected number: on held-out facts.
+
+    The linear model has seen the others. Where held-out facts are a share of all, so are those
+    that are expected.
+    """
+    occurrence, data = model.occurrence, model.dataset
+    assert occurrence is not None
+    window = occurrence.horizons[min(1, len(occurrence.horizons) - 1)].window
+    moments = period.moments(window)
+    assert moments is not None
+    rng = generator(model.seed, "predicates")
+    drawn = _thinned(draw_acquainted(counts.events, moments.calibration, window, rng=rng), rng)
+    met = np.ones(len(drawn.pairs), np.bool_)
+    forward, backward = (
+        occurrence.occurrence(counts.features(pairs), met, window)
+        for pairs in (drawn.pairs, drawn.pairs.reversed())
+    )
+    back = counts_at(counts.events, drawn.pairs.reversed(), window)
+    either = _fit_either(
+        np.stack([forward.probabilities, backward.probabilities]),
+        (drawn.counts + back) > 0,
+        drawn.weights,
+    )
+    shares = ahead_shares(with_history(model), drawn.pairs)
+    part = Events.of(held_out, data.axis, len(data.entities))
+    exposure = sum(len(part.within(m, m + window - 1)) for m in moments.calibration) / max(
+        1, sum(len(counts.events.within(m, m + window - 1)) for m in moments.calibration)
+    )
+    happened = predicates_in(held_out, data.axis, drawn.pairs, window, len(data.predicates))
+    numbers = forward.expected[:, None] * shares
+    predicates = _fit_predicates(numbers, happened, drawn.weights, exposure)
+    return replace(occurrence, predicates=predicates, either=either)
+
+
+def counts_at(events: Events, pairs: Pairs, window: int) -> Longs:
+    """The number of facts of each ordered pair in the window after its moment."""
+    counts = np.zeros(len(pairs), np.int64)
+    for moment in np.unique(pairs.times).tolist():
+        rows = np.flatnonzero(pairs.times == moment)
+        keys = pairs.take(rows).keys(events.width)
+        counts[rows] = counts_in(events, keys, moment, moment + window - 1)
+    return counts
+
+
+def _fit_either(chances: Doubles, happened: Bools, weights: Doubles) -> float:
+    """How far the directions are independent, in hundredths: the likeliest."""
+    larger, smaller = chances.max(axis=0), chances.min(axis=0)
+
+    def loss(independent: float) -> float:
+        both = either_way(larger, smaller, independent).clip(1e-12, 1 - 1e-12)
+        return -float(weights @ np.where(happened, np.log(both), np.log1p(-both)))
+
+    return min((step / 100 for step in range(101)), key=loss)
+
+
+def _thinned(outcomes: Outcomes, rng: np.random.Generator) -> Outcomes:
+    """At most _ROWS of them, half of those with a fact."""
+    hits = outcomes.hits
+    chances = np.where(
+        hits, _ROWS / 2 / max(1, hits.sum()), _ROWS / 2 / max(1, (~hits).sum())
+    ).clip(max=1.0)
+    rows = np.flatnonzero(rng.random(len(hits)) < chances)
+    return Outcomes(
+        outcomes.pairs.take(rows), outcomes.counts[rows], outcomes.weights[rows] / chances[rows]
+    )
+
+
+def ahead_shares(model: Model, pairs: Pairs, view: WorkingView | None = None) -> Doubles:
+    """P(predicate | a fact at that time) of each pair, from what was known before: (n, R)."""
+    working = view or WorkingView("ahead", model.space("ahead"), model.fitted("ahead"))
+    axis = model.dataset.axis
+    queries = Queries(
+        pairs.subjects.astype(np.int32),
+        pairs.objects.astype(np.int32),
+        codes_at(axis, pairs.times.astype(np.int64)),
+        np.full(len(pairs), -1, np.int32),
+    )
+    return working.probabilities(working.scores(queries)).astype(np.float64)
+
+
+def codes_at(axis: TimeAxis, positions: Longs) -> Ints:
+    """The codes of whole steps of an axis, by their positions."""
+    if not axis.mixed:
+        return positions.astype(np.int32)
+    plain = TimeAxis(axis.unit)
+    distinct, places = np.unique(positions, return_inverse=True)
+    codes = [axis.parse(plain.format(int(position))) for position in distinct]
+    return np.asarray(codes, np.int32)[places]
+
+
+def predicates_in(
+    facts: Facts, axis: TimeAxis, pairs: Pairs, window: int, predicate_count: int
+) -> Bools:
+    """Which predicates the ordered pairs have in the window after their moments: (n, R)."""
+    happened = np.zeros((len(pairs), predicate_count), np.bool_)
+    times = axis.positions(facts.times)
+    width = int(max(facts.subjects.max(initial=0), facts.objects.max(initial=0))) + 2
+    for moment in np.unique(pairs.times).tolist():
+        inside = np.flatnonzero((times >= moment) & (times < moment + window))
+        rows = np.flatnonzero(pairs.times == moment)
+        asked = pairs.take(rows)
+        fits = (asked.subjects < width - 1) & (asked.objects < width - 1)
+        rows, keys = rows[fits], asked.take(fits).keys(width)
+        order = np.argsort(keys)
+        of_facts = (facts.subjects[inside].astype(np.int64) + 1) * width + facts.objects[inside] + 1
+        places = np.searchsorted(keys[order], of_facts)
+        found = places < len(keys)
+        found[found] = keys[order][places[found]] == of_facts[found]
+        happened[rows[order][places[found]], facts.predicates[inside][found]] = True
+    return happened
+
+
+def _fit_predicates(
+    numbers: Doubles, happened: Bools, weights: Doubles, exposure: float
+) -> tuple[float, float]:
+    """A and b of 1 - exp(-e^a number^b), by the likelihood of what happened."""
+    rows, columns = np.nonzero(happened | (numbers > _NEGLIGIBLE))
+    logs = np.log(np.maximum(numbers[rows, columns], 1e-12))
+    hits, row_weights = happened[rows, columns], weights[rows]
+    if not hits.any():
+        return 0.0, 1.0
+    total = row_weights.sum()
+
+    def loss(parameters: Doubles) -> float:
+        rates = exposure * np.exp(np.minimum(parameters[0] + parameters[1] * logs, 50.0))
+        terms = np.where(hits, -np.log(-np.expm1(-np.maximum(rates, 1e-300))), rates)
+        return float((row_weights * terms).sum() / total)
+
+    shift, slope = newton(loss, np.asarray([0.0, 1.0])).tolist()
+    return round(shift, _DIGITS), round(slope, _DIGITS)

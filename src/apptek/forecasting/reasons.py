@@ -1,0 +1,63 @@
+"""Why anything should happen between two entities: the features by family, in words."""
+
+import math
+
+import numpy as np
+
+from apptek.arrays import Doubles
+from apptek.explain.wording import counted
+from apptek.occurrence.counts import COMMON, EITHER, LAST, NAMES
+from apptek.occurrence.counts import FAMILIES as COUNTED
+
+FAMILIES = (*COUNTED, "either", "common")
+_COLUMNS = {
+    **{f: [i for i, n in enumerate(NAMES) if n.split()[0] == f] for f in COUNTED},
+    "either": [NAMES.index(EITHER)],
+    "common": [NAMES.index(COMMON)],
+}
+
+
+def by_family(contributions: Doubles) -> Doubles:
+    """What each family adds, from what each feature adds: (n, 27) -> (n, 6)."""
+    return np.stack([contributions[:, _COLUMNS[family]].sum(axis=1) for family in FAMILIES], axis=1)
+
+
+def sentence(
+    family: str, features: Doubles, ends: tuple[str, str], unit: str, oldest: float
+) -> str:
+    """What the features of a family say; `oldest` is the age from which on all count the same."""
+    subject, object_ = ends if family != "reversed" else ends[::-1]
+    if family == "common":
+        return counted(_number(features, COMMON), "common partner")
+    if family == "either":
+        age = _age(features, EITHER)
+        return f"the last fact between the two was {_ago(age, unit, oldest)}"
+    times, age = _number(features, f"{family} ever"), _age(features, f"{family} {LAST}")
+    last = _ago(age, unit, oldest)
+    if family in ("pair", "reversed"):
+        if not times:
+            return f"{subject} has not done anything to {object_} yet"
+        preposition = "on" if unit == "day" else "at" if unit == "step" else "in"
+        return (
+            f"{subject} did something to {object_} {preposition} {counted(times, unit)}, "
+            f"the last {last}"
+        )
+    who, role = (subject, "subject") if family == "subject" else (object_, "object")
+    if not times:
+        return f"{who} is not the {role} of any fact yet"
+    return f"{who} is the {role} of {counted(times, 'fact')}, the last {last}"
+
+
+def _number(features: Doubles, name: str) -> int:
+    return round(math.expm1(float(features[NAMES.index(name)])))
+
+
+def _age(features: Doubles, name: str) -> float:
+    return math.exp(float(features[NAMES.index(name)]))
+
+
+def _ago(age: float, unit: str, oldest: float) -> str:
+    """3 days before; "before" is before the window."""
+    if age >= oldest * (1 - 1e-9):
+        return f"{counted(math.floor(oldest), unit)} before or longer ago"
+    return f"{counted(round(age), unit)} before"
