@@ -4,13 +4,14 @@
     predictor = Predictor.fit(read_dataset("events.csv"))       or a frame, or a list of tuples
     predictor.predict(("North Korea", "South Korea", "2014-08-15"))
     predictor.explain(("North Korea", "South Korea", "2014-08-15"))
+    predictor.forecast("North Korea", "South Korea", days=7)    whether anything happens, and what
     predictor.save("model")
 
 Baseline             counting and embeddings that answer the same queries
 Dataset              facts in three splits: Dataset.from_frame, Dataset.from_facts, read_dataset
 Evaluator            ranks any scorer, also one of your own, as our own models are ranked
 PredicateClassifier  the predictor with the habits of scikit-learn
-Predictor            fit, predict, explain, evaluate, update, save
+Predictor            fit, predict, explain, forecast, evaluate, update, save
 load                 opens any model folder, those of baselines included
 
 Names are imported when they are first asked for, so that `import apptek` costs nothing.
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from apptek.data.synthetic.world import make_world
     from apptek.experiments.evaluator import Evaluator
     from apptek.explain.explanation import Explanation
+    from apptek.forecasting.forecast import Forecast
     from apptek.graph.temporal_graph import TemporalGraph
     from apptek.predictor import Answer, Predictor, Query
 
@@ -40,6 +42,7 @@ __all__ = [
     "Evaluator",
     "Explanation",
     "Facts",
+    "Forecast",
     "PredicateClassifier",
     "Predictor",
     "Query",
@@ -57,6 +60,7 @@ _HOMES = {
     "Evaluator": "apptek.experiments.evaluator",
     "Explanation": "apptek.explain.explanation",
     "Facts": "apptek.data.facts",
+    "Forecast": "apptek.forecasting.forecast",
     "PredicateClassifier": "apptek.classifier",
     "Predictor": "apptek.predictor",
     "Query": "apptek.predictor",

@@ -8,7 +8,9 @@ import typer
 from apptek import __version__
 from apptek.commands.asking.audit import audit
 from apptek.commands.asking.explain import explain, topologies
+from apptek.commands.asking.forecast import forecast
 from apptek.commands.asking.predict import predict
+from apptek.commands.asking.watch import watch
 from apptek.commands.command_group import CommandGroup
 from apptek.commands.data import data_app
 from apptek.commands.evaluate import evaluate, verify
@@ -70,7 +72,7 @@ def demo(seed: SeedOption = 0) -> None:
 
 for panel, commands in {
     "Start here": (demo,),
-    "Ask a model": (predict, explain, topologies, audit, serve),
+    "Ask a model": (predict, explain, forecast, watch, topologies, audit, serve),
     "Make a model": (fit, update, info, evaluate, compare, contest, baseline, verify),
     "Research": (search, train_agent, reproduce, bench),
 }.items():

@@ -1,6 +1,7 @@
 """The predictor: (subject, ?, object, time) -> ranked, calibrated predicates."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,10 @@ from apptek.explain.explainer import explain
 from apptek.explain.explanation import Explanation
 from apptek.explain.shown_answers import Answers
 from apptek.features.sparse import SparseRows
+from apptek.forecasting.forecast import Forecast
+from apptek.forecasting.forecaster import Forecaster
 from apptek.forecasting.learning import learn_occurrence
+from apptek.forecasting.window import Length
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.answers import (
     Answer,
@@ -169,6 +173,23 @@ class Predictor:
         """
         (asked,) = asked_queries([one_query(query)], self.model.dataset.axis)
         return explain(self.answerer, asked, predicate, most=most, hidden=hidden)
+
+    @cached_property
+    def forecaster(self) -> Forecaster:
+        """The facts in time order, for forecasts of many pairs; built when first asked for."""
+        return Forecaster(self.model, self.answerer)
+
+    def forecast(
+        self, subject: str, object_: str, start: str | None = None, *, top: int = 10, **length: Any
+    ) -> Forecast:
+        """What will happen between two entities in a window, from the facts before it, and why.
+
+        start   the first time of the window; by default the one after the last fact
+        length  until="2015-01-07", or days=7, months=, years=, steps=, as the data is dated
+        """
+        window = self.forecaster.window(start, Length(**length))
+        (forecast,) = self.forecaster.forecast([(subject, object_)], window, top=top, why=True)
+        return forecast
 
     def views_of(self, split: Split) -> tuple[View, ...]:
         """The views in which a split can be evaluated, the usual one first.

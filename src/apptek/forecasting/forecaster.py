@@ -163,7 +163,7 @@ class Forecaster:
                     predicates=predicates,
                     why=self._why(predicates[0], window) if why else "",
                     unseen=unseen,
-                    notes=self._notes(unseen, window),
+                    notes=self.notes(unseen, window),
                 )
             )
         return forecasts
@@ -229,7 +229,8 @@ class Forecaster:
         subject = f"{best.subject} -> {best.object}, {GIVEN}: '{best.predicate}'"
         return f"{subject} {words}"
 
-    def _notes(self, unseen: tuple[str, ...], window: Window) -> tuple[str, ...]:
+    def notes(self, unseen: tuple[str, ...], window: Window) -> tuple[str, ...]:
+        """What is worth knowing about a window and the names in it."""
         axis, occurrence = self.model.dataset.axis, self.occurrence
         unit = unit_word(axis.unit)
         start, _ = window.texts(axis)

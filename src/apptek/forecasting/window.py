@@ -1,22 +1,23 @@
 """Windows: from a first time to a last one, both included, in the unit of the data."""
 
 from dataclasses import dataclass
-from typing import get_args
 
 import numpy as np
 
+from apptek.data.calendar.positions import DAY_SECONDS, SECONDS, calendar, days_in, position
 from apptek.data.times import UNKNOWN, TimeAxis, Unit
 from apptek.errors import ApptekError
 from apptek.explain.wording import counted
 
-USUAL: dict[Unit, int] = {"day": 7, "month": 1, "year": 1, "integer": 1}  # steps, if none are given
-_MONTHS = {"months": 1, "years": 12}
-_UNITS = {"days": "day", "months": "month", "years": "year", "steps": "integer"}
+USUAL_DAYS = 7  # of a window without a length; one step where the unit is longer than a day
+_DAILY: tuple[Unit, ...] = ("day", "hour", "minute", "second")
+_MOST = 10_000_000  # steps: no window is that long
+_NAMES = ("days", "months", "years", "steps")
 
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """How long a window is: until a time, or so many days, months, years or steps."""
+    """How long a window is: until a time, or so many days, months, years or steps of the axis."""
 
     until: str | None = None
     days: int | None = None
@@ -26,7 +27,7 @@ class Length:
 
     def given(self) -> list[str]:
         """The fields that say it."""
-        return [name for name in ("until", *_UNITS) if getattr(self, name) is not None]
+        return [name for name in ("until", *_NAMES) if getattr(self, name) is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,9 @@ def _position(axis: TimeAxis, text: str) -> int:
 def _last(axis: TimeAxis, first: int, length: Length) -> int:
     given = length.given()
     if not given:
-        return first + USUAL[axis.unit] - 1
+        usual = _steps(axis, first, "days", USUAL_DAYS) if axis.unit in _DAILY else 1
+        assert usual is not None
+        return first + usual - 1
     if len(given) > 1:
         raise ApptekError(f"the length of a window is given twice, by {' and '.join(given)}")
     (name,) = given
@@ -111,25 +114,30 @@ def _last(axis: TimeAxis, first: int, length: Length) -> int:
     number = int(getattr(length, name))
     if number < 1:
         raise ApptekError(f"a window of {number} {name}: expected at least 1")
-    if _UNITS[name] == axis.unit:
-        return first + min(number, 2**31) - 1
-    if name in _MONTHS and axis.unit == "day":
-        return _months_later(first, number * _MONTHS[name]) - 1
-    if name == "years" and axis.unit == "month":
-        return first + 12 * min(number, 2**24) - 1
-    right = next(option for option, unit in _UNITS.items() if unit == axis.unit)
-    raise ApptekError(f"the times of this data are {right}: give the window in {right} or until")
+    steps = _steps(axis, first, name, min(number, _MOST))
+    if steps is None:
+        right = f"{axis.unit}s" if f"{axis.unit}s" in _NAMES else "steps"
+        raise ApptekError(
+            f"the times of this data are {axis.unit}s: give the length of the window in {right}, "
+            "or its last time"
+        )
+    return first + steps - 1
 
 
-def _months_later(day: int, months: int) -> int:
-    """The same day of a later month, or the last one of a month that is too short."""
-    date = np.datetime64(day, "D")
-    month = date.astype("datetime64[M]")
-    later = month + np.timedelta64(min(months, 120_000), "M")
-    apart = (date - month.astype("datetime64[D]")).astype(np.int64)
-    last = (later + np.timedelta64(1, "M")).astype("datetime64[D]") - np.timedelta64(1, "D")
-    same = later.astype("datetime64[D]") + np.timedelta64(int(apart), "D")
-    return int(min(same, last).astype(np.int64))
-
-
-assert set(get_args(Unit)) == set(USUAL) == set(_UNITS.values())
+def _steps(axis: TimeAxis, first: int, name: str, number: int) -> int | None:
+    """The length in steps of the axis; None where these are too coarse for it."""
+    unit = axis.unit
+    if name == "steps" or name == f"{unit}s":
+        return number
+    if name == "days":
+        return number * DAY_SECONDS // SECONDS[unit] if unit in SECONDS else None
+    months = number * (12 if name == "years" else 1)
+    if unit == "month":
+        return months
+    if unit not in _DAILY:
+        return None
+    # The same day of a later month, or the last one of a month that is too short.
+    year, month, day, second = calendar(unit, first)
+    year, month = divmod(year * 12 + month - 1 + months, 12)
+    day = min(day, days_in(year, month + 1))
+    return position(unit, year, month + 1, day, second) - first

@@ -80,16 +80,27 @@ def _check(
 
 def read_queries(file: Path) -> Iterator[Numbered]:
     """The queries of a file with the columns subject, object and time, each with its line."""
+    for line, cells in read_rows(file, COLUMNS):
+        yield line, cells if isinstance(cells, str) else Query(*cells)
+
+
+def read_rows(file: Path, names: tuple[str, ...]) -> Iterator[tuple[int, list[str] | str]]:
+    """Some columns of a file, row by row with its line; or what is wrong with a row.
+
+    They are found by their names in a header; without one, the file has these and no others.
+    """
     suffix = stem_and_suffix(file)[1]
     if suffix == ".parquet":
-        yield from _parquet_queries(file)
+        yield from _parquet_rows(file, names)
     elif suffix in TEXT_FORMATS:
-        yield from _text_queries(file, TEXT_FORMATS[suffix])
+        yield from _text_rows(file, TEXT_FORMATS[suffix], names)
     else:
         raise DataError(f"{file}: unknown kind of file; expected .csv, .tsv, .txt or .parquet")
 
 
-def _text_queries(file: Path, form: TextFormat) -> Iterator[Numbered]:
+def _text_rows(
+    file: Path, form: TextFormat, names: tuple[str, ...]
+) -> Iterator[tuple[int, list[str] | str]]:
     line, columns = 0, None
     for number, block in enumerate(read_blocks(file)):
         text = block.text if number else block.text.removeprefix(BYTE_ORDER_MARK)
@@ -99,51 +110,52 @@ def _text_queries(file: Path, form: TextFormat) -> Iterator[Numbered]:
                 continue
             texts = [cell.decode("utf-8", "replace") for cell in cells]
             if columns is None:
-                columns, is_header = _find_columns(file, texts)
+                columns, is_header = _find_columns(file, texts, names)
                 if is_header:
                     continue
-            yield line, _query(texts, columns)
+            yield line, _cells(texts, columns)
     if columns is None:
-        raise DataError(f"{file.name}:1: the file is empty; expected queries")
+        raise DataError(f"{file.name}:1: the file is empty; expected rows of {', '.join(names)}")
 
 
-def _find_columns(file: Path, first: list[str]) -> tuple[list[int], bool]:
-    """The columns of subject, object and time, and whether the first row is a header."""
+def _find_columns(file: Path, first: list[str], names: tuple[str, ...]) -> tuple[list[int], bool]:
+    """Where the columns of these names are, and whether the first row is a header."""
     words = [cell.strip().lower() for cell in first]
-    if all(column in words for column in COLUMNS):
-        return [words.index(column) for column in COLUMNS], True
-    if len(first) == len(COLUMNS):
-        return [0, 1, 2], False
+    if all(column in words for column in names):
+        return [words.index(column) for column in names], True
+    if len(first) == len(names):
+        return list(range(len(names))), False
+    listed = f"{', '.join(names[:-1])} and {names[-1]}"
     raise DataError(
-        f"{file.name}:1: found {len(first)} columns without the names subject, object and time; "
-        "expected these three, in this order or under a header"
+        f"{file.name}:1: found {len(first)} columns without the names {listed}; "
+        "expected these, in this order or under a header"
     )
 
 
-def _query(texts: list[str], columns: list[int]) -> Query | str:
-    """The query of a row, or what is wrong with it."""
+def _cells(texts: list[str], columns: list[int]) -> list[str] | str:
+    """The cells of a row, or what is wrong with it; subject and object come first."""
     if max(columns) >= len(texts):
         return f"found {len(texts)} columns, expected {max(columns) + 1}"
-    subject, object_, time = (texts[column] for column in columns)
-    if not subject or not object_:
+    cells = [texts[column] for column in columns]
+    if not cells[0] or not cells[1]:
         return "found an empty name, expected a subject and an object"
-    return Query(subject, object_, time)
+    return cells
 
 
-def _parquet_queries(file: Path) -> Iterator[Numbered]:
+def _parquet_rows(file: Path, names: tuple[str, ...]) -> Iterator[tuple[int, list[str] | str]]:
     try:
         opened = parquet.ParquetFile(file)
     except (OSError, pa.ArrowInvalid) as error:
         raise DataError(f"{file}: cannot be read ({str(error).splitlines()[0]})") from None
-    missing = [name for name in COLUMNS if name not in opened.schema_arrow.names]
+    missing = [name for name in names if name not in opened.schema_arrow.names]
     if missing:
         raise DataError(f"{file.name}: there is no column {', '.join(missing)}")
     row = 0
-    for batch in opened.iter_batches(BATCH, columns=list(COLUMNS)):
-        columns = [batch.column(name).cast(pa.string()).to_pylist() for name in COLUMNS]
+    for batch in opened.iter_batches(BATCH, columns=list(names)):
+        columns = [batch.column(name).cast(pa.string()).to_pylist() for name in names]
         for texts in zip(*columns, strict=True):
             row += 1
-            yield row, _query([text or "" for text in texts], [0, 1, 2])
+            yield row, _cells([text or "" for text in texts], list(range(len(names))))
 
 
 def answer_table(answers: Sequence[Answer], before: int = 0) -> pa.Table:

@@ -22,10 +22,12 @@ from apptek.occurrence.snapshots import Outcomes, draw_acquainted, draw_stranger
 from apptek.seeding import generator
 
 WINDOWS: dict[Unit, tuple[int, ...]] = {
+    "hour": (1, 24, 168),
     "day": (1, 7, 30, 90),
+    "week": (1, 4, 13),
     "month": (1, 3, 12),
     "year": (1, 2, 5, 10),
-}  # of an axis of integers: its time scales
+}  # of any other unit: its time scales
 FIT_SNAPSHOTS, CALIBRATION_SNAPSHOTS = 24, 6  # for each window length
 FIRST_SHARE, CALIBRATION_SHARE = 1 / 3, 0.15  # of the facts: before the first snapshot; at the end
 LEAST_HITS = 20  # pairs with a fact in the snapshots, below which nothing is fitted

@@ -1,0 +1,100 @@
+"""The command `forecast`."""
+
+from typing import Annotated
+
+import typer
+
+from apptek.commands.asking.predict import similar_names
+from apptek.commands.options import JsonOption, ModelArgument, TopOption, print_json
+
+FromOption = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="TIME",
+        help="The first time of the window.  [default: the one after the last fact]",
+    ),
+]
+UntilOption = Annotated[
+    str | None, typer.Option("--until", metavar="TIME", help="The last time of the window.")
+]
+DaysOption = Annotated[
+    int | None, typer.Option("--days", metavar="N", help="The length of the window in days.")
+]
+MonthsOption = Annotated[
+    int | None, typer.Option("--months", metavar="N", help="The length of the window in months.")
+]
+YearsOption = Annotated[
+    int | None, typer.Option("--years", metavar="N", help="The length of the window in years.")
+]
+StepsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--steps", metavar="N", help="Its length in steps of the data, such as hours or numbers."
+    ),
+]
+
+
+def forecast(
+    model: ModelArgument,
+    subject: Annotated[str, typer.Argument(metavar="A", help="One entity.")],
+    object_: Annotated[str, typer.Argument(metavar="B", help="The other entity.")],
+    start: FromOption = None,
+    until: UntilOption = None,
+    days: DaysOption = None,
+    months: MonthsOption = None,
+    years: YearsOption = None,
+    steps: StepsOption = None,
+    top: TopOption = 10,
+    as_json: JsonOption = False,
+) -> None:
+    """Forecast what will happen between two entities in a window, and whether anything will.
+
+    Unlike `predict`, which presumes that there is a fact, it says how probable one is. Only facts
+    before the window are used, also where later ones are known. Without a length, the window has
+    7 days, or one step of data that is dated by weeks, months, years or numbers.
+
+    Example: `apptek forecast model Coresia Falgard --days 7`
+    """
+    from apptek.forecasting.window import Length
+    from apptek.predictor import Predictor, Query
+
+    predictor = Predictor.load(model, as_of=True)
+    length = Length(until=until, days=days, months=months, years=years, steps=steps)
+    forecaster = predictor.forecaster
+    window = forecaster.window(start, length)
+    (made,) = forecaster.forecast([(subject, object_)], window, top=top, why=True)
+    if as_json:
+        print_json(made.as_json())
+        return
+    from apptek.explain.wording import percent, printable, signed
+    from apptek.forecasting.forecast import direction_words, headline
+    from apptek.terminal import BAR, output, table
+
+    console = output()
+
+    def say(text: str) -> None:
+        console.print(printable(text), markup=False, soft_wrap=True)
+
+    say(f"{made.subject} | ? | {made.object} | {made.when}")
+    say(headline(made))
+    for direction in made.directions:
+        say("")
+        say(direction_words(direction))
+        for reason in direction.reasons:
+            say(f"  {signed(reason.log_odds)}  {reason.sentence}")
+        say(f"  {signed(direction.base)}  an average pair")
+    rows = [
+        (f"{part.subject} -> {part.object}", part.predicate, percent(part.probability),
+         BAR * round(part.probability * 20))
+        for part in made.predicates
+    ]  # fmt: skip
+    say("")
+    console.print(table("At least once in the window", ("", "predicate", "chance", ""), rows))
+    if made.why:
+        say("")
+        say(f"why: {made.why}")
+        say("")
+    query = Query(subject, object_, made.first)
+    for note in [*made.notes, *similar_names(predictor.model.dataset, query)]:
+        say(note)

@@ -1,0 +1,154 @@
+"""The watch list: forecasts of many pairs, and how each differs from the window before."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from apptek.arrays import Doubles, Longs
+from apptek.errors import DataError
+from apptek.forecasting.forecast import Forecast, PredicateForecast
+from apptek.forecasting.forecaster import Forecaster
+from apptek.forecasting.window import Window
+from apptek.models.batch_files import read_rows
+from apptek.occurrence.events import pair_keys
+from apptek.occurrence.snapshots import Meetings
+
+PREDICATES = 3  # that a row names
+PAST = 26  # windows before this one whose facts are counted
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchRow:
+    """What is forecast of one pair, in either direction.
+
+    previous  the chance of anything that was given for the window before, as of its start
+    change    probability - previous
+    reason    the strongest reason for or against anything, in words
+    past      the number of facts in each of the windows before this one, the last one last
+    """
+
+    subject: str
+    object: str
+    probability: float
+    expected: float
+    previous: float
+    change: float
+    predicates: tuple[PredicateForecast, ...]
+    reason: str
+    past: tuple[int, ...]
+    unseen: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchList:
+    """The rows of a window."""
+
+    first: str
+    last: str
+    length: int
+    unit: str
+    data: str
+    rows: tuple[WatchRow, ...]
+    notes: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """All fields by their names, ready for JSON."""
+        return asdict(self)
+
+
+def watch(forecaster: Forecaster, pairs: Sequence[Pair], window: Window) -> WatchList:
+    """The forecasts of these pairs, in their order, each beside that of the window before."""
+    forecasts = forecaster.forecast(pairs, window, top=PREDICATES)
+    subjects, objects = (forecaster.ids([pair[side] for pair in pairs]) for side in (0, 1))
+    previous = either_chances(forecaster, subjects, objects, window.before())
+    past = _past(forecaster, subjects, objects, window)
+    first, last = window.texts(forecaster.model.dataset.axis)
+    return WatchList(
+        first=first,
+        last=last,
+        length=window.length,
+        unit=forecasts[0].unit,
+        data=forecaster.model.dataset.name,
+        rows=tuple(
+            _row(forecast, float(before), tuple(counts))
+            for forecast, before, counts in zip(forecasts, previous, past.tolist(), strict=True)
+        ),
+        notes=forecaster.notes((), window),
+    )
+
+
+def either_chances(
+    forecaster: Forecaster, subjects: Longs, objects: Longs, window: Window
+) -> Doubles:
+    """P(anything between the two of each pair), in either direction."""
+    forward = forecaster.pair_forecasts(subjects, objects, window)
+    backward = forecaster.pair_forecasts(objects, subjects, window)
+    return forecaster.occurrence.either_way(forward.probabilities, backward.probabilities)
+
+
+def most_changed(forecaster: Forecaster, window: Window, count: int) -> list[Pair]:
+    """The pairs that had met whose chance of anything changes most, the largest change first."""
+    events, names = forecaster.events, forecaster.model.dataset.entities
+    keys = Meetings(events).before(window.before().first)
+    subjects, objects = keys // events.width - 1, keys % events.width - 1
+    once = subjects < objects
+    subjects, objects = subjects[once], objects[once]
+    if not len(subjects):
+        raise DataError("no two entities had met before the window: there is nothing to watch")
+    now, before = (
+        either_chances(forecaster, subjects, objects, part) for part in (window, window.before())
+    )
+    order = np.argsort(-np.abs(now - before), kind="stable")[:count]
+    return [(names[int(subjects[row])], names[int(objects[row])]) for row in order]
+
+
+def read_pairs(file: Path) -> list[Pair]:
+    """The pairs of a file with the columns subject and object; DataError says what is wrong."""
+    pairs = []
+    for line, cells in read_rows(file, ("subject", "object")):
+        if isinstance(cells, str):
+            raise DataError(f"{file.name}:{line}: {cells}")
+        pairs.append((cells[0], cells[1]))
+    if not pairs:
+        raise DataError(f"{file.name}: there are no pairs; expected a subject and an object a row")
+    return pairs
+
+
+def _row(forecast: Forecast, previous: float, past: tuple[int, ...]) -> WatchRow:
+    reasons = [reason for part in forecast.directions for reason in part.reasons]
+    strongest = max(reasons, key=lambda reason: abs(reason.log_odds))
+    return WatchRow(
+        subject=forecast.subject,
+        object=forecast.object,
+        probability=forecast.probability,
+        expected=forecast.expected,
+        previous=previous,
+        change=forecast.probability - previous,
+        predicates=forecast.predicates,
+        reason=strongest.sentence,
+        past=past,
+        unseen=forecast.unseen,
+    )
+
+
+def _past(forecaster: Forecaster, subjects: Longs, objects: Longs, window: Window) -> Longs:
+    """The facts of each pair, in either direction, in each of the windows before: (n, PAST)."""
+    start = window.first - PAST * window.length
+    part, width = forecaster.events.within(start, window.first - 1), forecaster.events.width
+
+    def keys(one: Longs, other: Longs) -> Longs:
+        return pair_keys(np.minimum(one, other), np.maximum(one, other), width)
+
+    distinct, rows = np.unique(keys(subjects, objects), return_inverse=True)
+    of_events = keys(part.subjects, part.objects)
+    places = np.minimum(np.searchsorted(distinct, of_events), len(distinct) - 1)
+    kept = distinct[places] == of_events
+    columns = (part.times[kept].astype(np.int64) - start) // window.length
+    counts = np.zeros((len(distinct), PAST), np.int64)
+    np.add.at(counts, (places[kept], columns), 1)
+    return counts[rows]

@@ -1,0 +1,322 @@
+"""Forecasts: what a fit learns for them, windows, what is forecast of a pair, and bad input."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import apptek
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apptek.config import preset
+from apptek.data.facts import Dataset, Facts, join_facts
+from apptek.data.splitting import Splitting, split_facts
+from apptek.data.synthetic.world import make_world
+from apptek.data.times import UNKNOWN, TimeAxis
+from apptek.errors import ApptekError
+from apptek.forecasting.forecast import GIVEN
+from apptek.forecasting.learning import predicates_in
+from apptek.forecasting.window import Length, Window, read_window
+from apptek.occurrence.events import Pairs
+from apptek.predictor import Predictor
+from apptek.setting_rules import with_settings
+
+QUICK = ["classifier.epochs=1"]
+START = "2020-12-20"
+
+
+def quick(data: Dataset, name: str = "default", **named: object) -> Predictor:
+    config = with_settings(preset(name), QUICK)
+    return Predictor.fit(data, preset=name, config=config, **named)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    """A world whose facts came as one file, split at random."""
+    whole = make_world(5000, 0).dataset
+    one_file = replace(
+        whole, train=whole.all_facts(), valid=whole.test.first(0), test=whole.test.first(0)
+    )
+    return split_facts(one_file, Splitting())
+
+
+@pytest.fixture(scope="module")
+def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("forecast") / "model"
+    quick(data, folder=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def predictor(folder: Path) -> Predictor:
+    return Predictor.load(folder)
+
+
+def busiest(predictor: Predictor) -> tuple[str, str]:
+    """The ordered pair with most facts."""
+    facts, names = predictor.model.graph.facts, predictor.model.dataset.entities
+    keys = facts.subjects.astype(np.int64) * len(names) + facts.objects
+    distinct, counts = np.unique(keys, return_counts=True)
+    subject, object_ = divmod(int(distinct[counts.argmax()]), len(names))
+    return names[subject], names[object_]
+
+
+def test_a_fit_learns_to_forecast_and_the_folder_keeps_it(
+    predictor: Predictor, folder: Path
+) -> None:
+    occurrence = predictor.model.occurrence
+    assert occurrence is not None
+    assert occurrence.all_facts
+    assert json.loads((folder / "run.json").read_text())["seconds"]["fit the occurrence model"] > 0
+    assert 0.3 < occurrence.predicates[1] < 1.5
+
+
+def test_the_same_fit_gives_the_same_bytes(data: Dataset, folder: Path, tmp_path: Path) -> None:
+    quick(data, folder=tmp_path / "again")
+    name = "occurrence/occurrence.json"
+    assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_a_forecast_of_a_busy_pair(predictor: Predictor) -> None:
+    subject, object_ = busiest(predictor)
+    forecast = predictor.forecast(subject, object_, days=30)
+    one, other = forecast.directions
+    assert 0 < max(one.probability, other.probability) <= forecast.probability <= 1
+    assert forecast.probability <= one.probability + other.probability
+    assert forecast.expected == pytest.approx(one.expected + other.expected)
+    for direction in (one, other):
+        total = direction.base + sum(reason.log_odds for reason in direction.reasons)
+        chance = direction.probability
+        assert total == pytest.approx(np.log(chance / (1 - chance)))
+    chances = [part.probability for part in forecast.predicates]
+    assert chances == sorted(chances, reverse=True)
+    assert chances[0] <= forecast.probability + 0.05
+    assert len(forecast.predicates) == 10
+    longer = predictor.forecast(subject, object_, days=60)
+    assert longer.probability >= forecast.probability
+    assert GIVEN in forecast.why
+    stranger = predictor.forecast(subject, "Nobody at all", days=30)
+    assert stranger.probability < forecast.probability
+
+
+def test_forecasts_show_themselves(predictor: Predictor) -> None:
+    subject, object_ = busiest(predictor)
+    forecast = predictor.forecast(subject, object_)
+    text, page = repr(forecast), forecast._repr_html_()
+    assert forecast.length == 7
+    for shown in (text, page):
+        assert forecast.predicates[0].predicate in shown
+        assert "anything at all" in shown
+    assert json.loads(json.dumps(forecast.as_json()))["predicates"][0]["share"] > 0
+
+
+def test_names_are_escaped(predictor: Predictor) -> None:
+    subject, _ = busiest(predictor)
+    page = predictor.forecast(subject, "<script>alert(1)</script>")._repr_html_()
+    assert "<script>" not in page
+
+
+def test_many_pairs_at_once_are_forecast_as_one_by_one(predictor: Predictor) -> None:
+    facts, names = predictor.model.graph.facts, predictor.model.dataset.entities
+    rows = range(0, len(facts), len(facts) // 30)
+    pairs = [(names[int(facts.subjects[r])], names[int(facts.objects[r])]) for r in rows]
+    pairs.append((pairs[0][0], "Nobody at all"))
+    forecaster = predictor.forecaster
+    window = forecaster.window(None, Length(days=7))
+    together = forecaster.forecast(pairs, window)
+    for pair, forecast in zip(pairs, together, strict=True):
+        (alone,) = forecaster.forecast([pair], window)
+        assert alone.probability == pytest.approx(forecast.probability, rel=1e-9)
+        assert alone.predicates[0].predicate == forecast.predicates[0].predicate
+
+
+def test_what_happens_from_the_window_on_changes_nothing(data: Dataset) -> None:
+    """Facts at the start of the window and later are planted between the very pair."""
+    model = quick(data).model
+    axis = data.axis
+    times = axis.positions(model.graph.facts.times)
+    day = int(np.quantile(times[times != UNKNOWN], 0.7))
+    start = axis.format(day)
+    pair = busiest(Predictor(model))
+    ids = [data.entities.find(name) for name in pair]
+    count = 40
+    planted = Facts(
+        np.full(count, ids[0], np.int32),
+        np.arange(count, dtype=np.int32) % len(data.predicates),
+        np.full(count, ids[1], np.int32),
+        *[np.arange(day, day + count, dtype=np.int32)] * 2,
+    )
+    new = replace(data, train=planted, valid=planted.first(0), test=planted.first(0))
+    updated, _ = Predictor(model).update(new)
+    before, after = (
+        p.forecast(*pair, start, days=7, top=50).as_json() for p in (Predictor(model), updated)
+    )
+    assert before == after
+    later = updated.forecast(*pair, axis.format(day + count), days=7)
+    assert (
+        later.probability
+        > Predictor(model).forecast(*pair, axis.format(day + count), days=7).probability
+    )
+
+
+def test_split_by_time_nothing_is_learned_from_test(data: Dataset) -> None:
+    whole = replace(data, train=data.all_facts(), valid=data.test.first(0), test=data.test.first(0))
+    by_time = split_facts(whole, Splitting(by="time"))
+    shuffled = replace(by_time.test, objects=by_time.test.objects[::-1].copy())
+    one, other = (
+        quick(dataset, final=False).model.occurrence
+        for dataset in (by_time, replace(by_time, test=shuffled))
+    )
+    assert one is not None
+    assert one.fitted_until == int(by_time.axis.positions(by_time.valid.times).max())
+    assert not one.all_facts
+    assert other is not None
+    assert np.array_equal(one.horizons[0].acquainted.weights, other.horizons[0].acquainted.weights)
+    assert (one.predicates, one.either) == (other.predicates, other.either)
+
+
+def test_facts_of_valid_and_test_are_seen_although_the_graph_lacks_them(data: Dataset) -> None:
+    apart, final = quick(data, final=False), quick(data, final=True)
+    pair = busiest(final)
+    assert apart.forecast(*pair).expected == pytest.approx(final.forecast(*pair).expected)
+    everything = join_facts(data.train, data.valid, data.test)
+    assert len(apart.forecaster.events) == int(everything.dated.sum())
+
+
+def test_undated_data_and_topologies_make_no_forecasts(data: Dataset) -> None:
+    unknown = np.full(len(data.train), UNKNOWN, np.int32)
+    undated = replace(data, train=replace(data.train, since=unknown, until=unknown))
+    unknown = unknown[: len(data.valid)]
+    undated = replace(
+        undated,
+        valid=replace(data.valid, since=unknown, until=unknown),
+        test=data.test.first(0),
+    )
+    fitted = quick(undated)
+    assert fitted.model.occurrence is None
+    with pytest.raises(ApptekError, match="too few dated facts"):
+        fitted.forecast("A", "B", days=7)
+    config = with_settings(
+        preset("paper"), ["mining.policy=one-step", "classifier.epochs=1", "classifier.l2=[3.0]"]
+    )
+    paper = Predictor.fit(make_world(400, 0).dataset, preset="paper", config=config)
+    assert paper.model.occurrence is None
+    with pytest.raises(ApptekError, match="preset paper makes no forecasts"):
+        paper.forecast("A", "B", days=7)
+
+
+def test_what_is_unusual_is_said(predictor: Predictor) -> None:
+    subject, object_ = busiest(predictor)
+    axis, (first, last) = predictor.model.dataset.axis, predictor.forecaster.span
+    assert (
+        "no fact from then on" in predictor.forecast(subject, object_, axis.format(last)).notes[0]
+    )
+    unknown = predictor.forecast("Nobody at all", object_)
+    assert unknown.unseen == ("Nobody at all",)
+    assert "Nobody at all is not in the facts" in unknown.notes[0]
+    late = predictor.forecast(subject, object_, axis.format(last + (last - first) // 2))
+    assert any("much may have changed" in note for note in late.notes)
+    long = predictor.forecast(subject, object_, days=(last - first) // 2)
+    assert any("longest window" in note for note in long.notes)
+
+
+DAYS, YEARS = TimeAxis("day"), TimeAxis("year")
+SPAN = (DAYS.parse("2014-01-01"), DAYS.parse("2014-12-31"))
+
+
+@pytest.mark.parametrize(
+    ("axis", "start", "length", "expected"),
+    [
+        (DAYS, None, Length(), ("2015-01-01", "2015-01-07")),
+        (DAYS, "2014-03-01", Length(days=2), ("2014-03-01", "2014-03-02")),
+        (DAYS, "2014-01-31", Length(months=1), ("2014-01-31", "2014-02-27")),
+        (DAYS, "2014-02-01", Length(until="2014-02-05"), ("2014-02-01", "2014-02-05")),
+        (
+            TimeAxis("day", mixed=True),
+            "2014-02",
+            Length(until="2014-02"),
+            ("2014-02-01", "2014-03-03"),
+        ),
+        (YEARS, "1999", Length(years=3), ("1999", "2001")),
+        (TimeAxis("month"), "2014-11", Length(years=1), ("2014-11", "2015-10")),
+        (
+            TimeAxis("hour"),
+            "2014-11-01 10:00",
+            Length(days=1),
+            ("2014-11-01 10:00", "2014-11-02 09:00"),
+        ),
+        (TimeAxis("integer"), "5", Length(steps=4), ("5", "8")),
+    ],
+)
+def test_windows(
+    axis: TimeAxis, start: str | None, length: Length, expected: tuple[str, str]
+) -> None:
+    spans = {"day": SPAN, "year": (1900, 2010), "month": (23_000, 24_200), "integer": (0, 9)}
+    span = spans.get(axis.unit, (0, 10**7))
+    assert read_window(axis, span, start, length).texts(axis) == expected
+
+
+@pytest.mark.parametrize(
+    ("start", "length", "message"),
+    [
+        ("2014-05-01", Length(days=0), "at least 1"),
+        ("2014-05-01", Length(until="2014-04-01"), "before it begins"),
+        ("2014-05-01", Length(days=3, until="2014-06-01"), "given twice"),
+        ("2014-05-01", Length(days=10**12), "longer than the time of all facts"),
+        ("2099-05-01", Length(days=3), "beyond what 365 days of facts"),
+        ("2014-01-01", Length(days=3), "nothing is known before"),
+        ("?", Length(days=3), "known times"),
+        ("soon", Length(days=3), "expected"),
+    ],
+)
+def test_windows_that_make_no_sense(start: str, length: Length, message: str) -> None:
+    with pytest.raises(ApptekError, match=message):
+        read_window(DAYS, SPAN, start, length)
+
+
+def test_a_length_that_does_not_fit_the_data() -> None:
+    with pytest.raises(ApptekError, match="in years"):
+        read_window(YEARS, (1900, 2010), "1999", Length(days=3))
+    assert Window(10, 16).before() == Window(3, 9)
+
+
+@given(
+    facts=st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 3), st.integers(0, 9)),
+        max_size=12,
+    ),
+    pairs=st.lists(
+        st.tuples(st.integers(-1, 5), st.integers(-1, 5), st.integers(0, 9)),
+        min_size=1,
+        max_size=5,
+        unique=True,
+    ),
+    window=st.integers(1, 4),
+)
+def test_predicates_in_a_window_are_those_of_its_facts(
+    facts: list[tuple[int, int, int, int]], pairs: list[tuple[int, int, int]], window: int
+) -> None:
+    s, p, o, t = (np.asarray([fact[i] for fact in facts], np.int32) for i in range(4))
+    arrays = Facts(s, p, o, t, t)
+    subjects, objects, times = (np.asarray(column, np.int64) for column in zip(*pairs, strict=True))
+    asked = Pairs(subjects, objects, times.astype(np.int32))
+    happened = predicates_in(arrays, TimeAxis("integer"), asked, window, 3)
+    for row, (subject, object_, when) in enumerate(pairs):
+        expected = {
+            fact[1]
+            for fact in facts
+            if fact[::2] == (subject, object_) and when <= fact[3] < when + window
+        }
+        assert set(np.flatnonzero(happened[row]).tolist()) == expected
+
+
+def test_the_command(predictor: Predictor, folder: Path) -> None:
+    subject, object_ = busiest(predictor)
+    text = apptek("forecast", str(folder), subject, object_, "--days", "7").stdout
+    assert "anything at all" in text
+    assert "an average pair" in text
+    printed = apptek("forecast", str(folder), subject, object_, "--days", "7", "--json").stdout
+    made = predictor.forecast(subject, object_, days=7)
+    assert json.loads(printed) == json.loads(json.dumps(made.as_json()))
