@@ -125,7 +125,10 @@ class Forecaster:
         subjects, objects = ids.ravel(), ids[:, ::-1].ravel()
         directed = self.pair_forecasts(subjects, objects, window)
         shares = self.shares(directed.pairs)
-        chances = self.occurrence.predicate_probabilities(directed.expected, shares)
+        chances = np.minimum(  # a predicate is no more probable than anything at all
+            self.occurrence.predicate_probabilities(directed.expected, shares),
+            directed.probabilities[:, None],
+        )
         added, rest = self.reasons(directed)
         either = self.occurrence.either_way(
             directed.probabilities[::2], directed.probabilities[1::2]
