@@ -10,7 +10,6 @@ from apptek.arrays import Bools, Doubles, Longs
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
 from apptek.explain.explainer import explain
-from apptek.explain.text import because
 from apptek.explain.wording import counted
 from apptek.forecasting.forecast import (
     GIVEN,
@@ -31,6 +30,7 @@ from apptek.occurrence.events import Events, Pairs
 from apptek.occurrence.model import OccurrenceModel
 from apptek.occurrence.snapshots import Meetings
 
+REASONS = 3  # facts of so many reasons are looked up for one sentence
 FEW = 8  # pairs up to which only the facts of their entities are looked at
 
 
@@ -226,11 +226,8 @@ class Forecaster:
         """Why the most probable predicate, in the words of an explanation."""
         start, _ = window.texts(self.model.dataset.axis)
         query = Query(best.subject, best.object, start)
-        words = because(explain(self.answerer, query, best.predicate, most=0))
-        if not words:
-            return ""
-        subject = f"{best.subject} -> {best.object}, {GIVEN}: '{best.predicate}'"
-        return f"{subject} {words}"
+        words = explain(self.answerer, query, best.predicate, most=REASONS).sentence
+        return f"{best.subject} -> {best.object}, {GIVEN}: {words}" if words else ""
 
     def notes(self, unseen: tuple[str, ...], window: Window) -> tuple[str, ...]:
         """What is worth knowing about a window and the names in it."""
