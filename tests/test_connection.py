@@ -14,11 +14,11 @@ from apptek.explain.wording import (
     counted,
     listed,
     percent,
-    printable,
     signed,
     when_text,
 )
 from apptek.features.topologies.connection import Surroundings, connect, time_distance
+from apptek.safe_text import printable
 
 
 def links(plain: list[PlainFact], core: set[int]) -> dict[tuple[int, int], int]:

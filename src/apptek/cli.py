@@ -23,6 +23,7 @@ from apptek.commands.research.reproduce import reproduce
 from apptek.commands.research.train_agent import train_agent
 from apptek.commands.serve import serve
 from apptek.errors import ApptekError, StoppedError
+from apptek.safe_text import printable
 
 ABOUT = "What kind of relation holds between A and B at time t, and why?"
 
@@ -86,7 +87,7 @@ def main() -> None:
     try:
         app()
     except ApptekError as error:
-        typer.echo(f"apptek: {' '.join(str(error).split())}", err=True)
+        typer.echo(f"apptek: {printable(' '.join(str(error).split()))}", err=True)
         sys.exit(130 if isinstance(error, StoppedError) else 1)
     except MemoryError as error:
         typer.echo(f"apptek: not enough memory: {error}", err=True)

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -18,22 +18,37 @@ from rich.progress import (
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
+
+from apptek.safe_text import printable_lines
 
 BAR = "█"
 ByteReport = Callable[[str, int, int | None], None]  # file, bytes done, bytes in total
 StepReport = Callable[[str, int, int], None]  # state, steps done, steps in total
 
 
+class SafeConsole(Console):
+    """A console that shows control characters of names as replaced, and obeys none of them."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterator[Segment]:
+        """The segments of what is to be shown; rich's own controls are segments of their own."""
+        for segment in super().render(renderable, options):
+            text, style, control = segment
+            yield segment if control else Segment(printable_lines(text), style)
+
+
 def output() -> Console:
     """The console for results: stdout."""
-    return Console(highlight=False)
+    return SafeConsole(highlight=False)
 
 
 def messages() -> Console:
     """The console for everything else: stderr."""
-    return Console(stderr=True, highlight=False)
+    return SafeConsole(stderr=True, highlight=False)
 
 
 def tell(text: str) -> None:

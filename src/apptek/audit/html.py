@@ -6,7 +6,8 @@ from typing import Any
 import pyarrow as pa
 
 from apptek.explain.html_report import STYLE
-from apptek.explain.wording import percent, printable, when_text
+from apptek.explain.wording import percent, when_text
+from apptek.safe_text import printable
 
 HEADER = ("fact", "when", "looks wrong", "expected", "why")
 

@@ -17,6 +17,7 @@ from apptek.data.facts import Names
 from apptek.data.times import TimeAxis
 from apptek.errors import DataError
 from apptek.files import check_target, new_file, writing
+from apptek.safe_text import without_formulas
 
 ENDINGS = (".csv", ".parquet", ".html", ".json")
 EXPLAINED = 1000  # facts that get a reason, unless said otherwise
@@ -105,7 +106,7 @@ def audit_summary(audit: Audit, table: pa.Table, bad_rows: int = 0) -> dict[str,
 def write_audit(summary: dict[str, Any], table: pa.Table, path: Path) -> None:
     """Writes an audit, whole or not at all; a page of HTML has its first rows only."""
     writers: dict[str, Callable[[Path], None]] = {
-        ".csv": lambda file: csv.write_csv(table, file),
+        ".csv": lambda file: csv.write_csv(without_formulas(table), file),
         ".parquet": lambda file: parquet.write_table(table, file),
         ".html": lambda file: _write_text(file, audit_html(summary, table.slice(0, PAGE))),
         ".json": lambda file: _write_text(file, audit_json(summary, table)),

@@ -8,8 +8,9 @@ from apptek.explain.groups import Group
 from apptek.explain.layout import draw_reason
 from apptek.explain.svg import draw_svg
 from apptek.explain.text import BASE, early_words, meeting_words, notes, support_words
-from apptek.explain.wording import counted, labelled, listed, percent, printable, signed
+from apptek.explain.wording import counted, labelled, listed, percent, signed
 from apptek.models.answers import Answer
+from apptek.safe_text import printable
 
 READABLE = 0.78  # a drawing is not made smaller than this, but scrolls
 CURVE = "What a single such fact would add, by its distance in time"

@@ -10,9 +10,10 @@ import pyarrow as pa
 from apptek.errors import ApptekError
 from apptek.explain.explanation import Explanation
 from apptek.explain.html_report import answers_fragment, explanation_fragment
-from apptek.explain.wording import counted, labelled, percent, printable, share_lines
+from apptek.explain.wording import counted, labelled, percent, share_lines
 from apptek.models.answers import Answer, Query
 from apptek.models.batch_files import answer_table
+from apptek.safe_text import printable
 
 FrameKind = Literal["pandas", "polars", "arrow"]
 SHOWN = 10  # answers that are written out; predicates of each in a notebook

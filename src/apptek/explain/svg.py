@@ -4,7 +4,8 @@ import textwrap
 from html import escape
 
 from apptek.explain.layout import Drawing, DrawnEdge, Node
-from apptek.explain.wording import printable, shortened
+from apptek.explain.wording import shortened
+from apptek.safe_text import printable
 
 NAMESPACE = "http://www.w3.org/2000/svg"
 LETTER = 6.6  # width of one in a label, a little more than it takes

@@ -12,10 +12,10 @@ from apptek.explain.wording import (
     labelled,
     listed,
     percent,
-    printable,
     share_lines,
     signed,
 )
+from apptek.safe_text import printable
 
 Length = Literal["sentence", "paragraph", "full"]
 SHOWN = 6  # facts written out with a reason

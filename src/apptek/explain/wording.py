@@ -1,13 +1,9 @@
 """Numbers, times and names as people read them."""
 
-import unicodedata
 from collections.abc import Sequence
 
 from apptek.data.times import TimeAxis
 
-REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-_UNSAFE = frozenset({"Cc", "Cs", "Cn", "Co"})  # controls, surrogates, no characters
-_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _EXACT = 6  # days below which a span is told exactly
 _SPANS = (
     (7, "a week"),
@@ -27,13 +23,6 @@ def level_text(axis: TimeAxis, level: str | None, near: int) -> str:
     """
     words = {"same": "at that very time", "near": f"at most {counted(near, _unit(axis))} away"}
     return words.get(level, "further away in time") if level else ""
-
-
-def printable(text: str) -> str:
-    """A name for terminals, XML and HTML: what cannot be shown, or turns the writing, replaced."""
-    return "".join(
-        REPLACEMENT if c in _TURNING or unicodedata.category(c) in _UNSAFE else c for c in text
-    )
 
 
 def shortened(text: str, length: int) -> str:

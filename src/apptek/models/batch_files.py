@@ -39,6 +39,7 @@ SCHEMA = pa.schema(
     ]
 )
 Numbered = tuple[int, Query | str]  # the line, and the query or what is wrong with it
+from apptek.safe_text import without_formulas
 
 
 def answer_file(
@@ -199,7 +200,7 @@ def _writing(out: Path) -> Iterator[Callable[[pa.Table], None]]:
 
         def write(rows: pa.Table) -> None:
             with writing(out):
-                writer.write_table(rows)
+                writer.write_table(rows if suffix == ".parquet" else without_formulas(rows))
 
         try:
             yield write

@@ -11,7 +11,8 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from apptek.errors import ApptekError
-from apptek.explain.wording import printable, shortened
+from apptek.explain.wording import shortened
+from apptek.safe_text import printable
 
 MEDIA_TYPE = "application/problem+json"
 MAX_QUOTED = 80  # characters of a client's text that an error repeats

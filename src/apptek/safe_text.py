@@ -1,0 +1,38 @@
+"""Text of others that is shown: it must not command a terminal, a page or a spreadsheet."""
+
+import unicodedata
+from typing import Any
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_UNSAFE = frozenset({"Cc", "Cs", "Cn", "Co"})  # controls, surrogates, no characters
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_FORMULA = r"^([=+\-@\t\r])"  # how a cell begins that a spreadsheet would compute
+
+
+def printable(text: str) -> str:
+    """A name for terminals, XML and HTML: what cannot be shown, or turns the writing, replaced."""
+    return "".join(
+        REPLACEMENT if c in _TURNING or unicodedata.category(c) in _UNSAFE else c for c in text
+    )
+
+
+def printable_lines(text: str) -> str:
+    """The same for a text of several lines."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def without_formulas(table: Any) -> Any:
+    """A table of pyarrow for CSV: cells that a spreadsheet would compute begin with an apostrophe.
+
+    That is how people write such a cell as text.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = [
+        pc.replace_substring_regex(column, _FORMULA, r"'\1")
+        if pa.types.is_string(column.type)
+        else column
+        for column in table.columns
+    ]
+    return pa.table(columns, schema=table.schema)

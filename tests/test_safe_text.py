@@ -1,0 +1,62 @@
+"""Names that try to command a terminal or a spreadsheet."""
+
+import csv
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from command_line import apptek
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apptek.safe_text import printable, printable_lines, without_formulas
+from apptek.terminal import output, table
+
+EVIL = "A\x1b[31mred\x07"
+
+
+@given(st.text())
+def test_nothing_that_is_printed_is_a_control_character(text: str) -> None:
+    assert all(c >= " " and c != "\x7f" for c in printable(text))
+    assert printable_lines(text).count("\n") == text.count("\n")
+
+
+def test_the_consoles_obey_no_name(capsys: pytest.CaptureFixture[str]) -> None:
+    output().print(table(EVIL, ("name", "number"), [(EVIL, 3), ("plain [bold]", 4)]))
+    output().print(EVIL, markup=False)
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    assert "plain [bold]" in shown
+
+
+def test_cells_that_a_spreadsheet_would_compute_become_text() -> None:
+    cells = ["=1+1", "+1", "-1", "@f", "\tx", "plain", "a=b", None]
+    written = without_formulas(pa.table({"name": cells, "number": list(range(8))}))
+    assert written["name"].to_pylist() == [
+        "'=1+1", "'+1", "'-1", "'@f", "'\tx", "plain", "a=b", None,
+    ]  # fmt: skip
+    assert written["number"].to_pylist() == list(range(8))
+
+
+def test_commands_show_such_names_and_do_not_obey_them(tmp_path: Path) -> None:
+    lines = [f"{EVIL}\t=do\tB{day % 7}\t2020-01-{day:02d}" for day in range(1, 29)]
+    lines += [f"B{day % 5}\tmeet\t{EVIL}\t2020-02-{day:02d}" for day in range(1, 29)]
+    (tmp_path / "facts.tsv").write_text("\n".join(lines) + "\n")
+    model, out = tmp_path / "model", tmp_path / "answers.csv"
+    assert apptek("fit", str(tmp_path / "facts.tsv"), "--out", str(model)).returncode == 0
+    for words in (("predict",), ("explain",), ("explain", "--length", "full")):
+        done = apptek(words[0], str(model), EVIL, "B1", "2020-01-09", *words[1:])
+        assert done.returncode == 0, done.stderr
+        assert "\x1b" not in done.stdout + done.stderr
+    wrong = apptek("predict", str(model), "B1", "B2", "\x1b[31m")
+    assert wrong.returncode == 1
+    assert "\x1b" not in wrong.stderr
+    (tmp_path / "queries.tsv").write_text(f"{EVIL}\tB1\t2020-01-09\n")
+    done = apptek(
+        "predict", str(model), "--queries", str(tmp_path / "queries.tsv"), "--out", str(out)
+    )
+    assert done.returncode == 0, done.stderr
+    with out.open(newline="") as file:
+        predicates = {row["predicate"] for row in csv.DictReader(file)}
+    assert predicates == {"'=do", "meet"}
