@@ -14,6 +14,7 @@ from apptek.data.reading.text_cells import TEXT_FORMATS, TextFormat, split_lines
 from apptek.errors import DataError, TimeFormatError
 from apptek.files import new_file, writing
 from apptek.models.answers import Answer, Answering, Query
+from apptek.safe_text import without_formulas
 
 BATCH = 10_000  # queries that are answered at a time
 COLUMNS = ("subject", "object", "time")
@@ -39,7 +40,6 @@ SCHEMA = pa.schema(
     ]
 )
 Numbered = tuple[int, Query | str]  # the line, and the query or what is wrong with it
-from apptek.safe_text import without_formulas
 
 
 def answer_file(
