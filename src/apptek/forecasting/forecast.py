@@ -4,7 +4,8 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
-from apptek.explain.wording import counted, percent, printable, signed
+from apptek.explain.wording import counted, percent, signed
+from apptek.safe_text import printable
 
 GIVEN = "given that there is a fact between the two at that time"  # what a share presumes
 SHOWN = 10

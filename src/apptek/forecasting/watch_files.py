@@ -12,9 +12,10 @@ from pyarrow import csv, parquet
 
 from apptek.errors import DataError
 from apptek.explain.html_report import STYLE
-from apptek.explain.wording import counted, percent, printable
+from apptek.explain.wording import counted, percent
 from apptek.files import new_file, writing
 from apptek.forecasting.watch import PREDICATES, WatchList, WatchRow
+from apptek.safe_text import printable
 
 _STYLE = """
 main { max-width: 1400px; }

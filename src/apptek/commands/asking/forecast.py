@@ -67,8 +67,9 @@ def forecast(
     if as_json:
         print_json(made.as_json())
         return
-    from apptek.explain.wording import percent, printable, signed
+    from apptek.explain.wording import percent, signed
     from apptek.forecasting.forecast import direction_words, headline
+    from apptek.safe_text import printable
     from apptek.terminal import BAR, output, table
 
     console = output()
