@@ -10,6 +10,7 @@ from apptek.commands.asking.audit import audit
 from apptek.commands.asking.explain import explain, topologies
 from apptek.commands.asking.forecast import forecast
 from apptek.commands.asking.predict import predict
+from apptek.commands.asking.rules import rules_app
 from apptek.commands.asking.watch import watch
 from apptek.commands.command_group import CommandGroup
 from apptek.commands.data import data_app
@@ -79,6 +80,7 @@ for panel, commands in {
 }.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)
+app.add_typer(rules_app, name="rules", rich_help_panel="Ask a model")
 app.add_typer(data_app, name="data", rich_help_panel="Data")
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from apptek.arrays import Bools, Doubles
+from apptek.arrays import Bools
 from apptek.audit.audit import Audit, audit_facts
 from apptek.audit.judge import cross_fit
 from apptek.audit.measures import precision_among_first, roc_auc
@@ -32,6 +32,7 @@ def bench_audit(*, quick: bool = False, data: str | None = None, seed: int = 0) 
 
     predicate   another predicate, drawn as often as it occurs; _uniform: each as likely
     direction   subject and object exchanged
+    precision   among the first 1 %; _100 and _1000: among so many
     _in_list    by the order of the whole audit, which does not know which kind of error to expect
     _baseline   by how often (subject, predicate) and (predicate, object) occur
     """
@@ -54,17 +55,16 @@ def _figures(data: Dataset, error: Error, name: str, ending: str, seed: int) -> 
     figures: dict[str, Any] = {}
     for variant, values in scores.items():
         figures[f"{name}_auc{ending}{variant}"] = roc_auc(values, wrong)
-        figures[f"{name}_precision{ending}{variant}"] = _precisions(values, wrong)
+        for first, count in _first_counts(wrong).items():
+            precision = precision_among_first(values, wrong, count)
+            figures[f"{name}_precision{first}{ending}{variant}"] = precision
     return figures
 
 
-def _precisions(scores: Doubles, wrong: Bools) -> dict[str, float]:
-    counts = {str(count): count for count in FIRST} | {"1%": int(np.count_nonzero(wrong))}
-    return {
-        name: precision_among_first(scores, wrong, count)
-        for name, count in counts.items()
-        if count <= len(wrong)
-    }
+def _first_counts(wrong: Bools) -> dict[str, int]:
+    """Among how many of the first the precision is measured: as many as are wrong, 100, 1,000."""
+    counts = {"": int(np.count_nonzero(wrong))} | {f"_{count}": count for count in FIRST}
+    return {name: count for name, count in counts.items() if count <= len(wrong)}
 
 
 def _seconds(size: int) -> float:

@@ -1,0 +1,174 @@
+"""Rules: what is exported is what the model computes with; what is edited is what it then does."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import apptek
+
+from apptek.config import preset
+from apptek.data.queries import Queries, training_queries
+from apptek.data.synthetic.world import make_world
+from apptek.errors import DataError
+from apptek.predictor import Predictor
+from apptek.rules.export import rules_of, write_rules
+from apptek.rules.importing import ImportReport, import_rules
+from apptek.rules.rule import Body, bodies_of
+
+
+@pytest.fixture(scope="module")
+def predictor() -> Predictor:
+    return Predictor.fit(make_world(3000, 4).dataset)
+
+
+@pytest.fixture(scope="module")
+def exported(predictor: Predictor, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("rules") / "rules.json"
+    write_rules(predictor.model, rules_of(predictor.model), 0.2, path)
+    return path
+
+
+def _queries(predictor: Predictor) -> Queries:
+    return training_queries(predictor.model.graph.facts).take(np.arange(1000))
+
+
+def _edited(exported: Path, folder: Path, rules: list[dict[str, Any]]) -> Path:
+    content = json.loads(exported.read_text(encoding="utf-8"))
+    path = folder / "edited.json"
+    path.write_text(json.dumps(content | {"rules": rules}), encoding="utf-8")
+    return path
+
+
+def _rules(exported: Path) -> list[dict[str, Any]]:
+    rules: list[dict[str, Any]] = json.loads(exported.read_text(encoding="utf-8"))["rules"]
+    return rules
+
+
+def test_unchanged_rules_give_the_same_scores(predictor: Predictor, exported: Path) -> None:
+    model, report = import_rules(predictor.model, exported)
+    assert report == ImportReport(len(_rules(exported)), 0, 0, 0)
+    queries, again = _queries(predictor), Predictor(model)
+    for view in ("within", "ahead"):
+        before = predictor.answerer.views[view].scores(queries)
+        assert np.array_equal(before, again.answerer.views[view].scores(queries))
+
+
+def test_all_weights_are_rules_and_rebuild_the_model(predictor: Predictor, tmp_path: Path) -> None:
+    """Read back into a model without weights, all rules give the same scores."""
+    path = tmp_path / "all.json"
+    write_rules(predictor.model, rules_of(predictor.model, 0.0), 0.0, path)
+    empty = {
+        view: replace(
+            fitted,
+            classifier=replace(fitted.classifier, weights=np.zeros_like(fitted.classifier.weights)),
+        )
+        for view, fitted in predictor.model.views.items()
+    }
+    rebuilt, report = import_rules(replace(predictor.model, views=empty), path)
+    assert report.added == len(_rules(path))
+    queries = _queries(predictor)
+    assert np.array_equal(Predictor(rebuilt).scores(queries), predictor.scores(queries))
+
+
+def test_support_is_counted_over_the_training_queries(predictor: Predictor) -> None:
+    model = predictor.model
+    rules = [rule for rule in rules_of(model) if rule.view == "within"]
+    rows = model.space("within").rows(training_queries(model.dataset.train))
+    columns = {body: column for column, body in enumerate(bodies_of(model, model.space("within")))}
+    train = model.dataset.train
+    usable = train.subjects != train.objects
+    for rule in rules[:: max(1, len(rules) // 20)]:
+        column, head = columns[rule.body], model.dataset.predicates.find(rule.head)
+        active = [usable[row] and column in rows.row(row)[0] for row in range(len(rows))]
+        followed = np.flatnonzero(active)[train.predicates[active] == head]
+        assert (rule.queries, rule.followed) == (sum(active), len(followed))
+        share = np.mean(train.predicates[usable] == head)
+        assert rule.lift == pytest.approx(len(followed) / max(sum(active), 1) / share)
+
+
+def test_a_removed_rule_speaks_no_more(
+    predictor: Predictor, exported: Path, tmp_path: Path
+) -> None:
+    rules = _rules(exported)
+    model, report = import_rules(predictor.model, _edited(exported, tmp_path, rules[1:]))
+    assert (report.removed, report.changed, report.added) == (1, 0, 0)
+    left = {rule.key for rule in rules_of(model)}
+    assert {rule.key for rule in rules_of(predictor.model)} - left == {
+        next(rule.key for rule in rules_of(predictor.model))
+    }
+
+
+def test_weights_are_changed_and_own_rules_added(
+    predictor: Predictor, exported: Path, tmp_path: Path
+) -> None:
+    rules = _rules(exported)
+    own = {
+        "view": "ahead", "part": "history", "where": "reversed", "what": ["Demand"],
+        "when": "before", "head": "Reject", "weight": 4.5,
+    }  # fmt: skip
+    rules[0]["weight"] = -3.25
+    model, report = import_rules(predictor.model, _edited(exported, tmp_path, [*rules, own]))
+    assert (report.removed, report.changed, report.added) == (0, 1, 1)
+    weights = {rule.key: rule.weight for rule in rules_of(model)}
+    body = Body("history", "reversed", ("Demand",), "before")
+    assert weights["ahead", body, "Reject"] == 4.5
+    assert -3.25 in weights.values()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"head": "No such thing"}, "no such predicate"),
+        ({"what": ["No such thing"]}, "no such feature"),
+        ({"view": "sideways"}, "expected within or ahead"),
+        ({"weight": "heavy"}, "expected view"),
+        ({"weight": float("inf")}, "expected a finite number"),
+    ],
+)
+def test_what_is_no_rule_is_refused(
+    predictor: Predictor, exported: Path, tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    rules = [rule for rule in _rules(exported) if rule["part"] == "history"]
+    path = _edited(exported, tmp_path, [rules[0] | change])
+    with pytest.raises(DataError, match=message):
+        import_rules(predictor.model, path)
+
+
+def test_rules_of_other_facts_and_repeated_rules_are_refused(
+    predictor: Predictor, exported: Path, tmp_path: Path
+) -> None:
+    other = Predictor.fit(make_world(1500, 5).dataset)
+    with pytest.raises(DataError, match="other facts"):
+        import_rules(other.model, exported)
+    rules = _rules(exported)
+    with pytest.raises(DataError, match="twice"):
+        import_rules(predictor.model, _edited(exported, tmp_path, [rules[0], rules[0]]))
+
+
+def test_the_commands_export_and_import(predictor: Predictor, tmp_path: Path) -> None:
+    folder, out = str(tmp_path / "model"), str(tmp_path / "edited")
+    predictor.save(folder)
+    for ending in ("txt", "csv", "json"):
+        file = tmp_path / f"rules.{ending}"
+        done = apptek("rules", "export", folder, "--out", str(file), "--json")
+        assert done.returncode == 0, done.stderr
+        count = json.loads(done.stdout)["rules"]
+        lines = file.read_text(encoding="utf-8").count("\n")
+        assert lines >= count
+    done = apptek("rules", "import", folder, str(tmp_path / "rules.json"), "--out", out, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["unchanged"] == count
+    queries = _queries(predictor)
+    assert np.array_equal(Predictor.load(out).scores(queries), predictor.scores(queries))
+
+
+@pytest.mark.slow
+def test_topologies_are_rules_of_several_steps() -> None:
+    config = preset("paper")
+    predictor = Predictor.fit(make_world(2000, 4).dataset, preset="paper", config=config)
+    rules = rules_of(predictor.model, 0.0)
+    assert {rule.body.part for rule in rules} == {"topology"}
+    assert max(len(rule.body.what) for rule in rules) > 1
