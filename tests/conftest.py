@@ -62,6 +62,26 @@ def served_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def forecast_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a model that was fitted on the first facts of a world, and holds all."""
+    from dataclasses import replace
+
+    from apptek.config import preset
+    from apptek.data.splitting import Splitting, split_facts
+    from apptek.data.synthetic.world import make_world  # not before numba's folder is set
+    from apptek.predictor import Predictor
+    from apptek.setting_rules import with_settings
+
+    whole = make_world(3000, 0).dataset
+    one_file = replace(whole, train=whole.all_facts())
+    data = split_facts(one_file, Splitting(by="time"))
+    config = with_settings(preset("default"), ["classifier.epochs=1", "features.past_only=true"])
+    folder = tmp_path_factory.mktemp("forecast") / "model"
+    Predictor.fit(data, folder=folder, preset="default", config=config)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def served(served_model: Path) -> "ServedModel":
     """The model as the service holds it."""
     from apptek.service.served_model import ServedModel

@@ -17,6 +17,7 @@ from apptek.commands.data import data_app
 from apptek.commands.evaluate import evaluate, verify
 from apptek.commands.fit import fit, info, update
 from apptek.commands.options import SeedOption
+from apptek.commands.research.backtest import backtest
 from apptek.commands.research.baselines import baseline, search
 from apptek.commands.research.bench import bench
 from apptek.commands.research.compare import compare, contest
@@ -76,7 +77,7 @@ for panel, commands in {
     "Start here": (demo,),
     "Ask a model": (predict, explain, forecast, watch, topologies, audit, serve),
     "Make a model": (fit, update, info, evaluate, compare, contest, baseline, verify),
-    "Research": (search, train_agent, reproduce, bench),
+    "Research": (backtest, search, train_agent, reproduce, bench),
 }.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)

@@ -71,14 +71,14 @@ def _text(text: str) -> str:
 def _html_row(row: WatchRow) -> str:
     direction = "up" if row.change > 0 else "down"
     points = f"{100 * row.change:+.1f}".replace("-", "\N{MINUS SIGN}")
-    flagged = "".join(f'<br><span class="soft">{_text(n)}: unknown</span>' for n in row.unseen)
+    flagged = "".join(f'<div class="soft">{_text(n)}: unknown</div>' for n in row.unseen)
     predicates = "".join(
         f"<li>{percent(part.probability)} {_text(part.predicate)} "
         f'<span class="soft">({_text(part.subject)} → {_text(part.object)})</span></li>'
         for part in row.predicates
     )
     return (
-        f"<tr><td>{_text(row.subject)}<br>{_text(row.object)}{flagged}</td>"
+        f"<tr><td><div>{_text(row.subject)}</div><div>{_text(row.object)}</div>{flagged}</td>"
         f'<td class="number"><span class="bar"><i style="width:{100 * row.probability:.1f}%"></i>'
         f"</span>{percent(row.probability)}</td>"
         f'<td class="number {direction}">{points}</td>'

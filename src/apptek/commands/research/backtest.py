@@ -1,0 +1,150 @@
+"""The command `backtest`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from apptek.commands.options import JsonOption, ModelArgument, ResultOption, print_json
+
+RATES = {"own_rate": "the pair's own rate so far", "last_30": "its last 30"}
+COLUMNS = ("log_loss", "brier", "auc", "calibration_error")
+
+
+def backtest(
+    model: ModelArgument,
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="DATA",
+            help="Further facts, as for fit; without it, those that the model's folder holds.",
+        ),
+    ] = None,
+    every: Annotated[
+        int,
+        typer.Option("--every", metavar="N", help="The length of a window: N days, or steps."),
+    ] = 7,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="TIME",
+            help="Where the first window begins.  [default: after what the model was fitted on]",
+        ),
+    ] = None,
+    stop: Annotated[
+        str | None,
+        typer.Option("--to", metavar="TIME", help="No window ends later.  [default: last fact]"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="A new folder for every forecast (forecasts.parquet), the figures and the "
+            "reliability diagram (SVG).",
+        ),
+    ] = None,
+    result: ResultOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Roll through time, and compare what would have been forecast with what happened.
+
+    In each window, the chance of anything is forecast for every pair that had a fact before, from
+    the facts until then. Windows that the model was fitted on count in no figure, so fit it on a
+    split by time first.
+
+    Example: `apptek backtest model world/test.tsv --every 30 --out backtest`
+    """
+    from apptek.data.reading.reader import read_dataset
+    from apptek.files import check_new_folder, check_target
+    from apptek.forecasting.backtest import backtest as roll
+    from apptek.forecasting.backtest_files import backtest_result, write_backtest
+    from apptek.forecasting.forecaster import Forecaster
+    from apptek.forecasting.learning import with_history
+    from apptek.models.model_folder import load_model
+    from apptek.models.updating import update_model
+    from apptek.terminal import tell, working
+
+    if out is not None:
+        check_new_folder(out)
+    if result is not None:
+        check_target(result)
+    whole = with_history(load_model(model))
+    if data is not None:
+        whole, report = update_model(whole, read_dataset(data))
+        tell(f"facts added: {report.added:,}; known before: {report.known:,}")
+    forecaster = Forecaster(whole)
+    with working("rolling through time"):
+        outcome, forecasts = roll(forecaster, every, start, stop)
+    if out is not None:
+        write_backtest(out, outcome, forecasts)
+        tell(f"every forecast, the figures and the reliability diagram are in {out}")
+    if result is not None:
+        from apptek.experiments.result import Result, write_result
+
+        write_result(result, Result.from_json(backtest_result(whole, outcome)))
+    if as_json:
+        print_json(outcome.as_json())
+    else:
+        _print(outcome)
+
+
+def _print(outcome: Any) -> None:
+    from apptek.explain.wording import counted, percent
+    from apptek.terminal import output, table, tell
+
+    console = output()
+    header = ("window", "pairs", "expected", "happened", "first meetings")
+    rows = [
+        (
+            f"{window.first} to {window.last}{' (training)' if window.in_training else ''}",
+            window.pairs,
+            f"{window.expected:,.0f}",
+            window.happened,
+            window.meetings,
+        )
+        for window in outcome.windows
+    ]
+    title = f"{outcome.data}, windows of {counted(outcome.every, outcome.unit)}"
+    console.print(table(title, header, rows), markup=False)
+    if outcome.figures is None:
+        tell("every window lies in the training period: there are no figures")
+        return
+    models = {"forecasts": outcome.figures} | {
+        RATES[name]: figures for name, figures in outcome.baselines.items()
+    }
+    skills = {RATES[name]: f"{value:+.3f}" for name, value in outcome.skill.items()}
+    lines = [
+        (
+            name,
+            *("" if getattr(f, key) is None else f"{getattr(f, key):.4f}" for key in COLUMNS),
+            skills.get(name, ""),
+        )
+        for name, f in models.items()
+    ]
+    names = ("", "log-loss", "Brier", "AUC", "calibration error", "skill against it")
+    console.print(table("Anything at all", names, lines), markup=False)
+    bins = [
+        (
+            f"{percent(part.lower)} to {percent(part.upper)}",
+            part.forecasts,
+            percent(part.forecast),
+            percent(part.happened),
+        )
+        for part in outcome.predicate_reliability
+    ]
+    heads = ("forecast at", "forecasts", "on average", "happened")
+    console.print(table("Predicates: what was forecast came true", heads, bins), markup=False)
+    surprises = [
+        (
+            f"{part.subject} -> {part.object}",
+            part.first,
+            f"{part.probability:.2%}",
+            ", ".join(part.predicates),
+        )
+        for part in outcome.surprises
+    ]
+    if surprises:
+        heads = ("most surprising", "window", "chance", "what happened")
+        console.print(table("Happened at less than 1 %", heads, surprises), markup=False)

@@ -1,0 +1,248 @@
+"""Backtests: roll through time as a user would have, and compare forecasts with what happened.
+
+At the start of each window every acquainted ordered pair (with a fact in either direction so far)
+gets its chance of anything, from the facts before. Windows that the model was fitted or calibrated
+on are kept apart: they count in no figure.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from apptek.arrays import Bools, Doubles
+from apptek.errors import ApptekError
+from apptek.evaluation.yes_no import ReliabilityBin, YesNoFigures, reliability
+from apptek.explain.wording import counted
+from apptek.forecasting.forecaster import Forecaster, PairForecasts
+from apptek.forecasting.learning import predicates_in
+from apptek.forecasting.window import Window, unit_word
+from apptek.occurrence.baselines import BASELINES
+from apptek.occurrence.events import Pairs
+from apptek.occurrence.snapshots import Meetings, counts_in
+
+SURPRISING = 0.01  # what happened at less than this is surprising
+SURPRISES = 20  # that are listed
+WORTH_ASKING = 0.02  # predicates are forecast of pairs with at least this chance of anything
+SMALLEST = 0.01  # and compared from this probability on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BacktestWindow:
+    """One window: what was forecast, and what happened.
+
+    expected  the number of pairs with a fact that the chances add up to
+    meetings  pairs with a fact that had not met before: they are not among the pairs
+    """
+
+    first: str
+    last: str
+    in_training: bool
+    pairs: int
+    expected: float
+    happened: int
+    meetings: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surprise:
+    """Something that happened although hardly expected."""
+
+    subject: str
+    object: str
+    first: str
+    last: str
+    probability: float
+    predicates: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backtest:
+    """The outcome of a backtest; the figures are None where every window is one of training.
+
+    skill  1 - the Brier score / that of a simple rate: above 0 is better than the rate
+    """
+
+    data: str
+    every: int
+    unit: str
+    windows: tuple[BacktestWindow, ...]
+    figures: YesNoFigures | None
+    baselines: dict[str, YesNoFigures]
+    skill: dict[str, float]
+    reliability: tuple[ReliabilityBin, ...]
+    predicates: YesNoFigures | None
+    predicate_reliability: tuple[ReliabilityBin, ...]
+    surprises: tuple[Surprise, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """All fields by their names, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rolled:
+    """What one window adds to the figures."""
+
+    forecasts: PairForecasts
+    happened: Bools
+    rates: dict[str, Doubles]
+    chances: Doubles  # of predicates, from SMALLEST on
+    hits: Bools
+    surprises: tuple[Surprise, ...]
+    row: BacktestWindow
+
+
+def backtest(
+    forecaster: Forecaster, every: int, start: str | None = None, stop: str | None = None
+) -> tuple[Backtest, pa.Table]:
+    """Rolls through the facts; also a table with a row for each pair of each window.
+
+    every  the length of a window, in steps of the axis; one begins where the last one ends
+    start  the first time of the first window; by default after what the model was fitted on
+    stop   no window ends after it; by default the last fact
+    """
+    windows = _windows(forecaster, every, start, stop)
+    rolled = [_roll(forecaster, window) for window in windows]
+    tested = [part for part in rolled if not part.row.in_training]
+    figures, baselines = None, {}
+    chances, happened = np.zeros(0), np.zeros(0, np.bool_)
+    of_predicates, hits = np.zeros(0), np.zeros(0, np.bool_)
+    if tested:
+        chances = np.concatenate([part.forecasts.probabilities for part in tested])
+        happened = np.concatenate([part.happened for part in tested])
+        of_predicates = np.concatenate([part.chances for part in tested])
+        hits = np.concatenate([part.hits for part in tested])
+        figures = YesNoFigures.of(chances, happened)
+        baselines = {
+            name: YesNoFigures.of(np.concatenate([part.rates[name] for part in tested]), happened)
+            for name in BASELINES
+        }
+    surprises = sorted(
+        (surprise for part in tested for surprise in part.surprises), key=lambda s: s.probability
+    )
+    outcome = Backtest(
+        data=forecaster.model.dataset.name,
+        every=every,
+        unit=unit_word(forecaster.model.dataset.axis.unit),
+        windows=tuple(part.row for part in rolled),
+        figures=figures,
+        baselines=baselines,
+        skill={
+            name: 1 - figures.brier / simple.brier
+            for name, simple in baselines.items()
+            if figures is not None and simple.brier > 0
+        },
+        reliability=tuple(reliability(chances, happened)),
+        predicates=YesNoFigures.of(of_predicates, hits) if len(hits) else None,
+        predicate_reliability=tuple(reliability(of_predicates, hits)),
+        surprises=tuple(surprises[:SURPRISES]),
+    )
+    return outcome, pa.concat_tables([_table(forecaster, part) for part in rolled])
+
+
+def _windows(
+    forecaster: Forecaster, every: int, start: str | None, stop: str | None
+) -> list[Window]:
+    axis, (first_fact, last_fact) = forecaster.model.dataset.axis, forecaster.span
+    unit = unit_word(axis.unit)
+    if every < 1:
+        raise ApptekError(f"windows of {counted(every, unit)}: expected at least 1")
+    first = (
+        forecaster.occurrence.fitted_until + 1
+        if start is None
+        else axis.position(axis.parse(start))
+    )
+    last = last_fact if stop is None else min(last_fact, axis.position(axis.parse(stop)))
+    windows = [
+        Window(moment, moment + every - 1)
+        for moment in range(max(first, first_fact + 1), last - every + 2, every)
+    ]
+    if not windows:
+        begins, ends = Window(first, last).texts(axis)
+        raise ApptekError(
+            f"there is no window of {counted(every, unit)} from {begins} to {ends}: the model was "
+            "fitted until then, or the facts end there; fit on a split by time (--split-by time, "
+            "--protocol forecast), or give later facts"
+        )
+    return windows
+
+
+def _roll(forecaster: Forecaster, window: Window) -> _Rolled:
+    events, names = forecaster.events, forecaster.model.dataset.entities
+    meetings = Meetings(events)
+    keys = meetings.before(window.first)
+    pairs = Pairs.at(keys, window.first, events.width)
+    forecasts = forecaster.pair_forecasts(pairs.subjects, pairs.objects, window)
+    happened = counts_in(events, keys, window.first, window.last) > 0
+    seen = np.unique(events.within(window.first, window.last).keys())
+    chances, hits = _predicates(forecaster, forecasts)
+    first, last = window.texts(forecaster.model.dataset.axis)
+    low = np.flatnonzero(happened & (forecasts.probabilities < SURPRISING))
+    low = low[np.argsort(forecasts.probabilities[low], kind="stable")][:SURPRISES]
+    predicates = forecaster.model.dataset.predicates
+    facts = predicates_in(
+        forecaster.model.graph.facts, forecaster.model.dataset.axis, pairs.take(low),
+        window.length, len(predicates),
+    )  # fmt: skip
+    surprises = tuple(
+        Surprise(
+            subject=names[int(pairs.subjects[row])],
+            object=names[int(pairs.objects[row])],
+            first=first,
+            last=last,
+            probability=float(forecasts.probabilities[row]),
+            predicates=tuple(predicates[p] for p in np.flatnonzero(facts[place]).tolist()),
+        )
+        for place, row in enumerate(low.tolist())
+    )
+    row = BacktestWindow(
+        first=first,
+        last=last,
+        in_training=window.first <= forecaster.occurrence.fitted_until,
+        pairs=len(keys),
+        expected=float(forecasts.probabilities.sum()),
+        happened=int(happened.sum()),
+        meetings=int((~meetings.had_met(seen, window.first)).sum()),
+    )
+    rates = {
+        name: rate(events.before(window.first), pairs, window.length)
+        for name, rate in BASELINES.items()
+    }
+    return _Rolled(forecasts, happened, rates, chances, hits, surprises, row)
+
+
+def _predicates(forecaster: Forecaster, forecasts: PairForecasts) -> tuple[Doubles, Bools]:
+    """The probabilities of predicates that are worth a look, and which of them came true."""
+    rows = np.flatnonzero(forecasts.probabilities >= WORTH_ASKING)
+    data, pairs = forecaster.model.dataset, forecasts.pairs.take(rows)
+    if not len(rows):
+        return np.zeros(0), np.zeros(0, np.bool_)
+    shares = forecaster.shares(pairs)
+    chances = np.minimum(
+        forecaster.occurrence.predicate_probabilities(forecasts.expected[rows], shares),
+        forecasts.probabilities[rows][:, None],
+    )
+    facts = forecaster.model.graph.facts
+    hits = predicates_in(facts, data.axis, pairs, forecasts.window.length, len(data.predicates))
+    worth = chances >= SMALLEST
+    return chances[worth], hits[worth]
+
+
+def _table(forecaster: Forecaster, part: _Rolled) -> pa.Table:
+    names, pairs = forecaster.model.dataset.entities.array, part.forecasts.pairs
+    count = len(pairs)
+    return pa.table(
+        {
+            "first": pa.array([part.row.first] * count),
+            "last": pa.array([part.row.last] * count),
+            "in_training": pa.array([part.row.in_training] * count),
+            "subject": names.take(pa.array(pairs.subjects)),
+            "object": names.take(pa.array(pairs.objects)),
+            "probability": part.forecasts.probabilities,
+            "expected": part.forecasts.expected,
+            **part.rates,
+            "happened": part.happened,
+        }
+    )

@@ -1,0 +1,98 @@
+"""Backtests: windows, what was forecast and what happened, nothing from the future."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from command_line import apptek
+from pyarrow import parquet
+
+from apptek.data.facts import Facts
+from apptek.errors import ApptekError
+from apptek.evaluation.yes_no import YesNoFigures
+from apptek.experiments.result import read_result
+from apptek.forecasting.backtest import SURPRISING, backtest
+from apptek.forecasting.forecaster import Forecaster
+from apptek.forecasting.window import Window
+from apptek.models.model_folder import load_model
+from apptek.models.updating import update_model
+
+
+@pytest.fixture(scope="module")
+def forecaster(forecast_model: Path) -> Forecaster:
+    return Forecaster(load_model(forecast_model))
+
+
+def test_windows_after_the_fit_count_and_those_within_it_do_not(forecaster: Forecaster) -> None:
+    axis, until = forecaster.model.dataset.axis, forecaster.occurrence.fitted_until
+    outcome, table = backtest(forecaster, 30, axis.format(until - 59))
+    assert [window.in_training for window in outcome.windows][:3] == [True, True, False]
+    rows = table.to_pydict()
+    tested = ~np.asarray(rows["in_training"])
+    chances, happened = (np.asarray(rows[name])[tested] for name in ("probability", "happened"))
+    assert outcome.figures == YesNoFigures.of(chances, happened)
+    assert sum(part.forecasts for part in outcome.reliability) == len(chances)
+    usual, _ = backtest(forecaster, 30)
+    assert not any(window.in_training for window in usual.windows)
+    assert all(part.probability < SURPRISING for part in usual.surprises)
+
+
+def test_a_row_is_the_forecast_of_that_day_and_happened_says_what_did(
+    forecaster: Forecaster,
+) -> None:
+    outcome, table = backtest(forecaster, 30)
+    axis, first = forecaster.model.dataset.axis, outcome.windows[1].first
+    start = axis.parse(first)
+    rows = [row for row in table.to_pylist() if row["first"] == first][::40]
+    ids = [forecaster.ids([row[side] for row in rows]) for side in ("subject", "object")]
+    alone = forecaster.pair_forecasts(ids[0], ids[1], Window(start, start + 29))
+    assert np.allclose(alone.probabilities, [row["probability"] for row in rows])
+    events = forecaster.events.within(start, start + 29)
+    pairs = set(zip(events.subjects.tolist(), events.objects.tolist(), strict=True))
+    for row, subject, object_ in zip(rows, *(part.tolist() for part in ids), strict=True):
+        assert row["happened"] == ((subject, object_) in pairs)
+
+
+def test_facts_of_the_last_window_change_no_forecast(forecaster: Forecaster) -> None:
+    """Planted in the last window: they happen, and nobody knew."""
+    model, axis = forecaster.model, forecaster.model.dataset.axis
+    outcome, before = backtest(forecaster, 30)
+    last = outcome.windows[-1]
+    day = axis.parse(last.first)
+    entities = np.arange(40, dtype=np.int32)
+    times = np.full(40, day, np.int32)
+    planted = Facts(entities, entities % 3, entities[::-1].copy(), times, times)
+    nothing = planted.first(0)
+    new = replace(model.dataset, train=planted, valid=nothing, test=nothing)
+    updated, _ = update_model(model, new)
+    _, after = backtest(Forecaster(updated), 30, outcome.windows[0].first, last.last)
+    one, other = (part.to_pydict() for part in (before, after))
+    for name in ("subject", "object", "probability", "expected", "own_rate", "last_30"):
+        assert one[name] == other[name][: len(one[name])], name
+    assert one["happened"] != other["happened"][: len(one["happened"])]
+
+
+def test_nothing_to_roll_through_is_said(forecaster: Forecaster) -> None:
+    with pytest.raises(ApptekError, match="split by time"):
+        backtest(forecaster, 100_000)
+    with pytest.raises(ApptekError, match="at least 1"):
+        backtest(forecaster, 0)
+
+
+def test_the_command_writes_a_folder_and_a_result(forecast_model: Path, tmp_path: Path) -> None:
+    out, result = tmp_path / "out", tmp_path / "result.json"
+    words = ("backtest", str(forecast_model), "--every", "30", "--out", str(out))
+    done = apptek(*words, "--result", str(result))
+    assert done.returncode == 0, done.stderr
+    assert "AUC" in done.stdout
+    ElementTree.fromstring((out / "reliability.svg").read_text())
+    figures = json.loads((out / "backtest.json").read_text())
+    assert parquet.read_table(out / "forecasts.parquet").num_rows == sum(
+        window["pairs"] for window in figures["windows"]
+    )
+    recorded = read_result(result)
+    assert recorded.model == "backtest"
+    assert recorded.metrics["forecasts"] == figures["figures"]

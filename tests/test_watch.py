@@ -1,0 +1,119 @@
+"""The watch list: its rows, the pairs that change most, and the files that it is written to."""
+
+import csv
+import json
+import re
+import zipfile
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from command_line import apptek
+from html_pages import assert_contained, read_page
+from pyarrow import parquet
+
+from apptek.errors import DataError
+from apptek.forecasting.forecaster import Forecaster
+from apptek.forecasting.watch import PAST, most_changed, read_pairs, watch
+from apptek.forecasting.watch_files import sparkline, watch_html, write_watch
+from apptek.forecasting.window import Length
+from apptek.models.model_folder import load_model
+
+
+@pytest.fixture(scope="module")
+def forecaster(forecast_model: Path) -> Forecaster:
+    return Forecaster(load_model(forecast_model))
+
+
+def some_pairs(forecaster: Forecaster, count: int) -> list[tuple[str, str]]:
+    names, facts = forecaster.model.dataset.entities, forecaster.model.graph.facts
+    rows = np.linspace(0, len(facts) - 1, count).astype(int)
+    return [(names[int(facts.subjects[row])], names[int(facts.objects[row])]) for row in rows]
+
+
+def test_a_row_says_what_a_forecast_says_and_what_was_said_before(forecaster: Forecaster) -> None:
+    pairs = some_pairs(forecaster, 12)
+    window = forecaster.window(None, Length(days=7))
+    listed = watch(forecaster, pairs, window)
+    for row, forecast, before in zip(
+        listed.rows,
+        forecaster.forecast(pairs, window),
+        forecaster.forecast(pairs, window.before()),
+        strict=True,
+    ):
+        assert row.probability == pytest.approx(forecast.probability)
+        assert row.previous == pytest.approx(before.probability)
+        assert row.change == pytest.approx(row.probability - row.previous)
+        assert row.predicates[0].predicate == forecast.predicates[0].predicate
+        events = forecaster.events.within(window.first - 7 * PAST, window.first - 1)
+        ids = sorted(forecaster.ids([row.subject, row.object]).tolist())
+        ends = np.sort(np.stack([events.subjects, events.objects]), axis=0)
+        assert sum(row.past) == int(((ends[0] == ids[0]) & (ends[1] == ids[1])).sum())
+
+
+def test_the_pairs_that_change_most(forecaster: Forecaster) -> None:
+    window = forecaster.window(None, Length(days=7))
+    chosen = most_changed(forecaster, window, 10)
+    changes = [abs(row.change) for row in watch(forecaster, chosen, window).rows]
+    assert changes == sorted(changes, reverse=True)
+    others = [abs(row.change) for row in watch(forecaster, some_pairs(forecaster, 20), window).rows]
+    assert changes[0] >= max(others) - 1e-12
+
+
+def test_every_kind_of_file_has_every_pair(forecaster: Forecaster, tmp_path: Path) -> None:
+    pairs = [*some_pairs(forecaster, 4), ("<b>Nobody</b>", 'A "quoted", name')]
+    listed = watch(forecaster, pairs, forecaster.window(None, Length(days=7)))
+    for suffix in ("html", "csv", "tsv", "parquet", "xlsx", "json"):
+        write_watch(listed, tmp_path / f"watch.{suffix}")
+    page = (tmp_path / "watch.html").read_text()
+    assert_contained(page, read_page(page))
+    assert "<b>Nobody</b>" not in page
+    assert page.count("<svg") == len(pairs)
+    with (tmp_path / "watch.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["subject"], row["object"]) for row in rows] == pairs
+    assert rows[-1]["unseen"] == "; ".join(pairs[-1])
+    assert parquet.read_table(tmp_path / "watch.parquet").num_rows == len(pairs)
+    assert len(json.loads((tmp_path / "watch.json").read_text())["rows"]) == len(pairs)
+    with zipfile.ZipFile(tmp_path / "watch.xlsx") as archive:
+        for name in archive.namelist():
+            ElementTree.fromstring(archive.read(name))
+        sheet = ElementTree.fromstring(archive.read("xl/worksheets/sheet1.xml"))
+    texts = [text.text for text in sheet.iter() if text.tag.endswith("}t")]
+    assert all(name in texts for pair in pairs for name in pair)
+
+
+def test_a_sparkline_rises_with_its_counts() -> None:
+    heights = [float(y) for y in re.findall(r",([0-9.]+)", sparkline((0, 1, 4)).split('"/>')[0])]
+    assert heights == sorted(heights, reverse=True)
+
+
+def test_files_of_pairs(tmp_path: Path) -> None:
+    plain, named, bad = (tmp_path / name for name in ("plain.tsv", "named.csv", "bad.csv"))
+    plain.write_text("A\tB\nC\tD\n")
+    named.write_text('object,note,subject\nB,x,A\n"D, E",y,C\n')
+    bad.write_text("subject,object\nA,B\nC\n")
+    assert read_pairs(plain) == [("A", "B"), ("C", "D")]
+    assert read_pairs(named) == [("A", "B"), ("C", "D, E")]
+    with pytest.raises(DataError, match=r"bad\.csv:3"):
+        read_pairs(bad)
+
+
+def test_the_command(forecaster: Forecaster, forecast_model: Path, tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("subject,object\n" + "".join(f"{a},{b}\n" for a, b in [
+        *some_pairs(forecaster, 3), ("Nobody", "No one"),
+    ]))  # fmt: skip
+    done = apptek(
+        "watch", str(forecast_model), str(pairs), "--days", "7", "--out", str(tmp_path / "w.html")
+    )
+    assert done.returncode == 0
+    assert "4 pairs" in done.stderr
+    assert "not in the facts: 1" in done.stderr
+    assert (tmp_path / "w.html").read_text() == watch_html(
+        watch(forecaster, read_pairs(pairs), forecaster.window(None, Length(days=7)))
+    )
+    assert "--most" in apptek("watch", str(forecast_model)).stderr
+    wrong = apptek("watch", str(forecast_model), "--most", "2", "--out", str(tmp_path / "w.doc"))
+    assert "expected .html" in wrong.stderr
