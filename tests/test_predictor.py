@@ -12,6 +12,7 @@ from apptek.config import preset
 from apptek.data.facts import SPLITS, Dataset, Names
 from apptek.data.protocols import apply_protocol
 from apptek.data.queries import held_out_queries
+from apptek.data.reading.options import ReadOptions
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
 from apptek.evaluation.calibration import Calibration
@@ -240,7 +241,9 @@ def test_a_bad_query_is_named_by_its_line_and_nothing_is_written(
     with pytest.raises(DataError, match=r"asked.csv:2: time '2019-13-01'.*month"):
         answer_file(predictor, asked, tmp_path / "out.csv")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["asked.csv"]
-    answered, left_out = answer_file(predictor, asked, tmp_path / "out.csv", skip_bad=True)
+    answered, left_out = answer_file(
+        predictor, asked, tmp_path / "out.csv", reading=ReadOptions(skip_bad=True)
+    )
     assert answered == 2
     assert [text.split(": ")[0] for text in left_out] == ["asked.csv:2", "asked.csv:3"]
     with pytest.raises(DataError, match="unknown kind of file"):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 BAD_ROWS_SHOWN = 20
 SKIP_BAD = "Skip bad rows and list them, instead of stopping."
+OF_QUERIES = ("skip_bad", "delimiter", "encoding", "sheet", "max_bytes")
 NOTHING: Mapping[str, str] = MappingProxyType({})
 Granularity = Literal["auto", "second", "minute", "hour", "day", "week", "month", "year"]
 Format = Literal["", "gdelt", "icews", "polecat", "acled"]
@@ -192,6 +193,11 @@ def reads_facts(command: Callable[..., None]) -> Callable[..., None]:
     of_model = ("granularity", "open_end", "split_by", "split")
     names = [field.name for field in fields(Reading) if field.name not in of_model]
     return _with_options(command, names)
+
+
+def reads_queries(command: Callable[..., None]) -> Callable[..., None]:
+    """The same for a file of queries, whose columns are known."""
+    return _with_options(command, list(OF_QUERIES))
 
 
 def _with_options(command: Callable[..., None], names: list[str]) -> Callable[..., None]:

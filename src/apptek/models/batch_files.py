@@ -1,6 +1,6 @@
 """Answers to a file of queries: streamed in order, in bounded memory, written whole."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -9,14 +9,17 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from apptek.data.reading.text_blocks import BYTE_ORDER_MARK, read_blocks, stem_and_suffix
-from apptek.data.reading.text_cells import TEXT_FORMATS, TextFormat, split_lines
+from apptek.data.reading.columns import ColumnLayout, layout_finder
+from apptek.data.reading.exact_rows import RowError, check_cells, text_of
+from apptek.data.reading.options import ReadOptions
+from apptek.data.reading.reader import open_file
 from apptek.errors import DataError, TimeFormatError
 from apptek.files import new_file, writing
 from apptek.models.answers import Answer, Answering, Query
 from apptek.safe_text import without_formulas
 
 BATCH = 10_000  # queries that are answered at a time
+USUAL = ReadOptions()
 COLUMNS = ("subject", "object", "time")
 SCHEMA = pa.schema(
     [
@@ -43,14 +46,14 @@ Numbered = tuple[int, Query | str]  # the line, and the query or what is wrong w
 
 
 def answer_file(
-    predictor: Answering, queries: Path, out: Path, *, top: int = 10, skip_bad: bool = False
+    predictor: Answering, queries: Path, out: Path, *, top: int = 10, reading: ReadOptions = USUAL
 ) -> tuple[int, list[str]]:
     """Writes the answers to a file of queries; returns how many, and the rows that were left out.
 
     The answers stand in the order of the queries, `top` rows for each, numbered by `query` from 1.
     """
     left_out: list[str] = []
-    numbered = _check(predictor, queries, read_queries(queries), skip_bad, left_out)
+    numbered = _check(predictor, queries, reading, left_out)
     answered = 0
     with _writing(out) as write:
         while batch := list(islice(numbered, BATCH)):
@@ -61,11 +64,11 @@ def answer_file(
 
 
 def _check(
-    predictor: Answering, file: Path, rows: Iterable[Numbered], skip_bad: bool, left_out: list[str]
+    predictor: Answering, file: Path, reading: ReadOptions, left_out: list[str]
 ) -> Iterator[Query]:
     """The good queries; a bad one raises, or is noted and left out."""
     axis = predictor.model.dataset.axis
-    for line, query in rows:
+    for line, query in read_queries(file, reading):
         problem = query if isinstance(query, str) else None
         if isinstance(query, Query):
             try:
@@ -74,89 +77,44 @@ def _check(
                 continue
             except TimeFormatError as error:
                 problem = str(error)
-        if not skip_bad:
+        if not reading.skip_bad:
             raise DataError(f"{file.name}:{line}: {problem}")
         left_out.append(f"{file.name}:{line}: {problem}")
 
 
-def read_queries(file: Path) -> Iterator[Numbered]:
+def read_queries(file: Path, options: ReadOptions = USUAL) -> Iterator[Numbered]:
     """The queries of a file with the columns subject, object and time, each with its line."""
-    for line, cells in read_rows(file, COLUMNS):
+    for line, cells in read_rows(file, COLUMNS, options):
         yield line, cells if isinstance(cells, str) else Query(*cells)
 
 
-def read_rows(file: Path, names: tuple[str, ...]) -> Iterator[tuple[int, list[str] | str]]:
+def read_rows(
+    file: Path, names: tuple[str, ...], options: ReadOptions = USUAL
+) -> Iterator[tuple[int, list[str] | str]]:
     """Some columns of a file, row by row with its line; or what is wrong with a row.
 
     They are found by their names in a header; without one, the file has these and no others.
     """
-    suffix = stem_and_suffix(file)[1]
-    if suffix == ".parquet":
-        yield from _parquet_rows(file, names)
-    elif suffix in TEXT_FORMATS:
-        yield from _text_rows(file, TEXT_FORMATS[suffix], names)
-    else:
-        raise DataError(f"{file}: unknown kind of file; expected .csv, .tsv, .txt or .parquet")
+    content = open_file(file, options, None, layout_finder(names))
+    for chunk in content.chunks:
+        for row, cells in enumerate(chunk.rows):
+            if cells:
+                yield chunk.number(row), _cells(cells, content.layout)
 
 
-def _text_rows(
-    file: Path, form: TextFormat, names: tuple[str, ...]
-) -> Iterator[tuple[int, list[str] | str]]:
-    line, columns = 0, None
-    for number, block in enumerate(read_blocks(file)):
-        text = block.text if number else block.text.removeprefix(BYTE_ORDER_MARK)
-        for cells in split_lines(text, form):
-            line += 1
-            if not cells:
-                continue
-            texts = [cell.decode("utf-8", "replace") for cell in cells]
-            if columns is None:
-                columns, is_header = _find_columns(file, texts, names)
-                if is_header:
-                    continue
-            yield line, _cells(texts, columns)
-    if columns is None:
-        raise DataError(f"{file.name}:1: the file is empty; expected rows of {', '.join(names)}")
-
-
-def _find_columns(file: Path, first: list[str], names: tuple[str, ...]) -> tuple[list[int], bool]:
-    """Where the columns of these names are, and whether the first row is a header."""
-    words = [cell.strip().lower() for cell in first]
-    if all(column in words for column in names):
-        return [words.index(column) for column in names], True
-    if len(first) == len(names):
-        return list(range(len(names))), False
-    listed = f"{', '.join(names[:-1])} and {names[-1]}"
-    raise DataError(
-        f"{file.name}:1: found {len(first)} columns without the names {listed}; "
-        "expected these, in this order or under a header"
-    )
-
-
-def _cells(texts: list[str], columns: list[int]) -> list[str] | str:
+def _cells(cells: list[bytes], layout: ColumnLayout) -> list[str] | str:
     """The cells of a row, or what is wrong with it; subject and object come first."""
-    if max(columns) >= len(texts):
-        return f"found {len(texts)} columns, expected {max(columns) + 1}"
-    cells = [texts[column] for column in columns]
-    if not cells[0] or not cells[1]:
-        return "found an empty name, expected a subject and an object"
-    return cells
-
-
-def _parquet_rows(file: Path, names: tuple[str, ...]) -> Iterator[tuple[int, list[str] | str]]:
+    columns = list(layout.columns.values())
     try:
-        opened = parquet.ParquetFile(file)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise DataError(f"{file}: cannot be read ({str(error).splitlines()[0]})") from None
-    missing = [name for name in names if name not in opened.schema_arrow.names]
-    if missing:
-        raise DataError(f"{file.name}: there is no column {', '.join(missing)}")
-    row = 0
-    for batch in opened.iter_batches(BATCH, columns=list(names)):
-        columns = [batch.column(name).cast(pa.string()).to_pylist() for name in names]
-        for texts in zip(*columns, strict=True):
-            row += 1
-            yield row, _cells([text or "" for text in texts], list(range(len(names))))
+        check_cells(cells, layout)
+        if max(columns) >= len(cells):
+            return f"found {len(cells)} columns, expected {max(columns) + 1}"
+        texts = [text_of(cells[column], layout, column) for column in columns]
+    except RowError as fault:
+        return f"{fault.column}: found {fault.found}, expected {fault.expected}"
+    if not texts[0] or not texts[1]:
+        return "found an empty name, expected a subject and an object"
+    return texts
 
 
 def answer_table(answers: Sequence[Answer], before: int = 0) -> pa.Table:

@@ -6,12 +6,13 @@ from typing import Annotated, Any
 import typer
 
 from apptek.commands.options import AsOfOption, JsonOption, ModelArgument, TopOption, print_json
-from apptek.commands.reading_options import BAD_ROWS_SHOWN, SKIP_BAD
+from apptek.commands.reading_options import BAD_ROWS_SHOWN, OF_QUERIES, Reading, reads_queries
 
 TIME = "The time, as the data writes times; '?' (in quotes) if unknown."
 _FILE_PANEL = "Many queries at once"
 
 
+@reads_queries
 def predict(
     model: ModelArgument,
     subject: Annotated[
@@ -28,7 +29,7 @@ def predict(
             "--queries",
             metavar="FILE",
             rich_help_panel=_FILE_PANEL,
-            help="A file of queries: subject, object, time (.csv, .tsv, .txt, .parquet).",
+            help="A file of queries (subject, object, time) of any kind that `fit` reads.",
         ),
     ] = None,
     out: Annotated[
@@ -40,11 +41,10 @@ def predict(
             help="The file for the answers to --queries (.csv, .tsv, .parquet).",
         ),
     ] = None,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", rich_help_panel=_FILE_PANEL, help=SKIP_BAD)
-    ] = False,
     as_of: AsOfOption = False,
     as_json: JsonOption = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Rank the predicates between two entities at a time, most probable first.
 
@@ -56,7 +56,7 @@ def predict(
 
     words = (subject, object_, time)
     if queries is not None and out is not None and words == (None, None, None):
-        _answer_file(open_model(model, as_of=as_of), queries, out, top=top, skip_bad=skip_bad)
+        _answer_file(open_model(model, as_of=as_of), queries, out, top, reading)
         return
     if subject is None or object_ is None or time is None or queries or out:
         raise typer.BadParameter("give SUBJECT OBJECT TIME, or --queries FILE and --out FILE")
@@ -106,12 +106,14 @@ def similar_names(data: Any, query: Any) -> list[str]:
     return [f"Similar to {name}: {', '.join(names)}." for name, names in similar.items() if names]
 
 
-def _answer_file(predictor: Any, queries: Path, out: Path, *, top: int, skip_bad: bool) -> None:
+def _answer_file(predictor: Any, queries: Path, out: Path, top: int, reading: Reading) -> None:
+    from apptek.data.reading.options import ReadOptions
     from apptek.models.batch_files import answer_file
     from apptek.terminal import tell, working
 
+    options = ReadOptions(**{name: getattr(reading, name) for name in OF_QUERIES})
     with working(f"answering {queries}"):
-        answered, skipped = answer_file(predictor, queries, out, top=top, skip_bad=skip_bad)
+        answered, skipped = answer_file(predictor, queries, out, top=top, reading=options)
     for defect in skipped[:BAD_ROWS_SHOWN]:
         typer.echo(f"skipped: {defect}", err=True)
     noun = "query" if answered == 1 else "queries"

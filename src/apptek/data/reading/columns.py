@@ -1,6 +1,6 @@
 """Which column of a file holds what: by `--columns`, by the header, or in the usual order."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from apptek.errors import DataError
@@ -112,6 +112,30 @@ def find_layout(
     return ColumnLayout(len(first_row), columns), has_header
 
 
+FindLayout = Callable[
+    [list[str], dict[str, str] | None, bool | None, str], tuple[ColumnLayout, bool]
+]
+
+
+def layout_finder(roles: tuple[str, ...]) -> FindLayout:
+    """What finds the layout of other files than those of facts: by a header, else in this order."""
+
+    def find(
+        first_row: list[str], _columns: dict[str, str] | None, _header: bool | None, where: str
+    ) -> tuple[ColumnLayout, bool]:
+        columns = columns_of(roles, first_row)
+        if columns is None and len(first_row) != len(roles):
+            listed = f"{', '.join(roles[:-1])} and {roles[-1]}"
+            raise DataError(
+                f"{where}: found {len(first_row)} columns without the names {listed}; "
+                "expected these, in this order or under a header"
+            )
+        places = range(len(roles)) if columns is None else columns
+        return ColumnLayout(len(first_row), dict(zip(roles, places, strict=True))), bool(columns)
+
+    return find
+
+
 def left_out_note(header: list[str], layout: ColumnLayout, where: str) -> str | None:
     """A warning where no column is taken for the time, though one is left out."""
     others = [cell for column, cell in enumerate(header) if column not in layout.columns.values()]
@@ -128,17 +152,20 @@ def _is_header(first_row: list[str]) -> bool:
     return all(words.intersection(_HEADER_WORDS[role]) for role in ROLES[:3])
 
 
-def query_columns(header: list[str]) -> tuple[int, int, int] | None:
+def query_columns(header: list[str]) -> list[int] | None:
     """The columns of subject, object and time; None where a header lacks one, or has two."""
+    return columns_of(("subject", "object", "time"), header)
+
+
+def columns_of(roles: tuple[str, ...], header: list[str]) -> list[int] | None:
+    """The columns of these roles; None where a header lacks one, or has two."""
     words = [cell.strip().lower() for cell in header]
     columns = [
         next((words.index(word) for word in _HEADER_WORDS[role] if words.count(word) == 1), None)
-        for role in ("subject", "object", "time")
+        for role in roles
     ]
-    subject, object_, time = columns
-    if subject is None or object_ is None or time is None:
-        return None
-    return subject, object_, time
+    found = [column for column in columns if column is not None]
+    return found if len(found) == len(roles) else None
 
 
 def _columns_by_word(header: list[str], where: str) -> dict[str, int]:

@@ -72,20 +72,25 @@ def batch_of_rows(
 
 def read_row(cells: Sequence[bytes], layout: ColumnLayout, times: TimeDictionary) -> Row:
     """Reads the cells of a row; RowError where it is bad."""
-    if isinstance(cells, BrokenRow):
-        raise RowError(*cells.fault)
-    if isinstance(cells, OpenQuote):
-        found = f"a quote that the line does not close in {shown(cells[-1])}"
-        raise RowError(layout.label(len(cells) - 1), found, 'a closing " on the same line')
+    check_cells(cells, layout)
     if layout.free:
         if not 3 <= len(cells) <= 5:
             raise RowError("row", _found_columns(cells), "3, 4 or 5 columns")
     elif len(cells) != layout.width:
         raise RowError("row", _found_columns(cells), _columns(layout.width))
-    texts = [_text(cell, layout, column) for column, cell in enumerate(cells)]
+    texts = [text_of(cell, layout, column) for column, cell in enumerate(cells)]
     subject, predicate, object_ = (_name(texts, layout, role) for role in NAME_ROLES)
     since, until = _time_ids(texts, layout, times)
     return Row(subject, predicate, object_, since, until)
+
+
+def check_cells(cells: Sequence[bytes], layout: ColumnLayout) -> None:
+    """RowError where a row could not be split into cells."""
+    if isinstance(cells, BrokenRow):
+        raise RowError(*cells.fault)
+    if isinstance(cells, OpenQuote):
+        found = f"a quote that the line does not close in {shown(cells[-1])}"
+        raise RowError(layout.label(len(cells) - 1), found, 'a closing " on the same line')
 
 
 def _found_columns(cells: Sequence[bytes]) -> str:
@@ -105,7 +110,8 @@ def _columns(count: int) -> str:
     return f"{count} column{'s' if count != 1 else ''}"
 
 
-def _text(cell: bytes, layout: ColumnLayout, column: int) -> str:
+def text_of(cell: bytes, layout: ColumnLayout, column: int) -> str:
+    """The text of a cell; RowError where it is none."""
     if b"\0" in cell:
         raise RowError(layout.label(column), f"a NUL byte in {shown(cell)}", "text")
     try:

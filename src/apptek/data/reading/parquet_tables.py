@@ -1,5 +1,6 @@
 """A Parquet file as tables of dictionary columns, like those that Arrow makes of text."""
 
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from apptek.data.reading.batches import Chunk, Content
-from apptek.data.reading.columns import find_layout, left_out_note
+from apptek.data.reading.columns import FindLayout, find_layout, left_out_note
 from apptek.data.reading.formats.text_columns import as_text, at_midnight, check_type, is_text
 from apptek.data.reading.options import ReadOptions
 from apptek.data.reading.text_blocks import (
@@ -25,18 +26,28 @@ from apptek.errors import DataError
 
 BATCH_ROWS = 1 << 19
 ROW_BYTES = 16  # what a row takes at least, however well it is compressed
-# Whatever Arrow may raise about a damaged file.
+# Whatever Arrow or a decompressor may raise about a damaged file.
 DAMAGE = (
     *(OSError, ValueError, LookupError, TypeError, RuntimeError, ArithmeticError, MemoryError),
-    pa.ArrowException,
+    *(EOFError, zlib.error, pa.ArrowException),
 )
 
 
-def open_parquet(file: Path, options: ReadOptions, columns: dict[str, str] | None) -> Content:
+def open_parquet(
+    file: Path,
+    options: ReadOptions,
+    columns: dict[str, str] | None,
+    find: FindLayout = find_layout,
+) -> Content:
     """The content of a Parquet file."""
     with opened(file, options.max_bytes) as content:
         names = list(content.schema_arrow.names)
-        layout, _ = find_layout(names, columns, True, file.name)
+        layout, has_header = find(names, columns, True, file.name)
+        if not has_header:
+            raise DataError(
+                f"{file.name}: found the columns {', '.join(names)}; "
+                "expected subject, object and time"
+            )
         for column in layout.columns.values():
             check_type(content.schema_arrow.field(column).type, names[column], file.name)
     note = None if columns is not None else left_out_note(names, layout, file.name)

@@ -10,7 +10,7 @@ from apptek.data.facts import Dataset, usual_open_end
 from apptek.data.frames import is_frame, is_list_of_facts, read_facts, read_frame
 from apptek.data.reading.assembly import assemble, each_pair_once, with_mirrored
 from apptek.data.reading.batches import Content, FactReader
-from apptek.data.reading.columns import parse_columns
+from apptek.data.reading.columns import FindLayout, find_layout, parse_columns
 from apptek.data.reading.fact_batch import FactBatch
 from apptek.data.reading.formats.dumps import DUMPS
 from apptek.data.reading.formats.json_lines import open_json_lines
@@ -25,8 +25,7 @@ from apptek.data.splitting import Splitting, split_facts
 from apptek.errors import DataError
 
 Progress = Callable[[str, int, int], None]  # file, bytes read, bytes in all files
-Opener = Callable[[Path, ReadOptions, dict[str, str] | None], Content]
-_OPENERS: dict[str, Opener] = {
+_OPENERS: dict[str, Callable[..., Content]] = {
     **dict.fromkeys(TEXT_FORMATS, open_text),
     **dict.fromkeys(JSON_LINES, open_json_lines),
     **dict.fromkeys(SHEETS, open_sheet),
@@ -92,6 +91,20 @@ def as_dataset(data: Any) -> Dataset:
     return data if isinstance(data, Dataset) else read_dataset(data)
 
 
+def open_file(
+    file: Path,
+    options: ReadOptions,
+    columns: dict[str, str] | None,
+    find: FindLayout = find_layout,
+) -> Content:
+    """The content of a file of any kind; DataError if it is of none."""
+    _, suffix = stem_and_suffix(file)
+    if suffix not in _OPENERS or (suffix in SHEETS and is_compressed(file)):
+        known = ", ".join(SUFFIXES)
+        raise DataError(f"{file}: unknown kind of file; expected {known}, also .gz, .zst and .zip")
+    return _OPENERS[suffix](file, options, columns, find)
+
+
 class _Progress:
     """Reports the bytes read over all files."""
 
@@ -132,7 +145,7 @@ class _Reading:
         """The facts of one file; DataError if there is none."""
         facts = self.facts
         fact_count, earlier_defects = 0, facts.defect_count
-        content = self._open(file)
+        content = open_file(file, facts.options, self.columns)
         for key, value in content.how.items():  # of several files, all that occur
             known = self.how.get(key, value)
             self.how[key] = known if value in known.split(" and ") else f"{known} and {value}"
@@ -162,12 +175,3 @@ class _Reading:
         if extras.left_out:
             self.notes.append(f"left out, as they lack one of their actors: {extras.left_out:,}")
         return {"types": extras.types(dump), "labels": extras.predicate_table(dump)}
-
-    def _open(self, file: Path) -> Content:
-        _, suffix = stem_and_suffix(file)
-        if suffix not in _OPENERS or (suffix in SHEETS and is_compressed(file)):
-            known = ", ".join(SUFFIXES)
-            raise DataError(
-                f"{file}: unknown kind of file; expected {known}, also .gz, .zst and .zip"
-            )
-        return _OPENERS[suffix](file, self.facts.options, self.columns)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from apptek.data.reading.arrow_tables import count_lines, parse_block
 from apptek.data.reading.batches import Chunk, Content
-from apptek.data.reading.columns import ColumnLayout, find_layout, left_out_note
+from apptek.data.reading.columns import ColumnLayout, FindLayout, find_layout, left_out_note
 from apptek.data.reading.formats.dumps import dump_layout, find_dump, is_gdelt
 from apptek.data.reading.formats.id_files import find_id_layout
 from apptek.data.reading.options import ReadOptions
@@ -37,8 +37,13 @@ from apptek.errors import DataError
 _BLANK_LINES = re.compile(rb"(?:\r?\n)*+")
 
 
-def open_text(file: Path, options: ReadOptions, columns: dict[str, str] | None) -> Content:
-    """The content of a file of text."""
+def open_text(
+    file: Path,
+    options: ReadOptions,
+    columns: dict[str, str] | None,
+    find: FindLayout = find_layout,
+) -> Content:
+    """The content of a file of text; `find` is another for files of queries."""
     source, form, start = examine(file, options)
     blocks = read_blocks(source)
     first, line = skip_blank_lines(blocks)
@@ -47,16 +52,16 @@ def open_text(file: Path, options: ReadOptions, columns: dict[str, str] | None) 
     where = f"{file.name}:{line}"
     cells = _first_cells(first.text, form)
     rows = first_rows(start, form)
-    dump = find_dump(options.format, cells, rows) if columns is None or options.format else None
-    ids = None
+    dump = ids = None
+    if find is find_layout and (columns is None or options.format):
+        dump = find_dump(options.format, cells, rows)
+        ids = None if dump or options.header else find_id_layout(rows, file.parent)
     if dump is not None:
         layout = dump_layout(dump, cells, columns, where)
         has_header = dump.name != "gdelt"
     else:
-        ids = None if columns is not None or options.header else find_id_layout(rows, file.parent)
-        layout, has_header = (
-            (ids, False) if ids is not None else find_layout(cells, columns, options.header, where)
-        )
+        found = find(cells, columns, options.header, where) if ids is None else (ids, False)
+        layout, has_header = found
     if has_header:
         first = Block(first.text[first.text.index(b"\n") + 1 :], first.position)
         line += 1

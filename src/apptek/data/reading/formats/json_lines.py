@@ -12,7 +12,7 @@ from pyarrow import json as arrow_json
 
 from apptek.data.reading.arrow_tables import count_lines
 from apptek.data.reading.batches import Chunk, Content
-from apptek.data.reading.columns import ColumnLayout, find_layout, left_out_note
+from apptek.data.reading.columns import ColumnLayout, FindLayout, find_layout, left_out_note
 from apptek.data.reading.formats.text_columns import as_text
 from apptek.data.reading.options import ReadOptions
 from apptek.data.reading.parquet_tables import is_clean
@@ -25,7 +25,12 @@ from apptek.errors import DataError
 EXPECTED = "a JSON object such as {...} on each line"
 
 
-def open_json_lines(file: Path, options: ReadOptions, columns: dict[str, str] | None) -> Content:
+def open_json_lines(
+    file: Path,
+    options: ReadOptions,
+    columns: dict[str, str] | None,
+    find: FindLayout = find_layout,
+) -> Content:
     """The content of a file of JSON objects; the keys of the first ones are its columns."""
     encoding = check_encoding(options.encoding) if options.encoding else None
     encoding = encoding or find_encoding(read_start(TextSource(file), SAMPLE_BYTES))
@@ -39,7 +44,7 @@ def open_json_lines(file: Path, options: ReadOptions, columns: dict[str, str] | 
         raise DataError(f"{file.name}:{line}: found {shown(lines[0])}, expected {EXPECTED}")
     samples = [sample for sample in objects if isinstance(sample, dict)]
     keys = list(dict.fromkeys(key for sample in samples for key in sample))
-    layout, _ = find_layout(keys, columns, True, f"{file.name}:{line}")
+    layout, _ = find(keys, columns, True, f"{file.name}:{line}")
     note = None if columns is not None else left_out_note(keys, layout, file.name)
     return Content(
         layout,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from apptek.data.reading.batches import Chunk, Content
-from apptek.data.reading.columns import find_layout, left_out_note
+from apptek.data.reading.columns import FindLayout, find_layout, left_out_note
 from apptek.data.reading.formats.json_lines import cell_of
 from apptek.data.reading.options import ReadOptions
 from apptek.data.reading.parquet_tables import DAMAGE
@@ -28,7 +28,12 @@ _PIECE = 1 << 22
 Rows = dict[tuple[int, int], Any]
 
 
-def open_sheet(file: Path, options: ReadOptions, columns: dict[str, str] | None) -> Content:
+def open_sheet(
+    file: Path,
+    options: ReadOptions,
+    columns: dict[str, str] | None,
+    find: FindLayout = find_layout,
+) -> Content:
     """The content of a sheet: the one that is named or numbered, else the first."""
     if find_spec("python_calamine") is None:
         raise DataError(f"{file.name}: sheets need python-calamine: pip install 'apptek[excel]'")
@@ -47,7 +52,7 @@ def open_sheet(file: Path, options: ReadOptions, columns: dict[str, str] | None)
         raise DataError(f"{file.name}: the sheet {name!r} is empty; expected a fact in each row")
     row, line = first
     titles = [_text(cell) for cell in row]
-    layout, has_header = find_layout(titles, columns, options.header, f"{file.name}:{line}")
+    layout, has_header = find(titles, columns, options.header, f"{file.name}:{line}")
     notes = []
     if len(workbook.sheet_names) > 1 and not options.sheet:
         notes.append(

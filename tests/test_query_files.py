@@ -1,0 +1,91 @@
+"""Files of queries are read as files of facts are: the same kinds, the same errors."""
+
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from fact_files import parquet_bytes, write
+from sheets import write_sheets
+
+from apptek.data.reading.options import ReadOptions
+from apptek.errors import DataError
+from apptek.models.answers import Query
+from apptek.models.batch_files import Numbered, read_queries
+
+QUERY = Query("Zo\u00eb", "b", "2014-05-13")
+
+
+def queries_in(path: Path) -> list[Numbered]:
+    return list(read_queries(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("q.csv", "Zo\u00eb,b,2014-05-13\n"),
+        ("q.csv", "Zo\u00eb;b;2014-05-13\n".encode("windows-1252")),
+        ("q.tsv.gz", "Zo\u00eb\tb\t2014-05-13\n"),
+        ("q.jsonl", '{"object": "b", "subject": "Zo\u00eb", "time": "2014-05-13"}\n'),
+        ("q.parquet", parquet_bytes(time=["2014-05-13"], object=["b"], subject=["Zo\u00eb"])),
+    ],
+)
+def test_every_kind_of_file_gives_the_query(
+    tmp_path: Path, name: str, content: bytes | str
+) -> None:
+    assert queries_in(write(tmp_path / name, content)) == [(1, QUERY)]
+
+
+def test_a_sheet_and_a_header_give_the_query(tmp_path: Path) -> None:
+    rows = [["time", "note", "object", "subject"], ["2014-05-13", "x", "b", "Zo\u00eb"]]
+    path = write_sheets(tmp_path / "q.xlsx", {"Q": [list(row) for row in rows]})
+    assert queries_in(path) == [(2, QUERY)]
+    text = "\n".join(",".join(row) for row in rows)
+    assert queries_in(write(tmp_path / "q.csv", text)) == [(2, QUERY)]
+
+
+def test_timestamps_of_parquet_are_times(tmp_path: Path) -> None:
+    moment = pa.array([datetime(2014, 5, 13, 14, 22)], pa.timestamp("ns", "Europe/Berlin"))
+    content = parquet_bytes(subject=["a"], object=["b"], time=moment)
+    (found,) = queries_in(write(tmp_path / "q.parquet", content))
+    assert found == (1, Query("a", "b", "2014-05-13T14:22:00Z"))
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        (
+            b"a\xff,b,2014",
+            "column 1 (subject): found byte 0xff in 'a\\\\xff', expected valid UTF-8",
+        ),
+        (b"a,b\0,2014", "column 2 (object): found a NUL byte in 'b\\x00', expected text"),
+        (b'"a,b,2014', "column 1 (subject): found a quote that the line does not close"),
+        (b"a,b", "found 2 columns, expected 3"),
+        (b",b,2014", "found an empty name, expected a subject and an object"),
+    ],
+)
+def test_a_bad_row_is_named_and_nothing_is_replaced(tmp_path: Path, row: bytes, fault: str) -> None:
+    path = write(tmp_path / "q.csv", b"a,b,2014\n" + row + b"\n")
+    (_, good), (line, problem) = queries_in(path)
+    assert good == Query("a", "b", "2014")
+    assert line == 2
+    assert isinstance(problem, str)
+    assert problem.startswith(fault)
+
+
+def test_a_file_without_the_columns_is_refused(tmp_path: Path) -> None:
+    content = parquet_bytes(a=["x"], b=["y"], c=["z"])
+    with pytest.raises(DataError, match=r"^q.parquet: found the columns a, b, c; expected subject"):
+        queries_in(write(tmp_path / "q.parquet", content))
+    with pytest.raises(DataError, match="unknown kind of file"):
+        queries_in(write(tmp_path / "q.doc", b""))
+    with pytest.raises(DataError, match="the file is empty"):
+        queries_in(write(tmp_path / "q.csv", b"\n"))
+
+
+def test_a_limit_and_an_encoding_can_be_given(tmp_path: Path) -> None:
+    path = write(tmp_path / "q.csv.gz", "\u041c\u0438\u0440,b,2014\n".encode("cp1251"))
+    options = ReadOptions(encoding="cp1251")
+    assert list(read_queries(path, options)) == [(1, Query("\u041c\u0438\u0440", "b", "2014"))]
+    with pytest.raises(DataError, match="it grows to more than 5 bytes"):
+        list(read_queries(path, ReadOptions(max_bytes=5, encoding="cp1251")))
