@@ -1,3 +1,4 @@
+from html import escape
 """How models, data and answers show themselves in Python: as text, as frames, in a notebook."""
 
 import copy
@@ -113,7 +114,7 @@ def test_a_notebook_shows_bars_reasons_and_drawings(
     drawn = [r for r in explanation.reasons if r.facts and not r.same_as]
     assert drawn
     assert tags.counts["svg"] == len(drawn)
-    assert explanation.reasons[0].contribution.sentence.split("'")[1] in page
+    assert escape(explanation.reasons[0].contribution.sentence) in page
     assert page.startswith('<div class="apptek-report"><style>.apptek-report {')
     assert ":root" not in page.split("</style>")[0]
     many = predictor.predict(asked, top=4)._repr_html_()

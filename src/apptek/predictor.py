@@ -18,6 +18,7 @@ from apptek.evaluation.ranking import Evaluation
 from apptek.evaluation.scorer import ViewScorer, evaluate_split
 from apptek.explain.explainer import explain
 from apptek.explain.explanation import Explanation
+from apptek.explain.name_index import similar_names
 from apptek.explain.shown_answers import Answers
 from apptek.features.sparse import SparseRows
 from apptek.forecasting.forecast import Forecast
@@ -30,7 +31,6 @@ from apptek.models.answers import (
     Query,
     asked_queries,
     one_query,
-    queries_of,
 )
 from apptek.models.model import Model, with_earlier_facts, with_training_facts
 from apptek.models.model_folder import load_model, save_model
@@ -50,11 +50,16 @@ class Predictor:
     """
 
     def __init__(
-        self, model: Model, run: dict[str, Any] | None = None, *, as_of: bool = False
+        self,
+        model: Model,
+        run: dict[str, Any] | None = None,
+        *,
+        as_of: bool = False,
+        strict_names: bool = False,
     ) -> None:
         self.model = model
         self.run = run or {}  # how it was fitted: seconds of each stage, and `about_run` of fit
-        self.answerer = Answerer(model, as_of=as_of)
+        self.answerer = Answerer(model, as_of=as_of, strict_names=strict_names)
 
     @classmethod
     def fit(  # a facade: each keyword is one thing that a user may say
@@ -124,9 +129,16 @@ class Predictor:
         save_model(self.model, Path(folder), self.run, in_place=in_place)
 
     @classmethod
-    def load(cls, folder: str | Path, *, as_of: bool = False) -> "Predictor":
-        """The predictor of a model folder; `as_of`: answers from what was known before."""
-        return cls(load_model(Path(folder)), as_of=as_of)
+    def load(
+        cls, folder: str | Path, *, as_of: bool = False, strict_names: bool = False
+    ) -> "Predictor":
+        """The predictor of a model folder.
+
+        as_of         answers from what was known before each query's time
+        strict_names  names must be written as in the data, or be aliases; else case, accents,
+                      underscores and spaces make no difference
+        """
+        return cls(load_model(Path(folder)), as_of=as_of, strict_names=strict_names)
 
     def features(self, queries: Queries) -> SparseRows:
         """The features of each query in the main view."""
@@ -138,7 +150,11 @@ class Predictor:
 
     def queries_of(self, asked: Sequence[Query]) -> Queries:
         """Queries as ids; unknown names become -1, a time that is no time is a TimeFormatError."""
-        return queries_of(self.model.dataset, asked)
+        return self.answerer.queries_of(asked)
+
+    def similar_names(self, *names: str) -> dict[str, list[str]]:
+        """For each name that the model does not know, or that could mean several: names like it."""
+        return similar_names(self.model.dataset, self.answerer.entities, names)
 
     def __repr__(self) -> str:
         model, facts = self.model, self.model.graph.facts

@@ -14,6 +14,7 @@ from apptek.baselines.registry import BASELINES, find_baseline, preset_of
 from apptek.baselines.tuning import calibrate
 from apptek.config import VIEWS, View
 from apptek.data.facts import SPLITS, Dataset, Split
+from apptek.data.name_matching import NameResolver
 from apptek.data.protocols import Protocol, apply_protocol
 from apptek.data.queries import Queries
 from apptek.data.reading.reader import as_dataset
@@ -23,6 +24,7 @@ from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
 from apptek.evaluation.predicate_classes import LabelledPredicates
 from apptek.evaluation.ranking import Evaluation
 from apptek.evaluation.scorer import ViewScorer, evaluate_split
+from apptek.explain.name_index import similar_names
 from apptek.explain.shown_answers import Answers
 from apptek.files import new_folder
 from apptek.graph.temporal_graph import TemporalGraph
@@ -105,9 +107,10 @@ class Baseline:
     Baseline.load("model").evaluate("valid").metrics.mrr
     """
 
-    def __init__(self, model: BaselineModel) -> None:
+    def __init__(self, model: BaselineModel, *, strict_names: bool = False) -> None:
         self.model = model
-        self._seen = Seen(model.graph)
+        self._seen = Seen(model.graph, model.dataset.entities)
+        self._entities = NameResolver.of_entities(model.dataset, strict=strict_names)
         self._predicates = LabelledPredicates.of(model.dataset)
 
     @classmethod
@@ -173,13 +176,17 @@ class Baseline:
         return cls(model)
 
     @classmethod
-    def load(cls, folder: str | Path) -> "Baseline":
-        """The baseline of a model folder."""
-        return cls(load_baseline(Path(folder)))
+    def load(cls, folder: str | Path, *, strict_names: bool = False) -> "Baseline":
+        """The baseline of a model folder; `strict_names` as for a Predictor."""
+        return cls(load_baseline(Path(folder)), strict_names=strict_names)
 
     def scores(self, queries: Queries) -> Floats:
         """The scores of all predicates in the main view, (B, R)."""
         return self.model.main.scorer.scores(queries)
+
+    def similar_names(self, *names: str) -> dict[str, list[str]]:
+        """For each name that the model does not know, or that could mean several: names like it."""
+        return similar_names(self.model.dataset, self._entities, names)
 
     def __repr__(self) -> str:
         model, facts = self.model, self.model.graph.facts
@@ -196,7 +203,7 @@ class Baseline:
         What may be asked is what a Predictor takes: queries, tuples, a frame.
         """
         asked = asked_queries(asked, self.model.dataset.axis)
-        queries = queries_of(self.model.dataset, asked)
+        queries = queries_of(self.model.dataset.axis, self._entities, asked)
 
         def probabilities(view: View, part: Queries) -> Matrix:
             fitted = self._fitted(view)

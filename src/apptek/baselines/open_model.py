@@ -8,21 +8,26 @@ from apptek.models.storage import ABOUT, read_json
 from apptek.predictor import Predictor
 
 
-def load(folder: str | Path, *, as_of: bool = False) -> Baseline | Predictor:
+def load(
+    folder: str | Path, *, as_of: bool = False, strict_names: bool = False
+) -> Baseline | Predictor:
     """Opens a model folder, that of a baseline included.
 
-    as_of  answer from what was known before each query's time; not for a baseline
+    as_of         answer from what was known before each query's time; not for a baseline
+    strict_names  names must be written as in the data
     """
-    return open_model(Path(folder), as_of=as_of)
+    return open_model(Path(folder), as_of=as_of, strict_names=strict_names)
 
 
-def open_model(folder: Path, *, as_of: bool = False) -> Baseline | Predictor:
+def open_model(
+    folder: Path, *, as_of: bool = False, strict_names: bool = False
+) -> Baseline | Predictor:
     """The Baseline or Predictor of a folder; only a Predictor can answer as of each query's time.
 
     ModelError if it is no model folder, or damaged.
     """
     if read_json(folder, ABOUT).get("kind") != KIND:
-        return Predictor.load(folder, as_of=as_of)
+        return Predictor.load(folder, as_of=as_of, strict_names=strict_names)
     if as_of:
         raise ModelError(f"{folder} is a baseline: --as-of needs a model of `apptek fit`")
-    return Baseline.load(folder)
+    return Baseline.load(folder, strict_names=strict_names)

@@ -61,6 +61,14 @@ AliasesOption = Annotated[
         help="A table of further names of entities: a name of the data, then its aliases.",
     ),
 ]
+StrictNamesOption = Annotated[
+    bool,
+    typer.Option(
+        "--strict-names",
+        help="Names must be written as in the data, or be aliases. Otherwise case, accents, "
+        "underscores and spaces make no difference.",
+    ),
+]
 SeedOption = Annotated[
     int, typer.Option("--seed", metavar="N", min=0, help="The seed of all randomness.")
 ]

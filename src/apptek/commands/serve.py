@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from apptek.commands.options import ModelArgument
+from apptek.commands.options import ModelArgument, StrictNamesOption
 from apptek.extras import require_service
 
 
@@ -29,6 +29,7 @@ def serve(
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Let other machines connect without a token.")
     ] = False,
+    strict_names: StrictNamesOption = False,
 ) -> None:
     """Serve a model: a web page to explore it, and an HTTP interface under /api.
 
@@ -39,4 +40,4 @@ def serve(
     require_service()
     from apptek.service.http_server import serve as run
 
-    run(model, host, port, token, insecure)
+    run(model, host, port, token, insecure=insecure, strict_names=strict_names)

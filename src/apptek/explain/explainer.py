@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from apptek.data.facts import Names
+from apptek.data.name_matching import NameResolver
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
 from apptek.explain.evidence import DIRECT, Evidence, Key
@@ -36,7 +37,7 @@ from apptek.features.topologies.connection import (
 )
 from apptek.features.topologies.topology import action_name
 from apptek.models.answerer import Answerer
-from apptek.models.answers import Query, RankedPredicates, queries_of
+from apptek.models.answers import Query, RankedPredicates
 from apptek.models.model import Model
 from apptek.models.model_folder import FORMAT
 
@@ -59,7 +60,7 @@ def explain(
     the query must not see, -1 where there is none.
     """
     model = answerer.model
-    queries = replace(queries_of(model.dataset, [query]), hidden=np.asarray([hidden], np.int32))
+    queries = replace(answerer.queries_of([query]), hidden=np.asarray([hidden], np.int32))
     view = answerer.view_of(queries)
     scored, classifier = view.scored(queries), view.fitted.classifier
     probabilities = view.probabilities(scored.scores)
@@ -67,10 +68,15 @@ def explain(
     answer = answerer.answers([query], ranked, top=RANKED)[0]
     order = np.argsort(-probabilities[0], kind="stable").tolist()
     names = model.dataset.predicates
-    chosen = order[0] if predicate is None else find_predicate(predicate, names)
+    chosen = (
+        order[0]
+        if predicate is None
+        else find_predicate(predicate, answerer.predicate_names, names)
+    )
     runner_up = next((other for other in order if other != chosen), chosen)
     temperature = float(classifier.calibration.temperatures(scored.scores)[0])
-    ends = Ends(query.subject, query.object)
+    subject, object_ = answer.meant_subject, answer.meant_object
+    ends = Ends(subject or query.subject, object_ or query.object)
     evidence = Evidence(answerer, view, scored, ends)
     contributions = _contributions(evidence, chosen, runner_up, temperature)
     for_it, against, further = _parts(contributions, max(most, 0))
@@ -84,8 +90,8 @@ def explain(
         for (key, _), reason in zip(keyed, _reasons(evidence, keyed), strict=True)
     )
     return Explanation(
-        subject=query.subject,
-        object=query.object,
+        subject=ends.subject,
+        object=ends.object,
         time=model.dataset.axis.format(int(queries.times[0])),
         predicate=names[chosen],
         probability=float(probabilities[0, chosen]),
@@ -109,15 +115,17 @@ def explain(
         known=answer.known,
         view=view.name,
         model=_about(model),
+        asked_subject=query.subject,
+        asked_object=query.object,
         labels=answer.labels,
         by_class=answer.by_class,
         by_group=answer.by_group,
     )
 
 
-def find_predicate(predicate: str, names: Names) -> int:
+def find_predicate(predicate: str, resolver: NameResolver, names: Names) -> int:
     """The id of a predicate; ApptekError suggests names near one that is unknown."""
-    known = names.find(predicate)
+    known = resolver.find(predicate)
     if known is not None:
         return known
     folded = {name.casefold(): name for name in names}

@@ -175,6 +175,8 @@ class Explanation:
     known     predicates that the facts contain for this subject, object and time
     view      within: from every fact; ahead: from what was known before the query's time
     model     dataset, preset, protocol and format of the model
+    asked_subject, asked_object
+              as the query writes them: subject and object are the names that were meant
     labels    how to show each predicate of `ranked`
     by_class  each class of predicates with its probability, the largest first; by_group likewise
     """
@@ -204,6 +206,8 @@ class Explanation:
     known: tuple[str, ...]
     view: View
     model: dict[str, Any]
+    asked_subject: str = ""
+    asked_object: str = ""
     labels: tuple[str, ...] = ()
     by_class: Shares = ()
     by_group: Shares = ()

@@ -2,44 +2,28 @@
 
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable
 from difflib import SequenceMatcher
-from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from apptek.arrays import Ints, Longs, read_only
-from apptek.data.facts import Facts, Names
+from apptek.data.facts import Dataset, Facts, Names
+from apptek.data.name_matching import NameResolver, SortedTexts
 
 LONGEST = 200  # characters of a search text that are used
 AROUND = 40  # alphabetical neighbours that are compared with an unknown name
 BEGINNING = 20  # factor on the weight of a name that begins with the search text
+OFFERED = 5  # names that are offered for one that is not clear
 LIKE = 0.6  # the least similarity of a near name
 _END = "\U0010ffff"  # sorts after every continuation of a prefix
 
 
-class _SortedTexts(Sequence[str]):
-    """An Arrow array of ascending strings as a sequence that bisect can search."""
-
-    def __init__(self, array: pa.Array) -> None:
-        self.array = array
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> Any:
-        item = self.array[index]
-        return item.to_pylist() if isinstance(index, slice) else item.as_py()
-
-    def beginning_with(self, prefix: str) -> slice:
-        """The range of the texts that begin with a prefix."""
-        return slice(bisect_left(self, prefix), bisect_left(self, prefix + _END))
+def _beginning_with(texts: SortedTexts, prefix: str) -> slice:
+    """The range of the texts that begin with a prefix."""
+    return slice(bisect_left(texts, prefix), bisect_left(texts, prefix + _END))
 
 
 def key_of(text: str) -> str:
@@ -59,6 +43,23 @@ def keys_of(names: pa.Array) -> pa.Array:
     return pc.utf8_trim(spaced, " ").cast(pa.large_string())
 
 
+def similar_names(
+    data: Dataset, resolver: NameResolver, names: Iterable[str]
+) -> dict[str, list[str]]:
+    """Entities with names like each of those that mean none, or could mean several."""
+    unknown = [name for name in dict.fromkeys(names) if resolver.find(name) is None]
+    if not unknown:
+        return {}
+    index = NameIndex(data.entities, entity_counts(data.train, len(data.entities)))
+    return {name: offered_names(resolver, index, name) for name in unknown}
+
+
+def offered_names(resolver: NameResolver, index: "NameIndex", name: str) -> list[str]:
+    """What a name could mean, the most similar names among it; those it may stand for first."""
+    meanings = (index.name(entity) for entity in resolver.meanings(name)[:OFFERED])
+    return list(dict.fromkeys([*meanings, *index.near(name)]))[:OFFERED]
+
+
 def entity_counts(facts: Facts, count: int) -> Ints:
     """How many facts each entity occurs in; a fact from an entity to itself counts twice."""
     sides = (np.bincount(ends, minlength=count) for ends in (facts.subjects, facts.objects))
@@ -75,13 +76,17 @@ class NameIndex:
         self._names, self._counts = names, counts
         keys = keys_of(names.array)
         self._order = _ints(pc.sort_indices(keys))
-        self._keys = _SortedTexts(keys.take(pa.array(self._order)))
+        self._keys = SortedTexts(keys.take(pa.array(self._order)))
         words = pc.split_pattern(keys, " ")
         flat = pc.list_flatten(words)
         by_word = pc.sort_indices(flat)
-        self._words = _SortedTexts(flat.take(by_word))
+        self._words = SortedTexts(flat.take(by_word))
         self._word_names = _ints(pc.list_parent_indices(words).take(by_word))
         self._by_count = np.argsort(-counts, kind="stable")
+
+    def name(self, entity: int) -> str:
+        """The name with an id."""
+        return self._names[entity]
 
     def search(self, text: str, limit: int) -> list[int]:
         """Ids of matching names: the exact name first, the others by how often they are used.
@@ -94,7 +99,7 @@ class NameIndex:
         if not key:  # nothing but punctuation, or nothing at all
             return first if text.strip() else self._by_count[:limit].tolist()
         begins = np.zeros(len(self._names), np.bool_)
-        begins[self._order[self._keys.beginning_with(key)]] = True
+        begins[self._order[_beginning_with(self._keys, key)]] = True
         ids = self._with_words(key.split(" "))
         weights = np.where(begins[ids], BEGINNING, 1) * (self._counts[ids].astype(np.int64) + 1)
         return list(dict.fromkeys(first + _heaviest(ids, weights, limit)))[:limit]
@@ -134,7 +139,7 @@ class NameIndex:
         matches = np.ones(len(self._names), np.bool_)
         for word in words:
             with_word = np.zeros(len(self._names), np.bool_)
-            with_word[self._word_names[self._words.beginning_with(word)]] = True
+            with_word[self._word_names[_beginning_with(self._words, word)]] = True
             matches &= with_word
         return np.flatnonzero(matches)
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from apptek.errors import ApptekError
 from apptek.explain.explanation import Explanation
 from apptek.explain.html_report import answers_fragment, explanation_fragment
-from apptek.explain.wording import counted, labelled, percent, share_lines
+from apptek.explain.wording import counted, labelled, meant_notes, percent, share_lines
 from apptek.models.answers import Answer, Query
 from apptek.models.batch_files import answer_table
 from apptek.safe_text import printable
@@ -95,7 +95,9 @@ def answer_notes(answer: Answer) -> list[str]:
     unseen = {"subject": answer.unseen_subject, "object": answer.unseen_object}
     if answer.view == "within":  # what lies ahead cannot have occurred
         unseen["time"] = answer.unseen_time
-    notes = [f"The {name} does not occur in the facts." for name in unseen if unseen[name]]
+    query = answer.query
+    notes = meant_notes((query.subject, answer.meant_subject), (query.object, answer.meant_object))
+    notes += [f"The {name} does not occur in the facts." for name in unseen if unseen[name]]
     if answer.view == "ahead" and answer.query.time not in ("", "?"):
         notes.append(f"Answered ahead, from what was known before {answer.query.time}.")
     if answer.known:

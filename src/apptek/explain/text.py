@@ -11,6 +11,7 @@ from apptek.explain.wording import (
     counted,
     labelled,
     listed,
+    meant_notes,
     percent,
     share_lines,
     signed,
@@ -123,7 +124,11 @@ def query_words(explanation: Explanation) -> str:
 
 def notes(explanation: Explanation) -> list[str]:
     """What is unusual about the query, in words."""
-    remarks = [
+    remarks = meant_notes(
+        (explanation.asked_subject, explanation.subject),
+        (explanation.asked_object, explanation.object),
+    )
+    remarks += [
         f"{name} is not in the facts of the model."
         for name, unseen in (
             (explanation.subject, explanation.unseen_subject),

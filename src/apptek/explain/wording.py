@@ -62,6 +62,15 @@ def labelled(predicate: str, label: str) -> str:
     return predicate if label in ("", predicate) else f"{label} ({predicate})"
 
 
+def meant_notes(*pairs: tuple[str, str | None]) -> list[str]:
+    """A line for each name that was read as another one; pairs of what was asked and meant."""
+    return [
+        f"{asked} was read as {meant}."
+        for asked, meant in pairs
+        if meant and asked != meant and asked
+    ]
+
+
 def share_lines(
     classes: Sequence[tuple[str, float]], groups: Sequence[tuple[str, float]]
 ) -> list[str]:

@@ -10,7 +10,7 @@ from apptek.arrays import Bools, Doubles, Longs
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
 from apptek.explain.explainer import explain
-from apptek.explain.wording import counted
+from apptek.explain.wording import counted, meant_notes
 from apptek.forecasting.forecast import (
     GIVEN,
     DirectionForecast,
@@ -53,7 +53,12 @@ class Forecaster:
         self.occurrence = _occurrence_of(model)
         self.model = with_history(model)
         usable = answerer is not None and answerer.always_ahead and answerer.model is self.model
-        self.answerer = answerer if usable and answerer else Answerer(self.model, as_of=True)
+        strict = answerer is not None and answerer.entities.strict
+        self.answerer = (
+            answerer
+            if usable and answerer
+            else Answerer(self.model, as_of=True, strict_names=strict)
+        )
         times = self.model.dataset.axis.positions(self.model.graph.facts.times)
         dated = times[times != UNKNOWN]
         self.span = (int(dated.min()), int(dated.max()))
@@ -70,7 +75,7 @@ class Forecaster:
 
     def ids(self, names: Sequence[str]) -> Longs:
         """The ids of entities, -1 for a name that is not known."""
-        found = (self.model.dataset.entities.find(name) for name in names)
+        found = map(self.answerer.entities.find, names)
         return np.asarray([-1 if entity is None else entity for entity in found], np.int64)
 
     def pair_forecasts(self, subjects: Longs, objects: Longs, window: Window) -> PairForecasts:
@@ -134,7 +139,9 @@ class Forecaster:
             directed.probabilities[::2], directed.probabilities[1::2]
         )
         forecasts = []
-        for place, (subject, object_) in enumerate(pairs):
+        for place, asked in enumerate(pairs):
+            meant = map(self.answerer.seen.name, ids[place].tolist())
+            subject, object_ = (name or own for name, own in zip(meant, asked, strict=True))
             rows = slice(2 * place, 2 * place + 2)
             ends = ((subject, object_), (object_, subject))
             directions = [
@@ -166,7 +173,10 @@ class Forecaster:
                     predicates=predicates,
                     why=self._why(predicates[0], window) if why else "",
                     unseen=unseen,
-                    notes=self.notes(unseen, window),
+                    notes=(
+                        *meant_notes((asked[0], subject), (asked[1], object_)),
+                        *self.notes(unseen, window),
+                    ),
                 )
             )
         return forecasts

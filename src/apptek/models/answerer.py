@@ -13,6 +13,7 @@ import numpy as np
 from apptek.arrays import Bools, Floats, Matrix
 from apptek.compiling import in_threads
 from apptek.config import VIEWS, View
+from apptek.data.name_matching import NameResolver
 from apptek.data.predicate_table import PredicateTable
 from apptek.data.queries import Queries
 from apptek.evaluation.predicate_classes import LabelledPredicates
@@ -24,6 +25,7 @@ from apptek.models.answers import (
     RankedPredicates,
     Seen,
     best_answers,
+    queries_of,
     ranked_by_view,
 )
 from apptek.models.linear_softmax import LinearSoftmax
@@ -78,16 +80,23 @@ class Answerer:
     """A model with the feature spaces of its views, built once, and what occurs in its graph.
 
     always_ahead  every query is answered ahead: it was asked for, or nothing else was fitted
+    entities      what the names of queries mean
     """
 
-    def __init__(self, model: Model, *, as_of: bool = False) -> None:
-        self.model, self.seen = model, Seen(model.graph)
+    def __init__(self, model: Model, *, as_of: bool = False, strict_names: bool = False) -> None:
+        self.model, self.seen = model, Seen(model.graph, model.dataset.entities)
+        self.entities = NameResolver.of_entities(model.dataset, strict=strict_names)
+        self.predicate_names = NameResolver.of_predicates(model.dataset, strict=strict_names)
         self.predicates = LabelledPredicates.of(model.dataset)
         self.always_ahead = as_of or "within" not in model.views
         names: tuple[View, ...] = ("ahead",) if self.always_ahead else VIEWS
         self.views = {
             name: WorkingView(name, model.space(name), model.fitted(name)) for name in names
         }
+
+    def queries_of(self, asked: Sequence[Query]) -> Queries:
+        """Queries as ids; unknown names become -1, a time that is no time is a TimeFormatError."""
+        return queries_of(self.model.dataset.axis, self.entities, asked)
 
     @cached_property
     def mirrors(self) -> Mirrors:

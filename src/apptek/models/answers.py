@@ -9,8 +9,9 @@ import numpy as np
 from apptek.arrays import Bools, Ints, Matrix
 from apptek.config import VIEWS, View
 from apptek.data.calendar.positions import SECONDS
-from apptek.data.facts import Dataset, Split
+from apptek.data.facts import Dataset, Names, Split
 from apptek.data.frames import When, is_frame, read_query_texts, time_text, without_midnight
+from apptek.data.name_matching import NameResolver
 from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import ApptekError
@@ -51,6 +52,9 @@ class Answer:
     view     within: from every fact; ahead: from what was known before the query's time
     labels   how to show each predicate: its label in the model's table, else its name
     kinds    the class of each predicate, and its group; empty where it has none
+    meant_subject, meant_object
+             the names of the entities that were meant; None for a name that the data does not
+             know, or that could mean several
     by_class each class of predicates with the sum of their probabilities, the largest first;
              by_group the same for the groups
     """
@@ -67,6 +71,14 @@ class Answer:
     kinds: tuple[tuple[str, str], ...]
     by_class: Shares
     by_group: Shares
+    meant_subject: str | None
+    meant_object: str | None
+
+    @property
+    def unknown_names(self) -> list[str]:
+        """The names of the query that mean no entity, or could mean several."""
+        meant = ((self.query.subject, self.meant_subject), (self.query.object, self.meant_object))
+        return [asked for asked, name in meant if name is None]
 
     def as_json(self) -> dict[str, Any]:
         """The fields by their names; a class or group is an object with its probability."""
@@ -128,6 +140,9 @@ class Answering(Protocol):
     def predict(self, asked: Any, *, top: int = 10) -> Sequence[Answer]:
         """The most probable predicates of each query; see `asked_queries` for what may be asked."""
 
+    def similar_names(self, *names: str) -> dict[str, list[str]]:
+        """For each name that the model does not know, or that could mean several: names like it."""
+
     def evaluate(
         self, split: Split = "test", view: View | None = None, *, rolling: bool = False
     ) -> Evaluation:
@@ -148,11 +163,15 @@ class Answering(Protocol):
 class Seen:
     """Which entities, times and predicates between two entities occur in the facts of a graph."""
 
-    def __init__(self, graph: TemporalGraph) -> None:
-        self._graph = graph
+    def __init__(self, graph: TemporalGraph, names: Names) -> None:
+        self._graph, self._names = graph, names
         self._times, self._last_start = np.unique(graph.facts.times), graph.last_start
         degrees = np.diff(graph.incidence.offsets[::3])
         self._entities = np.greater(degrees.reshape(2, -1).sum(axis=0), 0)
+
+    def name(self, entity: int) -> str | None:
+        """The name of an entity; None for -1."""
+        return None if entity < 0 else self._names[entity]
 
     def entity(self, entity: int) -> bool:
         """Whether an entity occurs; -1 does not."""
@@ -235,14 +254,14 @@ def _no_query(asked: Any) -> str:
     return f"found {asked!r}, expected a query: Query(subject, object, time), or such a tuple"
 
 
-def queries_of(data: Dataset, asked: Sequence[Query]) -> Queries:
+def queries_of(axis: TimeAxis, entities: NameResolver, asked: Sequence[Query]) -> Queries:
     """Queries as ids; unknown names become -1, a time that is no time is a TimeFormatError."""
 
     def ids(names: list[str]) -> Ints:
-        entities = (data.entities.find(name) for name in names)
-        return np.asarray([-1 if entity is None else entity for entity in entities], np.int32)
+        found = map(entities.find, names)
+        return np.asarray([-1 if entity is None else entity for entity in found], np.int32)
 
-    times = [data.axis.parse(query.time) for query in asked]
+    times = [axis.parse(query.time) for query in asked]
     return Queries(
         ids([query.subject for query in asked]),
         ids([query.object for query in asked]),
@@ -283,6 +302,8 @@ def best_answers(
             tuple(predicates.kinds_of(name) for name in best),
             classes[row],
             groups[row],
+            seen.name(subject),
+            seen.name(object_),
         )
 
     return [answer(row, query) for row, query in enumerate(asked)]

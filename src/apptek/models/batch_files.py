@@ -1,5 +1,6 @@
 """Answers to a file of queries: streamed in order, in bounded memory, written whole."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -35,6 +36,8 @@ SCHEMA = pa.schema(
         ("unseen_time", pa.bool_()),
         ("known", pa.bool_()),
         ("view", pa.string()),
+        ("meant_subject", pa.string()),
+        ("meant_object", pa.string()),
         ("label", pa.string()),
         ("class", pa.string()),
         ("class_probability", pa.float64()),
@@ -46,11 +49,19 @@ Numbered = tuple[int, Query | str]  # the line, and the query or what is wrong w
 
 
 def answer_file(
-    predictor: Answering, queries: Path, out: Path, *, top: int = 10, reading: ReadOptions = USUAL
+    predictor: Answering,
+    queries: Path,
+    out: Path,
+    *,
+    top: int = 10,
+    reading: ReadOptions = USUAL,
+    unknown: Counter[str] | None = None,
 ) -> tuple[int, list[str]]:
     """Writes the answers to a file of queries; returns how many, and the rows that were left out.
 
     The answers stand in the order of the queries, `top` rows for each, numbered by `query` from 1.
+
+    unknown  counts the names that mean no entity
     """
     left_out: list[str] = []
     numbered = _check(predictor, queries, reading, left_out)
@@ -59,6 +70,8 @@ def answer_file(
         while batch := list(islice(numbered, BATCH)):
             answers = predictor.predict(batch, top=top)
             write(answer_table(answers, answered))
+            if unknown is not None:
+                unknown.update(name for answer in answers for name in answer.unknown_names)
             answered += len(batch)
     return answered, left_out
 
@@ -135,6 +148,8 @@ def answer_table(answers: Sequence[Answer], before: int = 0) -> pa.Table:
                 *flags,
                 predicate in answer.known,
                 answer.view,
+                answer.meant_subject,
+                answer.meant_object,
                 answer.labels[rank - 1],
                 kind or None,
                 classes.get(kind),

@@ -38,11 +38,13 @@ def check_reach(host: str, token: str | None, insecure: bool) -> None:
         )
 
 
-def serve(folder: Path, host: str, port: int, token: str | None, insecure: bool) -> None:
+def serve(
+    folder: Path, host: str, port: int, token: str | None, *, insecure: bool, strict_names: bool
+) -> None:
     """Serves a model until it is interrupted."""
     check_reach(host, token, insecure)
     with _listen(host, port) as listener:  # before loading: a port in use is reported at once
-        served = ServedModel.open(folder)
+        served = ServedModel.open(folder, strict_names=strict_names)
         app = secured_app(served, host, token)
         url_host = f"[{host}]" if ":" in host else host  # IPv6
         address = f"http://{url_host}:{listener.getsockname()[1]}"

@@ -34,7 +34,13 @@ def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> Answers:
         return [_answer(served, *pair) for pair in zip(answers, codes, strict=True)]
 
     chunks = in_threads(answer_chunk, range(0, len(queries), CHUNK))
-    return Answers.model_validate({"answers": [answer for chunk in chunks for answer in chunk]})
+    names = (name for query, _ in queries for name in (query.subject, query.object))
+    return Answers.model_validate(
+        {
+            "answers": [answer for chunk in chunks for answer in chunk],
+            "similar": served.similar(names) if body.allow_unknown else {},
+        }
+    )
 
 
 def _check(
@@ -66,6 +72,8 @@ def _answer(served: ServedModel, answer: Answer, code: int) -> dict[str, Any]:
         ],
         "by_class": shares_json(answer.by_class),
         "by_group": shares_json(answer.by_group),
+        "meant_subject": answer.meant_subject,
+        "meant_object": answer.meant_object,
         "unseen_subject": answer.unseen_subject,
         "unseen_object": answer.unseen_object,
         "unseen_time": answer.unseen_time,
@@ -86,6 +94,7 @@ def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
         explanation.as_json()
         | {
             "notes": notes(explanation),
+            "similar": served.similar([query.subject, query.object]),
             "drawings": [draw_reason(explanation, reason).as_json() for reason in drawn],
             "periphery": _periphery(served, query, code, explanation),
         }
@@ -107,7 +116,7 @@ def _periphery(
         "object": query.object,
     }
     for side, name in sides.items():
-        entity = data.entities.find(name)
+        entity = predictor.answerer.entities.find(name)
         if entity is None:
             continue
         nearest = graph.nearest([entity], [code], model.config.agent.tknn)[0].tolist()

@@ -7,6 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from apptek.service.request_schemas import QueryFields
 
 CLASSES = "Classes of predicates, the most probable first; none if the model has no classes."
+MEANT = "The name of the entity that was meant; null if the data does not know the name."
+SIMILAR = "Names like those that the data does not know, with allow_unknown; of the first 50."
 VIEW = "within: answered from every fact; ahead: from what was known before the time."
 
 
@@ -115,6 +117,8 @@ class AnswerOut(QueryFields):
     by_group: list[ClassShare] = Field(
         description="The same for the groups that classes fall into."
     )
+    meant_subject: str | None = Field(description=MEANT)
+    meant_object: str | None = Field(description=MEANT)
     unseen_subject: bool
     unseen_object: bool
     unseen_time: bool
@@ -126,6 +130,7 @@ class Answers(BaseModel):
     """One answer per query, in the same order."""
 
     answers: list[AnswerOut]
+    similar: dict[str, list[str]] = Field(description=SIMILAR)
 
 
 class Fact(BaseModel):
@@ -362,6 +367,7 @@ class ExplanationOut(_Open):
     unseen_time: bool
     view: Literal["within", "ahead"] = Field(description=VIEW)
     known: list[str] = Field(description="Predicates that facts have between the two at that time.")
+    similar: dict[str, list[str]] = Field(description=SIMILAR)
     notes: list[str] = Field(description="What is unusual about the query, in words.")
     drawings: list[DrawingOut]
     periphery: list[NearFact] = Field(

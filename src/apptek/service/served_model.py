@@ -1,8 +1,10 @@
 """The model that is served: its predictor, an index of its names, its time span, sample queries."""
 
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +13,14 @@ from apptek.arrays import Ints
 from apptek.data.facts import Dataset, Facts
 from apptek.data.times import UNKNOWN
 from apptek.errors import TimeFormatError
-from apptek.explain.name_index import NameIndex, entity_counts
+from apptek.explain.name_index import NameIndex, entity_counts, offered_names
 from apptek.graph.lookups import ends_of
 from apptek.graph.temporal_graph import FOR_EVER, TemporalGraph
 from apptek.predictor import Predictor, Query
 from apptek.service.problem_json import ServiceError, quoted
 
 SAMPLES = 4
+UNKNOWN_NAMES = 50  # unknown names of a batch for which others are offered
 CANDIDATES = 400  # tuning facts that the samples are chosen from
 _TIME_FORMATS = {
     "day": "a day such as 2014-05-13",
@@ -55,9 +58,9 @@ class ServedModel:
     pending_index: "Future[NameIndex]"
 
     @classmethod
-    def open(cls, folder: Path) -> "ServedModel":
+    def open(cls, folder: Path, *, strict_names: bool = False) -> "ServedModel":
         """Loads a model and runs it once, so that the kernels are compiled before any request."""
-        predictor = Predictor.load(folder)
+        predictor = Predictor.load(folder, strict_names=strict_names)
         model = predictor.model
         counts = entity_counts(model.graph.facts, len(model.dataset.entities))
         pool = ThreadPoolExecutor(1)
@@ -75,9 +78,10 @@ class ServedModel:
 
     def entity(self, name: str, where: str, status: int = 422) -> int:
         """The id of an entity. Raises a ServiceError with similar names if there is none."""
-        entity = self.predictor.model.dataset.entities.find(name)
+        resolver = self.predictor.answerer.entities
+        entity = resolver.find(name)
         if entity is None:
-            similar = self.index.near(name)
+            similar = offered_names(resolver, self.index, name)
             advice = "Choose one of the suggestions, or " if similar else ""
             raise ServiceError(
                 status,
@@ -89,10 +93,17 @@ class ServedModel:
             )
         return entity
 
+    def similar(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """Names like those that mean no entity; of the first few of them, for it takes time."""
+        resolver = self.predictor.answerer.entities
+        unknown = (name for name in dict.fromkeys(names) if resolver.find(name) is None)
+        first = islice(unknown, UNKNOWN_NAMES)
+        return {name: offered_names(resolver, self.index, name) for name in first}
+
     def predicate(self, name: str, where: str, status: int = 422) -> int:
         """The id of a predicate. Raises a ServiceError with similar names if there is none."""
         predicates = self.predictor.model.dataset.predicates
-        predicate = predicates.find(name)
+        predicate = self.predictor.answerer.predicate_names.find(name)
         if predicate is None:
             by_key = {known.casefold(): known for known in predicates}
             similar = get_close_matches(name[:200].casefold(), by_key, n=3)

@@ -60,9 +60,10 @@ def _known_time(served: ServedModel, text: str, where: str) -> int:
 def entity_timeline(served: ServedModel, name: str, window: Window, limit: int) -> EntityTimeline:
     """The timeline of an entity."""
     model = served.predictor.model
-    facts = facts_of(model.graph, served.entity(name, "name", 404))
+    entity = served.entity(name, "name", 404)
+    facts = facts_of(model.graph, entity)
     timeline = timeline_of(model.dataset, model.graph, facts, window, limit)
-    return EntityTimeline(entity=name, **dict(timeline))
+    return EntityTimeline(entity=model.dataset.entities[entity], **dict(timeline))
 
 
 def pair_history(
@@ -76,7 +77,12 @@ def pair_history(
         timeline_of(data, graph, _by_time(graph, between(graph, *ends)), window, limit)
         for ends in ((source, target), (target, source))
     )
-    return PairHistory(subject=subject, object=object_, forward=forward, backward=backward)
+    return PairHistory(
+        subject=data.entities[source],
+        object=data.entities[target],
+        forward=forward,
+        backward=backward,
+    )
 
 
 def facts_of(graph: TemporalGraph, entity: int) -> Ints:

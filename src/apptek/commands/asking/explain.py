@@ -6,8 +6,15 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from apptek.commands.asking.predict import TIME, similar_names
-from apptek.commands.options import AsOfOption, JsonOption, ModelArgument, TopOption, print_json
+from apptek.commands.asking.predict import TIME, similar_lines
+from apptek.commands.options import (
+    AsOfOption,
+    JsonOption,
+    ModelArgument,
+    StrictNamesOption,
+    TopOption,
+    print_json,
+)
 
 
 def explain(
@@ -33,6 +40,7 @@ def explain(
         typer.Option("--html", metavar="FILE", help="Also write an HTML page with drawings."),
     ] = None,
     as_of: AsOfOption = False,
+    strict_names: StrictNamesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Explain an answer: what speaks for a predicate and against it, with the facts behind it.
@@ -46,16 +54,17 @@ def explain(
     from apptek.terminal import output, tell
 
     query = Query(subject, object_, time)
-    predictor = Predictor.load(model, as_of=as_of)
+    predictor = Predictor.load(model, as_of=as_of, strict_names=strict_names)
     explanation = predictor.explain(query, predicate, most=top)
+    similar = predictor.similar_names(subject, object_)
     if html is not None:
         write_whole(html, explanation_html(explanation).encode())
         tell(f"The explanation with drawings is in {html}")
     if as_json:
-        print_json(explanation.as_json())
+        print_json(explanation.as_json() | {"similar": similar})
     else:
         console = output()
-        notes = similar_names(predictor.model.dataset, query)
+        notes = similar_lines(similar)
         text = explanation_text(explanation, console.width, length)
         console.print("\n".join([text, *notes]), markup=False, soft_wrap=True)
         if length != "full":
@@ -78,7 +87,8 @@ def topologies(
 
     Example: `apptek topologies model --predicate Threaten`
     """
-    from apptek.errors import ApptekError
+    from apptek.data.name_matching import NameResolver
+    from apptek.explain.explainer import find_predicate
     from apptek.explain.strongest_weights import strongest
     from apptek.features.topologies.topology import describe, to_names
     from apptek.models.model_folder import load_model
@@ -86,9 +96,8 @@ def topologies(
 
     fitted = load_model(model)
     names = fitted.dataset.predicates
-    predicate_id = None if predicate is None else names.find(predicate)
-    if predicate is not None and predicate_id is None:
-        raise ApptekError(f"the model knows no predicate {predicate!r}")
+    resolver = NameResolver.of_predicates(fitted.dataset)
+    predicate_id = None if predicate is None else find_predicate(predicate, resolver, names)
     shown = range(len(names)) if predicate_id is None else [predicate_id]
     space = fitted.space(fitted.main_view)
     weights = {p: strongest(fitted, space, p, top) for p in shown}

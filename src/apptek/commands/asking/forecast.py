@@ -4,8 +4,14 @@ from typing import Annotated
 
 import typer
 
-from apptek.commands.asking.predict import similar_names
-from apptek.commands.options import JsonOption, ModelArgument, TopOption, print_json
+from apptek.commands.asking.predict import similar_lines
+from apptek.commands.options import (
+    JsonOption,
+    ModelArgument,
+    StrictNamesOption,
+    TopOption,
+    print_json,
+)
 
 FromOption = Annotated[
     str | None,
@@ -46,6 +52,7 @@ def forecast(
     years: YearsOption = None,
     steps: StepsOption = None,
     top: TopOption = 10,
+    strict_names: StrictNamesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Forecast what will happen between two entities in a window, and whether anything will.
@@ -57,15 +64,16 @@ def forecast(
     Example: `apptek forecast model Coresia Falgard --days 7`
     """
     from apptek.forecasting.window import Length
-    from apptek.predictor import Predictor, Query
+    from apptek.predictor import Predictor
 
-    predictor = Predictor.load(model, as_of=True)
+    predictor = Predictor.load(model, as_of=True, strict_names=strict_names)
     length = Length(until=until, days=days, months=months, years=years, steps=steps)
     forecaster = predictor.forecaster
     window = forecaster.window(start, length)
     (made,) = forecaster.forecast([(subject, object_)], window, top=top, why=True)
+    similar = predictor.similar_names(subject, object_)
     if as_json:
-        print_json(made.as_json())
+        print_json(made.as_json() | {"similar": similar})
         return
     from apptek.explain.wording import percent, signed
     from apptek.forecasting.forecast import direction_words, headline
@@ -96,6 +104,5 @@ def forecast(
         say("")
         say(f"why: {made.why}")
         say("")
-    query = Query(subject, object_, made.first)
-    for note in [*made.notes, *similar_names(predictor.model.dataset, query)]:
+    for note in [*made.notes, *similar_lines(similar)]:
         say(note)

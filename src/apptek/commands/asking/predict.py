@@ -1,14 +1,23 @@
 """The command `predict`."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from apptek.commands.options import AsOfOption, JsonOption, ModelArgument, TopOption, print_json
+from apptek.commands.options import (
+    AsOfOption,
+    JsonOption,
+    ModelArgument,
+    StrictNamesOption,
+    TopOption,
+    print_json,
+)
 from apptek.commands.reading_options import BAD_ROWS_SHOWN, OF_QUERIES, Reading, reads_queries
 
 TIME = "The time, as the data writes times; '?' (in quotes) if unknown."
+UNKNOWN_SHOWN = 5  # names that a file asks about and the model does not know
 _FILE_PANEL = "Many queries at once"
 
 
@@ -42,6 +51,7 @@ def predict(
         ),
     ] = None,
     as_of: AsOfOption = False,
+    strict_names: StrictNamesOption = False,
     as_json: JsonOption = False,
     *,
     reading: Reading,
@@ -56,16 +66,19 @@ def predict(
 
     words = (subject, object_, time)
     if queries is not None and out is not None and words == (None, None, None):
-        _answer_file(open_model(model, as_of=as_of), queries, out, top, reading)
+        opened = open_model(model, as_of=as_of, strict_names=strict_names)
+        _answer_file(opened, queries, out, top, reading)
         return
     if subject is None or object_ is None or time is None or queries or out:
         raise typer.BadParameter("give SUBJECT OBJECT TIME, or --queries FILE and --out FILE")
-    predictor = open_model(model, as_of=as_of)
+    predictor = open_model(model, as_of=as_of, strict_names=strict_names)
     (answer,) = predictor.predict([Query(subject, object_, time)], top=top)
+    similar = predictor.similar_names(subject, object_)
     if as_json:
-        print_json(answer.as_json() | {"calibrated": predictor.model.calibrated})
+        extras = {"calibrated": predictor.model.calibrated, "similar": similar}
+        print_json(answer.as_json() | extras)
         return
-    _print_answer(answer, predictor.model.dataset)
+    _print_answer(answer, similar)
     if not predictor.model.calibrated:
         output().print("The probabilities are not calibrated: there were no valid facts to fit on.")
     if answer.view == "ahead" and "ahead" not in predictor.model.views:
@@ -94,15 +107,8 @@ def _asks_about_the_end(model: Any, time: str) -> bool:
     return bool(data.axis.position(code) > first + 0.9 * (last - first))
 
 
-def similar_names(data: Any, query: Any) -> list[str]:
-    """A line for each name of the query that the data does not know: the names most like it."""
-    from apptek.explain.name_index import NameIndex, entity_counts
-
-    unknown = [name for name in (query.subject, query.object) if data.entities.find(name) is None]
-    if not unknown:
-        return []
-    index = NameIndex(data.entities, entity_counts(data.train, len(data.entities)))
-    similar = {name: index.near(name) for name in unknown}
+def similar_lines(similar: dict[str, list[str]]) -> list[str]:
+    """A line for each name that the data does not know: the names most like it."""
     return [f"Similar to {name}: {', '.join(names)}." for name, names in similar.items() if names]
 
 
@@ -113,14 +119,24 @@ def _answer_file(predictor: Any, queries: Path, out: Path, top: int, reading: Re
 
     options = ReadOptions(**{name: getattr(reading, name) for name in OF_QUERIES})
     with working(f"answering {queries}"):
-        answered, skipped = answer_file(predictor, queries, out, top=top, reading=options)
+        unknown: Counter[str] = Counter()
+        answered, skipped = answer_file(
+            predictor, queries, out, top=top, reading=options, unknown=unknown
+        )
     for defect in skipped[:BAD_ROWS_SHOWN]:
         typer.echo(f"skipped: {defect}", err=True)
     noun = "query" if answered == 1 else "queries"
+    if unknown:
+        counted_names = "1 name is" if len(unknown) == 1 else f"{len(unknown):,} names are"
+        tell(f"{counted_names} unknown to the model, the commonest of them:")
+        commonest = [name for name, _ in unknown.most_common(UNKNOWN_SHOWN)]
+        for name, near in predictor.similar_names(*commonest).items():
+            like = f"; similar: {', '.join(near)}" if near else ""
+            tell(f"{name} ({unknown[name]:,} times){like}")
     tell(f"{answered:,} {noun} answered, {len(skipped):,} skipped: {out}")
 
 
-def _print_answer(answer: Any, data: Any) -> None:
+def _print_answer(answer: Any, similar: dict[str, list[str]]) -> None:
     from apptek.explain.shown_answers import answer_notes
     from apptek.explain.wording import labelled
     from apptek.terminal import BAR, output, table
@@ -132,5 +148,5 @@ def _print_answer(answer: Any, data: Any) -> None:
     title = f"{query.subject}, ?, {query.object}, {query.time}"
     console = output()
     console.print(table(title, ("predicate", "probability", ""), rows), markup=False)
-    for note in [*answer_notes(answer), *similar_names(data, query)]:
+    for note in [*answer_notes(answer), *similar_lines(similar)]:
         console.print(note, markup=False, soft_wrap=True)

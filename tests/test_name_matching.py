@@ -1,0 +1,188 @@
+"""What the names of users mean: exact, by alias, folded, or nothing."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from command_line import apptek
+from fastapi.testclient import TestClient
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import parquet
+from service_parts import client_of
+from worlds import names_of
+
+from apptek.baselines.baseline import Baseline
+from apptek.baselines.open_model import load
+from apptek.data.facts import Dataset
+from apptek.data.name_matching import NameResolver, folded, folded_names
+from apptek.data.predicate_table import PredicateEntry, PredicateTable
+from apptek.models.batch_files import answer_file
+from apptek.predictor import Predictor
+from apptek.service.served_model import ServedModel
+
+FACTS = [
+    ("São Tomé", "visits", "New_Land", 1),
+    ("New_Land", "visits", "São Tomé", 2),
+    ("alpha one", "hosts", "Alpha_One", 3),
+    ("Alpha_One", "hosts", "<Old_Land>", 4),
+    ("<Old_Land>", "visits", "alpha one", 5),
+] * 4
+ALIASES = {"The New Country": "New_Land", "Gone": "Nowhere"}
+LABELS = PredicateTable({"visits": PredicateEntry(label="To visit")}, "labels.csv")
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    facts = [(*fact[:3], number) for number, fact in enumerate(FACTS)]
+    made = Dataset.from_facts(facts)
+    return replace(made, aliases=ALIASES, labels=LABELS)
+
+
+@pytest.fixture(scope="module")
+def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("names") / "model"
+    Predictor.fit(data, folder=folder)
+    return folder
+
+
+texts = st.text(
+    st.sampled_from("aAbÅåéÉe\u0301_ \t\u00a0<>.ßİıﬁΣς") | st.characters(exclude_categories=["Cs"])
+)
+
+
+@given(st.lists(texts, max_size=5))
+def test_many_names_fold_as_each_one_does(names: list[str]) -> None:
+    assert folded_names(pa.array(names, pa.string())).to_pylist() == [folded(n) for n in names]
+
+
+def test_case_accents_underscores_and_spaces_make_no_difference() -> None:
+    same = ["São  Tomé", "SAO_TOME", " sa\u0303o tome\u0301 ", "<São_Tomé>"]
+    assert {folded(name) for name in same} == {"sao tome"}
+    different = ["C", "C++", "C#", "C <sharp>"]
+    assert len({folded(name) for name in different}) == 4
+
+
+@given(st.sets(texts.filter(bool), min_size=1, max_size=6), texts)
+def test_a_name_means_itself_or_the_only_one_that_folds_to_it(names: set[str], asked: str) -> None:
+    known = names_of(names)
+    found = NameResolver(known).find(asked)
+    like = [name for name in known if folded(name) == folded(asked) and folded(name)]
+    if asked in names:
+        assert found == known.find(asked)
+    elif len(like) == 1:
+        assert found == known.find(like[0])
+    else:
+        assert found is None
+    assert NameResolver(known, strict=True).find(asked) == known.find(asked)
+
+
+def test_an_alias_is_a_name_also_when_it_is_folded(data: Dataset) -> None:
+    entities = NameResolver.of_entities(data)
+    meant = data.entities.find("New_Land")
+    assert entities.find("The New Country") == entities.find("the new country") == meant
+    assert entities.find("Gone") is None  # what it stands for is not in the data
+    strict = NameResolver.of_entities(data, strict=True)
+    assert strict.find("The New Country") == meant
+    assert strict.find("the new country") is None
+
+
+def test_an_alias_of_another_makes_a_folded_name_ambiguous() -> None:
+    names = names_of(["Big House", "small house"])
+    resolver = NameResolver(names, {"BIG HOUSE": "small house"})
+    assert resolver.find("BIG HOUSE") == names.find("small house")  # the alias as it stands
+    assert resolver.find("Big House") == names.find("Big House")
+    assert resolver.find("big house") is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("New_Land", "New_Land"),
+        ("new land", "New_Land"),
+        ("the new country", "New_Land"),
+        ("old land", "<Old_Land>"),
+        ("ALPHA ONE", None),  # alpha one, or Alpha_One
+        ("alpha one", "alpha one"),
+        ("nobody", None),
+    ],
+)
+def test_an_answer_says_what_was_meant(folder: Path, asked: str, meant: str | None) -> None:
+    predictor = Predictor.load(folder)
+    (answer,) = predictor.predict((asked, "sao tome", 3))
+    assert (answer.meant_subject, answer.meant_object) == (meant, "São Tomé")
+    assert answer.query.subject == asked
+    (exact,) = predictor.predict((meant or "nobody", "São Tomé", 3))
+    assert answer.probabilities == exact.probabilities
+    explained = predictor.explain((asked, "sao tome", 3))
+    assert (explained.subject, explained.asked_subject) == (meant or asked, asked)
+    said = f"{asked} was read as {meant}."
+    assert (said in repr(answer)) == (meant is not None and meant != asked)
+
+
+def test_names_that_are_not_clear_are_offered(folder: Path) -> None:
+    predictor = Predictor.load(folder)
+    similar = predictor.similar_names("ALPHA ONE", "new lend", "New_Land")
+    assert sorted(similar["ALPHA ONE"])[:2] == ["Alpha_One", "alpha one"]
+    assert similar["new lend"][0] == "New_Land"
+    assert "New_Land" not in similar
+    strict = Predictor.load(folder, strict_names=True)
+    assert strict.similar_names("new land")["new land"][0] == "New_Land"
+
+
+def test_a_baseline_reads_names_in_the_same_way(data: Dataset, tmp_path: Path) -> None:
+    Baseline.fit("recency", data, folder=tmp_path / "recency")
+    (answer,) = load(tmp_path / "recency").predict(("new land", "the new country", 3))
+    assert (answer.meant_subject, answer.meant_object) == ("New_Land", "New_Land")
+    strict = load(tmp_path / "recency", strict_names=True)
+    (answer,) = strict.predict(("new land", "The New Country", 3))
+    assert (answer.meant_subject, answer.meant_object) == (None, "New_Land")
+
+
+def test_the_commands_read_names_alike(folder: Path, tmp_path: Path) -> None:
+    query = (str(folder), "new land", "ALPHA ONE", "3")
+    shown = apptek("predict", *query)
+    assert "new land was read as New_Land." in shown.stdout
+    assert "Similar to ALPHA ONE: " in shown.stdout
+    answer = json.loads(apptek("predict", *query, "--json").stdout)
+    assert (answer["meant_subject"], answer["meant_object"]) == ("New_Land", None)
+    assert set(answer["similar"]["ALPHA ONE"][:2]) == {"Alpha_One", "alpha one"}
+    strict = json.loads(apptek("predict", *query, "--json", "--strict-names").stdout)
+    assert strict["meant_subject"] is None
+    explained = json.loads(apptek("explain", *query, "--json", "--predicate", "to visit").stdout)
+    assert (explained["subject"], explained["predicate"]) == ("New_Land", "visits")
+    assert "new land was read as New_Land." in apptek("explain", *query).stdout
+
+
+def test_a_file_of_queries_is_read_alike(folder: Path, tmp_path: Path) -> None:
+    asked, out = tmp_path / "asked.tsv", tmp_path / "answers.parquet"
+    asked.write_text("new land\tALPHA ONE\t3\nnobody\tALPHA ONE\t4\n", encoding="utf-8")
+    answer_file(Predictor.load(folder), asked, out, top=1)
+    rows = parquet.read_table(out).to_pylist()
+    assert [row["meant_subject"] for row in rows] == ["New_Land", None]
+    assert [row["subject"] for row in rows] == ["new land", "nobody"]
+    told = apptek("predict", str(folder), "--queries", str(asked), "--out", f"{out}.csv").stderr
+    assert "2 names are unknown to the model" in told
+    assert "ALPHA ONE (2 times); similar: " in told
+
+
+def test_the_service_reads_names_alike(folder: Path) -> None:
+    client: TestClient = client_of(ServedModel.open(folder))
+    query = {"subject": "new land", "object": "sao tome", "time": "3"}
+    (answer,) = client.post("/api/predict", json=query).json()["answers"]
+    assert (answer["meant_subject"], answer["meant_object"]) == ("New_Land", "São Tomé")
+    explained = client.post("/api/explain", json=query).json()
+    assert explained["subject"] == "New_Land"
+    assert "new land was read as New_Land." in explained["notes"]
+    unclear = query | {"subject": "ALPHA ONE"}
+    problem = client.post("/api/predict", json=unclear).json()
+    assert set(problem["suggestions"][:2]) == {"Alpha_One", "alpha one"}
+    found = client.post("/api/predict", json=unclear | {"allow_unknown": True}).json()
+    assert set(found["similar"]["ALPHA ONE"][:2]) == {"Alpha_One", "alpha one"}
+    assert found["answers"][0]["meant_subject"] is None
+    timeline = client.get("/api/entity/new%20land/timeline").json()
+    assert timeline["entity"] == "New_Land"
+    strict: TestClient = client_of(ServedModel.open(folder, strict_names=True))
+    assert strict.post("/api/predict", json=query).status_code == 422
