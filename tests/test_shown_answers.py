@@ -1,8 +1,8 @@
-from html import escape
 """How models, data and answers show themselves in Python: as text, as frames, in a notebook."""
 
 import copy
 import html.parser
+from html import escape
 
 import numpy as np
 import pandas as pd
