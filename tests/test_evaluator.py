@@ -267,6 +267,7 @@ def test_the_scripts_of_the_page_run(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("apptek.baselines.registry._REGISTERED", {})
     write_world(make_world(800, 0), tmp_path / "world")
     exec(compile(scripts()[number], str(PAGE), "exec"), {"__name__": "page"})
     shown = capsys.readouterr().out

@@ -13,6 +13,7 @@ Evaluator            ranks any scorer, also one of your own, as our own models a
 PredicateClassifier  the predictor with the habits of scikit-learn
 Predictor            fit, predict, explain, forecast, evaluate, update, save
 load                 opens any model folder, those of baselines included
+register_baseline    lets a model of your own take part in baseline, contest, evaluate and search
 
 Names are imported when they are first asked for, so that `import apptek` costs nothing.
 """
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from apptek.baselines.baseline import Baseline
     from apptek.baselines.open_model import load
+    from apptek.baselines.registry import register_baseline
     from apptek.classifier import PredicateClassifier
     from apptek.data.facts import Dataset, Facts
     from apptek.data.reading.reader import read_dataset
@@ -52,6 +54,7 @@ __all__ = [
     "load",
     "make_world",
     "read_dataset",
+    "register_baseline",
 ]
 _HOMES = {
     "Answer": "apptek.predictor",
@@ -69,6 +72,7 @@ _HOMES = {
     "load": "apptek.baselines.open_model",
     "make_world": "apptek.data.synthetic.world",
     "read_dataset": "apptek.data.reading.reader",
+    "register_baseline": "apptek.baselines.registry",
 }
 
 

@@ -1,16 +1,22 @@
 """A fitted baseline with the interface of a Predictor, and its model folder."""
 
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from apptek.arrays import Floats, Matrix
-from apptek.baselines.definition import FitTask, GrowingScorer, Progress, SavedScorer, Scorer
-from apptek.baselines.registry import BASELINES, find_baseline, preset_of
+from apptek.baselines.definition import (
+    BaselineModel,
+    FitTask,
+    FittedScorer,
+    GrowingScorer,
+    Progress,
+    SavedScorer,
+)
+from apptek.baselines.registry import baseline_names, find_baseline, preset_of, views_of
 from apptek.baselines.tuning import calibrate
 from apptek.config import VIEWS, View
 from apptek.data.facts import SPLITS, Dataset, Split
@@ -54,50 +60,6 @@ KIND = "baseline"
 
 def no_progress(_message: str, _done: int, _total: int) -> None:
     """Ignores progress."""
-
-
-@dataclass(frozen=True, slots=True)
-class FittedScorer:
-    """The scorer of a view, its calibration, and what was chosen on valid."""
-
-    scorer: Scorer
-    calibration: Calibration
-    report: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineModel:
-    """A fitted baseline with its data under the protocol, its settings and its views."""
-
-    name: str
-    preset: str  # the settings that it started from; see `changed`
-    protocol: str
-    seed: int
-    config: Any
-    dataset: Dataset
-    graph: TemporalGraph
-    views: Mapping[View, FittedScorer]
-
-    @property
-    def main(self) -> FittedScorer:
-        """Within, where there is such a view; else ahead."""
-        return next(iter(self.views.values()))
-
-    @property
-    def report(self) -> dict[str, Any]:
-        """What was chosen on valid, and the metrics there; of a second view under its name."""
-        others = {view: fitted.report for view, fitted in list(self.views.items())[1:]}
-        return self.main.report | others
-
-    @property
-    def calibrated(self) -> bool:
-        """Whether its probabilities were calibrated: a baseline is not fitted without valid."""
-        return True
-
-    @property
-    def changed(self) -> dict[str, Any]:
-        """The settings, by section.key, in which the model differs from its preset."""
-        return changed_settings(self.config, preset_of(self.name, self.preset))
 
 
 class Baseline:
@@ -162,6 +124,7 @@ class Baseline:
             model = BaselineModel(
                 name=name,
                 preset=preset,
+                changed=changed_settings(config, own),
                 protocol=protocol,
                 seed=seed,
                 config=config,
@@ -271,7 +234,7 @@ class Baseline:
 
 def _fitted_views(name: str, dataset: Dataset) -> tuple[View, ...]:
     """The views to fit. Where valid lies beyond train, nothing can be chosen for within."""
-    views = BASELINES[name].views
+    views = views_of(name)
     return ("ahead",) if len(views) > 1 and dataset.lies_beyond_train("valid") else views
 
 
@@ -315,9 +278,14 @@ def load_baseline(folder: Path) -> BaselineModel:
         raise ModelError(
             f"{folder}: a baseline of format {version}, expected {FORMAT}; fit it again"
         )
-    name = str(about.get("name"))
-    if name not in BASELINES:
+    name = about.get("name")
+    if not isinstance(name, str):
         raise ModelError(f"{folder} is damaged: there is no baseline {name!r}")
+    if name not in baseline_names():
+        raise ModelError(
+            f"{folder} holds a baseline {name!r}, which is not known here: register it, or install "
+            "the package that adds it"
+        )
     definition = find_baseline(name)  # not below: that torch is missing is no damage
     with refusing_damage(folder):
         dataset, graph = load_data(folder, about["data"]["name"])
@@ -328,7 +296,12 @@ def load_baseline(folder: Path) -> BaselineModel:
                 continue
             entry, seen = about["views"][view], _seen_in(graph, view)
             saved = SavedScorer(
-                folder=folder, dataset=dataset, graph=seen, config=config, view=view
+                folder=folder,
+                dataset=dataset,
+                graph=seen,
+                config=config,
+                view=view,
+                seed=about["seed"],
             )
             views[view] = FittedScorer(
                 definition.load(saved), Calibration(**entry["calibration"]), entry["report"]
@@ -338,6 +311,7 @@ def load_baseline(folder: Path) -> BaselineModel:
         return BaselineModel(
             name=name,
             preset=about["preset"],
+            changed=changed_settings(config, preset_of(name, about["preset"])),
             protocol=about["protocol"],
             seed=about["seed"],
             config=config,

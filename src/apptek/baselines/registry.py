@@ -1,14 +1,17 @@
-"""The baselines by name.
+"""The baselines by name: ours, and those that others add.
 
-To add a baseline, write a module here with a dict DEFINITIONS and add one line to BASELINES. Help
-texts, tables and quick runs follow from both. This module imports nothing heavy, so that the
-command line can name the baselines without loading numpy or torch.
+To add a baseline of ours, write a module here with a dict DEFINITIONS and add one line to
+BASELINES. Help texts, tables and quick runs follow from both. Others add theirs by
+`register_baseline`, or by an entry point of their package. This module imports nothing heavy, so
+that the command line can name the baselines without loading numpy or torch.
 """
 
+import re
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from apptek.config import VIEWS, View
+from apptek.config import PRESETS, VIEWS, View
 from apptek.errors import ApptekError, ConfigError
 from apptek.extras import require_torch
 
@@ -36,20 +39,87 @@ BASELINES = {  # in the order of help texts and tables
     "re_gcn": BaselineEntry("re_gcn", views=("ahead",)),
 }
 NAMES = tuple(BASELINES)
+GROUP = "apptek.baselines"  # of entry points
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_REGISTERED: dict[str, "BaselineDefinition"] = {}
 LEARNED_NAMES = tuple(name for name, entry in BASELINES.items() if entry.learned)
 PAST_ONLY_NAMES = tuple(name for name, entry in BASELINES.items() if entry.views == ("ahead",))
 
 
+def register_baseline(name: str, fit: Any, **more: Any) -> None:
+    """Lets a model of one's own take part in baseline, contest, evaluate and search, by its name.
+
+        register_baseline("mine", fit)                     fit: FitTask -> scorer
+
+    It lasts as long as the process. A package does the same for good by an entry point:
+
+        [project.entry-points."apptek.baselines"]
+        mine = "my_package.my_module:fit"
+
+    What `fit` may return, and which further keywords there are, is told by `own_baseline` in
+    `apptek.baselines.definition`; the entry point may also name what that returns.
+    """
+    _check_name(name)
+    _REGISTERED[name] = _definition(name, fit, more)
+
+
+def baseline_names() -> tuple[str, ...]:
+    """All baselines: ours first, then those that were registered or that packages add."""
+    return (*NAMES, *sorted({*_REGISTERED, *_entry_points()} - set(NAMES)))
+
+
 def find_baseline(name: str) -> "BaselineDefinition":
     """The definition of a baseline; ApptekError lists the known names, or asks for torch."""
-    if name not in BASELINES:
-        raise ApptekError(f"there is no baseline {name!r}; known: {', '.join(NAMES)}")
+    if name in BASELINES:
+        return _ours(name)
+    if name not in _REGISTERED:
+        points = _entry_points()
+        if name not in points:
+            known = ", ".join(baseline_names())
+            raise ApptekError(f"there is no baseline {name!r}; known: {known}")
+        _check_name(name)
+        try:
+            loaded = points[name].load()
+        except Exception as error:  # whatever a foreign package raises
+            where = points[name].value
+            raise ApptekError(f"the baseline {name!r} of {where} fails: {error!r}") from error
+        _REGISTERED[name] = _definition(name, loaded, {})
+    return _REGISTERED[name]
+
+
+def views_of(name: str) -> tuple[View, ...]:
+    """The views that a baseline is fitted in."""
+    return BASELINES[name].views if name in BASELINES else find_baseline(name).views
+
+
+def _ours(name: str) -> "BaselineDefinition":
     entry = BASELINES[name]
     if entry.learned:
         require_torch(name)
     module = import_module(f"apptek.baselines.{entry.module}")
     definition: BaselineDefinition = module.DEFINITIONS[name]
     return definition
+
+
+def _entry_points() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise ApptekError(f"a baseline is called by letters, digits and _, not {name!r}")
+    if name in BASELINES or name in PRESETS:
+        raise ApptekError(f"there is a model {name!r} already: choose another name")
+
+
+def _definition(name: str, fit: Any, more: dict[str, Any]) -> "BaselineDefinition":
+    from apptek.baselines.definition import BaselineDefinition, own_baseline
+
+    if isinstance(fit, BaselineDefinition):
+        return fit
+    if not callable(fit):
+        raise ApptekError(f"the baseline {name!r} is {fit!r}, expected a function of a FitTask")
+    return own_baseline(fit, **more)
 
 
 def preset_of(name: str, preset: str) -> Any:

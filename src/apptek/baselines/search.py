@@ -1,4 +1,4 @@
-"""The search for a baseline's settings: trial after trial on valid, within minutes of one core.
+"""The search for a model's settings: trial after trial on valid, within minutes of one core.
 
 The first trial has the settings that the search starts from. Every other one changes two settings
 of the best trial so far. A trial is never cut short, so that the last one may exceed the minutes.
@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from apptek.baselines.definition import FitTask, Progress, Space
-from apptek.baselines.registry import find_baseline
+from apptek.baselines.registry import find_baseline, preset_of
+from apptek.config import PRESETS, preset
 from apptek.data.facts import Dataset
 from apptek.data.protocols import Protocol, apply_protocol
 from apptek.errors import ConfigError, DataError, DivergedError
@@ -23,15 +24,43 @@ from apptek.graph.temporal_graph import TemporalGraph
 from apptek.seeding import generator
 from apptek.setting_rules import setting_texts, values_of, with_settings
 
+PRESET_SPACES: dict[str, Space] = {  # what may be tried for our own models
+    "default": {
+        "history.pair_facts": (20, 40, 80),
+        "history.profile_facts": (30, 60, 120),
+        "history.pair_weight": (0.5, 1.0, 2.0),
+        "history.profile_weight": (0.2, 0.4, 0.8),
+        "traits.weight": (0.3, 1.0, 3.0),
+        "classifier.epochs": (2, 3, 5),
+        "classifier.learning_rate": (0.05, 0.1, 0.2),
+    },
+    "max": {
+        "history.pair_facts": (20, 40, 80),
+        "history.profile_facts": (30, 60, 120),
+        "classifier.learning_rate": (0.05, 0.1, 0.2),
+        "reranker.rounds": (50, 100, 200),
+        "reranker.leaves": (15, 31, 63),
+        "reranker.learning_rate": (0.05, 0.1, 0.2),
+    },
+    "paper": {
+        "agent.tknn": (10, 25, 50),
+        "agent.max_steps": (3, 5),
+        "agent.epochs": (0.5, 1.0, 2.0),
+        "mining.top": (10, 25, 50, 100),
+        "mining.rollouts": (1, 2, 4),
+        "mining.epsilon": (0.3, 0.6, 0.9),
+        "classifier.learning_rate": (0.05, 0.1, 0.2),
+    },
+}
 CHANGED = 2  # settings in which a trial differs from the best so far
 DRAWS = 100  # attempts to draw settings that are new before the space counts as exhausted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """What a search depends on besides its data: which baseline, from which settings, how long."""
+    """What a search depends on besides its data: which model, from which settings, how long."""
 
-    baseline: str
+    baseline: str  # or a preset of ours
     config: Any  # the settings of the first trial
     minutes: float  # of one core
     protocol: Protocol = "official"
@@ -93,11 +122,20 @@ def search_settings(
 
 
 def search_space(name: str) -> Space:
-    """The values that may be tried for a baseline; ConfigError if it has nothing to search."""
-    space = find_baseline(name).space
+    """The values that may be tried for a model; ConfigError if it has nothing to search."""
+    space = PRESET_SPACES.get(name) or find_baseline(name).space
     if not space:
         raise ConfigError(f"{name} has nothing to search for: fitting chooses its settings")
     return space
+
+
+def first_settings(name: str, preset_name: str) -> Any:
+    """The settings of a search's first trial: those of a baseline's preset, or of ours."""
+    if name not in PRESETS:
+        return preset_of(name, preset_name)
+    if preset_name != "default":
+        raise ConfigError(f"{name} is a preset itself: leave --preset out")
+    return preset(name)
 
 
 def space_values(config: Any, space: Iterable[str]) -> dict[str, Any]:
@@ -135,13 +173,23 @@ def _run_trial(name: str, settings: dict[str, Any], task: FitTask) -> Trial:
     report: dict[str, Any] = {"valid_mrr": None, "epoch": None}
     error = ""
     try:
-        report = find_baseline(name).fit(task)[1]
+        report = _fit_preset(name, task) if name in PRESETS else find_baseline(name).fit(task)[1]
     except DivergedError as diverged:  # other settings may still work
         error = str(diverged)
     return Trial(
         settings=settings,
         valid_mrr=report["valid_mrr"],
-        epoch=report["epoch"],
+        epoch=report.get("epoch"),
         seconds=time.process_time() - started,
         error=error,
     )
+
+
+def _fit_preset(name: str, task: FitTask) -> dict[str, Any]:
+    """The report of one of our own models, fitted with these settings."""
+    from apptek.predictor import Predictor
+
+    fitted = Predictor.fit(
+        task.dataset, preset=name, config=task.config, seed=task.seed, final=False
+    )
+    return fitted.model.main.report

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from apptek.baselines.registry import NAMES
+from apptek.baselines.registry import baseline_names
 from apptek.config import PRESETS
 from apptek.data.facts import SPLITS, Dataset
 from apptek.data.protocols import Protocol, apply_protocol
@@ -46,8 +46,9 @@ def contest_experiment(
     name: str, data: str, seed: int = 0, protocol: Protocol = "official"
 ) -> Experiment:
     """The experiment that fits a preset or baseline; ApptekError lists the known names."""
-    if name not in (*PRESETS, *NAMES):
-        known = ", ".join((*PRESETS, *NAMES))
+    known_names = (*PRESETS, *baseline_names())
+    if name not in known_names:
+        known = ", ".join(known_names)
         raise ApptekError(f"there is no model {name!r}; known: {known}")
     is_ours = name in PRESETS
     return Experiment(

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from apptek.baselines.registry import NAMES, preset_of
+from apptek.baselines.registry import baseline_names, preset_of
 from apptek.config import PRESETS, preset
 from apptek.data.protocols import PROTOCOLS, Protocol
 from apptek.data.reading.sources import dataset_name
@@ -210,7 +210,9 @@ def _experiment(name: str, entries: dict[str, Any]) -> Experiment:
         what=what,
         serves=tuple(entries["serves"]),
         dataset=dataset,
-        baseline=_one_of("name", entries["name"], NAMES) if what in _WITH_BASELINE else "",
+        baseline=_one_of("name", entries["name"], baseline_names())
+        if what in _WITH_BASELINE
+        else "",
         preset=_preset(what, entries.get("preset")),
         protocol=_one_of("protocol", entries.get("protocol", "official"), PROTOCOLS),  # type: ignore[arg-type]
         seeds=tuple(seeds),

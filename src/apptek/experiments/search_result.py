@@ -46,7 +46,8 @@ def search_result(search: Search, trials: Sequence[Trial]) -> Result:
 
 def describe(trial: Trial) -> str:
     """A trial in one line."""
-    outcome = trial.error or f"MRR {trial.valid_mrr:.4f} in epoch {trial.epoch}"
+    when = "" if trial.epoch is None else f" in epoch {trial.epoch}"
+    outcome = trial.error or f"MRR {trial.valid_mrr:.4f}{when}"
     return f"{outcome}, {trial.seconds:.0f} s: {' '.join(setting_texts(trial.settings))}"
 
 

@@ -1,4 +1,4 @@
-"""The commands `baseline`, which fits a baseline, and `search`, which searches its settings."""
+"""The commands `baseline`, which fits a baseline, and `search`, which searches settings."""
 
 import shlex
 from collections.abc import Sequence
@@ -21,6 +21,7 @@ from apptek.commands.options import (
     SettingsOption,
 )
 from apptek.commands.reading_options import Reading, reads_data
+from apptek.config import PRESETS
 
 PresetOption = Annotated[
     Literal["default", "paper"],
@@ -42,7 +43,7 @@ def baseline(
         str,
         typer.Argument(
             metavar="NAME",
-            help=_alternatives(NAMES),
+            help=_alternatives(NAMES) + " Packages may add more: see docs/own-models.md.",
         ),
     ],
     data: DataArgument,
@@ -96,7 +97,7 @@ def search(
         str,
         typer.Argument(
             metavar="NAME",
-            help=_alternatives(LEARNED_NAMES),
+            help=_alternatives((*LEARNED_NAMES, *PRESETS)) + " Packages may add more.",
         ),
     ],
     data: DataArgument,
@@ -119,22 +120,28 @@ def search(
     *,
     reading: Reading,
 ) -> None:
-    """Search for the settings with which a baseline does best on the valid split.
+    """Search for the settings with which a model does best on the valid split.
 
     The first trial is the preset; every other one changes two settings of the best so far. The test
     split is not used. Ctrl-C ends the search with the best trial so far.
 
     Example: `apptek search de_simple world --minutes 1`
     """
-    from apptek.baselines.registry import preset_of
-    from apptek.baselines.search import Search, Trial, best_trial, search_settings, search_space
+    from apptek.baselines.search import (
+        Search,
+        Trial,
+        best_trial,
+        first_settings,
+        search_settings,
+        search_space,
+    )
     from apptek.experiments.result import write_result
     from apptek.experiments.search_result import describe, search_result
     from apptek.files import check_target
     from apptek.setting_rules import setting_texts, with_settings
     from apptek.terminal import step_progress, tell
 
-    config = with_settings(preset_of(name, preset_name), settings or [])
+    config = with_settings(first_settings(name, preset_name), settings or [])
     search_space(name)  # refuses a baseline without one before the data is read
     if result is not None:
         check_target(result)
@@ -158,7 +165,9 @@ def search(
         tell("stopped; this is the best so far")
     summary = search_result(task, trials)
     changes = [*(settings or []), *setting_texts(summary.extras["best"])]
-    words = ["apptek", "baseline", name, data, "--preset", preset_name, "--protocol", protocol]
+    preset = name if name in PRESETS else preset_name
+    verb = ["fit"] if name in PRESETS else ["baseline", name]
+    words = ["apptek", *verb, data, "--preset", preset, "--protocol", protocol]
     words += ["--seed", str(seed), *(word for text in changes for word in ("--set", text))]
     tell(f"best: MRR {summary.metrics['mrr']:.4f} on valid; fit it with")
     typer.echo(shlex.join([*words, *reading.words(), "--out", "model"]))

@@ -1,0 +1,192 @@
+"""A model of one's own takes part in baseline, evaluate, predict, contest and search."""
+
+import json
+import math
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import apptek
+from apptek import Baseline, Evaluator, read_dataset, register_baseline
+from apptek.arrays import Matrix
+from apptek.baselines import registry
+from apptek.baselines.definition import FitTask, SavedScorer, own_baseline
+from apptek.baselines.registry import baseline_names, find_baseline
+from apptek.cli import app
+from apptek.config import VIEWS, View
+from apptek.data.facts import Dataset
+from apptek.data.queries import Queries
+from apptek.errors import ApptekError, ConfigError, ModelError
+from apptek.experiments.result import read_result
+from apptek.graph.temporal_graph import TemporalGraph
+
+
+class Smoothed:
+    """How often each predicate leaves the subject, smoothed by its frequency."""
+
+    def __init__(self, counts: Matrix, smoothing: float) -> None:
+        self.counts, self.smoothing = counts, smoothing
+
+    def scores(self, queries: Queries) -> Matrix:
+        base = self.counts.sum(axis=0) / self.counts.sum()
+        scores: Matrix = np.log(self.counts[queries.subjects] + self.smoothing * base + 1e-9)
+        return scores
+
+    def save(self, folder: Path, view: View) -> None:
+        np.save(folder / f"counts-{view}.npy", self.counts)
+
+    def with_facts(self, graph: TemporalGraph) -> "Smoothed":
+        return Smoothed(counts_of(graph), self.smoothing)
+
+
+def counts_of(graph: TemporalGraph) -> Matrix:
+    counts = np.zeros((graph.entity_count, graph.predicate_count))
+    np.add.at(counts, (graph.facts.subjects, graph.facts.predicates), 1)
+    return counts
+
+
+def fit(task: FitTask) -> Smoothed:
+    return Smoothed(counts_of(task.graph), task.config.model.smoothing)
+
+
+def load(saved: SavedScorer) -> Smoothed:
+    counts = np.load(saved.folder / f"counts-{saved.view}.npy")
+    return Smoothed(counts, saved.config.model.smoothing)
+
+
+OWN: dict[str, Any] = {
+    "settings": {"model": {"smoothing": 1.0, "kind": "plain"}},
+    "space": {"model.smoothing": (0.1, 1.0, 10.0), "model.kind": ("plain", "other")},
+}
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_REGISTERED", {})
+
+
+@pytest.fixture
+def data(world: Path) -> Dataset:
+    return read_dataset(str(world))
+
+
+def run(*words: Any) -> str:
+    done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_a_function_is_enough(data: Dataset, tmp_path: Path) -> None:
+    def constant(task: FitTask) -> Any:
+        scores = np.bincount(task.dataset.train.predicates, minlength=len(task.dataset.predicates))
+        return lambda queries: np.tile(scores, (len(queries), 1))
+
+    register_baseline("constant", constant)
+    fitted = Baseline.fit("constant", data, folder=tmp_path / "model")
+    frequency = Baseline.fit("frequency", data)
+    assert fitted.evaluate().metrics.mrr == frequency.evaluate().metrics.mrr
+    assert fitted.model.report["valid_mrr"] == frequency.model.report["valid_mrr"]
+    opened = apptek.load(tmp_path / "model")  # nothing was saved: it is fitted again
+    assert np.array_equal(opened.evaluate().ranks, fitted.evaluate().ranks)
+    assert Evaluator(data).evaluate(opened).metrics == fitted.evaluate().metrics
+    registry._REGISTERED.clear()
+    with pytest.raises(ModelError, match="holds a baseline 'constant', which is not known here"):
+        apptek.load(tmp_path / "model")
+
+
+def test_it_takes_part_in_every_command(world: Path, tmp_path: Path) -> None:
+    register_baseline("smoothed", fit, load=load, views=VIEWS, **OWN)
+    assert baseline_names()[-1] == "smoothed"
+    model, result = tmp_path / "model", tmp_path / "smoothed.json"
+    run("baseline", "smoothed", world, "--out", model, "--set", "model.smoothing=3.0")
+    shown = json.loads(run("evaluate", model, "--result", result, "--json"))
+    assert shown["within"]["mrr"] > 0
+    assert shown["ahead"]["mrr"] > 0
+    assert read_result(result).changed == {"model.smoothing": 3.0}
+    opened = apptek.load(model)
+    assert opened.evaluate("test").metrics.mrr == shown["within"]["mrr"]
+    assert opened.evaluate("test", rolling=True).metrics.mrr > 0
+    assert "%" in run("predict", model, "nobody", "no one", "2019-01-01", "--top", 1)
+    contest = tmp_path / "contest"
+    ranked = json.loads(
+        run("contest", world, "--models", "smoothed,frequency", "--out", contest, "--json")
+    )
+    assert "smoothed" in json.dumps(ranked)
+    found = run("search", "smoothed", world, "--minutes", 0.0001)
+    assert shlex.split(found)[:4] == ["apptek", "baseline", "smoothed", str(world)]
+
+
+def test_an_entry_point_of_a_package_adds_one(
+    tmp_path: Path, data: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = tmp_path / "theirs-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(
+        "[apptek.baselines]\ntheirs = theirs:fit\nbroken = theirs:nothing\n"
+    )
+    (tmp_path / "theirs.py").write_text(
+        "import numpy as np\n"
+        "def fit(task):\n"
+        "    return lambda queries: np.zeros((len(queries), len(task.dataset.predicates)))\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert set(baseline_names()) >= {"theirs", "broken"}
+    middle = (len(data.predicates) + 1) / 2
+    ranks = Baseline.fit("theirs", data).evaluate().ranks
+    assert ranks.max() == middle
+    with pytest.raises(ApptekError, match="the baseline 'broken' of theirs:nothing fails"):
+        find_baseline("broken")
+    sys.modules.pop("theirs")
+
+
+@pytest.mark.parametrize("name", ["default", "recency", "two words", "", "1"])
+def test_a_name_that_is_taken_or_none_is_refused(name: str) -> None:
+    with pytest.raises(ApptekError, match=r"already|called by letters"):
+        register_baseline(name, fit)
+
+
+def test_what_is_no_baseline_is_refused(data: Dataset) -> None:
+    with pytest.raises(ApptekError, match="expected a function of a FitTask"):
+        register_baseline("mine", 5)
+    register_baseline("mine", lambda _: 5)
+    with pytest.raises(ApptekError, match="returns a function of queries"):
+        Baseline.fit("mine", data)
+    register_baseline("mine", own_baseline(lambda _: lambda q: np.zeros((len(q), 1))))
+    with pytest.raises(ApptekError, match=r"the scorer returned shape \(\d+, 1\)"):
+        Baseline.fit("mine", data)
+    with pytest.raises(
+        ApptekError, match=r"there is no baseline 'yours'; known: frequency, .*mine"
+    ):
+        find_baseline("yours")
+    with pytest.raises(ConfigError, match="mine has nothing to search for"):
+        run("search", "mine", "icews14")
+
+
+def test_search_works_for_our_own_models(world: Path, tmp_path: Path) -> None:
+    result = tmp_path / "search.json"
+    shown = run("search", "default", world, "--minutes", 0.0001, "--result", result)
+    words = shlex.split(shown)
+    assert words[:5] == ["apptek", "fit", str(world), "--preset", "default"]
+    (trial,) = read_result(result).extras["trials"]
+    assert 0 < trial["valid_mrr"] <= 1
+    assert trial["settings"]["history.pair_facts"] == 40
+    model = tmp_path / "model"
+    run("fit", world, "--out", model, *words[3:-2])
+    report = apptek.load(model).model.main.report
+    assert math.isclose(report["valid_mrr"], trial["valid_mrr"])
+    with pytest.raises(ConfigError, match="default is a preset itself: leave --preset out"):
+        run("search", "default", world, "--preset", "paper")
+
+
+@pytest.mark.slow
+def test_search_works_for_the_papers_model(world: Path) -> None:
+    quick = ["agent.epochs=0.5", "agent.tknn=10", "classifier.epochs=1", "classifier.l2=[3.0]"]
+    changes = [word for text in quick for word in ("--set", text)]
+    shown = run("search", "paper", world, "--minutes", 0.0001, *changes)
+    assert shlex.split(shown)[:5] == ["apptek", "fit", str(world), "--preset", "paper"]
