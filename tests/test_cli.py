@@ -182,7 +182,7 @@ def test_a_bad_row_is_one_line_on_stderr_and_exit_code_1(tmp_path: Path) -> None
     assert done.stdout == ""
     assert done.stderr == (
         "apptek: train.txt:2: column 4 (time): found '2014-02-30', "
-        "expected a day that exists in 2014-02\n"
+        "expected a day that exists in 2014-02 (1 bad of 2 rows; --skip-bad would leave 1)\n"
     )
 
 

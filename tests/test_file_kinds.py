@@ -478,6 +478,15 @@ def test_bad_rows_are_counted_before_it_stops(tmp_path: Path) -> None:
     )
 
 
+def test_a_column_that_is_half_dates_and_half_text_stops_with_a_count(tmp_path: Path) -> None:
+    rows = [f"a,p,b,2014-05-{day}\na,p,b,early May\n" for day in range(10, 20)]
+    path = write(tmp_path / "facts.csv", "subject,predicate,object,date\n" + "".join(rows))
+    fault = fault_of(path)
+    assert fault.startswith("facts.csv:3: column 4 (time): found 'early May', expected a date")
+    assert fault.endswith("(10 bad of 20 rows: 10 bad time; --skip-bad would leave 10)")
+    assert read(path, skip_bad=True).report.defect_count == 10
+
+
 def test_a_file_of_nothing_but_bad_rows_is_not_read_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
