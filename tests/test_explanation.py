@@ -185,6 +185,11 @@ def test_an_unknown_predicate_is_refused_with_near_names(predictor: Predictor) -
         predictor.explain(Query(query.subject, query.object, "yesterday"))
 
 
+def test_counterfactuals_of_topologies_are_refused(predictor: Predictor) -> None:
+    with pytest.raises(ApptekError, match="need a model of the preset default or max"):
+        predictor.counterfactual(held_out_query(predictor, 0))
+
+
 def test_json_survives_a_round_trip(predictor: Predictor) -> None:
     found = predictor.explain(held_out_query(predictor, 9)).as_json()
     assert json.loads(json.dumps(found)) == found

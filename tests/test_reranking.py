@@ -205,3 +205,21 @@ def test_without_lightgbm_it_is_said_what_to_install(folder: Path) -> None:
     assert "pip install 'apptek[max]'" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert done.stdout == ""
+
+
+def test_a_counterfactual_holds_for_the_re_ranked_scores(
+    predictor: Predictor, data: Dataset
+) -> None:
+    facts, changed = data.test, 0
+    for row in range(0, 24, 4):
+        query = Query(
+            data.entities[int(facts.subjects[row])],
+            data.entities[int(facts.objects[row])],
+            data.axis.format(int(facts.times[row])),
+        )
+        found = predictor.counterfactual(query)
+        if found.outcome is not None:  # scored again on a graph without the facts
+            changed += 1
+            assert found.outcome.predicate != found.answer
+            assert found.proven == (len(found.removed) <= 2)
+    assert changed >= 3

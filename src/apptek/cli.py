@@ -7,6 +7,7 @@ import typer
 
 from apptek import __version__
 from apptek.commands.asking.audit import audit
+from apptek.commands.asking.counterfactual import counterfactual
 from apptek.commands.asking.explain import explain, topologies
 from apptek.commands.asking.forecast import forecast
 from apptek.commands.asking.predict import predict
@@ -75,7 +76,7 @@ def demo(seed: SeedOption = 0) -> None:
 
 for panel, commands in {
     "Start here": (demo,),
-    "Ask a model": (predict, explain, forecast, watch, topologies, audit, serve),
+    "Ask a model": (predict, explain, counterfactual, forecast, watch, topologies, audit, serve),
     "Make a model": (fit, update, info, evaluate, compare, contest, baseline, verify),
     "Research": (backtest, search, train_agent, reproduce, bench),
 }.items():

@@ -20,6 +20,8 @@ from apptek.explain.explainer import explain
 from apptek.explain.explanation import Explanation
 from apptek.explain.name_index import similar_names
 from apptek.explain.shown_answers import Answers
+from apptek.explain.what_if.contrast import Contrast, contrast
+from apptek.explain.what_if.counterfactual import Counterfactual, counterfactual
 from apptek.features.sparse import SparseRows
 from apptek.forecasting.forecast import Forecast
 from apptek.forecasting.forecaster import Forecaster
@@ -179,16 +181,43 @@ class Predictor:
         return Answers.of(self.answerer.answers(asked, ranked, top=top), self.explain)
 
     def explain(
-        self, query: Any, predicate: str | None = None, *, most: int = 5, hidden: int = -1
+        self,
+        query: Any,
+        predicate: str | None = None,
+        *,
+        against: str | None = None,
+        most: int = 5,
+        hidden: int = -1,
     ) -> Explanation:
         """Why a predicate (the most probable, unless named): reasons, contributions, facts.
 
-        query   a Query, or a tuple (subject, object, time)
-        most    reasons whose facts are looked up
-        hidden  the training fact that the query must not see; -1: none
+        query    a Query, or a tuple (subject, object, time)
+        against  what to compare it with, instead of the runner-up
+        most     reasons whose facts are looked up, for the predicate and against it
+        hidden   the training fact that the query must not see; -1: none
         """
+        return explain(
+            self.answerer, self._asked(query), predicate, against=against, most=most, hidden=hidden
+        )
+
+    def counterfactual(
+        self, query: Any, target: str | None = None, *, add: bool = False
+    ) -> Counterfactual:
+        """The smallest set of facts without which the answer changes, to `target` if one is named.
+
+        add  whether to look for single facts that would change it if they were there, too
+        """
+        return counterfactual(self.answerer, self._asked(query), target, add=add)
+
+    def contrast(
+        self, query: Any, other: str, predicate: str | None = None, against: str | None = None
+    ) -> Contrast:
+        """What changes between the time of a query and another time."""
+        return contrast(self.answerer, self._asked(query), other, predicate, against)
+
+    def _asked(self, query: Any) -> Query:
         (asked,) = asked_queries([one_query(query)], self.model.dataset.axis)
-        return explain(self.answerer, asked, predicate, most=most, hidden=hidden)
+        return asked
 
     @cached_property
     def forecaster(self) -> Forecaster:

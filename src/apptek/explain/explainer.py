@@ -50,14 +50,15 @@ def explain(
     query: Query,
     predicate: str | None = None,
     *,
+    against: str | None = None,
     most: int = 5,
     hidden: int = -1,
 ) -> Explanation:
     """Why `predicate` (the most probable one if None) and not the runner-up.
 
-    The runner-up is the most probable other predicate. The facts of the `most` strongest reasons
-    for the predicate are looked up, and of as many against it. `hidden` is the training fact that
-    the query must not see, -1 where there is none.
+    The runner-up is the most probable other predicate, or the one named by `against`. The facts of
+    the `most` strongest reasons for the predicate are looked up, and of as many against it.
+    `hidden` is the training fact that the query must not see, -1 where there is none.
     """
     model = answerer.model
     queries = replace(answerer.queries_of([query]), hidden=np.asarray([hidden], np.int32))
@@ -74,16 +75,20 @@ def explain(
         else find_predicate(predicate, answerer.predicate_names, names)
     )
     runner_up = next((other for other in order if other != chosen), chosen)
+    if against is not None:
+        runner_up = find_predicate(against, answerer.predicate_names, names)
+        if runner_up == chosen:
+            raise ApptekError(f"{against!r} cannot be compared with itself: name another predicate")
     temperature = float(classifier.calibration.temperatures(scored.scores)[0])
     subject, object_ = answer.meant_subject, answer.meant_object
     ends = Ends(subject or query.subject, object_ or query.object)
     evidence = Evidence(answerer, view, scored, ends)
     contributions = _contributions(evidence, chosen, runner_up, temperature)
-    for_it, against, further = _parts(contributions, max(most, 0))
+    for_it, opposed, further = _parts(contributions, max(most, 0))
     bias = classifier.bias.astype(np.float64)
     score_bias = float(bias[chosen]) + evidence.constant
     odds_bias = float(bias[chosen] - bias[runner_up]) / temperature
-    keyed = [*for_it, *against]
+    keyed = [*for_it, *opposed]
     compared = (chosen, runner_up, temperature)
     reasons = tuple(
         _with_statistics(evidence, key, reason, compared)
@@ -191,7 +196,7 @@ def _reasons(evidence: Evidence, detailed: Sequence[Keyed]) -> tuple[Reason, ...
         if key[0] == "topology" and met is None:
             raise AssertionError(f"topology {key[2]} fired, but its sides do not meet")
         core = met.core if met is not None else _core(evidence, key)
-        facts = tuple(_cited(evidence, fact) for fact in core)
+        facts = tuple(cited_fact(evidence, fact) for fact in core)
         path = {fact.fact for fact in facts if fact.on_path}
         earlier = (r.number for r in reasons if path and {f.fact for f in r.path} == path)
         reasons.append(
@@ -248,7 +253,8 @@ def _core(evidence: Evidence, key: Key) -> tuple[CoreFact, ...]:
     return tuple(CoreFact(fact, side, 1, key[2], direct) for fact in evidence.facts(key))
 
 
-def _cited(evidence: Evidence, core: CoreFact) -> CitedFact:
+def cited_fact(evidence: Evidence, core: CoreFact) -> CitedFact:
+    """A fact in words, as seen from the query."""
     data, graph = evidence.model.dataset, evidence.graph
     facts, axis, moment = graph.facts, graph.axis, evidence.moment
     since, until = int(facts.since[core.fact]), int(facts.until[core.fact])

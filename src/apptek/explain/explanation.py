@@ -218,6 +218,19 @@ class Explanation:
         return self.ranked[0][0] == self.predicate
 
     @property
+    def role(self) -> str:
+        """What the predicate is here: the answer, or one that was asked about."""
+        return "answer" if self.is_first else "asked about"
+
+    @property
+    def runner_up_role(self) -> str:
+        """What the runner-up is: the next best, the answer itself, or one to compare with."""
+        best = next((name for name, _ in self.ranked if name != self.predicate), self.runner_up)
+        if self.runner_up != best:
+            return "compared with"
+        return "runner-up" if self.is_first else "the answer"
+
+    @property
     def sentence(self) -> str:
         """The answer and its main reasons in one sentence."""
         return sentence(self)
@@ -253,7 +266,7 @@ class Explanation:
         probability}; a reason's contribution stands in the reason.
         """
         content: dict[str, Any] = {"sentence": self.sentence, "paragraph": self.paragraph}
-        content |= _plain(self)
+        content |= as_plain(self)
         for reason in (*content["reasons"], *content["against"]):
             reason.update(reason.pop("contribution"))
         labels = content.pop("labels") or [name for name, _ in self.ranked]
@@ -266,8 +279,8 @@ class Explanation:
         return content
 
 
-def _plain(value: Any) -> Any:
-    """The same in dictionaries and lists; faster than asdict, which copies every text."""
+def as_plain(value: Any) -> Any:
+    """A dataclass as dictionaries and lists; faster than asdict, which copies every text."""
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    return [_plain(part) for part in value] if isinstance(value, tuple) else value
+        return {field.name: as_plain(getattr(value, field.name)) for field in fields(value)}
+    return [as_plain(part) for part in value] if isinstance(value, tuple) else value

@@ -148,7 +148,7 @@ def _header(explanation: Explanation) -> str:
             ),
         )
     )
-    if explanation.is_first:
+    if explanation.is_first or explanation.runner_up_role == "compared with":
         answer = f"{chosen}, rather than {runner_up}"
     else:
         answer = f"Asked about {chosen}; the answer is {runner_up}"

@@ -28,21 +28,34 @@ def sentence(explanation: "Explanation") -> str:
     A predicate that is not the answer is told the other way round.
     """
     for_it, against = _told(explanation)
-    words = f"{explanation.label} ({percent(explanation.probability)})"
+    words, is_ahead = _answer_words(explanation), explanation.log_odds >= 0
     main, other, opposite = for_it, against, "against it"
-    if not explanation.is_first:
+    if not is_ahead:
         main, other, opposite = against, for_it, "for it"
-        words = f"Not {words}, but {explanation.runner_up_label}"
     because = [f"because {'of ' if part.is_group else ''}{part.words}" for part in main[:LEADING]]
     words = f"{words}, mainly {', and '.join(because or [WITHOUT])}"
     return f"{words}; {opposite}: {_listed(other[:1])}." if other else f"{words}."
+
+
+def _answer_words(explanation: "Explanation") -> str:
+    """The predicate, and what it is compared with where that is not the next best."""
+    words = f"{explanation.label} ({percent(explanation.probability)})"
+    other = explanation.runner_up_label
+    if explanation.runner_up_role == "the answer":
+        return f"Not {words}, but {other}"
+    if explanation.runner_up_role == "runner-up":
+        return words
+    than = "rather than" if explanation.log_odds >= 0 else "less than"
+    return f"{words} {than} {other} ({percent(explanation.runner_up_probability)})"
 
 
 def paragraph(explanation: "Explanation") -> str:
     """The answer in a few sentences: what speaks for it and against it."""
     for_it, against = _told(explanation)
     runner_up = f"'{explanation.runner_up_label}'"
-    place = "ahead of" if explanation.is_first else "behind the answer"
+    place = "ahead of" if explanation.log_odds >= 0 else "behind"
+    if explanation.runner_up_role == "the answer":
+        place += " the answer"
     chance, other = explanation.probability, explanation.runner_up_probability
     answer = f"{explanation.label} ({percent(chance)}), {place} {runner_up} ({percent(other)})."
     words = [answer]

@@ -33,11 +33,11 @@ def explanation_text(explanation: Explanation, width: int = 100, length: Length 
     """
     width = max(width, 40)
     entries = ENTRIES[length](explanation)
-    lines = [line for entry in entries for line in _wrapped(*entry, width)]
+    lines = [line for entry in entries for line in wrapped(*entry, width)]
     return "\n".join(lines) + "\n"
 
 
-def _wrapped(indent: int, text: str, width: int) -> list[str]:
+def wrapped(indent: int, text: str, width: int) -> list[str]:
     """A paragraph; what follows its first line stands a little deeper."""
     if not text:
         return [""]
@@ -70,9 +70,8 @@ def _entries(explanation: Explanation) -> Iterator[tuple[int, str]]:
     other = labelled(explanation.runner_up, explanation.runner_up_label)
     ours = f"{chosen} ({percent(explanation.probability)})"
     runner_up = f"{other} ({percent(explanation.runner_up_probability)})"
-    names = ("answer", "runner-up") if explanation.is_first else ("asked about", "the answer")
-    yield 0, f"{names[0]}: {ours}"
-    yield 0, f"{names[1]}: {runner_up}"
+    yield 0, f"{explanation.role}: {ours}"
+    yield 0, f"{explanation.runner_up_role}: {runner_up}"
     for note in [*share_lines(explanation.by_class, explanation.by_group), *notes(explanation)]:
         yield 0, note
     yield 0, ""

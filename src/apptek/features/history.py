@@ -51,6 +51,13 @@ class HistoryFeature(NamedTuple):
     kernel: str
 
 
+class ListedFacts(NamedTuple):
+    """Facts of a family, the nearest first, and the value of each kernel for each of them."""
+
+    facts: Ints  # (n,)
+    kernels: Doubles  # (n, kernels of the history)
+
+
 class History:
     """The history features of queries on a graph.
 
@@ -152,14 +159,26 @@ class History:
 
     def facts(self, queries: Queries, row: int) -> dict[str, Ints]:
         """The facts behind one query's features: for each family, the nearest first."""
+        return {family: listed.facts for family, listed in self.listed(queries, row).items()}
+
+    def listed(self, queries: Queries, row: int, more: int = 0) -> dict[str, ListedFacts]:
+        """The same with their kernels, and so many facts more than the features are made of."""
         query = tuple(int(column[row]) for column in queries.for_kernels(self.graph.axis))
-        nearest = np.empty(MOST_HISTORY_FACTS, np.int32)
-
-        def facts_of(family: str) -> Ints:
-            arguments: Any = (*self._arguments(), query, FAMILIES.index(family), nearest)
-            return nearest[: list_family(*arguments)].copy()
-
-        return {family: facts_of(family) for family in self.families}
+        *indices, pair_facts, profile_facts = self._arguments()
+        most = [min(k + more, MOST_HISTORY_FACTS) for k in (pair_facts, profile_facts)]
+        found = {}
+        for family in self.families:
+            facts = np.empty(MOST_HISTORY_FACTS, np.int32)
+            clocked = np.zeros((MOST_HISTORY_FACTS, len(KERNELS)))
+            place = FAMILIES.index(family)
+            arguments: Any = (*indices, *most, query, place, self._fading, facts, clocked)
+            count = list_family(*arguments)
+            kernels = np.zeros((count, len(self.kernels)))
+            for kernel, column in enumerate(self._kernel_indices):
+                if column >= 0:  # two of them may share a column, of which a fact has one
+                    kernels[:, column] += clocked[:count, kernel]
+            found[family] = ListedFacts(facts[:count].copy(), kernels)
+        return found
 
 
 def _indices(names: tuple[str, ...], chosen: tuple[str, ...]) -> Ints:

@@ -62,10 +62,14 @@ def write_history(
 @kernel
 def list_family(
     arrays: Arrays, facts: Columns, pairs: Pairs, view: int, pair_facts: int, profile_facts: int,
-    query: tuple[int, int, int, int], family: int, listed: Ints,
+    query: tuple[int, int, int, int], family: int, fading: Fading, listed: Ints, clocked: Fading,
 ) -> int:  # fmt: skip
-    """Writes the facts of one family of one query to `listed`; returns their number."""
+    """Writes the facts of one family of one query to `listed`; returns their number.
+
+    `clocked`, which holds zeros, gets the kernels of each fact.
+    """
     nearest = np.empty((MOST_HISTORY_FACTS, 3), np.int64)
+    totals = np.zeros(clocked.shape[1])
     streams, cuts = np.empty((STREAMS, FIELDS), np.int64), np.zeros(1, np.int64)
     count = family_facts(
         arrays, facts, pairs, view, pair_facts, profile_facts, family, query[0], query[1],
@@ -73,6 +77,7 @@ def list_family(
     )  # fmt: skip
     for i in range(count):
         listed[i] = nearest[i, 2]
+        add_clock(nearest[i, 0], nearest[i, 1], query[2], fading, clocked, i, totals)
     return count
 
 

@@ -87,7 +87,11 @@ def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
     query, code = _check(served, body, "", body.allow_unknown)
     if body.predicate is not None:
         served.predicate(body.predicate, "predicate")
-    explanation = served.predictor.explain(query, body.predicate, most=body.top)
+    if body.against is not None:
+        served.predicate(body.against, "against")
+    explanation = served.predictor.explain(
+        query, body.predicate, against=body.against, most=body.top
+    )
     # A reason that connects in the same way as an earlier one shares its drawing.
     drawn = [r for r in explanation.all_reasons() if r.facts and not r.same_as]
     return ExplanationOut.model_validate(

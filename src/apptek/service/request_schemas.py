@@ -77,5 +77,8 @@ class ExplainBody(QueryFields):
     """A query, and the predicate to explain (by default the most probable one)."""
 
     predicate: Name | None = None
+    against: Name | None = Field(
+        default=None, description="What to compare it with, instead of the runner-up."
+    )
     top: int = Field(default=5, ge=0, le=50, description="How many reasons come with their facts.")
     allow_unknown: bool = False

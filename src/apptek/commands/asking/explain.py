@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,6 +15,9 @@ from apptek.commands.options import (
     TopOption,
     print_json,
 )
+
+if TYPE_CHECKING:
+    from apptek.explain.what_if.contrast import Contrast
 
 
 def explain(
@@ -29,6 +32,16 @@ def explain(
             metavar="NAME",
             help="Explain this predicate instead of the most probable one.",
         ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against", metavar="NAME", help="Compare with this predicate, not the runner-up."
+        ),
+    ] = None,
+    versus: Annotated[
+        str | None,
+        typer.Option("--versus", metavar="TIME", help="Tell what changes until this other time."),
     ] = None,
     top: TopOption = 5,
     length: Annotated[
@@ -55,7 +68,13 @@ def explain(
 
     query = Query(subject, object_, time)
     predictor = Predictor.load(model, as_of=as_of, strict_names=strict_names)
-    explanation = predictor.explain(query, predicate, most=top)
+    if versus is not None:
+        if html is not None:
+            raise typer.BadParameter("--html shows one time: leave out --versus")
+        found = predictor.contrast(query, versus, predicate, against)
+        _print_contrast(found, length, as_json=as_json)
+        return
+    explanation = predictor.explain(query, predicate, against=against, most=top)
     similar = predictor.similar_names(subject, object_)
     if html is not None:
         write_whole(html, explanation_html(explanation).encode())
@@ -69,6 +88,20 @@ def explain(
         console.print("\n".join([text, *notes]), markup=False, soft_wrap=True)
         if length != "full":
             tell("next: --length full for the numbers and the facts")
+
+
+def _print_contrast(found: "Contrast", length: str, *, as_json: bool) -> None:
+    from apptek.explain.what_if.texts import contrast_text
+    from apptek.terminal import output
+
+    if as_json:
+        print_json(found.as_json())
+        return
+    console = output()
+    text = f"{found.sentence}\n"
+    if length != "sentence":
+        text = contrast_text(found, console.width, full=length == "full")
+    console.print(text, markup=False, soft_wrap=True)
 
 
 def topologies(

@@ -1,0 +1,47 @@
+"""The command `counterfactual`: which facts would have to be missing for another answer."""
+
+from typing import Annotated
+
+import typer
+
+from apptek.commands.asking.predict import TIME
+from apptek.commands.options import AsOfOption, JsonOption, ModelArgument, print_json
+
+
+def counterfactual(
+    model: ModelArgument,
+    subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="The entity that acts.")],
+    object_: Annotated[str, typer.Argument(metavar="OBJECT", help="The entity acted upon.")],
+    time: Annotated[str, typer.Argument(metavar="TIME", help=TIME)],
+    target: Annotated[
+        str | None,
+        typer.Option("--to", metavar="PREDICATE", help="What the answer should become."),
+    ] = None,
+    add: Annotated[
+        bool,
+        typer.Option(
+            "--add",
+            help="Also look for a single fact between the two that would change the answer.",
+        ),
+    ] = False,
+    as_of: AsOfOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the smallest set of facts without which the answer would be another.
+
+    Up to three facts, every set is tried, so that a smaller one does not exist; larger sets are
+    found step by step. The answer without them is scored again on the facts that remain.
+
+    Example: `apptek counterfactual model Coresia Falgard 2019-07-26 --add`
+    """
+    from apptek.explain.what_if.texts import counterfactual_text
+    from apptek.predictor import Predictor, Query
+    from apptek.terminal import output
+
+    predictor = Predictor.load(model, as_of=as_of)
+    found = predictor.counterfactual(Query(subject, object_, time), target, add=add)
+    if as_json:
+        print_json(found.as_json())
+        return
+    console = output()
+    console.print(counterfactual_text(found, console.width), markup=False, soft_wrap=True)

@@ -1,0 +1,1 @@
+"""What would change an answer: facts taken away or added, another day."""

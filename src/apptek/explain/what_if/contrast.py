@@ -1,0 +1,146 @@
+"""What changed between two days: the same two predicates weighed at both."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from apptek.explain.explainer import explain
+from apptek.explain.explanation import Contribution, Explanation, as_plain
+from apptek.explain.wording import percent
+from apptek.models.answerer import Answerer
+from apptek.models.answers import Query
+
+TOLD = 3  # changes in the paragraph
+SMALL = 0.1  # of the largest change: what is smaller is not told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What one reason adds to the log-odds at either time; without it, the sentence is empty."""
+
+    kind: str
+    family: str
+    first_sentence: str
+    second_sentence: str
+    first: float
+    second: float
+
+    @property
+    def change(self) -> float:
+        """By how much the second day differs."""
+        return self.second - self.first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contrast:
+    """The same question at two times.
+
+    first, second  the explanations: of the same predicate, against the same other one
+    changes        what each reason adds at either time, the largest change first; together with the
+                   change of the bias they are the change of the log-odds
+    """
+
+    first: Explanation
+    second: Explanation
+    changes: tuple[Change, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The largest change in one sentence."""
+        told = self._told()[:1]
+        why = f", mainly because {_words(self, told[0])}" if told else ""
+        return f"{self._answers()}{why}."
+
+    @property
+    def paragraph(self) -> str:
+        """The largest changes in a few sentences."""
+        words = [f"{self._answers()}."]
+        sides = ((self.first.runner_up_label, False), (self.first.label, True))
+        for label, gains in sides:
+            told = [c for c in self._told() if (c.change > 0) == gains][:TOLD]
+            if told:
+                reasons = "; ".join(_words(self, change) for change in told)
+                words.append(f"What moved it towards '{label}': {reasons}.")
+        return " ".join(words)
+
+    def _answers(self) -> str:
+        answers = [
+            f"{(each.labels or each.ranked[0])[0]} ({percent(each.ranked[0][1])}) on {each.time}"
+            for each in (self.first, self.second)
+        ]
+        same = self.first.ranked[0][0] == self.second.ranked[0][0]
+        return f"{answers[0]}, {'and' if same else 'but'} {answers[1]}"
+
+    def _told(self) -> list[Change]:
+        """The changes with facts that are large enough to be told."""
+        cited = [c for c in self.changes if c.kind in ("history", "topology")]
+        least = SMALL * max((abs(change.change) for change in cited), default=0.0)
+        return [change for change in cited if abs(change.change) >= max(least, 1e-9)]
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, with the change of each reason."""
+        plain = [as_plain(change) | {"change": change.change} for change in self.changes]
+        return {
+            "sentence": self.sentence,
+            "paragraph": self.paragraph,
+            "first": self.first.as_json(),
+            "second": self.second.as_json(),
+            "changes": plain,
+            "bias_change": self.second.bias - self.first.bias,
+            "change": self.second.log_odds - self.first.log_odds,
+        }
+
+
+def contrast(
+    answerer: Answerer,
+    query: Query,
+    other: str,
+    predicate: str | None = None,
+    against: str | None = None,
+) -> Contrast:
+    """What changes between the time of a query and another time.
+
+    The answer at the first time is weighed against that at the second; where both are the same, or
+    a predicate is named, against its runner-up, unless `against` names another one.
+    """
+    second = Query(query.subject, query.object, other)
+    if predicate is None:
+        predicate = explain(answerer, query, most=0).predicate
+    if against is None:
+        later = explain(answerer, second, most=0).predicate
+        against = explain(answerer, query, predicate, most=0).runner_up
+        against = later if later != predicate else against
+    explained = [explain(answerer, each, predicate, against=against) for each in (query, second)]
+    return Contrast(first=explained[0], second=explained[1], changes=_changes(*explained))
+
+
+def _changes(first: Explanation, second: Explanation) -> tuple[Change, ...]:
+    parts = [{_identity(part): part for part in each.contributions()} for each in (first, second)]
+    changes = []
+    for key in dict.fromkeys((*parts[0], *parts[1])):
+        one, two = (side.get(key) for side in parts)
+        changes.append(
+            Change(
+                kind=key[0],
+                family=key[1],
+                first_sentence=one.sentence if one else "",
+                second_sentence=two.sentence if two else "",
+                first=one.log_odds if one else 0.0,
+                second=two.log_odds if two else 0.0,
+            )
+        )
+    return tuple(sorted(changes, key=lambda change: -abs(change.change)))
+
+
+def _identity(part: Contribution) -> tuple[str, str, tuple[str, ...]]:
+    """What makes two contributions the same at two times: a trait is what its sentence says."""
+    return part.kind, part.family, part.topology or (part.sentence,)
+
+
+def _words(contrast: Contrast, change: Change) -> str:
+    """A change in words; what is said is seen from its own time."""
+    first, second = (f"as of {each.time}" for each in (contrast.first, contrast.second))
+    if not change.second_sentence:
+        return f"{first}, {change.first_sentence}, but not {second}"
+    if not change.first_sentence or abs(change.second) >= abs(change.first):
+        return f"{second}, {change.second_sentence}"
+    return f"{first}, {change.first_sentence}, which counts less {second}"

@@ -1,0 +1,107 @@
+"""The scores of a query after facts were taken away or added, without building a graph."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from apptek.arrays import Doubles, Floats, Ints, Longs
+from apptek.explain.what_if.family_scores import NOTHING, FamilyScores
+from apptek.features.sparse import SparseRows
+from apptek.models.answerer import ScoredQueries, WorkingView
+
+
+@dataclass(frozen=True, slots=True)
+class Rescorer:
+    """A query's families of facts, and what else adds to its scores.
+
+    columns, values  the features that no fact can change
+    constant         what these and the bias add to each predicate, (R,)
+    """
+
+    view: WorkingView
+    families: tuple[FamilyScores, ...]
+    columns: Ints
+    values: Floats
+    constant: Doubles
+
+    @classmethod
+    def of(cls, view: WorkingView, scored: ScoredQueries, more: int) -> "Rescorer":
+        """The rescorer of a single query; `more`: facts beyond those that make features."""
+        history, classifier = view.space.history, view.fitted.classifier
+        assert history is not None
+        listed = history.listed(scored.queries, 0, more)
+        columns, values = scored.rows.row(0)
+        others = columns >= len(history)
+        columns, values = columns[others], values[others]
+        constant = classifier.bias + classifier.weights[columns].T.astype(np.float64) @ values
+        families = (
+            FamilyScores.of(history, family, facts, classifier) for family, facts in listed.items()
+        )
+        return cls(view, tuple(families), columns, values, constant)
+
+    @property
+    def is_additive(self) -> bool:
+        """Whether the scores are sums over families, each fact being in one of them."""
+        facts = np.concatenate([family.facts for family in self.families])
+        return self.view.fitted.reranker is None and len(np.unique(facts)) == len(facts)
+
+    def without(self, facts: set[int]) -> "Rescorer":
+        """The same after these facts were taken away."""
+        return replace(self, families=tuple(family.without(facts) for family in self.families))
+
+    def with_fact(self, family: str, predicate: int, kernels: Doubles) -> "Rescorer":
+        """The same with one fact more, the nearest of its family, which has these kernels."""
+        classifier = self.view.fitted.classifier
+        history = self.view.space.history
+        assert history is not None
+        return replace(
+            self,
+            families=tuple(
+                each.with_fact(history, predicate, kernels, classifier)
+                if each.family == family
+                else each
+                for each in self.families
+            ),
+        )
+
+    def scores(self) -> Doubles:
+        """The scores of all predicates as things stand, (R,)."""
+        scores: Doubles = self.each(0, NOTHING)[0]
+        return scores
+
+    def each(self, number: int, sets: Longs) -> Doubles:
+        """The scores where each of these sets of places is taken from one family: (sets, R)."""
+        if self.view.fitted.reranker is not None:
+            return self._reranked(number, sets)
+        scores = self.families[number].scores(sets) + self.constant
+        for other in (*self.families[:number], *self.families[number + 1 :]):
+            scores += other.scores(NOTHING)
+        return scores
+
+    def _reranked(self, number: int, sets: Longs) -> Doubles:
+        reranker, space = self.view.fitted.reranker, self.view.space
+        assert reranker is not None
+        rows = self._rows(number, sets)
+        linear = self.view.fitted.classifier.scores(rows)
+        scores = reranker.scores(space, rows, self.view.fitted.classifier, linear)
+        return scores.astype(np.float64)
+
+    def _rows(self, number: int, sets: Longs) -> SparseRows:
+        """The features where each of these sets of places is taken from one family."""
+        space = self.view.space
+        history = space.history
+        assert history is not None
+        before = [f.active(history, NOTHING)[0] for f in self.families[:number]]
+        after = [f.active(history, NOTHING)[0] for f in self.families[number + 1 :]]
+        fixed = (self.columns, self.values)
+        own = self.families[number].active(history, sets)
+        parts = [[*before, each, *after, fixed] for each in own]
+        counts = [sum(len(columns) for columns, _ in row) for row in parts]
+        columns = [columns for row in parts for columns, _ in row]
+        values = [values for row in parts for _, values in row]
+        return SparseRows(
+            np.cumsum([0, *counts], dtype=np.int64),
+            np.concatenate([np.zeros(0, np.int32), *columns]).astype(np.int32),
+            len(space),
+            np.concatenate([np.zeros(0, np.float32), *values]).astype(np.float32),
+        )

@@ -1,0 +1,100 @@
+"""Counterfactuals and contrasts for the terminal."""
+
+from collections.abc import Iterator
+
+from apptek.explain.text import wrapped
+from apptek.explain.what_if.contrast import Contrast
+from apptek.explain.what_if.counterfactual import MOST, Counterfactual
+from apptek.explain.wording import counted, percent, signed
+
+SHOWN = 10  # changes of a contrast
+
+
+def counterfactual_text(found: Counterfactual, width: int = 100) -> str:
+    """What would change an answer, in lines of some width."""
+    return _lines(_counterfactual(found), width)
+
+
+def contrast_text(found: Contrast, width: int = 100, *, full: bool = False) -> str:
+    """What changed between two days; `full`: with numbers."""
+    return _lines(_contrast(found, full=full), width)
+
+
+def _lines(entries: Iterator[tuple[int, str]], width: int) -> str:
+    lines = [line for entry in entries for line in wrapped(*entry, max(width, 40))]
+    return "\n".join(lines) + "\n"
+
+
+def _counterfactual(found: Counterfactual) -> Iterator[tuple[int, str]]:
+    yield 0, f"{found.subject} | ? | {found.object} | {found.time}"
+    yield 0, ""
+    yield 0, f"answer: {found.answer} ({percent(found.probability)})"
+    yield 0, ""
+    if found.outcome is None:
+        change = f"makes it '{found.target}'" if found.target else "changes it"
+        yield 0, f"No set of up to {MOST} facts {change} by being taken away."
+    else:
+        count = len(found.removed)
+        these = "this fact" if count == 1 else f"these {count} facts"
+        outcome = found.outcome
+        yield (
+            0,
+            (
+                f"Without {these} it would be {outcome.predicate} ({percent(outcome.probability)}; "
+                f"{found.answer} {percent(outcome.answer_probability)}):"
+            ),
+        )
+        for sentence in found.sentences:
+            yield 2, sentence
+        yield 0, _proof(found)
+    if found.additions is not None:
+        yield 0, ""
+        yield from _additions(found)
+
+
+def _proof(found: Counterfactual) -> str:
+    count = len(found.removed)
+    if count == 1:
+        return "Scored again without it."
+    smaller = count - 1 if found.proven else found.tried
+    none = "No single fact" if smaller == 1 else f"No {smaller} facts or fewer"
+    rest = "" if found.proven else " Larger sets were built up step by step."
+    return f"Scored again without them. {none} would be enough: all were tried.{rest}"
+
+
+def _additions(found: Counterfactual) -> Iterator[tuple[int, str]]:
+    if not found.additions:
+        yield 0, "No single fact more between the two changes it."
+        return
+    yield 0, "With one of these facts more it would change:"
+    for each in found.additions:
+        chance = percent(each.outcome.probability)
+        yield 2, f"{each.sentence}: then {each.outcome.predicate} ({chance})"
+
+
+def _contrast(found: Contrast, *, full: bool) -> Iterator[tuple[int, str]]:
+    first, second = found.first, found.second
+    yield 0, f"{first.subject} | ? | {first.object} | {first.time} and {second.time}"
+    yield 0, ""
+    yield 0, found.paragraph
+    if not full:
+        return
+    yield 0, ""
+    yield 0, f"'{first.predicate}' against '{first.runner_up}', in log-odds:"
+    for each in (first, second):
+        yield 2, f"{each.time}: {signed(each.log_odds)}"
+    yield 0, ""
+    for change in found.changes[:SHOWN]:
+        words = change.second_sentence or change.first_sentence
+        yield (
+            0,
+            (
+                f"{signed(change.change)}  {words} ({signed(change.first)} on {first.time}, "
+                f"{signed(change.second)} on {second.time})"
+            ),
+        )
+    rest = found.changes[SHOWN:]
+    if rest:
+        total = sum(change.change for change in rest)
+        yield 0, f"{signed(total)}  {counted(len(rest), 'smaller change')}"
+    yield 0, f"= {signed(second.log_odds - first.log_odds)}"

@@ -1,0 +1,244 @@
+"""Counterfactuals and contrasts: what they say holds when it is scored again."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import apptek
+
+from apptek.arrays import Doubles
+from apptek.config import preset
+from apptek.data.facts import Dataset, Facts, join_facts
+from apptek.data.queries import Queries
+from apptek.data.synthetic.world import make_world
+from apptek.errors import ApptekError
+from apptek.explain.what_if.rescoring import Rescorer
+from apptek.explain.what_if.smallest_sets import Goal, smallest_set
+from apptek.explain.what_if.texts import contrast_text, counterfactual_text
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.answerer import WorkingView
+from apptek.predictor import Predictor, Query
+from apptek.setting_rules import with_settings
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return make_world(3000, 4).dataset
+
+
+@pytest.fixture(scope="module")
+def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model whose features look at few facts, so that others move up when some are gone."""
+    settings = ["history.pair_facts=3", "history.profile_facts=4"]
+    config = with_settings(preset("default"), settings)
+    place: Path = tmp_path_factory.mktemp("what-if") / "model"
+    Predictor.fit(data, folder=place, config=config)
+    return place
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["within", "ahead"])
+def predictor(folder: Path, request: pytest.FixtureRequest) -> Predictor:
+    return Predictor.load(folder, as_of=request.param)
+
+
+def asked(data: Dataset, rows: range) -> Iterator[Query]:
+    facts = data.test
+    for row in rows:
+        yield Query(
+            data.entities[int(facts.subjects[row])],
+            data.entities[int(facts.objects[row])],
+            data.axis.format(int(facts.times[row])),
+        )
+
+
+def scored_again(
+    predictor: Predictor, queries: Queries, removed: set[int], added: Facts | None = None
+) -> Doubles:
+    """The scores on a graph of all facts but some, built anew."""
+    graph, view = predictor.model.graph, predictor.answerer.view_of(queries)
+    stays = np.ones(len(graph.facts), np.bool_)
+    stays[sorted(removed)] = False
+    facts = graph.facts.take(stays)
+    changed = TemporalGraph.build(
+        facts if added is None else join_facts(facts, added),
+        graph.axis,
+        graph.entity_count,
+        graph.predicate_count,
+    )
+    sources = replace(predictor.model.sources, graph=changed)
+    space = sources.space(view.name, view.fitted.kinds)
+    scores: Doubles = WorkingView(view.name, space, view.fitted).scores(queries)[0].astype(float)
+    return scores
+
+
+def rescorer_of(predictor: Predictor, query: Query) -> tuple[Queries, Rescorer]:
+    queries = predictor.queries_of([query])
+    view = predictor.answerer.view_of(queries)
+    return queries, Rescorer.of(view, view.scored(queries), 10)
+
+
+def test_scores_without_facts_are_those_of_a_graph_without_them(
+    data: Dataset, predictor: Predictor
+) -> None:
+    rng = np.random.default_rng(0)
+    for query in asked(data, range(0, 60, 7)):
+        queries, rescorer = rescorer_of(predictor, query)
+        facts = np.concatenate([family.facts for family in rescorer.families])
+        for size in (0, 1, 3, 6):
+            removed = set(rng.permutation(facts)[:size].tolist())
+            expected = scored_again(predictor, queries, removed)
+            assert rescorer.without(removed).scores() == pytest.approx(expected, abs=1e-4)
+
+
+def test_sets_of_places_are_scored_as_facts_that_are_gone(
+    data: Dataset, predictor: Predictor
+) -> None:
+    for query in asked(data, range(0, 30, 9)):
+        _, rescorer = rescorer_of(predictor, query)
+        for number, family in enumerate(rescorer.families):
+            for count in (1, 2, 3):
+                sets = family.removable(count)[::5]
+                found = rescorer.each(number, sets)
+                for places, scores in zip(sets, found, strict=True):
+                    gone = rescorer.without(set(family.facts[places].tolist()))
+                    assert scores == pytest.approx(gone.scores(), abs=1e-4)
+                if len(sets):
+                    answer = int(rescorer.scores().argmax())
+                    gains = found - rescorer.scores()
+                    gains = (gains - gains[:, [answer]]).max(axis=0)
+                    assert (gains <= family.most_gains(sets, answer) + 1e-4).all()
+
+
+def test_no_smaller_set_changes_the_answer(data: Dataset, predictor: Predictor) -> None:
+    """Against trying all sets of the facts that matter, one by one."""
+    sizes = []
+    for query in asked(data, range(0, 80, 4)):
+        _, rescorer = rescorer_of(predictor, query)
+        scores = rescorer.scores()
+        goal = Goal(int(scores.argmax()))
+        facts = [fact for family in rescorer.families for fact in family.facts[:5].tolist()]
+        smallest = next(
+            (
+                size
+                for size in (1, 2)
+                for removed in combinations(facts, size)
+                if goal.is_reached(rescorer.without(set(removed)).scores())
+            ),
+            None,
+        )
+        found = smallest_set(rescorer.families, scores, goal, range(1, 3))
+        assert (None if found is None else len(found)) == smallest
+        sizes.append(smallest)
+        if found is not None:
+            assert goal.is_reached(rescorer.without(set(found)).scores())
+    assert {1, 2} <= set(sizes)
+
+
+def test_a_counterfactual_holds_when_it_is_scored_again(
+    data: Dataset, predictor: Predictor
+) -> None:
+    names, changed = data.predicates, 0
+    for query in asked(data, range(0, 60, 6)):
+        found = predictor.counterfactual(query)
+        queries = predictor.queries_of([query])
+        assert found.answer == predictor.predict([query], top=1)[0].predicates[0]
+        assert counterfactual_text(found).startswith(f"{query.subject} | ? | {query.object} | ")
+        if found.outcome is None:
+            assert found.removed == ()
+            continue
+        changed += 1
+        scores = scored_again(predictor, queries, {fact.fact for fact in found.removed})
+        assert names[int(scores.argmax())] == found.outcome.predicate != found.answer
+        assert found.proven or len(found.removed) > 3
+        assert json.loads(json.dumps(found.as_json())) == found.as_json()
+        if len(found.removed) > 1:  # every fact is needed
+            for fact in found.removed:
+                fewer = {other.fact for other in found.removed} - {fact.fact}
+                scores = scored_again(predictor, queries, fewer)
+                assert names[int(scores.argmax())] == found.answer
+    assert changed > 5
+
+
+def test_the_answer_can_be_led_to_a_predicate(data: Dataset, predictor: Predictor) -> None:
+    reached = 0
+    for query in asked(data, range(0, 60, 6)):
+        target = predictor.predict([query], top=2)[0].predicates[1]
+        found = predictor.counterfactual(query, target)
+        if found.outcome is not None:
+            reached += 1
+            assert found.outcome.predicate == target
+    assert reached > 5
+    with pytest.raises(ApptekError, match="is the answer already"):
+        predictor.counterfactual(query, found.answer)
+
+
+def test_a_fact_more_changes_the_answer_as_told(data: Dataset, predictor: Predictor) -> None:
+    for query in asked(data, range(0, 40, 11)):
+        found = predictor.counterfactual(query, add=True)
+        assert found.additions
+        queries = predictor.queries_of([query])
+        for each in found.additions[:3]:
+            ids = [data.entities.find(each.subject), data.predicates.find(each.predicate)]
+            ids += [data.entities.find(each.object), data.axis.parse(each.date)]
+            columns = [np.asarray([value], np.int32) for value in ids]
+            fact = Facts(columns[0], columns[1], columns[2], columns[3], columns[3])
+            scores = scored_again(predictor, queries, set(), fact)
+            assert data.predicates[int(scores.argmax())] == each.outcome.predicate
+            assert each.outcome.predicate != found.answer
+            if predictor.answerer.always_ahead:
+                assert each.date < query.time
+    with pytest.raises(ApptekError, match="between two entities that the model knows"):
+        predictor.counterfactual(Query("nobody", query.object, query.time), add=True)
+
+
+def test_changes_add_up_to_the_difference_of_two_days(data: Dataset, predictor: Predictor) -> None:
+    for query in asked(data, range(0, 40, 9)):
+        found = predictor.contrast(query, "2021-03-05")
+        first, second = found.first, found.second
+        assert (first.predicate, first.runner_up) == (second.predicate, second.runner_up)
+        assert first.predicate == predictor.predict([query], top=1)[0].predicates[0]
+        total = sum(change.change for change in found.changes) + second.bias - first.bias
+        assert total == pytest.approx(second.log_odds - first.log_odds, abs=1e-9)
+        plain = found.as_json()
+        assert json.loads(json.dumps(plain)) == plain
+        assert plain["change"] == pytest.approx(total)
+        assert found.sentence.startswith(f"{first.label} (")
+        for word in ("log-odds", "->", "trait", "topology"):
+            assert word not in found.paragraph
+        assert "in log-odds" in contrast_text(found, full=True)
+
+
+def test_a_predicate_is_compared_with_another(data: Dataset, predictor: Predictor) -> None:
+    (query,) = asked(data, range(3, 4))
+    ranked = predictor.predict([query], top=4)[0].predicates
+    found = predictor.explain(query, against=ranked[3])
+    assert (found.predicate, found.runner_up) == (ranked[0], ranked[3])
+    assert found.log_odds > predictor.explain(query).log_odds
+    assert f"{found.label} (" in found.sentence
+    assert f" rather than {found.runner_up_label} (" in found.sentence
+    other = predictor.explain(query, ranked[3], against=ranked[2])
+    assert f" less than {other.runner_up_label} (" in other.sentence
+    assert f"behind '{other.runner_up_label}'" in other.paragraph
+    with pytest.raises(ApptekError, match="cannot be compared with itself"):
+        predictor.explain(query, against=ranked[0])
+
+
+def test_the_commands_print_text_and_json(data: Dataset, folder: Path) -> None:
+    (query,) = asked(data, range(5, 6))
+    words = (str(folder), query.subject, query.object, query.time)
+    done = apptek("counterfactual", *words, "--add", COLUMNS="90")
+    assert done.returncode == 0, done.stderr
+    assert "With one of these facts more" in done.stdout
+    plain = json.loads(apptek("counterfactual", *words, "--json").stdout)
+    assert {"answer", "removed", "outcome", "proven", "tried", "additions"} <= plain.keys()
+    versus = apptek("explain", *words, "--versus", "2021-03-05", "--json")
+    assert {"first", "second", "changes", "sentence"} <= json.loads(versus.stdout).keys()
+    assert apptek("explain", *words, "--versus", "2021-03-05", "--length", "full").returncode == 0
+    against = apptek("explain", *words, "--against", "Consult", "--json")
+    assert json.loads(against.stdout)["runner_up"] == "Consult"
+    refused = apptek("explain", *words, "--versus", "2021-03-05", "--html", "x.html")
+    assert refused.returncode == 2
