@@ -10,6 +10,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from fact_files import ReadFact, in_words
+from hypothesis import given
+from hypothesis import strategies as st
 
 from apptek import Dataset, Predictor, Query, Splitting, read_dataset
 from apptek.baselines.baseline import Baseline
@@ -258,6 +260,69 @@ def test_a_frame_can_be_fitted_and_asked(predictor: Predictor) -> None:
         assert predictor.explain((subject, object_, when)).ranked[0][0] == expected[0].predicates[0]
     baseline = Baseline.fit("frequency", frame_of_a_world())
     assert baseline.predict(asked) == baseline.predict(frame)
+
+
+def test_a_model_is_updated_from_tuples_and_frames(predictor: Predictor) -> None:
+    facts = [("new", "Consult", "newer", dt.datetime(2022, 1, 1))]
+    updated, _ = predictor.update(facts)
+    assert len(updated.model.graph.facts) == len(predictor.model.graph.facts) + 1
+    frame = pd.DataFrame(facts, columns=["subject", "predicate", "object", "time"])
+    again, _ = predictor.update(frame)
+    assert again.model.graph.facts.equals(updated.model.graph.facts)
+    taken_back, _ = updated.update(retract=frame)
+    assert len(taken_back.model.graph.facts) == len(predictor.model.graph.facts)
+
+
+def test_a_forecast_takes_dates(predictor: Predictor) -> None:
+    data = predictor.model.dataset
+    pair = data.entities[int(data.train.subjects[0])], data.entities[int(data.train.objects[0])]
+    expected = predictor.forecast(*pair, "2022-03-01", until="2022-03-20")
+    for day in (dt.date, dt.datetime, pd.Timestamp):
+        shown = predictor.forecast(*pair, day(2022, 3, 1), until=day(2022, 3, 20))
+        assert shown == expected
+
+
+def arrays(count: int) -> list[pa.Array]:
+    """Columns of every kind that a frame may have, some of them senseless."""
+    whole = [0, 86_400, None, 2**40][:count]
+    columns = [
+        pa.array(["a", "2014-05-13", None, ""][:count]),
+        pa.array(["2014-05-13", "03.05.2014", "2014-05-13T10:00:00Z", "5"][:count]),
+        pa.array(["x\0", "b", "c", "d"][:count]).cast(pa.string_view()),
+        pa.array(["a", "b", None, "a"][:count]).dictionary_encode(),
+        pa.array(whole).dictionary_encode(),
+        pa.DictionaryArray.from_arrays(pa.array([0, 1, 0, 1][:count], pa.int8()), ["a", None]),
+        pa.array([1.0, float("nan"), 2014.0, None][:count]),
+        pa.array([float("inf"), 1.5, 1.0, 2.0][:count]),
+        pa.array([True, False, None, True][:count]),
+        pa.array([b"a", b"\xff", b"", None][:count]),
+        pa.array([["a"], [], None, ["b"]][:count]),
+        pa.array([2**64 - 1, 1, 2, 3][:count], pa.uint64()),
+        pa.nulls(count),
+        pa.array([0, 2**31 - 1, -(2**31), 5][:count], pa.int32()).cast(pa.date32()),
+        pa.array(whole, pa.duration("s")),
+    ]
+    zones = (None, "UTC", "Asia/Tokyo", "+05:30")
+    columns += [pa.array(whole, pa.timestamp("s", zone)) for zone in zones]
+    columns += [pa.array([2**62, -(2**62), 0, None][:count], pa.timestamp("us", "UTC"))]
+    return columns
+
+
+@given(st.data())
+def test_any_frame_is_read_or_refused_in_one_line(draw: st.DataObject) -> None:
+    count = draw.draw(st.sampled_from([0, 1, 4]))
+    roles = draw.draw(st.sampled_from([[], ["time"], ["since", "until"], ["time", "split"]]))
+    names = ["subject", "predicate", "object", *roles]
+    table = pa.table([draw.draw(st.sampled_from(arrays(count))) for _ in names], names=names)
+    split = "split" if "split" in names else None
+    said = "facts"
+    try:
+        data = Dataset.from_frame(table, split=split, skip_bad=draw.draw(st.booleans()))
+        assert len(data.all_facts())
+    except ApptekError as error:
+        said = str(error)
+    assert said
+    assert "\n" not in said
 
 
 @pytest.mark.parametrize("asked", ["a", 5, ["a"], [("a", "b")], {"subject": "a"}, [(1, 2, 3)]])

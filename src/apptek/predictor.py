@@ -8,7 +8,8 @@ from typing import Any
 from apptek.arrays import Floats
 from apptek.config import DEFAULT, Config, View, nearest_preset
 from apptek.config import preset as preset_config
-from apptek.data.facts import Dataset, Split
+from apptek.data.facts import Split
+from apptek.data.frames import When, time_text
 from apptek.data.protocols import Protocol
 from apptek.data.queries import Queries
 from apptek.data.reading.reader import as_dataset
@@ -116,14 +117,17 @@ class Predictor:
                 predictor.save(folder)
         return predictor
 
-    def update(
-        self, facts: Dataset | None = None, *, retract: Dataset | None = None
-    ) -> tuple["Predictor", UpdateReport]:
+    def update(self, facts: Any = None, *, retract: Any = None) -> tuple["Predictor", UpdateReport]:
         """A predictor that also answers from these facts, and no longer from those to retract.
 
-        Nothing is fitted again. The report says what became of the facts.
+        Either is a Dataset, or what `read_dataset` takes: a frame, tuples, a path. Nothing is
+        fitted again. The report says what became of the facts.
         """
-        model, report = update_model(self.model, facts, retract)
+        alike = self.model.dataset.axis.how_to_read()
+        added, removed = (
+            None if source is None else as_dataset(source, **alike) for source in (facts, retract)
+        )
+        model, report = update_model(self.model, added, removed)
         return Predictor(model, self.run), report
 
     def save(self, folder: str | Path, *, in_place: bool = False) -> None:
@@ -225,14 +229,17 @@ class Predictor:
         return Forecaster(self.model, self.answerer)
 
     def forecast(
-        self, subject: str, object_: str, start: str | None = None, *, top: int = 10, **length: Any
+        self, subject: str, object_: str, start: When = None, *, top: int = 10, **length: Any
     ) -> Forecast:
         """What will happen between two entities in a window, from the facts before it, and why.
 
         start   the first time of the window; by default the one after the last fact
+                times are texts, dates, datetimes or integers
         length  until="2015-01-07", or days=7, months=, years=, steps=, as the data is dated
         """
-        window = self.forecaster.window(start, Length(**length))
+        if "until" in length:
+            length["until"] = time_text(length["until"])
+        window = self.forecaster.window(time_text(start) or None, Length(**length))
         (forecast,) = self.forecaster.forecast([(subject, object_)], window, top=top, why=True)
         return forecast
 

@@ -86,9 +86,9 @@ def read_dataset(source: Any, *, progress: Progress | None = None, **options: An
     return with_mirrored(dataset) if chosen.undirected else dataset
 
 
-def as_dataset(data: Any) -> Dataset:
+def as_dataset(data: Any, **options: Any) -> Dataset:
     """The data set itself, or what `read_dataset` makes of a frame, tuples or a path."""
-    return data if isinstance(data, Dataset) else read_dataset(data)
+    return data if isinstance(data, Dataset) else read_dataset(data, **options)
 
 
 def open_file(
