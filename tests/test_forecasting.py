@@ -16,7 +16,7 @@ from apptek.data.splitting import Splitting, split_facts
 from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import ApptekError
-from apptek.forecasting.forecast import GIVEN
+from apptek.explain.wording import GIVEN
 from apptek.forecasting.learning import learn_occurrence, predicates_in
 from apptek.forecasting.window import Length, Window, read_window
 from apptek.graph.temporal_graph import TemporalGraph

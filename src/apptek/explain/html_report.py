@@ -8,7 +8,7 @@ from apptek.explain.groups import Group
 from apptek.explain.layout import draw_reason
 from apptek.explain.svg import draw_svg
 from apptek.explain.text import BASE, early_words, meeting_words, notes, support_words
-from apptek.explain.wording import counted, labelled, listed, percent, signed
+from apptek.explain.wording import GIVEN, counted, labelled, listed, percent, signed
 from apptek.models.answers import Answer
 from apptek.safe_text import printable
 
@@ -179,7 +179,8 @@ def _ranking(
         f'{100 * probability / largest:.1f}%"></i></p><p class="value">{percent(probability)}</p>'
         for name, probability in ranked
     )
-    return f'<section><h2>{_text(title)}</h2><div class="bars">{rows}</div></section>'
+    given = f'<p class="soft">{GIVEN}</p>' if chosen else ""
+    return f'<section><h2>{_text(title)}</h2>{given}<div class="bars">{rows}</div></section>'
 
 
 def _sum(explanation: Explanation) -> str:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from apptek.errors import ApptekError
 from apptek.explain.explanation import Explanation
 from apptek.explain.html_report import answers_fragment, explanation_fragment
-from apptek.explain.wording import counted, labelled, meant_notes, percent, share_lines
+from apptek.explain.wording import GIVEN, counted, labelled, meant_notes, percent, share_lines
 from apptek.models.answers import Answer, Query
 from apptek.models.batch_files import answer_table
 from apptek.safe_text import printable
@@ -102,4 +102,5 @@ def answer_notes(answer: Answer) -> list[str]:
         notes.append(f"Answered ahead, from what was known before {answer.query.time}.")
     if answer.known:
         notes.append(f"Already in the facts for that time: {', '.join(answer.known)}.")
-    return [*share_lines(answer.by_class, answer.by_group), *notes]
+    presumed = f"Probabilities are those {GIVEN}."
+    return [*share_lines(answer.by_class, answer.by_group), presumed, *notes]

@@ -7,6 +7,7 @@ from typing import Literal
 from apptek.explain.explanation import CitedFact, Contribution, Explanation, Reason, Support
 from apptek.explain.groups import Group
 from apptek.explain.wording import (
+    GIVEN,
     count_text,
     counted,
     labelled,
@@ -72,6 +73,7 @@ def _entries(explanation: Explanation) -> Iterator[tuple[int, str]]:
     runner_up = f"{other} ({percent(explanation.runner_up_probability)})"
     yield 0, f"{explanation.role}: {ours}"
     yield 0, f"{explanation.runner_up_role}: {runner_up}"
+    yield 0, f"(both {GIVEN})"
     for note in [*share_lines(explanation.by_class, explanation.by_group), *notes(explanation)]:
         yield 0, note
     yield 0, ""

@@ -14,6 +14,7 @@ _SPANS = (
     (183, "half a year"),
     (366, "a year"),
 )
+GIVEN = "given that there is a fact between the two at that time"  # what a probability presumes
 
 
 def level_text(axis: TimeAxis, level: str | None, near: int) -> str:

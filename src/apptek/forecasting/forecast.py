@@ -7,7 +7,6 @@ from typing import Any
 from apptek.explain.wording import counted, percent, signed
 from apptek.safe_text import printable
 
-GIVEN = "given that there is a fact between the two at that time"  # what a share presumes
 SHOWN = 10
 
 
@@ -65,6 +64,7 @@ class Forecast:
     expected       the number of facts, both directions together
     directions     subject to object, then object to subject
     predicates     of both directions, the most probable first
+    curve          the chance of anything until some times in the window, the last one last
     why            in one sentence: why the most probable predicate, and not another
     unseen         the names that do not occur in the facts
     notes          what else is worth knowing: old facts, a window in the past
@@ -80,13 +80,15 @@ class Forecast:
     expected: float
     directions: tuple[DirectionForecast, DirectionForecast]
     predicates: tuple[PredicateForecast, ...]
+    curve: tuple[tuple[str, float], ...] = ()
     why: str = ""
     unseen: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """All fields by their names, ready for JSON."""
-        return asdict(self)
+        """All fields by their names, ready for JSON; `curve` holds {until, probability}."""
+        curve = [{"until": until, "probability": chance} for until, chance in self.curve]
+        return asdict(self) | {"curve": curve}
 
     def __repr__(self) -> str:
         return forecast_text(self)

@@ -10,9 +10,8 @@ from apptek.arrays import Bools, Doubles, Longs
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
 from apptek.explain.explainer import explain
-from apptek.explain.wording import counted, meant_notes
+from apptek.explain.wording import GIVEN, counted, meant_notes
 from apptek.forecasting.forecast import (
-    GIVEN,
     DirectionForecast,
     Forecast,
     OccurrenceReason,
@@ -30,6 +29,7 @@ from apptek.occurrence.events import Events, Pairs
 from apptek.occurrence.model import OccurrenceModel
 from apptek.occurrence.snapshots import Meetings
 
+CURVE = 31  # times until which the chance of anything is told
 REASONS = 3  # facts of so many reasons are looked up for one sentence
 FEW = 8  # pairs up to which only the facts of their entities are looked at
 
@@ -52,13 +52,10 @@ class Forecaster:
     def __init__(self, model: Model, answerer: Answerer | None = None) -> None:
         self.occurrence = _occurrence_of(model)
         self.model = with_history(model)
-        usable = answerer is not None and answerer.always_ahead and answerer.model is self.model
-        strict = answerer is not None and answerer.entities.strict
-        self.answerer = (
-            answerer
-            if usable and answerer
-            else Answerer(self.model, as_of=True, strict_names=strict)
-        )
+        if answerer is None or answerer.model is not self.model:
+            strict = answerer is not None and answerer.entities.strict
+            answerer = Answerer(self.model, as_of=True, strict_names=strict)
+        self.answerer = answerer.ahead()
         times = self.model.dataset.axis.positions(self.model.graph.facts.times)
         dated = times[times != UNKNOWN]
         self.span = (int(dated.min()), int(dated.max()))
@@ -172,6 +169,7 @@ class Forecaster:
                     directions=(directions[0], directions[1]),
                     predicates=predicates,
                     why=self._why(predicates[0], window) if why else "",
+                    curve=self._curve(directed, rows, window) if why else (),
                     unseen=unseen,
                     notes=(
                         *meant_notes((asked[0], subject), (asked[1], object_)),
@@ -231,6 +229,23 @@ class Forecaster:
             )
             for place in order.tolist()
         )
+
+    def _curve(
+        self, forecasts: PairForecasts, rows: slice, window: Window
+    ) -> tuple[tuple[str, float], ...]:
+        """P(anything) from the start of the window until some times in it, the last one last."""
+        lengths = np.unique(np.linspace(1, window.length, CURVE).round().astype(np.int64))
+        features, met = forecasts.features[rows], forecasts.met[rows]
+        points, highest = [], 0.0
+        for length in lengths.tolist():
+            chances = self.occurrence.occurrence(features, met, length).probabilities
+            both = self.occurrence.either_way(chances[:1], chances[1:])
+            highest = max(highest, float(both[0]))  # more time, no less happens
+            _, until = Window(window.first, window.first + length - 1).texts(
+                self.model.dataset.axis
+            )
+            points.append((until, highest))
+        return tuple(points)
 
     def _why(self, best: PredicateForecast, window: Window) -> str:
         """Why the most probable predicate, in the words of an explanation."""

@@ -5,6 +5,7 @@ known before its time. A time after the last known start can only be looked at a
 """
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -107,6 +108,14 @@ class Answerer:
     def labels(self) -> PredicateTable:
         """Labels and phrases of the predicates, where there are any."""
         return self.model.dataset.labels or PredicateTable()
+
+    def ahead(self) -> "Answerer":
+        """The same model, answering every query ahead; what was indexed is shared."""
+        if self.always_ahead:
+            return self
+        answerer = copy(self)
+        answerer.always_ahead, answerer.views = True, {"ahead": self.views["ahead"]}
+        return answerer
 
     @property
     def main(self) -> WorkingView:

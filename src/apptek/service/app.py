@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from apptek import __version__
 from apptek.service import model_info, timelines
 from apptek.service.explorer_files import read_explorer_files
+from apptek.service.forecasts import forecast
 from apptek.service.predict_explain import explain, predict
 from apptek.service.problem_json import (
     TITLES,
@@ -22,12 +23,13 @@ from apptek.service.problem_json import (
     problem_responses,
 )
 from apptek.service.request_limits import RequestLimits
-from apptek.service.request_schemas import ExplainBody, PredictBatch, PredictBody
+from apptek.service.request_schemas import ExplainBody, ForecastBody, PredictBatch, PredictBody
 from apptek.service.response_schemas import (
     Answers,
     Entities,
     EntityTimeline,
     ExplanationOut,
+    ForecastOut,
     Health,
     ModelInfo,
     PairHistory,
@@ -184,6 +186,11 @@ def _add_predictions(
     async def explanation(body: ExplainBody) -> Response:
         """Why a predicate: contributions, the facts behind them, and drawings of the graph."""
         return await pool.answer(partial(explain, served, body))
+
+    @app.post("/api/forecast", response_model=ForecastOut, tags=["answers"])
+    async def forecasts(body: ForecastBody) -> Response:
+        """What will happen between two entities in a window, and whether anything will."""
+        return await pool.answer(partial(forecast, served, body))
 
 
 def _batch_too_large(limit: str) -> ServiceError:

@@ -82,3 +82,35 @@ class ExplainBody(QueryFields):
     )
     top: int = Field(default=5, ge=0, le=50, description="How many reasons come with their facts.")
     allow_unknown: bool = False
+
+
+Steps = Annotated[int, Field(ge=1, le=10_000_000)]
+
+
+class ForecastBody(_StrictBody):
+    """Two entities and a window: from a time on, until a time or for so many days, months, ...
+
+    Without `from`, the window begins after the last fact; without a length it has 7 days, or one
+    step of data that is dated by longer units. allow_unknown: as for predictions.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        populate_by_name=True,
+        json_schema_extra={
+            "examples": [{"subject": "North Korea", "object": "South Korea", "days": 7}]
+        },
+    )
+
+    subject: Name
+    object: Name
+    start: Annotated[
+        str | None, Field(alias="from", max_length=100, description="The first time.")
+    ] = None
+    until: Annotated[str | None, Field(max_length=100, description="The last time.")] = None
+    days: Steps | None = None
+    months: Steps | None = None
+    years: Steps | None = None
+    steps: Steps | None = None
+    top: Top = 10
+    allow_unknown: bool = False

@@ -373,3 +373,62 @@ class ExplanationOut(_Open):
     periphery: list[NearFact] = Field(
         description="The facts nearest in time on both sides that no reason cites."
     )
+
+
+class OccurrenceReasonOut(BaseModel):
+    """Why anything should happen or not; `log_odds` is what it adds to those of an average pair."""
+
+    family: str
+    sentence: str
+    log_odds: float
+
+
+class DirectionOut(BaseModel):
+    """What the subject will do to the object: the chance of anything, and the number of facts."""
+
+    subject: str
+    object: str
+    probability: float = Field(ge=0, le=1)
+    expected: float
+    base: float = Field(description="The log-odds of an average pair.")
+    reasons: list[OccurrenceReasonOut]
+    have_met: bool
+
+
+class PredicateForecastOut(BaseModel):
+    """A predicate in one direction: the chance of at least one such fact in the window."""
+
+    subject: str
+    predicate: str
+    object: str
+    probability: float = Field(ge=0, le=1)
+    expected: float
+    share: float = Field(
+        description="Its probability given that there is a fact between the two at that time."
+    )
+
+
+class CurvePoint(BaseModel):
+    """The chance of anything from the start of the window until a time in it."""
+
+    until: str
+    probability: float = Field(ge=0, le=1)
+
+
+class ForecastOut(BaseModel):
+    """What will happen between two entities in a window, from the facts before it."""
+
+    subject: str
+    object: str
+    first: str
+    last: str
+    length: int
+    unit: str
+    probability: float = Field(ge=0, le=1, description="Of anything, in either direction.")
+    expected: float
+    directions: list[DirectionOut]
+    predicates: list[PredicateForecastOut]
+    curve: list[CurvePoint]
+    why: str
+    unseen: list[str]
+    notes: list[str]

@@ -58,6 +58,9 @@ def predict(
 ) -> None:
     """Rank the predicates between two entities at a time, most probable first.
 
+    The probabilities are given that there is a fact between the two at that time. How probable that
+    is, `apptek forecast` says.
+
     Example: `apptek predict model Coresia Falgard 2019-07-26`
     """
     from apptek.baselines.open_model import open_model

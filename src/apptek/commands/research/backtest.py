@@ -63,6 +63,7 @@ def backtest(
     from apptek.forecasting.forecaster import Forecaster
     from apptek.forecasting.learning import with_history
     from apptek.models.model_folder import load_model
+    from apptek.models.storage import RUN, read_json
     from apptek.models.updating import update_model
     from apptek.terminal import tell, working
 
@@ -81,9 +82,13 @@ def backtest(
         write_backtest(out, outcome, forecasts)
         tell(f"every forecast, the figures and the reliability diagram are in {out}")
     if result is not None:
+        from apptek.experiments.provenance import command
         from apptek.experiments.result import Result, write_result
 
-        write_result(result, Result.from_json(backtest_result(whole, outcome)))
+        fitted_by = read_json(model, RUN).get("command")
+        commands = " && ".join(words for words in (fitted_by, command()) if words)
+        entries = backtest_result(whole, outcome) | {"command": commands}
+        write_result(result, Result.from_json(entries))
     if as_json:
         print_json(outcome.as_json())
     else:

@@ -1,0 +1,48 @@
+"""Forecasts of the served model."""
+
+from apptek.errors import ApptekError
+from apptek.forecasting.window import Length, Window
+from apptek.service.problem_json import ServiceError
+from apptek.service.request_schemas import ForecastBody
+from apptek.service.response_schemas import ForecastOut
+from apptek.service.served_model import ServedModel
+
+NO_FORECASTS = "This model makes no forecasts"
+
+
+def forecast(served: ServedModel, body: ForecastBody) -> ForecastOut:
+    """The forecast of a pair. Raises a ServiceError if the model or the window allows none."""
+    predictor = served.predictor
+    if predictor.model.occurrence is None:
+        raise ServiceError(
+            422,
+            NO_FORECASTS,
+            "It was fitted with the preset paper, or on too few dated facts.",
+            advice="Serve a model that was fitted with the preset default or max on dated facts.",
+        )
+    if not body.allow_unknown:
+        served.entity(body.subject, "subject")
+        served.entity(body.object, "object")
+    window = _window(served, body)
+    (made,) = predictor.forecaster.forecast(
+        [(body.subject, body.object)], window, top=body.top, why=True
+    )
+    return ForecastOut.model_validate(made.as_json())
+
+
+def _window(served: ServedModel, body: ForecastBody) -> Window:
+    for text, where in ((body.start, "from"), (body.until, "until")):
+        if text is not None:
+            served.time(text, where)
+    length = Length(body.until, body.days, body.months, body.years, body.steps)
+    try:
+        return served.predictor.forecaster.window(body.start, length)
+    except ApptekError as error:
+        message = str(error)
+        raise ServiceError(
+            422,
+            "Not a window of this data",
+            f"{message[:1].upper()}{message[1:]}.",
+            advice="Give the first time in `from`, and the last one in `until` or a length.",
+            where=(length.given() or ["from"])[0],
+        ) from None
