@@ -38,6 +38,7 @@ bench: $(READY)  ## speed and memory, as ratios within one run
 
 docs: $(READY)  ## rebuild what is generated in the docs
 	$(BIN)/python tests/make_docs.py
+	$(BIN)/python tests/make_notebook.py
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
