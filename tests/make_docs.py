@@ -12,7 +12,13 @@ from apptek.experiments.reports.paper_tables import all_tables
 from apptek.experiments.result import read_results
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/deviations.md", "docs/results.md")
+PAGES = (
+    "README.md",
+    "docs/audit.md",
+    "docs/deviations.md",
+    "docs/faithfulness.md",
+    "docs/results.md",
+)
 
 
 def cli_docs() -> str:

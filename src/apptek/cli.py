@@ -22,6 +22,7 @@ from apptek.commands.research.backtest import backtest
 from apptek.commands.research.baselines import baseline, search
 from apptek.commands.research.bench import bench
 from apptek.commands.research.compare import compare, contest
+from apptek.commands.research.faithfulness import faithfulness
 from apptek.commands.research.reproduce import reproduce
 from apptek.commands.research.train_agent import train_agent
 from apptek.commands.serve import serve
@@ -78,7 +79,7 @@ for panel, commands in {
     "Start here": (demo,),
     "Ask a model": (predict, explain, counterfactual, forecast, watch, topologies, audit, serve),
     "Make a model": (fit, update, info, evaluate, compare, contest, baseline, verify),
-    "Research": (backtest, search, train_agent, reproduce, bench),
+    "Research": (backtest, search, train_agent, reproduce, bench, faithfulness),
 }.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)

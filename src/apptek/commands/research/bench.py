@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from apptek.commands.options import JsonOption, print_json
+from apptek.commands.options import JsonOption, ResultOption, print_json
 from apptek.extras import require_service, require_torch, require_trees
 
 
@@ -26,6 +26,7 @@ def bench(
         str | None,
         typer.Option("--data", metavar="DATA", help="For audit: this data, instead of icews14."),
     ] = None,
+    result: ResultOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure speed and memory, as ratios within one run, and how well an audit finds errors.
@@ -56,6 +57,10 @@ def bench(
         from apptek.benches.graph import bench_graph as measure
     with working(f"measuring: {what}"):
         report = measure(quick=quick)
+    if result is not None:
+        from apptek.experiments.result import Result, write_result
+
+        write_result(result, Result(model=f"bench_{what}", metrics=report.figures))
     if as_json:
         print_json({"ratios": report.ratios, "figures": report.figures})
     else:

@@ -7,6 +7,7 @@ from typing import Any
 from apptek.config import VIEWS, View, preset
 from apptek.experiments.compare import COMPARISON, PAST_ONLY
 from apptek.experiments.matching import settings_unlike_preset
+from apptek.experiments.reports.audit_tables import audit_table, faithfulness_table
 from apptek.experiments.reports.markdown import (
     KEYS,
     NOTHING,
@@ -228,4 +229,6 @@ DOCS_TABLES: dict[str, Maker] = {
     "groups": groups_table,
     "ablation": ablation_table,
     "comparison": comparison_table,
+    "audit": audit_table,
+    "faithfulness": faithfulness_table,
 }

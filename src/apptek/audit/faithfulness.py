@@ -1,0 +1,207 @@
+"""Whether reasons are true to the model: what happens when facts are taken away.
+
+| measure     |                                                                                |
+|-------------|--------------------------------------------------------------------------------|
+| deletion    | without the cited facts the answer loses more than without as many random ones |
+| sufficiency | with the cited facts alone the answer stays                                    |
+| stability   | one step earlier or later in time, the answer and its reasons stay             |
+
+The cited facts are those of the five strongest reasons for the answer. A neighbour is a fact of
+the subject or the object that the query can see, and random facts are drawn among these.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from apptek.agent.environment import DecisionProcess
+from apptek.arrays import Floats
+from apptek.data.queries import Queries, held_out_queries
+from apptek.data.times import UNKNOWN
+from apptek.errors import DataError
+from apptek.explain.explainer import explain
+from apptek.explain.explanation import Explanation
+from apptek.features.history import History
+from apptek.graph.lookups import ends_of, incoming, outgoing
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.answerer import Answerer, WorkingView
+from apptek.models.answers import Query
+from apptek.models.model import Model, with_training_facts
+
+REASONS = 5
+Rows = npt.NDArray[np.int64]
+ReasonName = tuple[str, str, tuple[str, ...]]  # kind, family, predicates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faithfulness:
+    """Means over questions of the test split whose answer has a reason with facts.
+
+    compared           questions with a neighbour that is not cited
+    cited_beats_random the share of these in which deleting the cited facts costs the answer more
+    cited_drop         what that costs, in log-odds against the runner-up; random_drop likewise
+    sufficiency        the share in which the cited facts alone give the same answer
+    same_answer        one step earlier or later: the share with the same answer
+    same_first_reason  of these, the share with the same first reason
+    reason_overlap     of these, the overlap of the five reasons: common ones by all
+    """
+
+    questions: int
+    compared: int
+    cited_facts: float
+    cited_beats_random: float
+    cited_drop: float
+    random_drop: float
+    sufficiency: float
+    same_answer: float | None
+    same_first_reason: float | None
+    reason_overlap: float | None
+
+
+class Scalpel:
+    """One question, its answer, and what becomes of that on a part of the facts."""
+
+    def __init__(self, answerer: Answerer, queries: Queries, explanation: Explanation) -> None:
+        self.model, self.queries = answerer.model, queries
+        self.view: WorkingView = answerer.view_of(queries)
+        names = self.model.dataset.predicates
+        self.answer = names.find(explanation.predicate)
+        self.runner_up = names.find(explanation.runner_up)
+        self.temperature = explanation.temperature
+        self.cited = np.unique(
+            [fact.fact for reason in explanation.reasons for fact in reason.cited[0]]
+        ).astype(np.int64)
+
+    def neighbours(self) -> Rows:
+        """The facts of the subject and the object that the query can see, ascending."""
+        graph = self.model.graph
+        ends = [int(self.queries.subjects[0]), int(self.queries.objects[0])]
+        slots = [side(graph, end) for end in ends if end >= 0 for side in (outgoing, incoming)]
+        rows = np.unique(np.concatenate([np.zeros(0, np.int64), *slots]))
+        if self.view.name == "ahead":
+            moment = int(graph.axis.positions(self.queries.times)[0])
+            rows = rows[ends_of(graph, rows)[0] < moment]
+        return rows
+
+    def scores(self, kept: Rows) -> Floats:
+        """The scores of all predicates, (R,), on a graph of these facts alone."""
+        graph, config, space = self.model.graph, self.model.config, self.view.space
+        part = TemporalGraph.build(
+            graph.facts.take(kept),
+            graph.axis,
+            graph.entity_count,
+            graph.predicate_count,
+            open_end=graph.open_end,
+        )
+        part = part.ahead() if self.view.name == "ahead" else part
+        history = None
+        if space.history is not None:
+            history = History(part, self.model.sources.clock, config.history)
+        process = DecisionProcess(part, config.agent)
+        view = replace(self.view, space=replace(space, history=history, process=process))
+        scores: Floats = view.scores(self.queries)[0]
+        return scores
+
+    def without(self, deleted: Rows) -> float:
+        """The log-odds of the answer against the runner-up without these facts."""
+        scores = self.scores(np.setdiff1d(self._relevant(), deleted))
+        return float(scores[self.answer] - scores[self.runner_up]) / self.temperature
+
+    def alone(self) -> bool:
+        """Whether the cited facts alone give the same answer."""
+        scores = self.scores(np.union1d(self.cited, self._elsewhere()))
+        return int(np.argmax(scores)) == self.answer
+
+    def _relevant(self) -> Rows:
+        """All facts that the scores depend on: topologies lead further than the neighbours."""
+        if self.view.space.topologies is not None:
+            return np.arange(len(self.model.graph.facts))
+        return np.union1d(self.neighbours(), self._elsewhere())
+
+    def _elsewhere(self) -> Rows:
+        """An undated fact of others, where there is one: it says which kernels the model has."""
+        facts = self.model.graph.facts
+        ends = [self.queries.subjects[0], self.queries.objects[0]]
+        others = ~(np.isin(facts.subjects, ends) | np.isin(facts.objects, ends))
+        return np.flatnonzero(others & (facts.times == UNKNOWN))[:1]
+
+
+def measure_faithfulness(model: Model, count: int, *, rng: np.random.Generator) -> Faithfulness:
+    """The measures over `count` questions of the test split, drawn at random.
+
+    The model sees the facts that it was fitted on.
+    """
+    answerer = Answerer(with_training_facts(model))
+    test = held_out_queries(model.dataset.test)
+    if not len(test):
+        raise DataError(f"{model.dataset.name} has no test facts to ask about")
+    drops, alone, cited, stable = [], [], [], []
+    for row in rng.permutation(len(test)).tolist():
+        queries = test.take(np.asarray([row]))
+        explanation = _explain(answerer, queries)
+        if not any(reason.facts for reason in explanation.reasons):
+            continue
+        scalpel = Scalpel(answerer, queries, explanation)
+        cited.append(len(scalpel.cited))
+        alone.append(scalpel.alone())
+        others = np.setdiff1d(scalpel.neighbours(), scalpel.cited)
+        if len(others):
+            drawn = rng.permutation(others)[: len(scalpel.cited)]
+            whole = explanation.log_odds
+            drops.append([whole - scalpel.without(part) for part in (scalpel.cited, drawn)])
+        stable += _stability(answerer, queries, explanation)
+        if len(cited) == count:
+            break
+    if not drops:
+        raise DataError("no answer has a reason with facts, and neighbours beside them")
+    costs = np.asarray(drops)
+    same = [entry for entry in stable if entry is not None]
+    return Faithfulness(
+        questions=len(cited),
+        compared=len(costs),
+        cited_facts=float(np.mean(cited)),
+        cited_beats_random=float(np.mean(costs[:, 0] > costs[:, 1])),
+        cited_drop=float(costs[:, 0].mean()),
+        random_drop=float(costs[:, 1].mean()),
+        sufficiency=float(np.mean(alone)),
+        same_answer=len(same) / len(stable) if stable else None,
+        same_first_reason=float(np.mean([first for first, _ in same])) if same else None,
+        reason_overlap=float(np.mean([overlap for _, overlap in same])) if same else None,
+    )
+
+
+def _explain(answerer: Answerer, queries: Queries) -> Explanation:
+    data = answerer.model.dataset
+    ends = (int(queries.subjects[0]), int(queries.objects[0]))
+    subject, object_ = (data.entities[end] for end in ends)
+    return explain(
+        answerer, Query(subject, object_, data.axis.format(int(queries.times[0]))), most=REASONS
+    )
+
+
+def _stability(
+    answerer: Answerer, queries: Queries, explanation: Explanation
+) -> list[tuple[bool, float] | None]:
+    """For a step earlier and one later: None where the answer changes, else how reasons agree.
+
+    Nothing for an undated question, and where steps of the axis differ in length.
+    """
+    if answerer.model.dataset.axis.mixed or queries.times[0] == UNKNOWN:
+        return []
+    agreeing: list[tuple[bool, float] | None] = []
+    own = _reason_names(explanation)
+    for step in (-1, 1):
+        moved = _explain(answerer, replace(queries, times=queries.times + np.int32(step)))
+        if moved.predicate != explanation.predicate:
+            agreeing.append(None)
+            continue
+        names = _reason_names(moved)
+        overlap = len(set(own) & set(names)) / max(len(set(own) | set(names)), 1)
+        agreeing.append((own[:1] == names[:1], overlap))
+    return agreeing
+
+
+def _reason_names(explanation: Explanation) -> list[ReasonName]:
+    parts = [reason.contribution for reason in explanation.reasons]
+    return [(part.kind, part.family, part.topology) for part in parts]

@@ -1,0 +1,104 @@
+"""Faithfulness: facts are taken away as the definition says, and planted rules are named."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import apptek
+
+from apptek.audit.faithfulness import Scalpel, measure_faithfulness
+from apptek.audit.planted_rules import recover_rules
+from apptek.data.queries import Queries, held_out_queries
+from apptek.data.synthetic.world import World, make_world
+from apptek.experiments.result import read_result
+from apptek.explain.explainer import explain
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.answerer import Answerer
+from apptek.models.answers import Query
+from apptek.models.model import Model
+from apptek.predictor import Predictor
+from apptek.seeding import generator
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return make_world(4000, 6)
+
+
+@pytest.fixture(scope="module")
+def model(world: World) -> Model:
+    return Predictor.fit(world.dataset, final=False).model
+
+
+def _scalpel(model: Model, row: int, *, as_of: bool = False) -> tuple[Scalpel, Queries, float]:
+    data, answerer = model.dataset, Answerer(model, as_of=as_of)
+    queries = held_out_queries(data.test.take(np.asarray([row])))
+    subject, object_ = (data.entities[int(ends[0])] for ends in (queries.subjects, queries.objects))
+    why = explain(answerer, Query(subject, object_, data.axis.format(int(queries.times[0]))))
+    return Scalpel(answerer, queries, why), queries, why.log_odds
+
+
+@pytest.mark.parametrize("as_of", [False, True])
+@pytest.mark.parametrize("row", [3, 57, 200])
+def test_scores_without_facts_are_those_of_a_graph_without_them(
+    model: Model, row: int, as_of: bool
+) -> None:
+    scalpel, queries, log_odds = _scalpel(model, row, as_of=as_of)
+    assert scalpel.without(np.zeros(0, np.int64)) == pytest.approx(log_odds, abs=1e-4)
+    kept = np.setdiff1d(np.arange(len(model.graph.facts)), scalpel.cited)
+    graph = TemporalGraph.build(
+        model.graph.facts.take(kept),
+        model.graph.axis,
+        model.graph.entity_count,
+        model.graph.predicate_count,
+        open_end=model.graph.open_end,
+    )
+    smaller = replace(model, sources=replace(model.sources, graph=graph))
+    scores = Answerer(smaller, as_of=as_of).view_of(queries).scores(queries)[0]
+    expected = float(scores[scalpel.answer] - scores[scalpel.runner_up]) / scalpel.temperature
+    assert scalpel.without(scalpel.cited) == pytest.approx(expected, abs=1e-4)
+
+
+def test_neighbours_are_the_facts_of_both_that_a_query_can_see(model: Model) -> None:
+    for as_of in (False, True):
+        scalpel, queries, _ = _scalpel(model, 57, as_of=as_of)
+        facts, ends = model.graph.facts, {int(queries.subjects[0]), int(queries.objects[0])}
+        expected = [
+            row
+            for row in range(len(facts))
+            if {int(facts.subjects[row]), int(facts.objects[row])} & ends
+            and not (as_of and facts.times[row] >= queries.times[0])
+        ]
+        assert scalpel.neighbours().tolist() == expected
+        assert set(scalpel.cited.tolist()) <= set(expected)
+
+
+def test_cited_facts_matter_and_random_ones_do_not(model: Model) -> None:
+    measured = measure_faithfulness(model, 40, rng=generator(0, "test"))
+    assert measured.questions == 40
+    assert measured.cited_beats_random > 0.9
+    assert measured.cited_drop > measured.random_drop
+    assert measured.sufficiency > 0.7
+    again = measure_faithfulness(model, 40, rng=generator(0, "test"))
+    assert again == measured
+
+
+def test_a_planted_rule_is_named_first(model: Model, world: World) -> None:
+    found = recover_rules(model, world, 10)
+    assert found.caused > 20
+    assert found.named > 0.9
+    assert set(found.rules) <= {rule.name for rule in world.rules if len(rule.body) == 1}
+
+
+def test_the_command_prints_json_and_keeps_a_result(model: Model, tmp_path: Path) -> None:
+    folder, file = str(tmp_path / "model"), tmp_path / "result.json"
+    Predictor(model).save(folder)
+    words = ("faithfulness", folder, "-n", "5", "--world", "2000", "--json", "--result", str(file))
+    done = apptek(*words)
+    assert done.returncode == 0, done.stderr
+    printed, result = json.loads(done.stdout), read_result(file)
+    assert printed["questions"] == result.metrics["questions"] == 5
+    assert printed["world"] == result.extras["world"]
+    assert result.extras["of"] == "apptek_default"
