@@ -256,14 +256,14 @@ def test_a_bad_table_of_types_is_refused_in_one_line(
     [
         (("evaluate", "nowhere"), 1, "is not a model folder"),
         (("predict", "MODEL"), 2, "give SUBJECT OBJECT TIME"),
-        (("predict", "MODEL", "a", "b", "yesterday"), 1, "time 'yesterday'"),
+        (("predict", "MODEL", "a", "b", "yesterday"), 2, "time 'yesterday'"),
         (("predict", "MODEL", "--queries", "x.csv"), 2, "give SUBJECT OBJECT TIME"),
         (("explain", "MODEL", "a", "b", "2019-05-05", "--predicate", "Sing"), 1, "Sing"),
         (("topologies", "MODEL", "--predicate", "Sing"), 1, "knows no predicate 'Sing'"),
         (("fit", "WORLD", "--out", "MODEL"), 1, "exists already"),
-        (("fit", "WORLD", "--out", "new", "--set", "agent.tknn=0"), 1, "at least 1"),
+        (("fit", "WORLD", "--out", "new", "--set", "agent.tknn=0"), 2, "at least 1"),
         (("fit", "WORLD", "--out", "new", "--preset", "best"), 2, "paper"),
-        (("train-agent", "WORLD", "--out", "new", "--set", "agent.tkn=1"), 1, "did you mean tknn"),
+        (("train-agent", "WORLD", "--out", "new", "--set", "agent.tkn=1"), 2, "did you mean tknn"),
     ],
 )
 def test_wrong_words_get_a_clear_answer(

@@ -31,7 +31,7 @@ def test_a_model_of_hours_reads_times_alike(tmp_path: Path) -> None:
     assert "times are read as hours" in fitted.stderr
     answer = run("predict", model, "e1", "e2", "2021-05-03 14:59:07", "--json")
     assert answer.returncode == 0, answer.stderr
-    assert run("predict", model, "e1", "e2", "2021-05-03").returncode == 1
+    assert run("predict", model, "e1", "e2", "2021-05-03").returncode == 2
     later = write(tmp_path / "later.csv", events(datetime(2021, 6, 1), 9, timedelta(minutes=1)))
     newer = str(tmp_path / "newer")
     updated = run("update", model, str(later), "--out", newer, "--json")

@@ -1,7 +1,7 @@
 """The command line: all commands by help panel, and how errors become exit codes."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -26,9 +26,11 @@ from apptek.commands.research.faithfulness import faithfulness
 from apptek.commands.research.reproduce import reproduce
 from apptek.commands.research.train_agent import train_agent
 from apptek.commands.serve import serve
-from apptek.errors import ApptekError, StoppedError
+from apptek.errors import ApptekError, ConfigError, StoppedError, TimeFormatError
 from apptek.safe_text import printable
 
+# Newer versions of Typer carry a click of their own: this is the class of either.
+USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 ABOUT = "What kind of relation holds between A and B at time t, and why?"
 
 app = typer.Typer(
@@ -75,6 +77,16 @@ def demo(seed: SeedOption = 0) -> None:
     show_demo(seed=seed)
 
 
+def _tell_error(text: str) -> None:
+    typer.echo(f"apptek: {printable(' '.join(text.split()))}", err=True)
+
+
+def _exit_code(error: ApptekError) -> int:
+    if isinstance(error, StoppedError):
+        return 130
+    return 2 if isinstance(error, ConfigError | TimeFormatError) else 1
+
+
 for panel, commands in {
     "Start here": (demo,),
     "Ask a model": (predict, explain, counterfactual, forecast, watch, topologies, audit, serve),
@@ -88,12 +100,27 @@ app.add_typer(data_app, name="data", rich_help_panel="Data")
 
 
 def main() -> None:
-    """Runs a command; an error that the user can fix is one line on stderr and exit code 1."""
+    """Runs a command; an error that the user can fix is one line on stderr.
+
+    The exit code is 2 where the words of the command are wrong, 130 where the user has stopped it,
+    1 for every other error.
+    """
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
+    except USAGE_ERROR as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help
+            error.show()
+        else:
+            where = error.ctx.command_path if error.ctx else "apptek"
+            text = error.format_message().replace("Value error, ", "").rstrip(".")
+            _tell_error(f"{text}; see `{where} --help`")
+        sys.exit(2)
+    except typer.Abort:
+        _tell_error("stopped")
+        sys.exit(130)
     except ApptekError as error:
-        typer.echo(f"apptek: {printable(' '.join(str(error).split()))}", err=True)
-        sys.exit(130 if isinstance(error, StoppedError) else 1)
+        _tell_error(str(error))
+        sys.exit(_exit_code(error))
     except MemoryError as error:
         typer.echo(f"apptek: not enough memory: {error}", err=True)
         sys.exit(1)

@@ -2,7 +2,10 @@
 
 
 class ApptekError(Exception):
-    """Base of all errors here. The command line prints the message and exits with code 1."""
+    """Base of all errors here. The command line prints the message and exits with code 1.
+
+    The code is 2 for a setting or a time that cannot be meant, as for every word of a command.
+    """
 
 
 class DataError(ApptekError):
