@@ -67,14 +67,15 @@ def without_midnight(text: str) -> str:
 def table_of(frame: Any, name: str = "frame") -> pa.Table:
     """The whole frame as an Arrow table; DataError where it cannot be handed over."""
     if not is_frame(frame):
-        advice = "collect() it first" if hasattr(frame, "collect") else "expected a frame"
+        steps = [name for name in ("toArrow", "collect") if hasattr(frame, name)]  # Spark, polars
+        advice = f"{steps[0]}() it first" if steps else "expected a frame"
         raise DataError(f"{name}: {type(frame).__name__} hands over no Arrow data; {advice}")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of names of columns that are no texts
             return pa.RecordBatchReader.from_stream(frame).read_all()
     except (pa.ArrowException, ValueError, TypeError) as error:
-        reason = "; ".join(map(str, error.args)).splitlines()[0]
+        reason = next(iter("; ".join(map(str, error.args)).splitlines()), type(error).__name__)
         raise DataError(f"{name}: the frame cannot be read ({reason})") from None
 
 
