@@ -142,5 +142,6 @@ def test_reasons_carry_their_support_and_their_curve(tmp_path: Path) -> None:
     assert "In training, such evidence " in text
     assert "What a single such fact would add" in page
     plain = found.as_json()["reasons"][0]
-    assert {"when", "queries", "followed", "pairs", "confidence", "lift"} == plain["support"].keys()
+    wanted = {"when", "queries", "followed", "pairs", "confidence", "lift", "runner_up"}
+    assert wanted == plain["support"].keys()
     assert {"distance", "apart", "log_odds"} == plain["curve"][0].keys()

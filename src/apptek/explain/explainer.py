@@ -227,11 +227,11 @@ def _with_statistics(
         CurvePoint(distance=d, apart=apart_text(axis, d), log_odds=value / temperature)
         for d, value in points
     )
-    counted = evidence.support(key, chosen)
+    seen, other = (evidence.support(key, predicate) for predicate in (chosen, runner_up))
     support = None
-    if counted is not None:
-        when = level_text(axis, counted.level, near_distance(evidence.clock))
-        support = Support(when=when, **asdict(counted.seen))
+    if seen is not None and other is not None:
+        when = level_text(axis, seen.level, near_distance(evidence.clock))
+        support = Support(when=when, runner_up=other.seen.followed, **asdict(seen.seen))
     return replace(reason, support=support, curve=curve)
 
 

@@ -86,6 +86,7 @@ class Support:
     pairs       of entities that these are about
     confidence  followed / queries
     lift        confidence / the share of the predicate among all training queries
+    runner_up   those of the queries with the runner-up
     """
 
     when: str
@@ -94,6 +95,7 @@ class Support:
     pairs: int
     confidence: float
     lift: float
+    runner_up: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

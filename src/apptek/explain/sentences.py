@@ -180,5 +180,7 @@ def type_words(name: str, kind: Kind, entity: int) -> str:
     if kind.origin == "table":
         return f"{name} has the {kind.name} '{value}'"
     if value == THE_COUNTRY:
-        return f"others have '{name}' in their names"
+        return f"{name} is what other names refer to"
+    if value == name.removeprefix("<").removesuffix(">"):
+        return f"others have '{value}' in their names"
     return f"{name} has '{value}' in its name"

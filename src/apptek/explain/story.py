@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from apptek.explain.explanation import Explanation
 
 LEADING = 2  # what the sentence tells in favour of the answer; it tells one thing against it
-TOLD = 4  # what the paragraph tells, for the answer and against it
+TOLD = 3  # what the paragraph tells, for the answer and against it
 SMALL = 0.1  # of what weighs most: what weighs less is not told
 
 WITHOUT = "because that is common in general"

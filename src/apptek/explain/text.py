@@ -22,7 +22,7 @@ from apptek.safe_text import printable
 Length = Literal["sentence", "paragraph", "full"]
 SHOWN = 6  # facts written out with a reason
 DATES = 3  # of the facts with one partner
-SMALL = 0.02  # members of a group that add less to the log-odds are summed up
+SMALL = 0.05  # members of a group that add less to the log-odds are summed up
 BASE = "how common the two are in general"  # what the bias says
 MARK = " *"  # after the name of a meeting entity
 
@@ -187,12 +187,13 @@ def support_words(support: Support) -> str:
     """What training says about a reason."""
     when = f" {support.when}" if support.when else ""
     words = f"In training, such evidence{when} was seen {count_text(support.queries)}"
+    other = f"{count_text(support.runner_up) if support.runner_up else 'never'} with the runner-up"
     if not support.followed:
-        return f"{words}, never with this answer."
+        return f"{words}: never with this answer, {other}."
     return (
-        f"{words}, {count_text(support.followed)} with this answer "
-        f"({percent(support.confidence)}, {support.lift:.1f} times the usual share), "
-        f"over {counted(support.pairs, 'pair')} of entities."
+        f"{words}: {count_text(support.followed)} with this answer "
+        f"({percent(support.confidence)}, {support.lift:.1f} times the usual share, "
+        f"{counted(support.pairs, 'pair')} of entities), {other}."
     )
 
 

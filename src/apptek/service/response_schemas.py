@@ -262,6 +262,7 @@ class SupportOut(_Open):
     pairs: int
     confidence: float
     lift: float
+    runner_up: int
 
 
 class CurvePointOut(_Open):

@@ -156,13 +156,14 @@ function statisticsOf(reason) {
   const { support, curve = [] } = reason ?? {};
   const parts = [];
   if (support) {
-    const { when, queries, followed, pairs, confidence, lift } = support;
+    const { when, queries, followed, pairs, confidence, lift, runner_up: other } = support;
     const such = `In training, such evidence ${when} was seen ${counted(queries, "time")}`;
     const share = `${percent(confidence)}, ${lift.toFixed(1)} times the usual share`;
     const then = followed
-      ? `${counted(followed, "time")} with this answer (${share}), over ${counted(pairs, "pair")}`
+      ? `${counted(followed, "time")} with this answer (${share}, ${counted(pairs, "pair")})`
       : "never with this answer";
-    parts.push(el("p", { class: "soft" }, `${such}, ${then}.`));
+    const rather = `${other ? counted(other, "time") : "never"} with the runner-up`;
+    parts.push(el("p", { class: "soft" }, `${such}: ${then}, ${rather}.`));
   }
   if (curve.length) {
     const values = curve.map(({ log_odds: value }) => value);

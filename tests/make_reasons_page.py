@@ -1,0 +1,105 @@
+"""Writes the examples of docs/reasons.md: `python tests/make_reasons_page.py [MODEL]`.
+
+MODEL is a model of the default preset, fitted on icews14; without it, one is fitted. The questions
+are drawn from the test split with a fixed seed: the first five that are answered rightly, and the
+first five that are not, as they come.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from apptek.data.reading.reader import read_dataset
+from apptek.explain.explanation import Explanation
+from apptek.explain.text import explanation_text
+from apptek.explain.what_if.texts import contrast_text, counterfactual_text
+from apptek.predictor import Predictor, Query
+
+PAGE = Path(__file__).parents[1] / "docs" / "reasons.md"
+EACH = 5
+WIDTH = 100
+ASKED = Query("Sauli Niinistö", "Elmar Mammadyarov", "2014-05-16")
+KOREA = Query("North Korea", "South Korea", "2014-08-15")
+
+
+def questions(predictor: Predictor) -> Iterator[tuple[Explanation, str]]:
+    """Questions of the test split in a fixed random order, with the predicate that was recorded."""
+    data, facts = predictor.model.dataset, predictor.model.dataset.test
+    for row in np.random.default_rng(0).permutation(len(facts)).tolist():
+        subject, object_ = int(facts.subjects[row]), int(facts.objects[row])
+        time = data.axis.format(int(facts.times[row]))
+        query = Query(data.entities[subject], data.entities[object_], time)
+        yield predictor.explain(query), data.predicates[int(facts.predicates[row])]
+
+
+def examples(predictor: Predictor) -> str:
+    """Five right answers and five wrong ones, in words."""
+    right: list[str] = []
+    wrong: list[str] = []
+    for found, recorded in questions(predictor):
+        asked = f"**{found.subject}, ?, {found.object}, {found.time}**"
+        is_right = found.predicate == recorded
+        verdict = "right" if is_right else f"wrong: '{recorded}' was recorded"
+        kept = right if is_right else wrong
+        if len(kept) < EACH:
+            kept.append(f"{asked} ({verdict})\n\n> {found.paragraph}\n")
+        if len(right) == len(wrong) == EACH:
+            break
+    return "\n".join([*right, *wrong])
+
+
+def console(command: str, text: str) -> str:
+    """A command and what it prints."""
+    return f"```console\n$ {command}\n{text.rstrip()}\n```\n"
+
+
+def blocks(predictor: Predictor) -> dict[str, str]:
+    """What stands between the markers of the page."""
+    asked = f'model "{ASKED.subject}" "{ASKED.object}" {ASKED.time}'
+    korea = f'model "{KOREA.subject}" "{KOREA.object}" {KOREA.time}'
+    found = predictor.explain(ASKED, most=2)
+    lengths = (
+        console(
+            f"apptek explain {asked} --length sentence",
+            explanation_text(found, WIDTH, "sentence"),
+        ),
+        console(
+            f"apptek explain {asked} --length full --top 2",
+            explanation_text(found, WIDTH, "full"),
+        ),
+    )
+    return {
+        "lengths": "\n".join(lengths),
+        "examples": examples(predictor),
+        "counterfactual": console(
+            f"apptek counterfactual {korea} --add",
+            counterfactual_text(predictor.counterfactual(KOREA, add=True), WIDTH),
+        ),
+        "against": console(
+            f"apptek explain {korea} --against Threaten",
+            explanation_text(predictor.explain(KOREA, against="Threaten"), WIDTH, "paragraph"),
+        ),
+        "versus": console(
+            f"apptek explain {korea} --versus 2014-10-20",
+            contrast_text(predictor.contrast(KOREA, "2014-10-20"), WIDTH),
+        ),
+    }
+
+
+def with_blocks(page: str, content: dict[str, str]) -> str:
+    """The page with new content between its markers."""
+    for name, text in content.items():
+        head, tail = re.escape(f"<!-- made: {name} -->\n"), re.escape("<!-- end -->")
+        old = re.findall(f"{head}.*?{tail}", page, re.DOTALL)
+        if len(old) != 1:
+            raise SystemExit(f"{PAGE.name} has {len(old)} places for {name}")
+        page = page.replace(old[0], f"<!-- made: {name} -->\n{text}<!-- end -->")
+    return page
+
+
+if __name__ == "__main__":
+    model = Predictor.load(sys.argv[1]) if sys.argv[1:] else Predictor.fit(read_dataset("icews14"))
+    PAGE.write_text(with_blocks(PAGE.read_text(encoding="utf-8"), blocks(model)), encoding="utf-8")
