@@ -127,7 +127,7 @@ def test_answers_as_of_each_time_are_of_another_model(folder: Path, tmp_path: Pa
     write_result(folder, one)
     write_result(folder, other, as_of=True)
     names = [model.name for model in compare_results([one, other]).models]
-    assert names == ["recency", "recency, past only"]
+    assert names == ["recency", "recency, ahead"]
 
 
 def test_old_results_that_say_less_of_themselves_are_seeds_of_one_model(
@@ -171,7 +171,7 @@ def test_two_views_of_one_model_are_no_seeds_of_one_another(tmp_path: Path) -> N
     write_evaluation(paths["within"], predictor, model, evaluate_model(predictor, "test", "within"))
     write_evaluation(paths["ahead"], predictor, model, evaluate_model(predictor, "test", "ahead"))
     compared = compare_results(list(paths.values()))
-    assert [one.name for one in compared.models] == ["apptek_default", "apptek_default, past only"]
+    assert [one.name for one in compared.models] == ["apptek_default", "apptek_default, ahead"]
     tunings = [json.loads(path.read_text())["tuning"]["valid_mrr"] for path in paths.values()]
     reports = [predictor.model.views[view].report["valid_mrr"] for view in ("within", "ahead")]
     assert tunings == reports

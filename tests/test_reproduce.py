@@ -464,7 +464,7 @@ def test_models_that_see_only_the_past_have_rows_of_their_own() -> None:
     results = [made_up(fit, 0.7), made_up(past, 0.5)]
     text = table2([fit, past], results)
     assert "| apptek_default | **0.7000** |" in text
-    assert "| apptek_default, past only | *0.5000* |" in text
+    assert "| apptek_default, ahead | *0.5000* |" in text
     assert overview([fit, past], results).splitlines() == [  # alone in its view: unmarked
         "| model | ICEWS14 within | ICEWS14 ahead |",
         "| --- | --- | --- |",

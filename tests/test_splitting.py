@@ -62,7 +62,17 @@ def test_the_same_seed_gives_the_same_split_and_another_another() -> None:
     assert first[2] != list(range(90, 100))
 
 
-@given(times=st.lists(moments, min_size=20, max_size=60), both=shares)
+def test_facts_without_times_cannot_be_split_by_time() -> None:
+    with pytest.raises(DataError, match="cannot be split by time: no fact has one"):
+        split_facts(dataset_of([UNKNOWN] * 30), Splitting(by="time"))
+
+
+dated_somewhere = st.lists(moments, min_size=20, max_size=60).filter(
+    lambda times: any(time != UNKNOWN for time in times)
+)
+
+
+@given(times=dated_somewhere, both=shares)
 def test_a_split_by_time_puts_the_past_first_and_keeps_a_time_together(
     times: list[int], both: tuple[float, float]
 ) -> None:

@@ -1,6 +1,8 @@
 """Facts added to a fitted model: what it answers, and what stays as it was."""
 
+import fcntl
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -273,6 +275,50 @@ def test_what_cannot_be_updated_stays_as_it_was(
         assert said in done.stderr
         assert {path: path.read_bytes() for path in model.rglob("*") if path.is_file()} == before
     assert not list(tmp_path.glob(".*"))
+
+
+def test_an_updated_predictor_answers_as_the_old_one_was_asked_to(
+    folder: Path, tmp_path: Path
+) -> None:
+    new = read(tmp_path, "A\tvisits\tB\t2030-01-01")
+    kept, _ = Predictor.load(folder, as_of=True, strict_names=True).update(new)
+    assert kept.answerer.always_ahead
+    assert kept.answerer.strict_names
+    (answer,) = kept.predict([Query("Somebody", "Else", "1990-01-01")])
+    assert answer.view == "ahead"
+
+
+def test_a_link_stays_a_link_and_the_runs_are_remembered(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "model")
+    (tmp_path / "link").symlink_to("model")
+    read(tmp_path, "A\tvisits\tB\t2030-01-01")
+    fitted = json.loads((tmp_path / "model" / "run.json").read_text())
+    for _ in range(2):
+        done = apptek("update", str(tmp_path / "link"), str(tmp_path / "facts.tsv"), "--in-place")
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "link").is_symlink()
+    run = json.loads((tmp_path / "model" / "run.json").read_text())
+    assert run["seconds"] == fitted["seconds"]
+    assert len(run["updates"]) == 2
+    assert all(update["finished"].startswith("20") for update in run["updates"])
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next(folder: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    debris, fresh, held, other = (
+        tmp_path / name for name in (".model-abcd1234", ".model-bbcd1234", ".model-cbcd1234", ".m")
+    )
+    for path in (debris, fresh, held, other):
+        path.mkdir()
+        (path / "file").write_text("x")
+    for path in (debris, held, other):
+        os.utime(path, (0, 0))
+    handle = os.open(held, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    Predictor.load(folder).save(model)
+    os.close(handle)
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == [".m", ".model-bbcd1234", ".model-cbcd1234", "model"]
 
 
 @pytest.mark.slow

@@ -8,8 +8,10 @@ function here returns, what it wrote is on the disk.
 import ctypes
 import errno
 import os
+import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +22,7 @@ import numpy.typing as npt
 
 from apptek.errors import ApptekError
 
+_MINUTE = 60.0
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux's renameat2
 
 
@@ -41,11 +44,12 @@ def new_folder(target: Path) -> Iterator[Path]:
     check_new_folder(target)
     try:
         make_folder(target.parent)
+        _remove_debris(target)
         building = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     except OSError as error:
         raise ApptekError(f"{target} cannot be written: {error.strerror}") from None
     try:
-        with writing(target):
+        with _held(building), writing(target):
             yield building
             building.chmod(0o777 & ~_umask())
             for path in (*building.rglob("*"), building):
@@ -54,6 +58,37 @@ def new_folder(target: Path) -> Iterator[Path]:
             sync(target.parent)
     finally:
         shutil.rmtree(building, ignore_errors=True)
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """The folder is locked while the block lasts, so that nobody takes it for debris."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with _opened(folder) as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+
+
+def _remove_debris(target: Path) -> None:
+    """Removes the temporary folders that killed writers of `target` have left: nobody holds them.
+
+    One that is only a minute old may belong to a writer that has not locked it yet.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return
+    name = re.compile(rf"\.{re.escape(target.name)}-[a-z0-9_]{{8}}")
+    for folder in target.parent.iterdir():
+        is_old = name.fullmatch(folder.name) and time.time() - folder.stat().st_mtime > _MINUTE
+        if is_old and folder.is_dir() and not folder.is_symlink():
+            with suppress(OSError, ApptekError), _opened(folder) as handle:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -97,7 +132,11 @@ def replaced_folder(target: Path) -> Iterator[Path]:
     On Linux the two are exchanged in one step, so that there is a whole folder of that name at
     any moment; elsewhere the old one is moved aside first.
     """
-    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
+    _remove_debris(target)
+    with (
+        tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside,
+        _held(Path(beside)),
+    ):
         with new_folder(Path(beside) / target.name) as building:
             yield building
         new = Path(beside) / target.name

@@ -128,7 +128,9 @@ class Predictor:
             None if source is None else as_dataset(source, **alike) for source in (facts, retract)
         )
         model, report = update_model(self.model, added, removed)
-        return Predictor(model, self.run), report
+        answerer = self.answerer
+        kept = {"as_of": answerer.always_ahead, "strict_names": answerer.strict_names}
+        return Predictor(model, self.run, **kept), report
 
     def save(self, folder: str | Path, *, in_place: bool = False) -> None:
         """Writes the model to a new folder, or in the place of an old one; whole or not at all."""

@@ -69,8 +69,15 @@ class Baseline:
     Baseline.load("model").evaluate("valid").metrics.mrr
     """
 
-    def __init__(self, model: BaselineModel, *, strict_names: bool = False) -> None:
+    def __init__(
+        self, model: BaselineModel, *, as_of: bool = False, strict_names: bool = False
+    ) -> None:
+        if as_of and "ahead" not in model.views:
+            raise ApptekError(
+                f"{model.name} cannot answer as of each query's time: it sees no facts"
+            )
         self.model = model
+        self.always_ahead = as_of or "within" not in model.views
         self._seen = Seen(model.graph, model.dataset.entities)
         self._entities = NameResolver.of_entities(model.dataset, strict=strict_names)
         self._predicates = LabelledPredicates.of(model.dataset)
@@ -139,9 +146,11 @@ class Baseline:
         return cls(model)
 
     @classmethod
-    def load(cls, folder: str | Path, *, strict_names: bool = False) -> "Baseline":
-        """The baseline of a model folder; `strict_names` as for a Predictor."""
-        return cls(load_baseline(Path(folder)), strict_names=strict_names)
+    def load(
+        cls, folder: str | Path, *, as_of: bool = False, strict_names: bool = False
+    ) -> "Baseline":
+        """The baseline of a model folder; the options are those of a Predictor."""
+        return cls(load_baseline(Path(folder)), as_of=as_of, strict_names=strict_names)
 
     def scores(self, queries: Queries) -> Floats:
         """The scores of all predicates in the main view, (B, R)."""
@@ -172,7 +181,7 @@ class Baseline:
             fitted = self._fitted(view)
             return fitted.calibration.probabilities(fitted.scorer.scores(part))
 
-        looks_ahead = np.full(len(queries), "within" not in self.model.views)
+        looks_ahead = np.full(len(queries), self.always_ahead)
         ahead = looks_ahead | self._seen.lies_before(queries)
         predicate_count = len(self.model.dataset.predicates)
         ranked = ranked_by_view(queries, ahead, predicate_count, probabilities)

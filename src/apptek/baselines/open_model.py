@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from apptek.baselines.baseline import KIND, Baseline
-from apptek.errors import ModelError
 from apptek.models.storage import ABOUT, read_json
 from apptek.predictor import Predictor
 
@@ -13,7 +12,7 @@ def load(
 ) -> Baseline | Predictor:
     """Opens a model folder, that of a baseline included.
 
-    as_of         answer from what was known before each query's time; not for a baseline
+    as_of         answer from what was known before each query's time
     strict_names  names must be written as in the data
     """
     return open_model(Path(folder), as_of=as_of, strict_names=strict_names)
@@ -22,12 +21,7 @@ def load(
 def open_model(
     folder: Path, *, as_of: bool = False, strict_names: bool = False
 ) -> Baseline | Predictor:
-    """The Baseline or Predictor of a folder; only a Predictor can answer as of each query's time.
-
-    ModelError if it is no model folder, or damaged.
-    """
+    """The Baseline or Predictor of a folder; ModelError if it is no model folder, or damaged."""
     if read_json(folder, ABOUT).get("kind") != KIND:
         return Predictor.load(folder, as_of=as_of, strict_names=strict_names)
-    if as_of:
-        raise ModelError(f"{folder} is a baseline: --as-of needs a model of `apptek fit`")
-    return Baseline.load(folder, strict_names=strict_names)
+    return Baseline.load(folder, as_of=as_of, strict_names=strict_names)

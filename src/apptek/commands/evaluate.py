@@ -73,27 +73,30 @@ def evaluate(
     predictor = open_model(model)
     with working(f"evaluating on the {split} split"):
         evaluated = evaluate_model(predictor, split, view, rolling=rolling)
-    evaluations, views = evaluated.by_view, tuple(evaluated.by_view)
     if result is not None:
         write_evaluation(result, predictor, model, evaluated)
     fitted = predictor.model
     about = {"dataset": fitted.dataset.name, "split": split, "protocol": fitted.protocol}
-    metrics = {name: evaluation.as_json() for name, evaluation in evaluations.items()}
+    metrics = {name: evaluation.as_json() for name, evaluation in evaluated.by_view.items()}
+    main = evaluated.main.as_json()
     if as_json:
-        entries = about | {"preset": fitted.preset, "seed": fitted.seed, "view": views[0]}
+        entries = about | {"preset": fitted.preset, "seed": fitted.seed}
+        entries["view"] = evaluated.main_view
         by_view = {name: metrics.get(name) for name in ("within", "ahead")}
         extras = {"rolling": rolling, "forecast": evaluated.forecast}
-        print_json(entries | metrics[views[0]] | by_view | extras)
+        print_json(entries | main | by_view | extras)
         return
-    for name, of_view in metrics.items():
+    shown = {VIEW_WORDS[name]: of_view for name, of_view in metrics.items()}
+    if rolling:
+        shown = {"rolling": main, **shown}
+    for words, of_view in shown.items():
         groups = {group: part for group, part in of_view.items() if isinstance(part, dict)}
         rows = [
             (group.replace("_", " "), part["queries"], *(f"{part[key]:.4f}" for key in METRICS))
             for group, part in {"all": of_view, **groups}.items()
         ]
         title = "{dataset}, {split} split, protocol {protocol}".format(**about)
-        words = f"{title}, {'rolling' if rolling else VIEW_WORDS[name]}"
-        output().print(table(words, ("", "queries", *METRICS.values()), rows))
+        output().print(table(f"{title}, {words}", ("", "queries", *METRICS.values()), rows))
     if evaluated.forecast is not None:
         rows = [
             (FIGURES[name], figure["queries"], *(f"{figure[key]:.4f}" for key in FORECAST_METRICS))

@@ -123,7 +123,8 @@ def fit(
     which = "all" if answering > training else "the training split's"
     tell(f"it answers from {which} {answering:,} facts")
     tell(f"the model is in {out}")
-    tell_next(["evaluate", str(out)], ["predict", str(out), "SUBJECT", "OBJECT", "TIME"])
+    asking = ["predict", str(out), "SUBJECT", "OBJECT", "TIME"]
+    tell_next(*([["evaluate", str(out)]] if len(model.dataset.test) else []), asking)
 
 
 def _agent_progress(with_agent: bool) -> AbstractContextManager[Any]:
@@ -164,9 +165,10 @@ def update(
 
     Example: `apptek update model world/test.tsv --out newer`
     """
-    from apptek.experiments.provenance import about_run
+    from apptek.experiments.provenance import about_run, finished_at
     from apptek.files import check_new_folder, sole_writer
     from apptek.models.model_folder import load_model, save_model
+    from apptek.models.storage import RUN, read_json
     from apptek.models.updating import update_model
     from apptek.terminal import tell, tell_next, working
 
@@ -176,7 +178,7 @@ def update(
         raise typer.BadParameter("give FACTS to add, or --retract FILE, or both")
     if out is not None:
         check_new_folder(out)
-    target = model if out is None else out
+    target = model.resolve() if out is None else out  # a link stays one
 
     with sole_writer(model) if in_place else nullcontext():
         fitted = load_model(model)  # not a Predictor: nothing is asked, nothing need be indexed
@@ -187,18 +189,27 @@ def update(
         )
         with working("updating the graph"):
             updated, report = update_model(fitted, new, old)
-            run = {"updated from": str(model), **about_run()}
+            run = read_json(model, RUN)
+            this = {"from": str(model), "finished": finished_at(), **about_run()}
+            run["updates"] = [*run.get("updates", []), this]
             save_model(updated, target, run, in_place=in_place)
     if as_json:
         print_json(report.as_json() | {"facts": len(updated.graph.facts)})
         return
     if facts is not None:
-        tell(f"facts added: {report.added:,}; known before: {report.known:,}")
+        assert new is not None
+        repeated = sum(new.report.duplicates.values())
+        twice = f"; repeated in the file: {repeated:,}" if repeated else ""
+        tell(f"facts added: {report.added:,}; known before: {report.known:,}{twice}")
         tell(f"new entities: {report.new_entities:,}")
     if retract is not None:
         tell(f"facts taken out: {report.retracted:,}; not found: {report.not_found:,}")
-    for name, count in sorted(report.unknown_predicates.items(), key=lambda item: -item[1])[:5]:
+    left_out = sorted(report.unknown_predicates.items(), key=lambda item: -item[1])
+    for name, count in left_out[:5]:
         tell(f"left out, as the model never learned {name!r}: {count:,}")
+    if others := left_out[5:]:
+        total = sum(count for _, count in others)
+        tell(f"left out, of {len(others):,} more predicates that it never learned: {total:,}")
     tell(f"the model is in {target}")
     tell_next(["predict", str(target), "SUBJECT", "OBJECT", "TIME"])
 
@@ -216,13 +227,20 @@ def info(model: ModelArgument, as_json: JsonOption = False) -> None:
     if as_json:
         print_json(summary)
         return
-    rows = [(name.replace("_", " "), _words(value)) for name, value in summary.items()]
+    titles = {"views": "views, and their MRR on the tuning queries"}
+    rows = [
+        (titles.get(name, name.replace("_", " ")), _words(value)) for name, value in summary.items()
+    ]
     output().print(table(str(model), ("", ""), rows))
 
 
 def _words(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {_words(entry)}" for key, entry in value.items()) or "none"
-    if isinstance(value, int) and not isinstance(value, bool):
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.4f}" if isinstance(value, float) else str(value)

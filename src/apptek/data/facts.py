@@ -100,6 +100,11 @@ def join_facts(*parts: Facts) -> Facts:
     return Facts(subjects, predicates, objects, since, since if points else until)
 
 
+def has_open_ends(facts: Facts) -> bool:
+    """Whether some facts have a start and no end."""
+    return bool(((facts.since != UNKNOWN) & (facts.until == UNKNOWN)).any())
+
+
 def usual_open_end(facts: Facts) -> OpenEnd:
     """Ongoing, where some facts have a start and a later end: then no end means none yet."""
     has_intervals = (facts.since != UNKNOWN) & (facts.until != UNKNOWN)

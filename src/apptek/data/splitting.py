@@ -43,6 +43,8 @@ def split_facts(dataset: Dataset, splitting: Splitting) -> Dataset:
     if splitting.by == "random":
         order = generator(splitting.seed, "split").permutation(len(facts))
     else:
+        if not facts.dated.any():
+            raise DataError(f"{dataset.name} cannot be split by time: no fact has one")
         times = dataset.axis.positions(facts.times)
         order = np.argsort(times, kind="stable")
         cuts = [_end_of_time(times[order], cut) for cut in cuts]

@@ -19,7 +19,7 @@ from apptek.experiments.result import Result, read_result
 from apptek.seeding import generator
 
 COMPARISON = "comparison"  # the `model` of a comparison's result
-PAST_ONLY = ", past only"
+PAST_ONLY, ROLLING = ", ahead", ", rolling"
 RESAMPLES = 2000
 _SHARED = (
     "dataset",
@@ -172,7 +172,10 @@ def _check_comparable(
 
 def _names(firsts: Sequence[_RankedResult]) -> list[str]:
     """The models' names; where two share one, the file's; where they share that, its path."""
-    names = [item.result.model + PAST_ONLY * item.result.looks_ahead for item in firsts]
+    results = [item.result for item in firsts]
+    names = [
+        one.model + (ROLLING if one.rolling else PAST_ONLY * one.looks_ahead) for one in results
+    ]
     paths = [item.path for item in firsts]
     for others in ([path.stem for path in paths], [str(path) for path in paths]):
         shared = {name for name in names if names.count(name) > 1}

@@ -46,7 +46,7 @@ class ScorerReport:
     @property
     def evaluation(self) -> Evaluation:
         """Ranks, metrics and groups."""
-        return next(iter(self.evaluated.by_view.values()))
+        return self.evaluated.main
 
     @property
     def metrics(self) -> Metrics:
@@ -180,10 +180,10 @@ class Evaluator:
                 data=self._digests(),
             )
         described = replace(described, filtering=self.filtering, candidates=self.candidates)
-        evaluated = EvaluatedModel(
-            self.split, {view: self._evaluation(view_scorer)}, self.rolling,
-            self._forecast(view_scorer),
-        )  # fmt: skip
+        evaluation, forecast = self._evaluation(view_scorer), self._forecast(view_scorer)
+        by_view: dict[View, Evaluation] = {} if self.rolling else {view: evaluation}
+        rolled = evaluation if self.rolling else None
+        evaluated = EvaluatedModel(self.split, by_view, rolled, forecast)
         result = evaluation_result(described, evaluated)
         if not _is_ours(scorer):
             result = replace(result, seconds={"evaluate": time.monotonic() - started})

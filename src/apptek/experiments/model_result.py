@@ -28,9 +28,24 @@ class EvaluatedModel:
     """What a model reached on a split: in each view, and as a forecast where that makes sense."""
 
     split: Split
-    by_view: Mapping[View, Evaluation]  # the main one first
-    rolling: bool = False
+    by_view: Mapping[View, Evaluation]  # the usual one first
+    rolled: Evaluation | None = None  # where each query saw every fact before its time
     forecast: dict[str, dict[str, Any]] | None = None
+
+    @property
+    def rolling(self) -> bool:
+        """Whether the facts rolled on."""
+        return self.rolled is not None
+
+    @property
+    def main_view(self) -> View:
+        """The view of the metrics that stand for the model."""
+        return "ahead" if self.rolling else next(iter(self.by_view))
+
+    @property
+    def main(self) -> Evaluation:
+        """The metrics that stand for the model: rolling, if they were asked for."""
+        return self.rolled or self.by_view[self.main_view]
 
 
 def evaluate_model(
@@ -39,16 +54,16 @@ def evaluate_model(
     """Evaluates a model in a view, or in every one that it and the split allow.
 
     On a split that lies beyond train, the figures of the forecasting literature come with it.
+
+    rolling  also as if the model were updated day by day
     """
-    if rolling:
-        by_view: dict[View, Evaluation] = {"ahead": fitted.evaluate(split, rolling=True)}
-    else:
-        views = fitted.views_of(split) if view is None else (view,)
-        by_view = {name: fitted.evaluate(split, name) for name in views}
+    rolled = fitted.evaluate(split, rolling=True) if rolling else None
+    views = fitted.views_of(split) if view is None else (view,)
+    by_view = {name: fitted.evaluate(split, name) for name in views}
     forecast = None
     if fitted.model.dataset.lies_beyond_train(split):
         forecast = fitted.evaluate_forecast(split, rolling=rolling).as_json()
-    return EvaluatedModel(split, by_view, rolling, forecast)
+    return EvaluatedModel(split, by_view, rolled, forecast)
 
 
 def write_evaluation(
@@ -61,8 +76,8 @@ def write_evaluation(
 ) -> None:
     """Writes the result of a model on a split, and the rank of every query beside it.
 
-    The metrics and ranks are those of the first view; `within` and `ahead` hold the metrics of
-    both, null where a view was not evaluated.
+    The metrics and ranks are the rolling ones, if there are any, else those of the first view;
+    `within` and `ahead` hold the metrics of both views, null where one was not evaluated.
 
     folder        the model's folder, which knows how and how long the model was fitted
     evaluated_by  the command that evaluates; by default that of this process
@@ -70,10 +85,9 @@ def write_evaluation(
     evaluated_by = evaluated_by or command()
     run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     fitted_by = run.get("command")
-    view = next(iter(evaluated.by_view))
     described = describe_model(fitted)
     if not isinstance(fitted, Baseline):
-        tuning = _tuning(cast("Predictor", fitted).model.fitted(view).report)
+        tuning = _tuning(cast("Predictor", fitted).model.fitted(evaluated.main_view).report)
         described = replace(described, tuning=tuning)
     result = replace(
         evaluation_result(described, evaluated),
@@ -85,7 +99,7 @@ def write_evaluation(
 
 def evaluation_result(described: Result, evaluated: EvaluatedModel) -> Result:
     """The description of a model with what it reached on a split."""
-    view, evaluation = next(iter(evaluated.by_view.items()))
+    evaluation = evaluated.main
     extras: dict[str, Any] = {
         name: evaluated.by_view[name].as_json() if name in evaluated.by_view else None
         for name in VIEWS
@@ -93,7 +107,7 @@ def evaluation_result(described: Result, evaluated: EvaluatedModel) -> Result:
     return replace(
         described,
         split=evaluated.split,
-        view=view,
+        view=evaluated.main_view,
         rolling=evaluated.rolling,
         metrics=asdict(evaluation.metrics),
         groups={name: group and asdict(group) for name, group in evaluation.groups.items()},
@@ -106,8 +120,7 @@ def write_ranked_result(
     path: Path, result: Result, evaluated: EvaluatedModel, data: Dataset
 ) -> None:
     """Writes a result, and beside it the rank of every query in its main view."""
-    evaluation = next(iter(evaluated.by_view.values()))
-    ranks = write_ranks(path, evaluation.ranks, data, evaluated.split)
+    ranks = write_ranks(path, evaluated.main.ranks, data, evaluated.split)
     write_result(path, replace(result, ranks=ranks))
 
 

@@ -5,6 +5,7 @@ import platform
 import shlex
 import subprocess
 import sys
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,11 @@ _WRITTEN_BY_RUNS = ("paper/results", "paper/figures", "docs")
 def about_run() -> dict[str, Any]:
     """The command, commit and machine of this process."""
     return {"command": command(), "commit": commit(), "machine": machine()}
+
+
+def finished_at() -> str:
+    """The time of day, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def command() -> str:

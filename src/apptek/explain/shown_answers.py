@@ -100,6 +100,8 @@ def answer_notes(answer: Answer) -> list[str]:
     notes += [f"The {name} does not occur in the facts." for name in unseen if unseen[name]]
     if answer.view == "ahead" and answer.query.time not in ("", "?"):
         notes.append(f"Answered ahead, from what was known before {answer.query.time}.")
+    elif answer.view == "within":
+        notes.append("Answered within the data, from facts before and after.")
     if answer.known:
         notes.append(f"Already in the facts for that time: {', '.join(answer.known)}.")
     presumed = f"Probabilities are those {GIVEN}."

@@ -141,6 +141,8 @@ def notes(explanation: Explanation) -> list[str]:
         remarks.append(f"No fact is dated {explanation.time}.")
     if explanation.view == "ahead" and explanation.time != "?":
         remarks.append(f"Answered ahead, from what was known before {explanation.time}.")
+    elif explanation.view == "within":
+        remarks.append("Answered within the data, from facts before and after.")
     if explanation.predicate in explanation.known:
         remarks.append("This very fact is among the facts of the model.")
     if not explanation.contributions():

@@ -89,6 +89,7 @@ class Answerer:
         self.entities = NameResolver.of_entities(model.dataset, strict=strict_names)
         self.predicate_names = NameResolver.of_predicates(model.dataset, strict=strict_names)
         self.predicates = LabelledPredicates.of(model.dataset)
+        self.strict_names = strict_names
         self.always_ahead = as_of or "within" not in model.views
         names: tuple[View, ...] = ("ahead",) if self.always_ahead else VIEWS
         self.views = {

@@ -29,6 +29,8 @@ def summarize(model: Model) -> dict[str, Any]:
         "answers_from": len(facts),
         "training_facts": len(data.train),
         **_span(model),
+        "time_unit": data.axis.unit,
+        "open_end": model.graph.open_end,
         "views": {view: fitted.report["valid_mrr"] for view, fitted in model.views.items()},
         "calibrated": model.calibrated,
         "updates": len(model.updates),

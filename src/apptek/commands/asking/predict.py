@@ -74,6 +74,8 @@ def predict(
         return
     if subject is None or object_ is None or time is None or queries or out:
         raise typer.BadParameter("give SUBJECT OBJECT TIME, or --queries FILE and --out FILE")
+    if words_of_file := reading.words():
+        raise typer.BadParameter(f"{words_of_file[0]} is for a file of queries: see --queries")
     predictor = open_model(model, as_of=as_of, strict_names=strict_names)
     (answer,) = predictor.predict([Query(subject, object_, time)], top=top)
     similar = predictor.similar_names(subject, object_)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from apptek.data.benchmarks import BENCHMARKS
-from apptek.data.facts import Dataset, usual_open_end
+from apptek.data.facts import Dataset, has_open_ends, usual_open_end
 from apptek.data.frames import is_frame, is_list_of_facts, read_facts, read_frame
 from apptek.data.reading.assembly import assemble, each_pair_once, with_mirrored
 from apptek.data.reading.batches import Content, FactReader
@@ -72,6 +72,8 @@ def read_dataset(source: Any, *, progress: Progress | None = None, **options: An
     is_benchmark = str(source) in BENCHMARKS
     if is_benchmark and chosen.open_end == "ongoing":
         raise DataError(f"{source} keeps open ends as points, so that its numbers stay comparable")
+    if chosen.open_end is not None and not has_open_ends(dataset.train):
+        raise DataError(f"--open-end does not go with {found.name}: no fact has a start and no end")
     open_end = chosen.open_end or ("point" if is_benchmark else usual_open_end(dataset.train))
     dataset = replace(dataset, open_end=open_end, report=report, **of_dump)
     if chosen.undirected:
