@@ -78,6 +78,15 @@ class PredicateClasses:
 
 
 @dataclass(frozen=True, slots=True)
+class PredicateWords:
+    """The names of all predicates, their labels, their classes and groups; empty for none."""
+
+    names: list[str]
+    labels: list[str]
+    kinds: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
 class LabelledPredicates:
     """The predicates of a data set: their names, their labels, and their classes by level."""
 
@@ -92,9 +101,12 @@ class LabelledPredicates:
         found = {level: PredicateClasses.of(data.predicates, labels, level) for level in LEVELS}
         return cls(data.predicates, labels, {level: each for level, each in found.items() if each})
 
-    def kinds_of(self, predicate: str) -> tuple[str, str]:
-        """The class and the group of a predicate, empty where it has none."""
-        return self.labels.class_of(predicate) or "", self.labels.group_of(predicate) or ""
+    @cached_property
+    def words(self) -> PredicateWords:
+        """All of them as lists: a name from the Arrow array takes much longer."""
+        names, table = list(self.names), self.labels
+        kinds = [(table.class_of(name) or "", table.group_of(name) or "") for name in names]
+        return PredicateWords(names, [table.label(name) for name in names], kinds)
 
     def shares(self, probabilities: Matrix, level: Level) -> list[Shares]:
         """The classes of a level with their probabilities, for each row of (B, R)."""

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
-from apptek.explain.wording import counted, percent, signed
+from apptek.explain.wording import counted, labelled, percent, signed
 from apptek.safe_text import printable
 
 SHOWN = 10
@@ -23,6 +23,7 @@ class OccurrenceReason:
 class PredicateForecast:
     """A predicate in one direction.
 
+    label        how to show it
     probability  of at least one fact with it in the window
     expected     the number of such facts
     share        its probability given that there is a fact between the two at that time
@@ -30,10 +31,16 @@ class PredicateForecast:
 
     subject: str
     predicate: str
+    label: str
     object: str
     probability: float
     expected: float
     share: float
+
+    @property
+    def shown(self) -> str:
+        """The predicate for people: "Consult (040)"."""
+        return labelled(self.predicate, self.label)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +145,7 @@ def forecast_text(forecast: Forecast) -> str:
             lines.append(f"    {signed(direction.base)}  an average pair")
     lines += ["", "at least once in the window:"]
     lines += [
-        f"  {percent(part.probability):>8}  {part.subject} | {part.predicate} | {part.object}"
+        f"  {percent(part.probability):>8}  {part.subject} | {part.shown} | {part.object}"
         for part in forecast.predicates[:SHOWN]
     ]
     lines += ["", f"why: {forecast.why}"] if forecast.why else []
@@ -160,7 +167,7 @@ def forecast_html(forecast: Forecast) -> str:
         )
 
     rows = "".join(
-        f"<tr>{cell(f'{part.subject} → {part.object}')}{cell(part.predicate)}"
+        f"<tr>{cell(f'{part.subject} → {part.object}')}{cell(part.shown)}"
         f"{cell(percent(part.probability), 'text-align:right')}{bar(part.probability)}</tr>"
         for part in forecast.predicates[:SHOWN]
     )

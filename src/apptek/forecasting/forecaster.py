@@ -222,6 +222,7 @@ class Forecaster:
             PredicateForecast(
                 subject=ends[place // size][0],
                 predicate=names[place % size],
+                label=self.answerer.labels.label(names[place % size]),
                 object=ends[place // size][1],
                 probability=float(chances.flat[place]),
                 expected=float(expected[place // size] * shares.flat[place]),

@@ -279,31 +279,34 @@ def best_answers(
     top: int,
 ) -> list[Answer]:
     """The most probable predicates of each query; unseen entities and times are flagged."""
-    queries, probabilities, names = ranked.queries, ranked.probabilities, predicates.names
+    queries, probabilities, words = ranked.queries, ranked.probabilities, predicates.words
     order = np.argsort(-probabilities, axis=1, kind="stable")[:, :top]
+    columns, largest = order.tolist(), np.take_along_axis(probabilities, order, 1).tolist()
+    ends = zip(
+        *(part.tolist() for part in (queries.subjects, queries.objects, queries.times)), strict=True
+    )
     classes = predicates.shares(probabilities, "class")
     groups = predicates.shares(probabilities, "group")
 
-    def answer(row: int, query: Query) -> Answer:
-        columns = (queries.subjects, queries.objects, queries.times)
-        subject, object_, time = (int(column[row]) for column in columns)
-        view = ranked.views[row]
-        best = tuple(names[int(predicate)] for predicate in order[row])
+    def answer(row: int, query: Query, subject: int, object_: int, time: int) -> Answer:
+        view, best = ranked.views[row], columns[row]
         return Answer(
             query,
-            best,
-            tuple(float(probabilities[row, predicate]) for predicate in order[row]),
+            tuple(words.names[predicate] for predicate in best),
+            tuple(largest[row]),
             not seen.entity(subject),
             not seen.entity(object_),
             not seen.time(time),
-            tuple(names[known] for known in seen.predicates(subject, object_, time, view)),
+            tuple(words.names[known] for known in seen.predicates(subject, object_, time, view)),
             view,
-            tuple(predicates.labels.label(name) for name in best),
-            tuple(predicates.kinds_of(name) for name in best),
+            tuple(words.labels[predicate] for predicate in best),
+            tuple(words.kinds[predicate] for predicate in best),
             classes[row],
             groups[row],
             seen.name(subject),
             seen.name(object_),
         )
 
-    return [answer(row, query) for row, query in enumerate(asked)]
+    return [
+        answer(row, query, *end) for row, (query, end) in enumerate(zip(asked, ends, strict=True))
+    ]

@@ -94,7 +94,7 @@ def forecast(
             say(f"  {signed(reason.log_odds)}  {reason.sentence}")
         say(f"  {signed(direction.base)}  an average pair")
     rows = [
-        (f"{part.subject} -> {part.object}", part.predicate, percent(part.probability),
+        (f"{part.subject} -> {part.object}", part.shown, percent(part.probability),
          BAR * round(part.probability * 20))
         for part in made.predicates
     ]  # fmt: skip
