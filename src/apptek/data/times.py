@@ -283,12 +283,17 @@ class TimeDictionary:
                 f"say --date-format {forms[0]} or --date-format {forms[1]}"
             )
         used = [
-            w.settled(self.order).as_date() if count and w and self.kind != "integer"
-            else w if count else None
+            self._settled(w) if count and w is not None else None
             for w, count in zip(self.written, counts, strict=True)
-        ]  # fmt: skip
+        ]
         axis = self._axis(used, counts)
         return axis, np.asarray([axis.code(written) for written in used], np.int32)
+
+    def _settled(self, written: WrittenTime) -> WrittenTime:
+        """A time as a date, in the order of day and month that was found; an integer as it is."""
+        if self.kind == "integer" or (written.kind == "date" and written.order != "open"):
+            return written
+        return written.settled(self.order).as_date()
 
     def _axis(self, used: list[WrittenTime | None], counts: Sequence[int]) -> TimeAxis:
         if self.granularity != "auto":

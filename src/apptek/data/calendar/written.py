@@ -126,6 +126,9 @@ def read_time(text: str) -> WrittenTime | None:
         text = text[1:-1]
     if text in UNKNOWN_TEXTS:
         return None
+    match = _YEAR_FIRST.fullmatch(text) if len(text) > 15 else None  # by far most are timestamps
+    if match is not None:
+        return _stamped(_date(int(match["year"]), int(match["month"]), int(match["day"])), match)
     if _INTEGER.fullmatch(text):
         return _read_digits(text)
     match = _CALENDAR.fullmatch(text)
@@ -188,14 +191,15 @@ def _date_of_two(year: int, first: int, other: int) -> WrittenTime:
 
 def _stamped(date: WrittenTime, match: "re.Match[str]") -> WrittenTime:
     """The date with the time of day that stands after it, in UTC if it has an offset."""
-    hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
-    if match["hour"] is None:
+    parts = match.group("hour", "minute", "second", "zone")
+    if parts[0] is None:
         return date
+    hour, minute, second, zone = int(parts[0]), int(parts[1] or 0), int(parts[2] or 0), parts[3]
     if hour > 23 or minute > 59 or second > 59:
         raise TimeFormatError("a time of day from 00:00:00 to 23:59:59")
-    seconds, zone = (hour * 60 + minute) * 60 + second, match["zone"]
+    seconds = (hour * 60 + minute) * 60 + second
     if zone is None:
-        return replace(date, second=seconds)
+        return WrittenTime("date", date.year, date.month, date.day, seconds, order=date.order)
     if date.order == "open":  # the day may change, and the month with it
         raise TimeFormatError("a date with the year first, if there is an offset")
     if zone not in ("Z", "UTC"):
@@ -204,8 +208,8 @@ def _stamped(date: WrittenTime, match: "re.Match[str]") -> WrittenTime:
     shift, seconds = divmod(seconds, DAY_SECONDS)
     if shift:
         year, month, day = date_of(day_number(date.year, date.month, date.day) + shift)
-        date = replace(date, year=year, month=month, day=day)
-    return replace(date, second=seconds, zoned=True)
+        return WrittenTime("date", year, month, day, seconds, True)
+    return WrittenTime("date", date.year, date.month, date.day, seconds, True)
 
 
 def read_by_pattern(text: str, pattern: str) -> WrittenTime | None:

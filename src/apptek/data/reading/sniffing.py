@@ -15,14 +15,11 @@ NEARLY_ALL = 0.9
 DELIMITERS = (",", "\t", ";", "|")
 _WORDS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-# Well-formed characters of UTF-8 beyond ASCII; and in Windows-1252, signs and quotes, and letters
-# beside a letter. Damage gives the other bytes as often as these.
+# Well-formed characters of UTF-8 beyond ASCII; bytes that are no character of Windows-1252, or a
+# very rare one; and letters of it that stand beside a letter, as most do in words.
 _WIDE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
-_WESTERN = re.compile(
-    rb"[\x80\x85\x91-\x97\xa0-\xbf]"
-    rb"|(?<=[A-Za-z\xc0-\xfd])[\x8a\x8c\x8e\x9a\x9c\x9e\x9f\xc0-\xd6\xd8-\xf6\xf8-\xfd]"
-    rb"|[\x8a\x8c\x8e\x9a\x9c\x9e\x9f\xc0-\xd6\xd8-\xf6\xf8-\xfd](?=[A-Za-z\xc0-\xfd])"
-)
+_STRANGE = re.compile(rb"[\x81-\x84\x86-\x89\x8b\x8d\x8f\x90\x98\x99\x9b\x9d\xd7\xf7\xfe\xff]")
+_IN_WORDS = re.compile(rb"(?<=[A-Za-z])[\x8a\x9a\xc0-\xfd]|[\x8a\x9a\xc0-\xfd](?=[A-Za-z])")
 _HIGH = re.compile(rb"[\x80-\xff]")
 
 
@@ -30,16 +27,17 @@ def find_encoding(sample: bytes) -> str | None:
     """The encoding of a file that starts with `sample`; None for UTF-8.
 
     UTF-16 shows by its byte order mark. Bytes that are no UTF-8 are Windows-1252 (which holds
-    Latin-1's letters) if all of them are letters or signs there and nothing looks like UTF-8:
-    else the file is damaged UTF-8, and the error should say so.
+    Latin-1's letters) if at least half of them are letters within words there, none is strange,
+    and nothing looks like UTF-8: else the file is damaged UTF-8, and the error should say so.
     """
     if sample.startswith(_UTF16):
         return "utf-16"
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample)  # which may end within a character
     except UnicodeDecodeError:
-        high = len(_HIGH.findall(sample))
-        if not _WIDE.search(sample) and high == len(_WESTERN.findall(sample)):
+        in_words = len(_IN_WORDS.findall(sample))
+        plausible = 2 * in_words >= len(_HIGH.findall(sample))
+        if plausible and not _WIDE.search(sample) and not _STRANGE.search(sample):
             return "windows-1252"
     return None
 
