@@ -126,15 +126,14 @@ def read_time(text: str) -> WrittenTime | None:
         text = text[1:-1]
     if text in UNKNOWN_TEXTS:
         return None
-    match = _YEAR_FIRST.fullmatch(text) if len(text) > 15 else None  # by far most are timestamps
-    if match is not None:
-        return _stamped(_date(int(match["year"]), int(match["month"]), int(match["day"])), match)
-    if _INTEGER.fullmatch(text):
-        return _read_digits(text)
-    match = _CALENDAR.fullmatch(text)
-    if match is not None:
-        year, _, month, _, day = match.groups()
-        return _date(int(year), int(month or 0), int(day or 0), month is not None, day is not None)
+    if len(text) <= 18:  # a timestamp with seconds is longer
+        if _INTEGER.fullmatch(text):
+            return _read_digits(text)
+        match = _CALENDAR.fullmatch(text)
+        if match is not None:
+            year, _, month, _, day = match.groups()
+            has_month, has_day = month is not None, day is not None
+            return _date(int(year), int(month or 0), int(day or 0), has_month, has_day)
     match = _YEAR_FIRST.fullmatch(text) or _PACKED.fullmatch(text)
     if match is not None:
         return _stamped(_date(int(match["year"]), int(match["month"]), int(match["day"])), match)
