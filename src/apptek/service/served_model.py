@@ -69,7 +69,7 @@ class ServedModel:
         samples = sample_queries(predictor, counts)
         predictor.explain(samples[0])
         if model.occurrence is not None:
-            predictor.forecast(samples[0].subject, samples[0].object)
+            predictor.forecast(samples[0].subject, samples[0].object, steps=1)
         model.graph.nearest([0], [UNKNOWN], model.config.agent.tknn)  # for the periphery
         return cls(predictor, folder, time_span(model.graph), samples, counts, pending_index)
 
