@@ -211,3 +211,13 @@ def test_a_span_is_told_exactly_where_more_is_not_known() -> None:
     assert span_text(DAYS, 24, 30) == "24 days"
     assert span_text(TimeAxis("year"), 3) == "3 years"
     assert span_text(TimeAxis("year"), 1) == "a year"
+
+
+def test_the_page_of_reasons_shows_ten_explanations_without_jargon() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "reasons.md").read_text(encoding="utf-8")
+    told = page.partition("<!-- made: examples -->")[2].partition("<!-- end -->")[0]
+    assert told.count(" (right)\n") == 5
+    assert told.count(" (wrong: ") == 5
+    assert told.count("\n> ") == 10
+    assert not any(word in told for word in FORBIDDEN)
+    assert page.count("<!-- made: ") == page.count("\n```\n<!-- end -->") + 1

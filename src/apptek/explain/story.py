@@ -63,8 +63,6 @@ def paragraph(explanation: "Explanation") -> str:
         words.append(f"For it: {_listed(for_it[:TOLD])}.")
     if against:
         words.append(f"Against it, and for {runner_up}: {_listed(against[:TOLD])}.")
-    if not for_it and not against:
-        words.append("Nothing is known of the two: the answer is what is common in general.")
     return " ".join(words)
 
 
