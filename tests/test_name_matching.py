@@ -182,6 +182,8 @@ def test_the_service_reads_names_alike(folder: Path) -> None:
     found = client.post("/api/predict", json=unclear | {"allow_unknown": True}).json()
     assert set(found["similar"]["ALPHA ONE"][:2]) == {"Alpha_One", "alpha one"}
     assert found["answers"][0]["meant_subject"] is None
+    listed = client.get("/api/entities", params={"q": "the new country"}).json()
+    assert [entry["name"] for entry in listed["entities"]] == ["New_Land"]
     timeline = client.get("/api/entity/new%20land/timeline").json()
     assert timeline["entity"] == "New_Land"
     strict: TestClient = client_of(ServedModel.open(folder, strict_names=True))

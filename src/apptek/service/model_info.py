@@ -79,6 +79,9 @@ def find_entities(served: ServedModel, text: str, limit: int) -> Entities:
     """Entities that match what was typed, or else similar names."""
     names = served.predictor.model.dataset.entities
     matches = served.index.search(text, limit)
+    meant = served.predictor.answerer.entities.find(text)
+    if meant is not None and meant not in matches:  # an alias
+        matches = [meant, *matches][:limit]
     return Entities(
         entities=[CountedName(name=names[i], facts=int(served.counts[i])) for i in matches],
         near=[] if matches else served.index.near(text),
