@@ -29,7 +29,8 @@ from apptek.seeding import generator
 
 STAGE = "fit the occurrence model"
 FEWEST_EVENTS = 100  # dated facts, below which nothing is learned
-_ROWS = 6_000  # pairs on which the probabilities of predicates are calibrated
+_PAIRS = 40_000  # that are drawn to calibrate on
+_ASKED = 12_000  # of them, those whose predicates are asked for
 _NEGLIGIBLE = 1e-5  # expected numbers that are left out of this calibration, if nothing happened
 _DIGITS = 9
 
@@ -71,9 +72,8 @@ def _learned(model: Model, *, all_facts: bool) -> Model:
     )
     if occurrence is None:
         return model
-    held_out = data.valid if by_time else join_facts(data.valid, data.test)
     learned = replace(model, occurrence=replace(occurrence, all_facts=all_facts))
-    return replace(learned, occurrence=_calibrated(learned, counts, period, held_out))
+    return replace(learned, occurrence=_calibrated(learned, counts, period, facts))
 
 
 def with_history(model: Model) -> Model:
@@ -112,13 +112,11 @@ def _period_by_time(model: Model, events: Events) -> Period:
     return Period(first, cut, int(events.times[-1]))
 
 
-def _calibrated(
-    model: Model, counts: PairCounts, period: Period, held_out: Facts
-) -> OccurrenceModel:
-    """How the probability of a predicate follows from its expected number: on held-out facts.
+def _calibrated(model: Model, counts: PairCounts, period: Period, facts: Facts) -> OccurrenceModel:
+    """How the probability of a predicate follows from its expected number, and of either direction.
 
-    The linear model has seen the others. Where held-out facts are a share of all, so are those
-    that are expected.
+    On the facts of the calibration windows. Where they were split at random, the shares of the
+    predicates have been fitted on most of them, and come out a little too sure.
     """
     occurrence, data = model.occurrence, model.dataset
     assert occurrence is not None
@@ -126,7 +124,7 @@ def _calibrated(
     moments = period.moments(window)
     assert moments is not None
     rng = generator(model.seed, "predicates")
-    drawn = _thinned(draw_acquainted(counts.events, moments.calibration, window, rng=rng), rng)
+    drawn = draw_acquainted(counts.events, moments.calibration, window, rng=rng, most=_PAIRS)
     met = np.ones(len(drawn.pairs), np.bool_)
     forward, backward = (
         occurrence.occurrence(counts.features(pairs), met, window)
@@ -138,14 +136,12 @@ def _calibrated(
         (drawn.counts + back) > 0,
         drawn.weights,
     )
-    shares = ahead_shares(with_history(model), drawn.pairs)
-    part = Events.of(held_out, data.axis, len(data.entities))
-    exposure = sum(len(part.within(m, m + window - 1)) for m in moments.calibration) / max(
-        1, sum(len(counts.events.within(m, m + window - 1)) for m in moments.calibration)
-    )
-    happened = predicates_in(held_out, data.axis, drawn.pairs, window, len(data.predicates))
-    numbers = forward.expected[:, None] * shares
-    predicates = _fit_predicates(numbers, happened, drawn.weights, exposure)
+    rows, weights = _drawn_by(forward.expected, drawn, rng)
+    pairs, expected = drawn.pairs.take(rows), forward.expected[rows]
+    shares = ahead_shares(with_history(model), pairs)
+    happened = predicates_in(facts, data.axis, pairs, window, len(data.predicates))
+    numbers = expected[:, None] * shares
+    predicates = _fit_predicates(numbers, happened, weights)
     return replace(occurrence, predicates=predicates, either=either)
 
 
@@ -170,16 +166,18 @@ def _fit_either(chances: Doubles, happened: Bools, weights: Doubles) -> float:
     return min((step / 100 for step in range(101)), key=loss)
 
 
-def _thinned(outcomes: Outcomes, rng: np.random.Generator) -> Outcomes:
-    """At most _ROWS of them, half of those with a fact."""
-    hits = outcomes.hits
-    chances = np.where(
-        hits, _ROWS / 2 / max(1, hits.sum()), _ROWS / 2 / max(1, (~hits).sum())
-    ).clip(max=1.0)
-    rows = np.flatnonzero(rng.random(len(hits)) < chances)
-    return Outcomes(
-        outcomes.pairs.take(rows), outcomes.counts[rows], outcomes.weights[rows] / chances[rows]
-    )
+def _drawn_by(
+    expected: Doubles, outcomes: Outcomes, rng: np.random.Generator
+) -> tuple[Longs, Doubles]:
+    """Rows of about _ASKED pairs, and what each stands for.
+
+    Those with a fact, and of the others rather those of which much was expected: few rows tell
+    much then.
+    """
+    chances = np.where(outcomes.hits, 1.0, np.sqrt(expected))
+    chances = np.minimum(1.0, chances * _ASKED / max(1.0, float(chances.sum())))
+    rows = np.flatnonzero(rng.random(len(chances)) < chances)
+    return rows, outcomes.weights[rows] / chances[rows]
 
 
 def ahead_shares(model: Model, pairs: Pairs, view: WorkingView | None = None) -> Doubles:
@@ -227,9 +225,7 @@ def predicates_in(
     return happened
 
 
-def _fit_predicates(
-    numbers: Doubles, happened: Bools, weights: Doubles, exposure: float
-) -> tuple[float, float]:
+def _fit_predicates(numbers: Doubles, happened: Bools, weights: Doubles) -> tuple[float, float]:
     """A and b of 1 - exp(-e^a number^b), by the likelihood of what happened."""
     rows, columns = np.nonzero(happened | (numbers > _NEGLIGIBLE))
     logs = np.log(np.maximum(numbers[rows, columns], 1e-12))
@@ -239,7 +235,7 @@ def _fit_predicates(
     total = row_weights.sum()
 
     def loss(parameters: Doubles) -> float:
-        rates = exposure * np.exp(np.minimum(parameters[0] + parameters[1] * logs, 50.0))
+        rates = np.exp(np.minimum(parameters[0] + parameters[1] * logs, 50.0))
         terms = np.where(hits, -np.log(-np.expm1(-np.maximum(rates, 1e-300))), rates)
         return float((row_weights * terms).sum() / total)
 

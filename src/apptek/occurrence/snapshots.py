@@ -74,17 +74,26 @@ def all_acquainted(events: Events, moments: list[int], window: int) -> Outcomes:
 
 
 def draw_acquainted(
-    events: Events, moments: list[int], window: int, *, rng: np.random.Generator
+    events: Events,
+    moments: list[int],
+    window: int,
+    *,
+    rng: np.random.Generator,
+    most: int | None = None,
 ) -> Outcomes:
-    """At most MOST_ROWS of the acquainted pairs at all moments, those with a fact first."""
+    """Some of the acquainted pairs at all moments, those with a fact first.
+
+    most  about how many; by default MOST_ROWS
+    """
+    most = MOST_ROWS if most is None else most
     meetings, shares = Meetings(events), np.ones(2)
     windows = [np.unique(events.within(m, m + window - 1).keys()) for m in moments]
     hits = sum(
         int(meetings.had_met(keys, m).sum()) for keys, m in zip(windows, moments, strict=True)
     )
     total = sum(int((meetings.since < moment).sum()) for moment in moments)
-    shares[1] = min(1.0, MOST_ROWS / 2 / max(1, hits))
-    shares[0] = min(1.0, (MOST_ROWS - shares[1] * hits) / max(1, total - hits))
+    shares[1] = min(1.0, most / 2 / max(1, hits))
+    shares[0] = min(1.0, (most - shares[1] * hits) / max(1, total - hits))
     parts, counts, weights = [], [], []
     for moment in moments:  # one after the other: all candidates at once might fill the memory
         keys = meetings.before(moment)
