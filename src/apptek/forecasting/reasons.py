@@ -40,12 +40,12 @@ def sentence(
         preposition = "on" if unit == "day" else "at" if unit == "step" else "in"
         return (
             f"{subject} did something to {object_} {preposition} {counted(times, unit)}, "
-            f"the last {last}"
+            f"the last time {last}"
         )
     who, role = (subject, "subject") if family == "subject" else (object_, "object")
     if not times:
         return f"{who} is not the {role} of any fact yet"
-    return f"{who} is the {role} of {counted(times, 'fact')}, the last {last}"
+    return f"{who} is the {role} of {counted(times, 'fact')}, the last one {last}"
 
 
 def _number(features: Doubles, name: str) -> int:
@@ -60,4 +60,4 @@ def _ago(age: float, unit: str, oldest: float) -> str:
     """3 days before; "before" is before the window."""
     if age >= oldest * (1 - 1e-9):
         return f"{counted(math.floor(oldest), unit)} before or longer ago"
-    return f"{counted(round(age), unit)} before"
+    return f"the {unit} before" if round(age) == 1 else f"{counted(round(age), unit)} before"
