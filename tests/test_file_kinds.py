@@ -452,6 +452,19 @@ def test_stats_tell_how_a_file_was_read(tmp_path: Path) -> None:
     assert "dates are read as %d.%m.%Y" in told.stderr
 
 
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [("delimiter", "f.parquet"), ("encoding", "f.xlsx"), ("format", "f.jsonl"), ("sheet", "f.csv")],
+)
+def test_an_option_that_a_file_cannot_heed_is_refused(
+    tmp_path: Path, option: str, name: str
+) -> None:
+    path = write(tmp_path / name, b"")
+    given = {"delimiter": ";", "encoding": "latin-1", "format": "gdelt", "sheet": "2"}[option]
+    expected = f"{name}: --{option} has no meaning for this kind of file"
+    assert fault_of(path, **{option: given}) == expected
+
+
 def test_a_time_that_is_left_out_is_warned_of(tmp_path: Path) -> None:
     path = write(tmp_path / "facts.tsv", f"subject\tpredicate\tobject\twhen\na\tp\tb\t{DAY}\n")
     warning = (

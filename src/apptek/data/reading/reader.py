@@ -55,6 +55,7 @@ def read_dataset(source: Any, *, progress: Progress | None = None, **options: An
         return read_facts(source, options=chosen)
     with located(source, chosen.max_bytes) as found:
         files = [file for part in found.files.values() for file in part]
+        _check_options(chosen, files)
         reading = _Reading(FactReader.of(chosen), columns, _Progress(progress, files))
         batches = reading.read(found.files)
         if reading.facts.times.unsettled and reading.facts.times.order:
@@ -105,6 +106,20 @@ def open_file(
         known = ", ".join(SUFFIXES)
         raise DataError(f"{file}: unknown kind of file; expected {known}, also .gz, .zst and .zip")
     return _OPENERS[suffix](file, options, columns, find)
+
+
+def _check_options(options: ReadOptions, files: list[Path]) -> None:
+    """Refuses options that none of the files can heed."""
+    suffixes = {stem_and_suffix(file)[1] for file in files}
+    text, lines = suffixes & TEXT_FORMATS.keys(), suffixes & set(JSON_LINES)
+    for name, heeded in (
+        ("delimiter", text),
+        ("encoding", text or lines),
+        ("format", text),
+        ("sheet", suffixes & set(SHEETS)),
+    ):
+        if getattr(options, name) and not heeded:
+            raise DataError(f"{files[0].name}: --{name} has no meaning for this kind of file")
 
 
 class _Progress:
