@@ -198,6 +198,13 @@ def test_answers_as_of_each_time_are_another_run() -> None:
     assert not results_of(past, [ordinary])
 
 
+def test_ranks_by_another_filter_or_among_other_candidates_are_another_run() -> None:
+    ordinary = made_up(PAIR, 0.5)
+    assert results_of(PAIR, [ordinary])
+    assert not results_of(PAIR, [replace(ordinary, filtering="raw")])
+    assert not results_of(PAIR, [replace(ordinary, candidates="2R")])
+
+
 def test_a_run_that_is_recorded_twice_counts_once() -> None:
     experiment = replace(PAIR, seeds=(0, 1))
     results = [made_up(experiment, 0.5), made_up(experiment, 0.5), made_up(experiment, 0.7, seed=1)]

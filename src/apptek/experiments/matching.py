@@ -15,6 +15,8 @@ from apptek.resuming import check_same_run, differences
 # Settings that no longer exist but that older results name, with the value that stayed.
 RETIRED_SETTINGS = {"agent.reward": "connection", "mining.keep": "frequent"}
 
+_RANKED = {"filtering": "time-aware", "candidates": "R"}  # how every experiment ranks
+
 
 def results_of(experiment: Experiment, results: Sequence[Result]) -> list[Result]:
     """The results of an experiment by seed; a run that is recorded twice counts once."""
@@ -67,10 +69,11 @@ def _identities(experiment: Experiment, result: Result) -> tuple[dict[str, Any],
     own = _by_name(expected.pop("settings", {}))
     retired = {name: value for name, value in RETIRED_SETTINGS.items() if name in named}
     # Queries as of each time, of a model that was fitted with hindsight, are another run.
-    expected |= retired | own | {"as_of": result.fitted_on_the_past}
+    expected |= retired | own | {"as_of": result.fitted_on_the_past} | _RANKED
     presets = _by_name(experiment.preset_settings())
     recorded = (
         {"rolling": False}
+        | _RANKED
         | result.as_json()
         | presets
         | named
