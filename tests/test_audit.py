@@ -20,6 +20,7 @@ from apptek.audit.planting import Error, plant_errors
 from apptek.audit.report import audit_table
 from apptek.audit.roles import Roles, is_mirrored
 from apptek.audit.why import Reasons
+from apptek.benches.audit import bench_audit
 from apptek.data.facts import Dataset, Facts
 from apptek.data.queries import training_queries
 from apptek.data.synthetic.world import make_world, write_world
@@ -224,3 +225,13 @@ def test_bad_rows_are_counted_and_do_not_stop_an_audit(tmp_path: Path) -> None:
     done = apptek("audit", str(file), "--out", str(tmp_path / "a.json"), "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["bad_rows"] == 1
+
+
+def test_the_bench_measures_every_kind_of_error_beside_a_baseline(tmp_path: Path) -> None:
+    write_world(make_world(1500, 5), tmp_path / "world")
+    figures = bench_audit(data=str(tmp_path / "world")).figures
+    for name in ("predicate_auc", "predicate_precision", "direction_auc", "direction_precision"):
+        for ending in ("", "_baseline", "_in_list"):
+            assert 0 <= figures[name + ending] <= 1
+    assert figures["predicate_auc"] > figures["predicate_auc_baseline"]
+    assert figures["direction_auc"] > figures["direction_auc_baseline"]

@@ -2,7 +2,7 @@
 
 from apptek.audit.audit import Audit
 from apptek.explain.explainer import explain
-from apptek.explain.wording import counted, listed, when_text
+from apptek.explain.wording import counted, when_text
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Query
 
@@ -53,13 +53,15 @@ class Reasons:
 
     def _of_predicate(self, fact: int) -> str:
         model = self.audit.judge.model
-        subject, _, object_ = self._names(fact)
+        subject, own, object_ = self._names(fact)
         expected = model.dataset.predicates[int(self.audit.judgements.expected[fact])]
         time = model.dataset.axis.format(int(model.graph.facts.times[fact]))
         query = Query(subject, object_, time)
-        why = explain(self._answerer(fact), query, expected, most=0, hidden=fact)
+        against = None if own == expected else own
+        answerer = self._answerer(fact)
+        why = explain(answerer, query, expected, against=against, most=0, hidden=fact)
         speaking = [part.sentence for part in why.contributions() if part.log_odds > 0]
-        return f"'{expected}' because {listed(speaking[:REASONS])}" if speaking else NOTHING
+        return f"'{expected}' because {'; '.join(speaking[:REASONS])}" if speaking else NOTHING
 
     def _answerer(self, fact: int) -> Answerer:
         return self._answerers[int(self.audit.judge.fold_of[fact])]
