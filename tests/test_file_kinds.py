@@ -172,6 +172,16 @@ def test_timestamps_and_dates_of_parquet_are_read(tmp_path: Path) -> None:
     assert times_of(pa.float64(), [2001.0, None, 2003.0]) == ["2001", "?", "2003"]
 
 
+def test_a_category_that_no_row_has_is_no_name(tmp_path: Path) -> None:
+    names = pa.DictionaryArray.from_arrays(pa.array([2, 0, None]), pa.array(["a", "never", "c"]))
+    columns: dict[str, Any] = {"subject": names, "predicate": ["p"] * 3, "object": ["b"] * 3}
+    path = write(tmp_path / "facts.parquet", parquet_bytes(**columns))
+    for source in (path, pa.table(columns)):
+        dataset = read_dataset(source, splitting=ALL_IN_TRAIN, skip_bad=True)
+        assert list(dataset.entities) == ["a", "b", "c"]
+        assert dataset.report.defect_count == 1  # the row without a subject
+
+
 # Sheets
 
 ROWS: list[list[Cell]] = [
@@ -367,6 +377,16 @@ def test_undirected_facts_and_their_mirrors_stay_in_one_split(tmp_path: Path) ->
         for subject, _, object_, since, _ in facts:
             assert seen.setdefault((frozenset({subject, object_}), since), split) == split
             assert (object_, "p", subject, since, since) in facts
+
+
+def test_a_frame_may_be_undirected_too() -> None:
+    facts = [("a", "p", "b", 2001), ("b", "p", "a", 2001), ("a", "p", "a", 2002)]
+    dataset = read_dataset(facts, undirected=True, splitting=ALL_IN_TRAIN)
+    assert [row[:3] for row in in_words(dataset)] == [
+        ("a", "p", "b"),
+        ("a", "p", "a"),
+        ("b", "p", "a"),
+    ]
 
 
 def test_a_dump_without_a_column_that_it_should_have_is_refused(tmp_path: Path) -> None:

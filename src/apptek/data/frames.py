@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from apptek.data.facts import SPLITS, Dataset, Split, usual_open_end
-from apptek.data.reading.assembly import assemble
+from apptek.data.reading.assembly import assemble, each_pair_once, with_mirrored
 from apptek.data.reading.batches import Chunk, FactReader
 from apptek.data.reading.columns import ROLES, ColumnLayout, find_layout, query_columns
 from apptek.data.reading.fact_batch import NAME_TYPE, FactBatch
@@ -138,11 +138,13 @@ def read_frame(
         batches = _batches(reader, texts, layout, name, rows_of)
     dataset = assemble(name, batches, reader, merge_intervals=options.merge_intervals)
     dataset = replace(dataset, open_end=options.open_end or usual_open_end(dataset.train))
+    if options.undirected:
+        dataset = each_pair_once(dataset)
     if split is None:
-        return split_facts(dataset, options.splitting or Splitting())
-    if options.splitting is not None:
+        dataset = split_facts(dataset, options.splitting or Splitting())
+    elif options.splitting is not None:
         raise DataError(f"{name}: the column {split!r} splits the facts; leave splitting out")
-    return dataset
+    return with_mirrored(dataset) if options.undirected else dataset
 
 
 def _batches(
