@@ -103,6 +103,8 @@ def answer_notes(answer: Answer) -> list[str]:
     elif answer.view == "within":
         notes.append("Answered within the data, from facts before and after.")
     if answer.known:
-        notes.append(f"Already in the facts for that time: {', '.join(answer.known)}.")
+        labels = dict(zip(answer.predicates, answer.labels, strict=True))
+        known = [labelled(name, labels.get(name, "")) for name in answer.known]
+        notes.append(f"Already in the facts for that time: {', '.join(known)}.")
     presumed = f"Probabilities are those {GIVEN}."
     return [*share_lines(answer.by_class, answer.by_group), presumed, *notes]
