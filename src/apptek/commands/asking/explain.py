@@ -58,7 +58,7 @@ def explain(
 ) -> None:
     """Explain an answer: what speaks for a predicate and against it, with the facts behind it.
 
-    Example: `apptek explain model Coresia Falgard 2019-07-26 --length full --html why.html`
+    Example: `apptek explain model Coresia Falgard 2019-07-26 --html why.html`
     """
     from apptek.explain.html_report import explanation_html
     from apptek.explain.text import explanation_text
