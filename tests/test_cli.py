@@ -50,7 +50,7 @@ def test_the_examples_run_one_after_the_other(
     for command in (
         "data make-world", "data stats", "data list", "fit", "evaluate", "predict", "explain",
         "counterfactual", "update", "info", "verify", "audit", "rules export", "rules import",
-        "faithfulness",
+        "faithfulness", "forecast", "watch", "backtest",
         "topologies", "baseline", "compare", "contest", "reproduce",
     ):  # fmt: skip
         done = apptek_process(*shlex.split(by_command[command])[1:])

@@ -54,7 +54,7 @@ def backtest(
     the facts until then. Windows that the model was fitted on count in no figure, so fit it on a
     split by time first.
 
-    Example: `apptek backtest model world/test.tsv --every 30 --out backtest`
+    Example: `apptek backtest model --every 30 --from 2021-06-01`
     """
     from apptek.data.reading.reader import read_dataset
     from apptek.files import check_new_folder, check_target
