@@ -80,7 +80,7 @@ def test_predict_and_explain_answer_the_same(folder: Path) -> None:
         text = apptek("explain", str(folder / "model"), *query, "--length", length, COLUMNS="50")
         assert words in " ".join(text.stdout.split())
     text = apptek("explain", str(folder / "model"), *query, COLUMNS="50")
-    assert " ".join(text.stdout.split()).endswith(explanation["paragraph"])
+    assert explanation["paragraph"] in " ".join(text.stdout.split())
     assert "next: --length full" in text.stderr
     assert "%" in apptek("predict", str(folder / "model"), *query).stdout
 
