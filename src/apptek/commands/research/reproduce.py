@@ -93,7 +93,7 @@ def reproduce(
 
 def _paper_folder() -> Path:
     """The folder `paper` of the current folder, else that of the checkout that this file is in."""
-    here, checkout = EXPERIMENTS.parent, Path(__file__).parents[3] / EXPERIMENTS.parent
+    here, checkout = EXPERIMENTS.parent, Path(__file__).parents[4] / EXPERIMENTS.parent
     return here if EXPERIMENTS.is_dir() else checkout
 
 
