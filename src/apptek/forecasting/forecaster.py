@@ -104,7 +104,10 @@ class Forecaster:
     def reasons(self, forecasts: PairForecasts) -> tuple[Doubles, Doubles]:
         """What each family of features adds to the log-odds: (n, families); and the rest: (n,)."""
         added = self.occurrence.contributions(
-            forecasts.features, forecasts.met, forecasts.window.length
+            forecasts.features,
+            forecasts.met,
+            forecasts.window.length,
+            of_trees=len(forecasts.pairs) <= FEW,
         )
         return by_family(added), added[:, -1]
 

@@ -98,9 +98,9 @@ class Horizon:
         odds[~met] = self.strangers.log_odds(features[~met])
         return odds
 
-    def contributions(self, features: Doubles, met: Bools) -> Doubles:
+    def contributions(self, features: Doubles, met: Bools, *, of_trees: bool) -> Doubles:
         """What each feature adds to them, then the rest."""
-        known = self.acquainted if self.trees is None else self.trees
+        known = self.trees if self.trees is not None and of_trees else self.acquainted
         added = np.empty((len(features), len(NAMES) + 1))
         if met.any():
             added[met] = known.contributions(features[met])
@@ -158,12 +158,19 @@ class OccurrenceModel:
         chances = np.clip(chances, _LEAST, 1 - _LEAST)
         return Occurrence(chances, np.maximum(expected, chances))
 
-    def contributions(self, features: Doubles, met: Bools, window: int) -> Doubles:
-        """What each feature adds to the log-odds, then the rest; they add up to the log-odds."""
+    def contributions(
+        self, features: Doubles, met: Bools, window: int, *, of_trees: bool = True
+    ) -> Doubles:
+        """What each feature adds to the log-odds, then the rest; they add up to the log-odds.
+
+        of_trees  whether trees, where there are any, say what a feature adds, which takes long;
+                  else the regression does, and what the trees see otherwise is in the rest
+        """
         (lower, upper), share = self._around(window)
-        added = lower.contributions(features, met)
+        added = lower.contributions(features, met, of_trees=of_trees)
         if lower is not upper:
-            added = (1 - share) * added + share * upper.contributions(features, met)
+            above = upper.contributions(features, met, of_trees=of_trees)
+            added = (1 - share) * added + share * above
         chances = self.occurrence(features, met, window).probabilities
         odds = np.log(chances) - np.log1p(-chances)
         added[:, -1] += odds - added.sum(axis=1)
