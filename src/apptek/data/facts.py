@@ -281,8 +281,7 @@ class Dataset:
     ) -> "Dataset":
         """The data set of tuples (subject, predicate, object, time), split in three.
 
-        A tuple may also lack the time, or end with since and until. A time is a text, a date, a
-        datetime, an integer, or None where it is unknown.
+        A tuple may lack the time, or end with since and until. None is an unknown time.
         """
         from apptek.data.frames import read_facts
         from apptek.data.reading.options import ReadOptions
