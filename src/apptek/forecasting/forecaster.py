@@ -66,6 +66,10 @@ class Forecaster:
         data = self.model.dataset
         return Events.of(self.model.graph.facts, data.axis, len(data.entities))
 
+    @cached_property
+    def _predicate_names(self) -> list[str]:
+        return list(self.model.dataset.predicates)
+
     def window(self, start: str | None, length: Length) -> Window:
         """The window that a user asks for."""
         return read_window(self.model.dataset.axis, self.span, start, length)
@@ -219,7 +223,7 @@ class Forecaster:
         top: int | None,
     ) -> tuple[PredicateForecast, ...]:
         """Of both directions, the most probable first: (2, R) each."""
-        names, size = self.model.dataset.predicates, chances.shape[1]
+        names, size = self._predicate_names, chances.shape[1]
         order = np.argsort(-chances.ravel(), kind="stable")[: 2 * size if top is None else top]
         return tuple(
             PredicateForecast(

@@ -10,6 +10,7 @@ from apptek.occurrence.counts import COMMON, EITHER, LAST, NAMES
 from apptek.occurrence.counts import FAMILIES as COUNTED
 
 FAMILIES = (*COUNTED, "either", "common")
+_PLACES = {name: place for place, name in enumerate(NAMES)}
 _COLUMNS = {
     **{f: [i for i, n in enumerate(NAMES) if n.split()[0] == f] for f in COUNTED},
     "either": [NAMES.index(EITHER)],
@@ -49,11 +50,11 @@ def sentence(
 
 
 def _number(features: Doubles, name: str) -> int:
-    return round(math.expm1(float(features[NAMES.index(name)])))
+    return round(math.expm1(features[_PLACES[name]]))
 
 
 def _age(features: Doubles, name: str) -> float:
-    return math.exp(float(features[NAMES.index(name)]))
+    return math.exp(features[_PLACES[name]])
 
 
 def _ago(age: float, unit: str, oldest: float) -> str:
