@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 
 from apptek import __version__
 from apptek.service import model_info, timelines
+from apptek.service.explanation_schemas import ExplanationOut
 from apptek.service.explorer_files import read_explorer_files
 from apptek.service.forecasts import forecast
 from apptek.service.predict_explain import explain, predict
@@ -28,7 +29,6 @@ from apptek.service.response_schemas import (
     Answers,
     Entities,
     EntityTimeline,
-    ExplanationOut,
     ForecastOut,
     Health,
     ModelInfo,

@@ -10,8 +10,9 @@ from apptek.explain.text import notes
 from apptek.explain.wording import apart_text
 from apptek.features.topologies.connection import time_distance
 from apptek.predictor import Answer, Query
+from apptek.service.explanation_schemas import ExplanationOut
 from apptek.service.request_schemas import ExplainBody, PredictBatch, PredictQuery, QueryFields
-from apptek.service.response_schemas import Answers, ExplanationOut, NearFact
+from apptek.service.response_schemas import Answers, NearFact
 from apptek.service.served_model import ServedModel
 from apptek.service.timelines import describe_fact
 

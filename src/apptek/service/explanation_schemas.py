@@ -1,0 +1,172 @@
+"""The bodies of responses that explain: reasons with their facts, support and drawing."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from apptek.service.response_schemas import CLASSES, SIMILAR, VIEW, ClassShare, NearFact
+
+
+class _Open(BaseModel):
+    """Further fields of an explanation are passed on."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class CitedFactOut(_Open):
+    """A fact that a reason cites. distance is signed: negative is before the query."""
+
+    fact: int
+    subject: str
+    predicate: str
+    object: str
+    date: str
+    distance: int | None
+    apart: str
+    on_path: bool = True
+
+
+class ContributionOut(_Open):
+    """What a reason adds to the log-odds against the runner-up, and to the predicate's score."""
+
+    sentence: str
+    log_odds: float
+    score: float
+
+
+class MeetingOut(_Open):
+    """An entity that both sides reach, and how many hops it is from each."""
+
+    entity: str
+    subject_hops: int
+    object_hops: int
+
+
+class PartnerOut(_Open):
+    """Whom facts of a reason are with, and how many of them."""
+
+    entity: str
+    facts: int
+
+
+class SupportOut(_Open):
+    """How often such evidence was seen in training, and how often the predicate then held."""
+
+    when: str
+    queries: int
+    followed: int
+    pairs: int
+    confidence: float
+    lift: float
+    runner_up: int
+
+
+class CurvePointOut(_Open):
+    """What a single such fact adds to the log-odds at a distance in time."""
+
+    distance: int
+    apart: str
+    log_odds: float
+
+
+class ReasonOut(ContributionOut):
+    """A contribution with the facts behind it."""
+
+    number: int
+    kind: str = "topology"
+    meeting: list[MeetingOut] = []
+    facts: list[CitedFactOut] = []
+    partners: list[PartnerOut] = []
+    support: SupportOut | None = None
+    curve: list[CurvePointOut] = []
+    same_as: int = 0
+
+
+class GroupOut(_Open):
+    """Small reasons taken together; members are indices into `further`."""
+
+    name: str
+    title: str
+    log_odds: float
+    members: list[int]
+
+
+class PredicateShare(BaseModel):
+    """A predicate and its probability."""
+
+    predicate: str
+    label: str
+    probability: float
+
+
+class DrawnEntity(_Open):
+    """An entity in a drawing, and its centre."""
+
+    id: int
+    name: str
+    role: str
+    x: float
+    y: float
+    named: bool
+
+
+class DrawnFact(_Open):
+    """A fact in a drawing (-1: the query itself): a cubic curve, and the place of its label."""
+
+    source: int
+    target: int
+    fact: int
+    kind: str
+    predicate: str
+    date: str
+    more: int
+    curve: list[float]
+    label: list[float]
+
+
+class DrawingOut(_Open):
+    """The drawing of a reason: entities as nodes, facts as edges."""
+
+    number: int
+    title: str
+    width: float
+    height: float
+    nodes: list[DrawnEntity]
+    edges: list[DrawnFact]
+    note: str
+
+
+class ExplanationOut(_Open):
+    """Why a predicate. log_odds = bias + the log_odds of all `reasons`, `against` and `further`."""
+
+    subject: str
+    object: str
+    time: str
+    sentence: str = Field(description="The answer and its main reasons in one sentence.")
+    paragraph: str = Field(description="The same in a few sentences.")
+    predicate: str
+    label: str
+    probability: float
+    runner_up: str
+    runner_up_label: str
+    runner_up_probability: float
+    log_odds: float
+    bias: float
+    reasons: list[ReasonOut] = Field(description="What speaks most for the predicate.")
+    against: list[ReasonOut] = Field(description="What speaks most against it.")
+    further: list[ContributionOut]
+    groups: list[GroupOut] = Field(description="The further reasons, taken together by sort.")
+    ranked: list[PredicateShare]
+    by_class: list[ClassShare] = Field(description=CLASSES)
+    by_group: list[ClassShare]
+    unseen_subject: bool
+    unseen_object: bool
+    unseen_time: bool
+    view: Literal["within", "ahead"] = Field(description=VIEW)
+    known: list[str] = Field(description="Predicates that facts have between the two at that time.")
+    similar: dict[str, list[str]] = Field(description=SIMILAR)
+    notes: list[str] = Field(description="What is unusual about the query, in words.")
+    drawings: list[DrawingOut]
+    periphery: list[NearFact] = Field(
+        description="The facts nearest in time on both sides that no reason cites."
+    )
