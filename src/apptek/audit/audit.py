@@ -5,7 +5,7 @@ By Bayes, the odds that a fact (s, r, o, t) has a wrong predicate are
     prior / (1 - prior) * noise(r) / p(r | s, o, t)
 
 where noise(r), the predicates that errors have, is proportional to the predicate's share of the
-facts to the power of 0.4: between uniform and as frequent as it is. What s and o usually do,
+facts to the power of 0.3: between uniform and as frequent as it is. What s and o usually do,
 whatever the time, counts once more, to the power of 0.1 (the lift of `roles.py`). The odds of an
 exchanged direction are those of the logistic regression there, times the same prior.
 """
@@ -23,7 +23,7 @@ from apptek.audit.roles import Roles, direction_log_odds
 
 Finding = Literal["predicate", "direction", "interval"]
 PRIOR = 0.01  # the share of facts that are taken to be wrong in each way
-NOISE = 0.4  # 1: errors have predicates as often as they occur; 0: each as often
+NOISE = 0.3  # 1: errors have predicates as often as they occur; 0: each as often
 LIFT = 0.1  # both were tried on ICEWS14 with errors planted in it
 _LEAST = 1e-30
 

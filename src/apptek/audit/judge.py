@@ -85,6 +85,7 @@ def cross_fit(
 
     The features are those of the view within. Facts of two entities at one time share a fold.
     """
+    data = data.labelled()
     config, train = preset(DEFAULT), data.train
     usable = train.subjects != train.objects
     if np.count_nonzero(usable) < folds:
