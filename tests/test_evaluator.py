@@ -149,7 +149,7 @@ def test_forecasts_of_our_models_are_the_same_by_either_way(
         expected = evaluate_model(fitted, "test", rolling=rolling)
         assert report.result.view == "ahead"
         assert report.forecast == expected.forecast
-        assert np.array_equal(report.ranks, expected.by_view["ahead"].ranks)
+        assert np.array_equal(report.ranks, expected.main.ranks)
 
 
 @dataclass
@@ -254,6 +254,19 @@ def test_a_result_joins_the_comparisons(
 def test_what_is_no_scorer_is_a_clear_error(data: Dataset, scorer: Any, message: str) -> None:
     with pytest.raises(ApptekError, match=message):
         Evaluator(data).evaluate(scorer)
+
+
+def test_masks_of_infinity_rank_last_and_tie(data: Dataset) -> None:
+    def masked(queries: Queries) -> Matrix:
+        scores = hashed(queries, len(data.predicates))
+        scores[queries.subjects % 2 == 0] = -np.inf  # everything
+        scores[:, 0] = -np.inf
+        return scores
+
+    report = Evaluator(data).evaluate(masked)
+    assert np.isfinite(report.metrics.mrr)
+    assert report.metrics.ece is not None
+    assert np.isfinite(report.metrics.ece)
 
 
 def test_what_cannot_be_evaluated_is_refused(

@@ -64,8 +64,12 @@ def test_misuse_is_refused() -> None:
     assert loop.met.tolist() == info["terminated"].tolist() == [False, True]
     with pytest.raises(ApptekError, match="not legal"):
         loop.step([2, 0])
-    with pytest.raises(ApptekError, match="one per episode"):
-        loop.step([0])
+    for actions in ([0], [0.5, 0.0], "ab"):
+        with pytest.raises(ApptekError, match="one whole number for each of 2 episodes"):
+            loop.step(actions)
+    for action in (-1, 999):
+        with pytest.raises(ApptekError, match=f"there is no action {action}: they are 0 to"):
+            loop.step([action, 0])
     edges[:] = 0  # what was observed is a copy
     while not loop.finished:
         _, rewards, *_ = loop.step(loop.sample())

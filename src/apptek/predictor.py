@@ -239,6 +239,9 @@ class Predictor:
                 times are texts, dates, datetimes or integers
         length  until="2015-01-07", or days=7, months=, years=, steps=, as the data is dated
         """
+        for name in (subject, object_):
+            if not isinstance(name, str):
+                raise ApptekError(f"found {name!r}, expected the name of an entity")
         if "until" in length:
             length["until"] = time_text(length["until"])
         window = self.forecaster.window(time_text(start) or None, Length(**length))

@@ -88,7 +88,17 @@ class VectorLoop:
         environment = self._running
         if environment.done.all():
             raise ApptekError("every episode has ended: call reset to begin them anew")
-        rewards = environment.step(actions).astype(np.float32)
+        chosen = np.asarray(actions)
+        if chosen.dtype.kind not in "iu" or chosen.shape != environment.done.shape:
+            raise ApptekError(
+                f"actions are one whole number for each of {len(environment.done):,} episodes, not "
+                f"{chosen.dtype} of shape {chosen.shape}"
+            )
+        count = environment.legal.shape[1]
+        outside = chosen[~environment.done & ((chosen < 0) | (chosen >= count))]
+        if len(outside):
+            raise ApptekError(f"there is no action {outside[0]}: they are 0 to {count - 1}")
+        rewards = environment.step(chosen).astype(np.float32)
         self.returns += rewards
         return environment.edges.copy(), rewards, *self._ends(), self._info()
 

@@ -18,6 +18,8 @@ from apptek.evaluation.ranking import Evaluation, EvaluationQueries, evaluate_sc
 Scores = Callable[[Queries], Matrix]  # of all predicates for some queries: (B, R)
 Candidates = Literal["R", "2R"]
 
+_LARGE = 1e30  # differences of such scores are finite, also in single precision
+
 
 @dataclass(frozen=True, slots=True)
 class ViewScorer:
@@ -92,7 +94,8 @@ def checked_scores(scores: Any, queries: Queries, widths: Sequence[int]) -> Matr
             raise ApptekError(f"the scorer returned {matrix.dtype}, expected numbers") from None
     if np.isnan(matrix).any():
         raise ApptekError("the scorer returned NaN, which cannot be ranked")
-    return matrix
+    # Infinities, as masks have them, become the first or the last of their row; all equal ones tie.
+    return np.clip(matrix, -_LARGE, _LARGE)
 
 
 class RollingScores:

@@ -86,6 +86,9 @@ def predict(
     _print_answer(answer, similar)
     if not predictor.model.calibrated:
         output().print("The probabilities are not calibrated: there were no valid facts to fit on.")
+    axis = predictor.model.dataset.axis
+    if (read := axis.format(axis.parse(time))) != time.strip():
+        tell(f"{time} was read as {read}")
     if answer.view == "ahead" and "ahead" not in predictor.model.views:
         tell("this model was not fitted to look ahead: its probabilities may be too high")
     if _asks_about_the_end(predictor.model, time):
