@@ -50,7 +50,7 @@ def test_commands_show_such_names_and_do_not_obey_them(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert "\x1b" not in done.stdout + done.stderr
     wrong = apptek("predict", str(model), "B1", "B2", "\x1b[31m")
-    assert wrong.returncode == 1
+    assert wrong.returncode == 2
     assert "\x1b" not in wrong.stderr
     (tmp_path / "queries.tsv").write_text(f"{EVIL}\tB1\t2020-01-09\n")
     done = apptek(

@@ -236,6 +236,7 @@ class PredicateForecastOut(BaseModel):
 
     subject: str
     predicate: str
+    label: str = Field(description="How to show the predicate.")
     object: str
     probability: float = Field(ge=0, le=1)
     expected: float
