@@ -313,6 +313,20 @@ def test_gdelt_is_read(tmp_path: Path, name: str, given: str, text: str) -> None
     assert dataset.report.how["format"] == "gdelt"
 
 
+def test_a_damaged_row_does_not_hide_that_a_dump_is_of_gdelt(tmp_path: Path) -> None:
+    lines = gdelt(60).splitlines()
+    lines[10] = lines[10].rsplit("\t", 20)[0]
+    path = write(tmp_path / "20210503.export.CSV", "\n".join(lines) + "\n")
+    assert ":11: " in fault_of(path)
+    assert "expected 61" in fault_of(path)
+    assert read(path, skip_bad=True).report.how["format"] == "gdelt"
+
+
+def test_ascii_is_no_other_word_for_utf_8(tmp_path: Path) -> None:
+    path = write(tmp_path / "facts.csv", "Türkiye,meets,Ghana,2021-05-03\n" * 3)
+    assert "ascii" in fault_of(path, encoding="ascii")
+
+
 def test_the_quarters_of_an_hour_of_gdelt_can_be_its_time(tmp_path: Path) -> None:
     path = write(tmp_path / "20210503.export.CSV", gdelt(60))
     dataset = read(path, format="gdelt", columns="subject=7,predicate=27,object=17,time=60")

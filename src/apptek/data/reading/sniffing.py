@@ -51,7 +51,7 @@ def check_encoding(name: str) -> str | None:
         raise DataError(
             f"--encoding {name!r} is unknown; expected utf-8, windows-1252, latin-1 or the like"
         ) from None
-    return None if found in ("utf-8", "ascii") else name
+    return None if found == "utf-8" else name
 
 
 def lines_of(sample: bytes, encoding: str | None) -> bytes:

@@ -26,6 +26,7 @@ from apptek.errors import DataError
 
 NOBODY = frozenset({"", "None", "NULL", "---"})
 _GDELT_WIDTHS = (61, 58, 57)
+_ALIKE = 0.9  # of the first rows
 _QUADS = {
     "1": "verbal cooperation",
     "2": "material cooperation",
@@ -129,13 +130,18 @@ DUMPS = {
 
 
 def is_gdelt(rows: list[list[bytes]]) -> bool:
-    """Whether these rows, split at tabs, are GDELT's: their number of columns, an id and a day."""
-    if not rows or len(rows[0]) not in _GDELT_WIDTHS:
+    """Whether these rows, split at tabs, are GDELT's: their number of columns, an id and a day.
+
+    A few may be damaged: reading says so.
+    """
+    widths = Counter(map(len, rows)).most_common(1)
+    if not widths or widths[0][0] not in _GDELT_WIDTHS:
         return False
-    return all(
-        len(row) == len(rows[0]) and row[0].isdigit() and row[1].isdigit() and len(row[1]) == 8
+    alike = sum(
+        len(row) == widths[0][0] and row[0].isdigit() and row[1].isdigit() and len(row[1]) == 8
         for row in rows
     )
+    return alike >= _ALIKE * len(rows)
 
 
 def find_dump(wanted: str, first_row: list[str], rows: list[list[bytes]]) -> Dump | None:
