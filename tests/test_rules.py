@@ -137,6 +137,33 @@ def test_what_is_no_rule_is_refused(
         import_rules(predictor.model, path)
 
 
+def test_a_file_without_its_least_weight_is_refused(
+    predictor: Predictor, exported: Path, tmp_path: Path
+) -> None:
+    content = json.loads(exported.read_text(encoding="utf-8"))
+    del content["least"]
+    (tmp_path / "bare.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(DataError, match="expected `least`"):
+        import_rules(predictor.model, tmp_path / "bare.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"when": "someday"}, "no such feature"),
+        ({"what": "Accuse"}, "expected view, part"),
+        ({"weight": 1e300}, "expected a finite number"),
+    ],
+)
+def test_edits_that_cannot_be_meant_are_refused(
+    predictor: Predictor, exported: Path, tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    rules = _rules(exported)
+    rules[0] = rules[0] | change
+    with pytest.raises(DataError, match=message):
+        import_rules(predictor.model, _edited(exported, tmp_path, rules))
+
+
 def test_rules_of_other_facts_and_repeated_rules_are_refused(
     predictor: Predictor, exported: Path, tmp_path: Path
 ) -> None:

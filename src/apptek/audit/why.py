@@ -45,6 +45,12 @@ class Reasons:
         roles, (subject, predicate, object_) = self.audit.roles, self._names(fact)
         does = (int(roles.subject_does[fact]), int(roles.object_does[fact]))
         gets = (int(roles.object_gets[fact]), int(roles.subject_gets[fact]))
+        usual_is_as_written = does[0] + gets[0] >= does[1] + gets[1]
+        if usual_is_as_written and self.audit.judgements.leanings[fact] < 0:
+            return (
+                f"by what else is known of that time, '{predicate}' from {object_} to {subject} is "
+                f"more plausible than from {subject} to {object_}"
+            )
         return (
             f"elsewhere '{predicate}' has {subject} as its subject {counted(does[0], 'time')} and "
             f"{object_} {counted(does[1], 'time')}; it has {object_} as its object "

@@ -31,8 +31,10 @@ def sentence(
     if family == "common":
         return counted(_number(features, COMMON), "common partner")
     if family == "either":
-        age = _age(features, EITHER)
-        return f"the last fact between the two was {_ago(age, unit, oldest)}"
+        met = _number(features, "pair ever") or _number(features, "reversed ever")
+        last = _ago(_age(features, EITHER), unit, oldest)
+        never = "there was no fact between the two so far"
+        return f"the last fact between the two was {last}" if met else never
     times, age = _number(features, f"{family} ever"), _age(features, f"{family} {LAST}")
     last = _ago(age, unit, oldest)
     if family in ("pair", "reversed"):

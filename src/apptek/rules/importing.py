@@ -36,15 +36,19 @@ def import_rules(model: Model, path: Path) -> tuple[Model, ImportReport]:
     about, edited = _read(path)
     if about.get("digest") != model.dataset.train.digest():
         raise DataError(f"{path}: the rules were exported from a model of other facts")
+    try:
+        least = float(about["least"])
+    except (KeyError, TypeError, ValueError):
+        raise DataError(f"{path}: expected `least`, the least weight that was exported") from None
     views, total = dict(model.views), ImportReport(0, 0, 0, 0)
     for view, fitted in model.views.items():
         of_view = {key: weight for key, weight in edited.items() if key[0] == view}
-        least = float(about["least"])
         views[view], report = _edit_view(model, view, fitted, of_view, least)
         total = ImportReport(*(getattr(total, n) + getattr(report, n) for n in _COUNTS))
     return replace(model, views=views), total
 
 
+_LARGEST = 1e30  # a weight
 _COUNTS = ("unchanged", "changed", "removed", "added")
 
 
@@ -61,7 +65,8 @@ def _edit_view(
         column, predicate = column_of.get(body), names.find(head)
         if column is None or predicate is None:
             missing = "predicate" if column is not None else "feature"
-            raise DataError(f"{view}: the model has no such {missing}: {body} => {head!r}")
+            words = " ".join([body.part, body.where, *map(repr, body.what), body.when])
+            raise DataError(f"{view}: the model has no such {missing}: {words} => {head!r}")
         wanted[column, predicate] = True
         if weights[column, predicate] != weight:
             is_known = exported[column, predicate]
@@ -97,9 +102,11 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[Key, np.float32]]:
 
 def _rule(entry: Any, where: str) -> tuple[Key, np.float32]:
     try:
-        what = tuple(str(name) for name in entry["what"])
+        named = entry["what"] if isinstance(entry["what"], list) else None
+        what = tuple(map(str, named))  # type: ignore[arg-type]  # None is a TypeError
         body = Body(str(entry["part"]), str(entry["where"]), what, str(entry.get("when", "")))
-        view, head, weight = entry["view"], str(entry["head"]), np.float32(entry["weight"])
+        view, head, given = entry["view"], str(entry["head"]), float(entry["weight"])
+        weight = np.float32(given if abs(given) < _LARGEST else np.nan)
     except (KeyError, TypeError, ValueError) as error:
         wanted = "view, part, where, what, head and weight"
         raise DataError(f"{where}: expected {wanted} ({error})") from None

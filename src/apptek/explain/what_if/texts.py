@@ -32,7 +32,7 @@ def _counterfactual(found: Counterfactual) -> Iterator[tuple[int, str]]:
     yield 0, ""
     if found.outcome is None:
         change = f"makes it '{found.target}'" if found.target else "changes it"
-        yield 0, f"No set of up to {MOST} facts {change} by being taken away."
+        yield 0, f"No set of up to {MOST} facts was found that {change} by being taken away."
     else:
         count = len(found.removed)
         these = "this fact" if count == 1 else f"these {count} facts"
