@@ -10,6 +10,7 @@ import pytest
 from forecast_oracles import plain_pair_features, start_of
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from oracles import PlainFact
 from worlds import ENTITIES, facts_of, moments, plain_facts
 
@@ -23,7 +24,7 @@ from apptek.occurrence.counts import NAMES, PairCounts
 from apptek.occurrence.events import Events, Pairs
 from apptek.occurrence.fitting import Moments, Period, fit_horizon, fit_occurrence, windows_of
 from apptek.occurrence.logistic import fit_logistic
-from apptek.occurrence.model import Horizon, OccurrenceModel, Regression
+from apptek.occurrence.model import Horizon, OccurrenceModel, Regression, coherent
 from apptek.occurrence.snapshots import (
     Meetings,
     all_acquainted,
@@ -301,3 +302,18 @@ def test_a_pair_without_facts_has_no_count() -> None:
     keys = pairs_of([(0, 1, 0), (1, 2, 0), (2, 0, 0)]).keys(events.width)
     assert counts_in(events, keys, 3, 4).tolist() == [2, 0, 0]
     assert counts_in(events, keys, 6, 9).tolist() == [0, 0, 0]
+
+
+@given(
+    arrays(np.float64, (3, 4), elements=st.floats(0, 1)),
+    arrays(np.float64, (3, 1), elements=st.floats(0.001, 0.999)),
+)
+def test_chances_of_predicates_agree_with_the_chance_of_anything(
+    predicates: Doubles, anything: Doubles
+) -> None:
+    agreeing = coherent(predicates, anything)
+    assert (agreeing <= anything).all()
+    known = predicates.sum(axis=1) > 1e-6
+    assert (agreeing.sum(axis=1)[known] >= anything[known, 0] - 1e-9).all()
+    fits = (predicates <= anything).all(axis=1) & (predicates.sum(axis=1) >= anything[:, 0])
+    assert np.array_equal(agreeing[fits], predicates[fits])

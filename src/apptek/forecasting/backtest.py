@@ -20,6 +20,7 @@ from apptek.forecasting.learning import predicates_in
 from apptek.forecasting.window import Window, unit_word
 from apptek.occurrence.baselines import BASELINES
 from apptek.occurrence.events import Pairs
+from apptek.occurrence.model import coherent
 from apptek.occurrence.snapshots import Meetings, counts_in
 
 SURPRISING = 0.01  # what happened at less than this is surprising
@@ -220,7 +221,7 @@ def _predicates(forecaster: Forecaster, forecasts: PairForecasts) -> tuple[Doubl
     if not len(rows):
         return np.zeros(0), np.zeros(0, np.bool_)
     shares = forecaster.shares(pairs)
-    chances = np.minimum(
+    chances = coherent(
         forecaster.occurrence.predicate_probabilities(forecasts.expected[rows], shares),
         forecasts.probabilities[rows][:, None],
     )

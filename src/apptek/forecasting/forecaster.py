@@ -26,7 +26,7 @@ from apptek.models.answers import Query
 from apptek.models.model import Model
 from apptek.occurrence.counts import PairCounts
 from apptek.occurrence.events import Events, Pairs
-from apptek.occurrence.model import OccurrenceModel
+from apptek.occurrence.model import OccurrenceModel, coherent
 from apptek.occurrence.snapshots import Meetings
 
 CURVE = 31  # times until which the chance of anything is told
@@ -136,7 +136,7 @@ class Forecaster:
         subjects, objects = ids.ravel(), ids[:, ::-1].ravel()
         directed = self.pair_forecasts(subjects, objects, window)
         shares = self.shares(directed.pairs)
-        chances = np.minimum(  # a predicate is no more probable than anything at all
+        chances = coherent(
             self.occurrence.predicate_probabilities(directed.expected, shares),
             directed.probabilities[:, None],
         )

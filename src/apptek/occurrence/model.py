@@ -58,6 +58,16 @@ class Trees:
         return self.shift + self.slope * raw
 
 
+def coherent(predicates: Doubles, anything: Doubles) -> Doubles:
+    """Chances of predicates, (B, R), that agree with the chance of anything at all, (B, 1).
+
+    None is above it, and together they are not below it.
+    """
+    sums = predicates.sum(axis=1, keepdims=True)
+    raised: Doubles = predicates * np.maximum(anything / np.maximum(sums, _LEAST), 1.0)
+    return np.minimum(raised, anything)
+
+
 @dataclass(frozen=True, slots=True)
 class Regression:
     """A calibrated logistic regression; `means` are those of the pairs that it was fitted on."""
