@@ -100,6 +100,7 @@ def test_it_is_what_fit_does_when_no_preset_is_named(predictor: Predictor) -> No
     assert predictor.model.config == PRESETS["default"]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes(data: Dataset, folder: Path, tmp_path: Path) -> None:
     Predictor.fit(data, folder=tmp_path / "again")
     assert files_of(tmp_path / "again") == files_of(folder)
@@ -116,6 +117,7 @@ def test_the_same_seed_gives_the_same_bytes(data: Dataset, folder: Path, tmp_pat
         "features of train, ahead",
     ],
 )
+@pytest.mark.slow
 def test_a_fit_that_was_stopped_at_any_stage_resumes(
     data: Dataset, folder: Path, tmp_path: Path, stage: str
 ) -> None:
@@ -135,6 +137,7 @@ def test_a_fit_that_was_stopped_at_any_stage_resumes(
     assert files_of(place) == files_of(folder)
 
 
+@pytest.mark.slow
 def test_neither_fitting_nor_loading_nor_explaining_needs_torch(tmp_path: Path) -> None:
     code = (
         "import sys\n"

@@ -141,7 +141,7 @@ def test_controls_fit_too(data: Dataset, tmp_path: Path, policy: str) -> None:
     assert not (tmp_path / "model" / "agent.safetensors").exists()
 
 
-@pytest.mark.parametrize("preset", ["default", "max"])
+@pytest.mark.parametrize("preset", ["default", pytest.param("max", marks=pytest.mark.slow)])
 def test_without_valid_facts_nothing_is_tuned_or_calibrated(
     data: Dataset, tmp_path: Path, preset: str
 ) -> None:

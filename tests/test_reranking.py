@@ -127,6 +127,7 @@ def test_the_re_ranker_is_better_than_the_linear_model_on_valid(predictor: Predi
     )
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_trees(data: Dataset, folder: Path, tmp_path: Path) -> None:
     Predictor.fit(data, folder=tmp_path / "again", preset="max", config=small())
     for name in ("within/reranker.txt", "ahead/reranker.txt", "model.json", "within/weights.npy"):

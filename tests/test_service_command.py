@@ -35,6 +35,7 @@ def test_serve_answers_until_it_is_ended(served_model: Path) -> None:
         (("MODEL", "--host", "203.0.113.9", "--insecure"), "cannot listen on 203.0.113.9:8000"),
     ],
 )
+@pytest.mark.slow
 def test_what_cannot_be_served_is_said_in_one_line(
     served_model: Path, words: tuple[str, ...], said: str
 ) -> None:
@@ -46,6 +47,7 @@ def test_what_cannot_be_served_is_said_in_one_line(
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_taken_port_is_named(served_model: Path) -> None:
     with running_service(served_model) as service:
         port = service.address.rpartition(":")[2]
@@ -54,6 +56,7 @@ def test_a_taken_port_is_named(served_model: Path) -> None:
     assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
 
 
+@pytest.mark.slow
 def test_answers_and_explanations_need_no_torch(served_model: Path) -> None:
     code = (
         "import sys\n"

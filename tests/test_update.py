@@ -214,6 +214,7 @@ def test_facts_that_are_taken_out_are_seen_no_more(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["facts.tsv", "model"]
 
 
+@pytest.mark.slow
 def test_a_split_by_time_is_offered_where_the_end_of_a_file_is_asked_about(
     data: Dataset, tmp_path: Path
 ) -> None:
