@@ -3,7 +3,7 @@
 numba's cache looks only at the file that a kernel is in: after an edit to a function that a kernel
 in another file calls, the old code would still run. So every state of the kernels has a cache
 folder of its own: below $NUMBA_CACHE_DIR, else below the user's cache folder, else below the
-folder for temporary files; where none can be written, kernels are compiled anew in each process.
+folder for temporary files; where none can be written, kernels are compiled again in each process.
 """
 
 import hashlib

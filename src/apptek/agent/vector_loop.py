@@ -73,7 +73,7 @@ class VectorLoop:
         return self._running.met.copy()
 
     def reset(self, *, seed: int | None = None) -> tuple[Ints, dict[str, Any]]:
-        """Begins all episodes anew. A seed begins the draws of `sample` anew, too."""
+        """Begins all episodes again. A seed begins the draws of `sample` again, too."""
         if seed is not None:
             self._rng = generator(seed, "vector loop")
         self._environment = Environment(self._process, self._queries)
@@ -87,7 +87,7 @@ class VectorLoop:
         """
         environment = self._running
         if environment.done.all():
-            raise ApptekError("every episode has ended: call reset to begin them anew")
+            raise ApptekError("every episode has ended: call reset to begin them again")
         chosen = np.asarray(actions)
         if chosen.dtype.kind not in "iu" or chosen.shape != environment.done.shape:
             raise ApptekError(
