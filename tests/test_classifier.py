@@ -12,7 +12,7 @@ from apptek.config import ClassifierConfig
 from apptek.errors import ConfigError, DataError
 from apptek.evaluation.calibration import Calibration
 from apptek.features.sparse import SparseRows
-from apptek.models.linear_fit import (
+from apptek.models.fitting.linear_fit import (
     Descent,
     EpochReport,
     Examples,

@@ -32,7 +32,7 @@ from apptek.features.copies import Copies
 from apptek.features.sparse import SparseRows, side_by_side
 from apptek.features.topologies.topology import topology_set
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.linear_fit import Descent, fit_linear_softmax
+from apptek.models.fitting.linear_fit import Descent, fit_linear_softmax
 from apptek.models.model import FeatureSources
 from apptek.seeding import generator
 

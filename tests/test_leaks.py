@@ -23,7 +23,7 @@ from apptek.features.topologies.mining import mine
 from apptek.features.topologies.topology import topology_set
 from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.linear_fit import Examples, FitReport, fit_linear_softmax
+from apptek.models.fitting.linear_fit import Examples, FitReport, fit_linear_softmax
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources
 from apptek.models.reranker import RerankerTask, fit_reranker

@@ -35,9 +35,9 @@ from apptek.models.answers import (
     asked_queries,
     one_query,
 )
+from apptek.models.fitting.pipeline import FitOptions, Stage, TypeTable, fit_model, print_nothing
 from apptek.models.model import Model, with_earlier_facts, with_training_facts
 from apptek.models.model_folder import load_model, save_model
-from apptek.models.pipeline import FitOptions, Stage, TypeTable, fit_model, print_nothing
 from apptek.models.updating import UpdateReport, update_model
 from apptek.resuming import work_folder
 

@@ -23,10 +23,10 @@ from apptek.features.topologies.topology import topology_set
 from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer, WorkingView
-from apptek.models.linear_fit import Descent, Examples
+from apptek.models.fitting.linear_fit import Descent, Examples
+from apptek.models.fitting.pipeline import Stage, print_nothing
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources, FittedView, Model
-from apptek.models.pipeline import Stage, print_nothing
 from apptek.models.reranker import folds_of
 from apptek.seeding import generator
 

@@ -12,8 +12,8 @@ from apptek.data.synthetic.world import World, make_world
 from apptek.explain.explainer import explain
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Query
+from apptek.models.fitting.pipeline import FitOptions, fit_model
 from apptek.models.model import Model
-from apptek.models.pipeline import FitOptions, fit_model
 from apptek.resuming import work_folder
 
 

@@ -18,8 +18,8 @@ from apptek.data.times import TimeAxis
 from apptek.evaluation.calibration import newton
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import WorkingView
+from apptek.models.fitting.pipeline import FitOptions
 from apptek.models.model import Model
-from apptek.models.pipeline import FitOptions
 from apptek.occurrence.counts import PairCounts
 from apptek.occurrence.events import Events, Pairs
 from apptek.occurrence.fitting import FIRST_SHARE, Period, fit_occurrence, windows_of

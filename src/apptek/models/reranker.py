@@ -23,7 +23,7 @@ from apptek.errors import ApptekError, ModelError
 from apptek.evaluation.filters import KnownPredicates
 from apptek.features.space import FeatureSpace
 from apptek.features.sparse import SparseRows
-from apptek.models.linear_fit import Descent, Examples
+from apptek.models.fitting.linear_fit import Descent, Examples
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.reranker_features import Candidates, Mirrors, describe_candidates, names_of
 from apptek.seeding import generator

@@ -32,7 +32,7 @@ from apptek.features.topologies.topology import topology_set
 from apptek.features.traits import Kind, types_from_names, types_from_table
 from apptek.files import write_whole
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.linear_fit import Examples, FitReport, calibrate, fit_linear_softmax
+from apptek.models.fitting.linear_fit import Examples, FitReport, calibrate, fit_linear_softmax
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources, FittedView, Model
 from apptek.models.model_folder import AGENT
@@ -227,7 +227,10 @@ def _find_sources(fit: Fit) -> tuple[FeatureSources, Mined]:
         clock = Clock.of(graph)
     mined, topologies = Mined((), {}, {}), topology_set([])
     if "topologies" in config.features.parts:
-        from apptek.models.discovery import Discovery, discover  # the only part that needs torch
+        from apptek.models.fitting.discovery import (  # the only part that needs torch
+            Discovery,
+            discover,
+        )
 
         visible = graph.ahead() if config.features.past_only else graph
         mined = discover(
