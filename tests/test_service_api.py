@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -196,14 +197,19 @@ def test_a_name_with_slashes_is_a_name(client: TestClient) -> None:
 def test_an_unknown_entity_gets_near_names(client: TestClient, served: ServedModel) -> None:
     query = tuning_query(served)
     name = query["subject"] + "q"
-    said = problem(client.post("/api/predict", json=query | {"subject": name}), 422)
+    refusing = query | {"allow_unknown": False}
+    said = problem(client.post("/api/predict", json=refusing | {"subject": name}), 422)
     assert said["where"] == "subject"
     assert query["subject"] in said["suggestions"]
-    in_batch = {"queries": [query, query | {"object": "Nobody at all"}]}
+    in_batch = {
+        "queries": [query, query | {"object": "Nobody at all"}],
+        "allow_unknown": False,
+    }
     assert problem(client.post("/api/predict", json=in_batch), 422)["where"] == "queries.1.object"
-    body = query | {"subject": name, "allow_unknown": True}
-    (answer,) = client.post("/api/predict", json=body).json()["answers"]
-    assert answer["unseen_subject"]
+    body = query | {"subject": name}
+    found = client.post("/api/predict", json=body).json()
+    assert found["answers"][0]["unseen_subject"]
+    assert query["subject"] in found["similar"][name]
     assert client.post("/api/explain", json=body).json()["unseen_subject"]
 
 
@@ -229,7 +235,7 @@ def test_times_that_are_none_and_times_outside(client: TestClient, served: Serve
     [
         "", "{", "[]", "null", "7", '"text"', "{}", '{"queries": []}', '{"queries": 3}',
         '{"subject": 1, "object": 2}', '{"subject": "a", "object": "b", "time": [1]}',
-        '{"subject": "a", "object": "b", "top": 0}', '{"subject": "a", "object": "b", "top": 1e9}',
+        '{"subject": "a", "object": "b", "top": -1}', '{"subject": "a", "object": "b", "top": 1e9}',
         '{"subject": "a", "object": "b", "colour": "red"}', '{"subject": "\\ud800", "object": "b"}',
         "[" * 100_000,
     ],
@@ -264,11 +270,14 @@ def test_any_text_is_a_name_and_nothing_else(
     client: TestClient, served: ServedModel, name: str
 ) -> None:
     query = tuning_query(served)
-    body = json.dumps(query | {"subject": name})
+    refused = json.dumps(query | {"subject": name, "allow_unknown": False})
+    answered = json.dumps(query | {"subject": name})
+    headers = {"Content-Type": "application/json"}
     for path in ("/api/predict", "/api/explain"):
-        response = client.post(path, content=body, headers={"Content-Type": "application/json"})
-        assert response.status_code == 422
-        problem(response, 422)
+        problem(client.post(path, content=refused, headers=headers), 422)
+        response = client.post(path, content=answered, headers=headers)
+        is_text = not re.search("[\ud800-\udfff]", name)
+        assert response.status_code == (200 if is_text and name else 422)
     clean = name.encode("utf-8", "replace").decode()
     assert client.get("/api/entities", params={"q": clean}).status_code == 200
     assert client.get("/api/pair", params={"subject": clean, "object": clean}).status_code == 404

@@ -34,7 +34,7 @@ def test_it_is_the_forecast_of_the_predictor(
     made = forecasting.predictor.forecast(pair["subject"], pair["object"], days=10, top=4)
     response = client.post("/api/forecast", json={**pair, "days": 10, "top": 4})
     assert response.status_code == 200, response.text
-    assert response.json() == json.loads(json.dumps(made.as_json()))
+    assert response.json() == json.loads(json.dumps(made.as_json())) | {"similar": {}}
     curve = [point["probability"] for point in response.json()["curve"]]
     assert len(curve) == 10
     assert curve == sorted(curve)
@@ -53,9 +53,11 @@ def test_a_window_in_the_past_and_an_unknown_name(
     assert (past["first"], past["last"], past["length"]) == (start, until, 4)
     assert any("Answered as of" in note for note in past["notes"])
     body = {**pair, "object": "Nobody at all"}
-    assert problem(client.post("/api/forecast", json=body), 422)["title"] == "Unknown entity"
-    answered = client.post("/api/forecast", json={**body, "allow_unknown": True}).json()
+    answered = client.post("/api/forecast", json=body).json()
     assert answered["unseen"] == ["Nobody at all"]
+    assert list(answered["similar"]) == ["Nobody at all"]
+    refused = problem(client.post("/api/forecast", json={**body, "allow_unknown": False}), 422)
+    assert refused["title"] == "Unknown entity"
 
 
 @pytest.mark.parametrize(

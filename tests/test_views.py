@@ -15,7 +15,7 @@ from apptek.errors import ApptekError
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import with_earlier_facts
 from apptek.service import predict_explain
-from apptek.service.request_schemas import ExplainBody
+from apptek.service.schemas.requests import ExplainBody
 from apptek.service.served_model import ServedModel
 from apptek.setting_rules import with_settings
 

@@ -16,6 +16,7 @@ from apptek.explain.wording import (
     percent,
     share_lines,
     signed,
+    unseen_notes,
 )
 from apptek.safe_text import printable
 
@@ -125,24 +126,7 @@ def query_words(explanation: Explanation) -> str:
 
 def notes(explanation: Explanation) -> list[str]:
     """What is unusual about the query, in words."""
-    remarks = meant_notes(
-        (explanation.asked_subject, explanation.subject),
-        (explanation.asked_object, explanation.object),
-    )
-    remarks += [
-        f"{name} is not in the facts of the model."
-        for name, unseen in (
-            (explanation.subject, explanation.unseen_subject),
-            (explanation.object, explanation.unseen_object),
-        )
-        if unseen
-    ]
-    if explanation.unseen_time and explanation.view == "within":
-        remarks.append(f"No fact is dated {explanation.time}.")
-    if explanation.view == "ahead" and explanation.time != "?":
-        remarks.append(f"Answered ahead, from what was known before {explanation.time}.")
-    elif explanation.view == "within":
-        remarks.append("Answered within the data, from facts before and after.")
+    remarks = [*name_notes(explanation), *time_notes(explanation)]
     if explanation.predicate in explanation.known:
         remarks.append("This very fact is among the facts of the model.")
     if not explanation.contributions():
@@ -152,6 +136,24 @@ def notes(explanation: Explanation) -> list[str]:
     }:
         remarks.append("Subject and object are the same: everything connects them at once.")
     return remarks
+
+
+def name_notes(explanation: Explanation) -> list[str]:
+    """Which names were read as others, and which are not in the facts."""
+    subject, object_ = explanation.subject, explanation.object
+    return [
+        *meant_notes((explanation.asked_subject, subject), (explanation.asked_object, object_)),
+        *unseen_notes((subject, explanation.unseen_subject), (object_, explanation.unseen_object)),
+    ]
+
+
+def time_notes(explanation: Explanation) -> list[str]:
+    """Whether the time occurs in the facts, and in which view it was answered."""
+    if explanation.view == "ahead":
+        ahead = f"Answered ahead, from what was known before {explanation.time}."
+        return [] if explanation.time == "?" else [ahead]
+    unseen = [f"No fact is dated {explanation.time}."] if explanation.unseen_time else []
+    return [*unseen, "Answered within the data, from facts before and after."]
 
 
 def meeting_words(explanation: Explanation, reason: Reason) -> str:

@@ -63,6 +63,11 @@ def labelled(predicate: str, label: str) -> str:
     return predicate if label in ("", predicate) else f"{label} ({predicate})"
 
 
+def unseen_notes(*names: tuple[str, bool]) -> list[str]:
+    """A line for each name that the facts do not contain; pairs of a name and whether it is so."""
+    return [f"{name} is not in the facts of the model." for name, unseen in names if unseen]
+
+
 def meant_notes(*pairs: tuple[str, str | None]) -> list[str]:
     """A line for each name that was read as another one; pairs of what was asked and meant."""
     return [

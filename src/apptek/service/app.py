@@ -12,7 +12,6 @@ from starlette.exceptions import HTTPException
 
 from apptek import __version__
 from apptek.service import model_info, timelines
-from apptek.service.explanation_schemas import ExplanationOut
 from apptek.service.explorer_files import read_explorer_files
 from apptek.service.forecasts import forecast
 from apptek.service.predict_explain import explain, predict
@@ -24,8 +23,16 @@ from apptek.service.problem_json import (
     problem_responses,
 )
 from apptek.service.request_limits import RequestLimits
-from apptek.service.request_schemas import ExplainBody, ForecastBody, PredictBatch, PredictBody
-from apptek.service.response_schemas import (
+from apptek.service.schemas.explanations import ExplanationOut
+from apptek.service.schemas.requests import (
+    ContrastBody,
+    CounterfactualBody,
+    ExplainBody,
+    ForecastBody,
+    PredictBatch,
+    PredictBody,
+)
+from apptek.service.schemas.responses import (
     Answers,
     Entities,
     EntityTimeline,
@@ -36,7 +43,9 @@ from apptek.service.response_schemas import (
     Predicates,
     Topologies,
 )
+from apptek.service.schemas.what_if import ContrastOut, CounterfactualOut
 from apptek.service.served_model import ServedModel
+from apptek.service.what_if import contrast, counterfactual
 
 ABOUT = """Which predicate holds between a subject and an object at a time, and why.
 
@@ -186,6 +195,16 @@ def _add_predictions(
     async def explanation(body: ExplainBody) -> Response:
         """Why a predicate: contributions, the facts behind them, and drawings of the graph."""
         return await pool.answer(partial(explain, served, body))
+
+    @app.post("/api/counterfactual", response_model=CounterfactualOut, tags=["answers"])
+    async def counterfactuals(body: CounterfactualBody) -> Response:
+        """The smallest set of facts without which the answer would be another."""
+        return await pool.answer(partial(counterfactual, served, body))
+
+    @app.post("/api/contrast", response_model=ContrastOut, tags=["answers"])
+    async def contrasts(body: ContrastBody) -> Response:
+        """What changes between two times: the reasons of the answer at both."""
+        return await pool.answer(partial(contrast, served, body))
 
     @app.post("/api/forecast", response_model=ForecastOut, tags=["answers"])
     async def forecasts(body: ForecastBody) -> Response:

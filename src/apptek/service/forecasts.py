@@ -3,8 +3,8 @@
 from apptek.errors import ApptekError
 from apptek.forecasting.window import Length, Window
 from apptek.service.problem_json import ServiceError
-from apptek.service.request_schemas import ForecastBody
-from apptek.service.response_schemas import ForecastOut
+from apptek.service.schemas.requests import ForecastBody
+from apptek.service.schemas.responses import ForecastOut
 from apptek.service.served_model import ServedModel
 
 NO_FORECASTS = "This model makes no forecasts"
@@ -20,14 +20,13 @@ def forecast(served: ServedModel, body: ForecastBody) -> ForecastOut:
             "It was fitted with the preset paper, or on too few dated facts.",
             advice="Serve a model that was fitted with the preset default or max on dated facts.",
         )
-    if not body.allow_unknown:
-        served.entity(body.subject, "subject")
-        served.entity(body.object, "object")
+    served.check_names(body.subject, body.object, allow_unknown=body.allow_unknown)
     window = _window(served, body)
     (made,) = predictor.forecaster.forecast(
         [(body.subject, body.object)], window, top=body.top, why=True
     )
-    return ForecastOut.model_validate(made.as_json())
+    similar = served.similar([body.subject, body.object])
+    return ForecastOut.model_validate(made.as_json() | {"similar": similar})
 
 
 def _window(served: ServedModel, body: ForecastBody) -> Window:

@@ -10,8 +10,8 @@ from apptek.data.predicate_table import PredicateTable
 from apptek.data.times import UNKNOWN
 from apptek.explain.strongest_weights import strongest
 from apptek.features.topologies.topology import describe, to_names
-from apptek.service.request_schemas import QueryFields
-from apptek.service.response_schemas import (
+from apptek.service.schemas.requests import QueryFields
+from apptek.service.schemas.responses import (
     CountedName,
     Counts,
     Entities,

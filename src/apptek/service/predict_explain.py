@@ -10,9 +10,9 @@ from apptek.explain.text import notes
 from apptek.explain.wording import apart_text
 from apptek.features.topologies.connection import time_distance
 from apptek.predictor import Answer, Query
-from apptek.service.explanation_schemas import ExplanationOut
-from apptek.service.request_schemas import ExplainBody, PredictBatch, PredictQuery, QueryFields
-from apptek.service.response_schemas import Answers, NearFact
+from apptek.service.schemas.explanations import ExplanationOut
+from apptek.service.schemas.requests import ExplainBody, PredictBatch, PredictQuery, QueryFields
+from apptek.service.schemas.responses import Answers, NearFact
 from apptek.service.served_model import ServedModel
 from apptek.service.timelines import describe_fact
 
@@ -39,7 +39,7 @@ def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> Answers:
     return Answers.model_validate(
         {
             "answers": [answer for chunk in chunks for answer in chunk],
-            "similar": served.similar(names) if body.allow_unknown else {},
+            "similar": served.similar(names),
         }
     )
 
@@ -48,11 +48,8 @@ def _check(
     served: ServedModel, fields: QueryFields, where: str, allow_unknown: bool
 ) -> tuple[Query, int]:
     """The query and the code of its time. Raises a ServiceError if it cannot be answered."""
-    code = served.time(fields.time, f"{where}time")
-    if not allow_unknown:
-        served.entity(fields.subject, f"{where}subject")
-        served.entity(fields.object, f"{where}object")
-    return Query(fields.subject, fields.object, fields.time), code
+    query = served.query(fields, where, allow_unknown=allow_unknown)
+    return query, served.time(fields.time, f"{where}time")
 
 
 def _answer(served: ServedModel, answer: Answer, code: int) -> dict[str, Any]:

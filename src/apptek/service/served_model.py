@@ -18,6 +18,7 @@ from apptek.graph.lookups import ends_of
 from apptek.graph.temporal_graph import FOR_EVER, TemporalGraph
 from apptek.predictor import Predictor, Query
 from apptek.service.problem_json import ServiceError, quoted
+from apptek.service.schemas.requests import QueryFields
 
 SAMPLES = 4
 UNKNOWN_NAMES = 50  # unknown names of a batch for which others are offered
@@ -94,6 +95,20 @@ class ServedModel:
                 suggestions=similar,
             )
         return entity
+
+    def query(self, fields: QueryFields, where: str = "", *, allow_unknown: bool) -> Query:
+        """What was asked. Raises a ServiceError if the time or, unless allowed, a name is none."""
+        self.time(fields.time, f"{where}time")
+        self.check_names(fields.subject, fields.object, where, allow_unknown=allow_unknown)
+        return Query(fields.subject, fields.object, fields.time)
+
+    def check_names(
+        self, subject: str, object_: str, where: str = "", *, allow_unknown: bool
+    ) -> None:
+        """Raises a ServiceError if one of the two is unknown, unless that is allowed."""
+        if not allow_unknown:
+            self.entity(subject, f"{where}subject")
+            self.entity(object_, f"{where}object")
 
     def similar(self, names: Iterable[str]) -> dict[str, list[str]]:
         """Names like those that mean no entity; of the first few of them, for it takes time."""

@@ -9,7 +9,7 @@ from apptek.explain.wording import when_text
 from apptek.graph.lookups import between, ends_of, incoming, outgoing
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.service.problem_json import TITLES, ServiceError, quoted
-from apptek.service.response_schemas import EntityTimeline, Fact, PairHistory, Timeline
+from apptek.service.schemas.responses import EntityTimeline, Fact, PairHistory, Timeline
 from apptek.service.served_model import ServedModel, Window
 
 PARTS = 120  # at most so many counts over a window

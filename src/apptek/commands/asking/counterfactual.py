@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from apptek.commands.asking.predict import TIME
+from apptek.commands.asking.predict import TIME, similar_lines
 from apptek.commands.options import AsOfOption, JsonOption, ModelArgument, print_json
 
 
@@ -40,8 +40,10 @@ def counterfactual(
 
     predictor = Predictor.load(model, as_of=as_of)
     found = predictor.counterfactual(Query(subject, object_, time), target, add=add)
+    similar = predictor.similar_names(subject, object_)
     if as_json:
-        print_json(found.as_json())
+        print_json(found.as_json() | {"similar": similar})
         return
     console = output()
-    console.print(counterfactual_text(found, console.width), markup=False, soft_wrap=True)
+    text = counterfactual_text(found, console.width)
+    console.print("\n".join([text, *similar_lines(similar)]), markup=False, soft_wrap=True)

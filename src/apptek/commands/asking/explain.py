@@ -72,7 +72,7 @@ def explain(
         if html is not None:
             raise typer.BadParameter("--html shows one time: leave out --versus")
         found = predictor.contrast(query, versus, predicate, against)
-        _print_contrast(found, length, as_json=as_json)
+        _print_contrast(found, length, predictor.similar_names(subject, object_), as_json=as_json)
         return
     explanation = predictor.explain(query, predicate, against=against, most=top)
     similar = predictor.similar_names(subject, object_)
@@ -90,18 +90,20 @@ def explain(
             tell("next: --length full for the numbers and the facts")
 
 
-def _print_contrast(found: "Contrast", length: str, *, as_json: bool) -> None:
+def _print_contrast(
+    found: "Contrast", length: str, similar: dict[str, list[str]], *, as_json: bool
+) -> None:
     from apptek.explain.what_if.texts import contrast_text
     from apptek.terminal import output
 
     if as_json:
-        print_json(found.as_json())
+        print_json(found.as_json() | {"similar": similar})
         return
     console = output()
     text = f"{found.sentence}\n"
     if length != "sentence":
         text = contrast_text(found, console.width, full=length == "full")
-    console.print(text, markup=False, soft_wrap=True)
+    console.print("\n".join([text, *similar_lines(similar)]), markup=False, soft_wrap=True)
 
 
 def topologies(

@@ -5,6 +5,7 @@ from typing import Any
 
 from apptek.explain.explainer import explain
 from apptek.explain.explanation import Contribution, Explanation, as_plain
+from apptek.explain.text import name_notes, time_notes
 from apptek.explain.wording import percent
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Query
@@ -76,6 +77,12 @@ class Contrast:
         least = SMALL * max((abs(change.change) for change in cited), default=0.0)
         return [change for change in cited if abs(change.change) >= max(least, 1e-9)]
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is unusual about the names and the two times."""
+        times = [*time_notes(self.first), *time_notes(self.second)]
+        return tuple(dict.fromkeys([*name_notes(self.first), *times]))
+
     def as_json(self) -> dict[str, Any]:
         """Everything, with the change of each reason."""
         plain = [as_plain(change) | {"change": change.change} for change in self.changes]
@@ -87,6 +94,7 @@ class Contrast:
             "changes": plain,
             "bias_change": self.second.bias - self.first.bias,
             "change": self.second.log_odds - self.first.log_odds,
+            "notes": list(self.notes),
         }
 
 

@@ -22,10 +22,11 @@ from apptek.explain.what_if.smallest_sets import (
     pruned,
     smallest_set,
 )
+from apptek.explain.wording import meant_notes, unseen_notes
 from apptek.features.topologies.connection import CoreFact
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer, WorkingView
-from apptek.models.answers import Query
+from apptek.models.answers import Query, RankedPredicates
 
 MOST = 40  # facts that may be taken away
 LISTED = 10  # single facts that would change the answer, told at most
@@ -66,6 +67,7 @@ class Counterfactual:
     tried      up to this number of facts every set was tried, and none does it but `removed`
     proven     whether no smaller set does it
     additions  single facts between the two that would change it; None: they were not asked for
+    notes      which names were read as others, and which are not in the facts
     """
 
     subject: str
@@ -81,6 +83,9 @@ class Counterfactual:
     tried: int
     proven: bool
     additions: tuple[Addition, ...] | None
+    unseen_subject: bool
+    unseen_object: bool
+    notes: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
         """The fields of this class by their names, all the way down; tuples are lists."""
@@ -112,11 +117,14 @@ def counterfactual(
     facts, tried = _removed(rescorer, goal)
     change = _Change(answerer, view, queries, answer)
     outcome = change.outcome(facts) if facts else None
-    evidence = Evidence(answerer, view, scored, Ends(query.subject, query.object))
+    ranked = RankedPredicates(queries, probabilities[None], [view.name])
+    (about,) = answerer.answers([query], ranked, top=1)
+    subject, object_ = about.meant_subject or query.subject, about.meant_object or query.object
+    evidence = Evidence(answerer, view, scored, Ends(subject, object_))
     cited = [cited_fact(evidence, CoreFact(fact, "both", 1, 0, True)) for fact in facts]
     return Counterfactual(
-        subject=query.subject,
-        object=query.object,
+        subject=subject,
+        object=object_,
         time=model.dataset.axis.format(int(queries.times[0])),
         view=view.name,
         answer=names[answer],
@@ -128,6 +136,12 @@ def counterfactual(
         tried=tried,
         proven=bool(facts) and len(facts) <= tried + 1,
         additions=_additions(rescorer, goal, change, evidence) if add else None,
+        unseen_subject=about.unseen_subject,
+        unseen_object=about.unseen_object,
+        notes=(
+            *meant_notes((query.subject, subject), (query.object, object_)),
+            *unseen_notes((subject, about.unseen_subject), (object_, about.unseen_object)),
+        ),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from apptek.explain.text import wrapped
 from apptek.explain.what_if.contrast import Contrast
 from apptek.explain.what_if.counterfactual import MOST, Counterfactual
-from apptek.explain.wording import counted, percent, signed
+from apptek.explain.wording import GIVEN, counted, percent, signed
 
 SHOWN = 10  # changes of a contrast
 
@@ -29,6 +29,9 @@ def _counterfactual(found: Counterfactual) -> Iterator[tuple[int, str]]:
     yield 0, f"{found.subject} | ? | {found.object} | {found.time}"
     yield 0, ""
     yield 0, f"answer: {found.answer} ({percent(found.probability)})"
+    yield 0, f"Probabilities are those {GIVEN}."
+    for note in found.notes:
+        yield 0, note
     yield 0, ""
     if found.outcome is None:
         change = f"makes it '{found.target}'" if found.target else "changes it"
@@ -77,6 +80,8 @@ def _contrast(found: Contrast, *, full: bool) -> Iterator[tuple[int, str]]:
     yield 0, f"{first.subject} | ? | {first.object} | {first.time} and {second.time}"
     yield 0, ""
     yield 0, found.paragraph
+    for note in found.notes:
+        yield 0, note
     if not full:
         return
     yield 0, ""

@@ -118,7 +118,7 @@ function answer() {
   const { state } = page;
   const work = async () => {
     document.title = `${shown(state.subject)}, ?, ${shown(state.object)}, ${state.time} · APPTeK`;
-    const request = post("/api/predict", { ...query(), top: TOP }, signal);
+    const request = post("/api/predict", { ...query(), top: TOP, allow_unknown: false }, signal);
     const { answers } = await waiting([byId("ask")], request).catch((problem) => {
       if (!signal.aborted) byId("result").hidden = true;
       throw problem;
@@ -150,7 +150,7 @@ function explain() {
   const work = async () => {
     const predicate = selected();
     ranking.show(page.answer.predicates, { hide: page.state.hide === "1", selected: predicate });
-    const request = post("/api/explain", { ...query(), predicate }, signal);
+    const request = post("/api/explain", { ...query(), predicate, allow_unknown: false }, signal);
     const cards = ["graph-card", "reasons-card", "facts-card"].map((id) => byId(id));
     const explanation = await waiting(cards, request).catch((problem) => {
       if (!signal.aborted) clearExplanation();

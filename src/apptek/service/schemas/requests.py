@@ -11,6 +11,13 @@ Name = Annotated[str, Field(min_length=1, max_length=10_000)]
 Time = Annotated[
     str, Field(max_length=100, description="Written as in the data; ? if it is unknown.")
 ]
+AllowUnknown = Annotated[
+    bool,
+    Field(
+        description="Whether to answer about a name that the data does not know, with a flag; "
+        "false: such a name is a problem with suggestions."
+    ),
+]
 Top = Annotated[int, Field(ge=1, le=1000, description="How many predicates to return.")]
 
 
@@ -42,13 +49,10 @@ class QueryFields(_StrictBody):
 
 
 class PredictQuery(QueryFields):
-    """One query to predict.
-
-    allow_unknown: answer even if a name does not occur in the data, instead of returning a problem.
-    """
+    """One query to predict."""
 
     top: Top = 10
-    allow_unknown: bool = False
+    allow_unknown: AllowUnknown = True
 
 
 class PredictBatch(_StrictBody):
@@ -60,7 +64,7 @@ class PredictBatch(_StrictBody):
 
     queries: Annotated[list[QueryFields], Field(min_length=1, fail_fast=True)]
     top: Top = 10
-    allow_unknown: bool = False
+    allow_unknown: AllowUnknown = True
 
 
 def _form(body: Any) -> str:
@@ -81,7 +85,36 @@ class ExplainBody(QueryFields):
         default=None, description="What to compare it with, instead of the runner-up."
     )
     top: int = Field(default=5, ge=0, le=50, description="How many reasons come with their facts.")
-    allow_unknown: bool = False
+    allow_unknown: AllowUnknown = True
+
+
+class CounterfactualBody(QueryFields):
+    """A query, and what its answer should become (by default any other predicate)."""
+
+    target: Name | None = Field(
+        default=None, alias="to", description="The predicate that the answer should become."
+    )
+    add: bool = Field(
+        default=False, description="Whether to look for single facts that would change it, too."
+    )
+    allow_unknown: AllowUnknown = True
+
+
+class ContrastBody(QueryFields):
+    """A query, and another time to compare it with."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [EXAMPLE | {"versus": "2014-11-15"}]}
+    )
+
+    versus: Time
+    predicate: Name | None = Field(
+        default=None, description="What to explain at both times, instead of the first answer."
+    )
+    against: Name | None = Field(
+        default=None, description="What to compare it with, instead of the answer at `versus`."
+    )
+    allow_unknown: AllowUnknown = True
 
 
 Steps = Annotated[int, Field(ge=1, le=10_000_000)]
@@ -91,7 +124,7 @@ class ForecastBody(_StrictBody):
     """Two entities and a window: from a time on, until a time or for so many days, months, ...
 
     Without `from`, the window begins after the last fact; without a length it has 7 days, or one
-    step of data that is dated by longer units. allow_unknown: as for predictions.
+    step of data that is dated by longer units.
     """
 
     model_config = ConfigDict(
@@ -113,4 +146,4 @@ class ForecastBody(_StrictBody):
     years: Steps | None = None
     steps: Steps | None = None
     top: Top = 10
-    allow_unknown: bool = False
+    allow_unknown: AllowUnknown = True

@@ -4,16 +4,16 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from apptek.service.response_schemas import CLASSES, SIMILAR, VIEW, ClassShare, NearFact
+from apptek.service.schemas.responses import CLASSES, SIMILAR, VIEW, ClassShare, NearFact
 
 
-class _Open(BaseModel):
+class Open(BaseModel):
     """Further fields of an explanation are passed on."""
 
     model_config = ConfigDict(extra="allow")
 
 
-class CitedFactOut(_Open):
+class CitedFactOut(Open):
     """A fact that a reason cites. distance is signed: negative is before the query."""
 
     fact: int
@@ -26,7 +26,7 @@ class CitedFactOut(_Open):
     on_path: bool = True
 
 
-class ContributionOut(_Open):
+class ContributionOut(Open):
     """What a reason adds to the log-odds against the runner-up, and to the predicate's score."""
 
     sentence: str
@@ -34,7 +34,7 @@ class ContributionOut(_Open):
     score: float
 
 
-class MeetingOut(_Open):
+class MeetingOut(Open):
     """An entity that both sides reach, and how many hops it is from each."""
 
     entity: str
@@ -42,14 +42,14 @@ class MeetingOut(_Open):
     object_hops: int
 
 
-class PartnerOut(_Open):
+class PartnerOut(Open):
     """Whom facts of a reason are with, and how many of them."""
 
     entity: str
     facts: int
 
 
-class SupportOut(_Open):
+class SupportOut(Open):
     """How often such evidence was seen in training, and how often the predicate then held."""
 
     when: str
@@ -61,7 +61,7 @@ class SupportOut(_Open):
     runner_up: int
 
 
-class CurvePointOut(_Open):
+class CurvePointOut(Open):
     """What a single such fact adds to the log-odds at a distance in time."""
 
     distance: int
@@ -82,7 +82,7 @@ class ReasonOut(ContributionOut):
     same_as: int = 0
 
 
-class GroupOut(_Open):
+class GroupOut(Open):
     """Small reasons taken together; members are indices into `further`."""
 
     name: str
@@ -99,7 +99,7 @@ class PredicateShare(BaseModel):
     probability: float
 
 
-class DrawnEntity(_Open):
+class DrawnEntity(Open):
     """An entity in a drawing, and its centre."""
 
     id: int
@@ -110,7 +110,7 @@ class DrawnEntity(_Open):
     named: bool
 
 
-class DrawnFact(_Open):
+class DrawnFact(Open):
     """A fact in a drawing (-1: the query itself): a cubic curve, and the place of its label."""
 
     source: int
@@ -124,7 +124,7 @@ class DrawnFact(_Open):
     label: list[float]
 
 
-class DrawingOut(_Open):
+class DrawingOut(Open):
     """The drawing of a reason: entities as nodes, facts as edges."""
 
     number: int
@@ -136,7 +136,7 @@ class DrawingOut(_Open):
     note: str
 
 
-class ExplanationOut(_Open):
+class ExplainedOut(Open):
     """Why a predicate. log_odds = bias + the log_odds of all `reasons`, `against` and `further`."""
 
     subject: str
@@ -164,6 +164,11 @@ class ExplanationOut(_Open):
     unseen_time: bool
     view: Literal["within", "ahead"] = Field(description=VIEW)
     known: list[str] = Field(description="Predicates that facts have between the two at that time.")
+
+
+class ExplanationOut(ExplainedOut):
+    """Why a predicate, with drawings of its reasons and the facts around them."""
+
     similar: dict[str, list[str]] = Field(description=SIMILAR)
     notes: list[str] = Field(description="What is unusual about the query, in words.")
     drawings: list[DrawingOut]

@@ -4,11 +4,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from apptek.service.request_schemas import QueryFields
+from apptek.service.schemas.requests import QueryFields
 
 CLASSES = "Classes of predicates, the most probable first; none if the model has no classes."
 MEANT = "The name of the entity that was meant; null if the data does not know the name."
-SIMILAR = "Names like those that the data does not know, with allow_unknown; of the first 50."
+SIMILAR = "Names like those that the data does not know; of the first 50 of these."
 VIEW = "within: answered from every fact; ahead: from what was known before the time."
 
 
@@ -267,5 +267,6 @@ class ForecastOut(BaseModel):
     predicates: list[PredicateForecastOut]
     curve: list[CurvePoint]
     why: str
-    unseen: list[str]
+    unseen: list[str] = Field(description="The names that the facts do not contain.")
     notes: list[str]
+    similar: dict[str, list[str]] = Field(description=SIMILAR)

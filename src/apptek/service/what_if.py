@@ -1,0 +1,27 @@
+"""What would change an answer of the served model, and what changed between two times."""
+
+from apptek.service.schemas.requests import ContrastBody, CounterfactualBody
+from apptek.service.schemas.what_if import ContrastOut, CounterfactualOut
+from apptek.service.served_model import ServedModel
+
+
+def counterfactual(served: ServedModel, body: CounterfactualBody) -> CounterfactualOut:
+    """The smallest set of facts without which the answer would be another."""
+    query = served.query(body, allow_unknown=body.allow_unknown)
+    if body.target is not None:
+        served.predicate(body.target, "to")
+    found = served.predictor.counterfactual(query, body.target, add=body.add)
+    similar = served.similar([query.subject, query.object])
+    return CounterfactualOut.model_validate(found.as_json() | {"similar": similar})
+
+
+def contrast(served: ServedModel, body: ContrastBody) -> ContrastOut:
+    """What changes between the time of a query and another time."""
+    query = served.query(body, allow_unknown=body.allow_unknown)
+    served.time(body.versus, "versus")
+    for name, where in ((body.predicate, "predicate"), (body.against, "against")):
+        if name is not None:
+            served.predicate(name, where)
+    found = served.predictor.contrast(query, body.versus, body.predicate, body.against)
+    similar = served.similar([query.subject, query.object])
+    return ContrastOut.model_validate(found.as_json() | {"similar": similar})
