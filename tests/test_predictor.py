@@ -18,8 +18,8 @@ from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
 from apptek.evaluation.calibration import Calibration
 from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
 from apptek.explain.text import notes
-from apptek.models import pipeline
 from apptek.models.batch_files import answer_file
+from apptek.models.fitting import pipeline
 from apptek.models.model_folder import FORMAT
 from apptek.models.summary import summarize
 from apptek.predictor import Predictor, Query

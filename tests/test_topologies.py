@@ -18,7 +18,7 @@ from apptek.features.topologies.application import BinaryRows, apply_topologies
 from apptek.features.topologies.mining import mine
 from apptek.features.topologies.topology import describe, from_names, to_names, topology_set
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models import discovery
+from apptek.models.fitting import discovery
 
 sequences = st.lists(st.integers(0, 2 * PREDICATES - 1), min_size=1, max_size=4).map(tuple)
 
