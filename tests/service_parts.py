@@ -6,9 +6,9 @@ from typing import Any
 from fastapi.testclient import TestClient
 
 from apptek.service.app import create_app
-from apptek.service.http_server import LOOPBACK
-from apptek.service.request_limits import RequestLimits
-from apptek.service.security_middleware import SecurityMiddleware
+from apptek.service.network.http_server import LOOPBACK
+from apptek.service.network.request_limits import RequestLimits
+from apptek.service.network.security_middleware import SecurityMiddleware
 from apptek.service.served_model import ServedModel, query_of_fact
 
 

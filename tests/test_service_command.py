@@ -10,8 +10,9 @@ from command_line import apptek_process
 from apptek.benches.http_clients import running_service
 
 
-def test_serve_answers_until_it_is_ended(served_model: Path) -> None:
-    with running_service(served_model, "--token", "secret") as service:
+def test_serve_answers_until_it_is_ended(served_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("secret\n")
+    with running_service(served_model, "--token-file", str(tmp_path / "token")) as service:
         assert service.address.startswith("http://127.0.0.1:")
         wanted = urllib.request.Request(f"{service.address}/api/health")
         wanted.add_header("Authorization", "Bearer secret")
@@ -31,6 +32,8 @@ def test_serve_answers_until_it_is_ended(served_model: Path) -> None:
     [
         (("MODEL", "--host", "0.0.0.0"), "give --token, or --insecure"),
         (("MODEL", "--token", ""), "the token is empty"),
+        (("MODEL", "--token-file", "nowhere"), "the token cannot be read from nowhere"),
+        (("MODEL", "--token-file", "/dev/null"), "the token is empty"),
         (("nowhere", "--port", "0"), "is not a model folder"),
         (("MODEL", "--host", "203.0.113.9", "--insecure"), "cannot listen on 203.0.113.9:8000"),
     ],

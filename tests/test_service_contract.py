@@ -20,7 +20,9 @@ from service_parts import client_of, tuning_query
 
 from apptek.service.app import create_app
 from apptek.service.forecasts import NO_FORECASTS
-from apptek.service.request_limits import RequestLimits
+from apptek.service.network.http_server import GRACE
+from apptek.service.network.log_limit import LINES
+from apptek.service.network.request_limits import CONNECTIONS, ConnectionLimits, RequestLimits
 from apptek.service.served_model import ServedModel
 
 PAGE = Path(__file__).parents[1] / "docs" / "http.md"
@@ -101,3 +103,7 @@ def test_the_limits_on_the_page_are_those_of_the_service() -> None:
     assert f"more than {limits.body_bytes >> 20} MiB" in page
     assert f"more than {limits.batch:,} queries" in page
     assert f"within {limits.seconds:g} s" in page
+    assert f"| {CONNECTIONS:,}, or" in page
+    assert f"| {ConnectionLimits().seconds:g} s, then the connection is closed" in page
+    assert f"| {LINES} in a minute" in page
+    assert f"for at most {limits.seconds + GRACE:g} s" in page

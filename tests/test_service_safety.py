@@ -14,9 +14,9 @@ from apptek.errors import ApptekError
 from apptek.service import app as app_module
 from apptek.service.app import create_app
 from apptek.service.explorer_files import read_explorer_files
-from apptek.service.http_server import check_reach
-from apptek.service.request_limits import RequestLimits
-from apptek.service.security_middleware import SecurityMiddleware
+from apptek.service.network.http_server import check_reach
+from apptek.service.network.request_limits import RequestLimits
+from apptek.service.network.security_middleware import SecurityMiddleware
 from apptek.service.served_model import ServedModel
 
 SOURCES = Path(__file__).parents[1] / "src" / "apptek" / "service"

@@ -40,15 +40,20 @@ class Weighed:
     weight: float
 
 
-def strongest(model: Model, space: FeatureSpace, predicate: int, top: int) -> list[Weighed]:
-    """The features of a model with the largest weights for a predicate, traits left out."""
+def strongest(
+    model: Model, space: FeatureSpace, predicate: int, top: int, *, first: int = 0
+) -> list[Weighed]:
+    """The features of a model with the largest weights for a predicate, traits left out.
+
+    first  how many of them to pass over
+    """
     weights = model.main.classifier.weights[:, predicate]
     named = np.ones(len(weights), np.bool_)
     if space.traits is not None:
-        first = space.first("traits")
-        named[first : first + len(space.traits)] = False
+        traits = space.first("traits")
+        named[traits : traits + len(space.traits)] = False
     columns = np.flatnonzero(named & (weights > 0))
-    order = columns[np.argsort(-weights[columns], kind="stable")][:top]
+    order = columns[np.argsort(-weights[columns], kind="stable")][first : first + top]
     return [Weighed(*_words(model, space, int(c)), float(weights[c])) for c in order]
 
 

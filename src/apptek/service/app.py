@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ from apptek import __version__
 from apptek.service import model_info, timelines
 from apptek.service.explorer_files import read_explorer_files
 from apptek.service.forecasts import forecast
+from apptek.service.network.request_limits import RequestLimits
 from apptek.service.predict_explain import explain, predict
 from apptek.service.problem_json import (
     TITLES,
@@ -22,7 +24,6 @@ from apptek.service.problem_json import (
     describe_as_problem_json,
     problem_responses,
 )
-from apptek.service.request_limits import RequestLimits
 from apptek.service.schemas.explanations import ExplanationOut
 from apptek.service.schemas.requests import (
     ContrastBody,
@@ -86,7 +87,7 @@ class _WorkerPool:
 
 
 def create_app(served: ServedModel, limits: RequestLimits | None = None) -> FastAPI:
-    """The app of a served model. `http_server.secured_app` puts it behind its middleware."""
+    """The app of a served model. `secured_app` puts it behind its middleware."""
     limits = limits or RequestLimits()
     app = FastAPI(
         title="APPTeK",
@@ -95,9 +96,10 @@ def create_app(served: ServedModel, limits: RequestLimits | None = None) -> Fast
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
-        responses=problem_responses(400, 401, 408, 413, 422, 503),
+        responses=problem_responses(400, 401, 403, 408, 413, 422, 429, 503),
     )
     add_error_handlers(app)
+    _add_health(app, served, _WorkerPool(replace(limits, workers=1)))  # waits for nobody
     _add_information(app, served, _WorkerPool(limits))  # its own pool: names wait for no batch
     _add_predictions(app, served, _WorkerPool(limits), limits)
     _add_pages(app)
@@ -105,13 +107,15 @@ def create_app(served: ServedModel, limits: RequestLimits | None = None) -> Fast
     return app
 
 
-def _add_information(app: FastAPI, served: ServedModel, pool: _WorkerPool) -> None:
-    missing = problem_responses(404)
-
+def _add_health(app: FastAPI, served: ServedModel, pool: _WorkerPool) -> None:
     @app.get("/api/health", response_model=Health, tags=["model"])
     async def health() -> Response:
         """Whether the service is up."""
         return await pool.answer(partial(model_info.health, served))
+
+
+def _add_information(app: FastAPI, served: ServedModel, pool: _WorkerPool) -> None:
+    missing = problem_responses(404)
 
     @app.get("/api/model", response_model=ModelInfo, tags=["model"])
     async def model() -> Response:
@@ -134,10 +138,14 @@ def _add_information(app: FastAPI, served: ServedModel, pool: _WorkerPool) -> No
     @app.get("/api/topologies", response_model=Topologies, tags=["model"], responses=missing)
     async def topologies(
         predicate: Annotated[str | None, Query(min_length=1, max_length=10_000)] = None,
-        limit: Limit = 5,
+        limit: Annotated[int, Query(ge=1, le=100, description="How many of each predicate.")] = 5,
+        offset: Annotated[
+            int, Query(ge=0, le=1_000_000, description="How many of each predicate to pass over.")
+        ] = 0,
     ) -> Response:
-        """Mined topologies and largest weights of each predicate, or of one."""
-        return await pool.answer(partial(model_info.list_topologies, served, predicate, limit))
+        """Mined topologies and largest weights of each predicate, or of one; page by page."""
+        page = range(offset, offset + limit)
+        return await pool.answer(partial(model_info.list_topologies, served, predicate, page))
 
     @app.get(
         "/api/entity/{name:path}/timeline",

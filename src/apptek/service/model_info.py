@@ -107,19 +107,21 @@ def list_predicates(served: ServedModel) -> Predicates:
     )
 
 
-def list_topologies(served: ServedModel, predicate: str | None, limit: int) -> Topologies:
-    """The first `limit` mined topologies and largest weights of each predicate, or of one."""
+def list_topologies(served: ServedModel, predicate: str | None, page: range) -> Topologies:
+    """A page of the mined topologies and largest weights of each predicate, or of one.
+
+    page  which of them: the first one of each predicate has number 0
+    """
     model = served.predictor.model
     names = model.dataset.predicates
     if predicate is None:
         predicates = list(range(len(names)))
     else:
         predicates = [served.predicate(predicate, "predicate", 404)]
-    listed: Counter[int] = Counter()
+    numbers: Counter[int] = Counter()
     topologies = []
     for mined in model.mined.topologies:  # of each predicate the commonest come first
-        listed[mined.predicate] += 1
-        if mined.predicate in predicates and listed[mined.predicate] <= limit:
+        if mined.predicate in predicates and numbers[mined.predicate] in page:
             topologies.append(
                 MinedOut(
                     predicate=names[mined.predicate],
@@ -132,10 +134,20 @@ def list_topologies(served: ServedModel, predicate: str | None, limit: int) -> T
                     ],
                 )
             )
+        numbers[mined.predicate] += 1
     space = served.predictor.answerer.main.space
-    weights = [
-        WeightOut(predicate=names[row], **asdict(weight))
-        for row in predicates
-        for weight in strongest(model, space, row, limit)
-    ]
-    return Topologies(topologies=topologies, strongest=weights)
+    pages = {  # one more of each than is shown tells whether there is a next page
+        row: strongest(model, space, row, len(page) + 1, first=page.start) for row in predicates
+    }
+    has_more = any(len(weights) > len(page) for weights in pages.values()) or any(
+        numbers[row] > page.stop for row in predicates
+    )
+    return Topologies(
+        topologies=topologies,
+        strongest=[
+            WeightOut(predicate=names[row], **asdict(weight))
+            for row, weights in pages.items()
+            for weight in weights[: len(page)]
+        ],
+        next_offset=page.stop if has_more else None,
+    )

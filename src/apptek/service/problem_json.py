@@ -1,7 +1,7 @@
 """Errors as problem JSON (RFC 9457): what is wrong, where, and what to do. Never a traceback."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -19,12 +19,14 @@ MAX_QUOTED = 80  # characters of a client's text that an error repeats
 TITLES = {
     400: "The request cannot be read",
     401: "A token is needed",
+    403: "Not from another site",
     404: "Not found",
     405: "Method not allowed",
     408: "The request did not arrive",
     413: "The request is too large",
     415: "Not JSON",
     422: "The request is not valid",
+    429: "Too many wrong tokens",
     500: "The service failed",
     503: "The service is busy",
 }
@@ -32,8 +34,12 @@ _ADVICE = {
     404: "See /docs for the addresses that exist.",
     405: "See /docs for the methods of each address.",
 }
-# After a body that never arrived the connection cannot be used again.
-_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 408: {"Connection": "close"}}
+# Where a body ends is unknown after 400, and nobody has read it after 408: no further requests.
+_HEADERS = {
+    400: {"Connection": "close"},
+    401: {"WWW-Authenticate": "Bearer"},
+    408: {"Connection": "close"},
+}
 _TAGS = {"one", "many"}  # pydantic puts the tag of PredictBody into an error's location
 
 
@@ -61,8 +67,10 @@ class ServiceError(ApptekError):
         advice: str,
         where: str = "",
         suggestions: Sequence[str] = (),
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
+        self.headers = {**_HEADERS.get(status, {}), **(headers or {})}
         self.body = Problem(
             title=title,
             status=status,
@@ -74,8 +82,9 @@ class ServiceError(ApptekError):
 
     def response(self) -> Response:
         """The problem as a response."""
-        status = self.body.status
-        return Response(self.body.model_dump_json(), status, _HEADERS.get(status), MEDIA_TYPE)
+        return Response(
+            self.body.model_dump_json(), self.body.status, self.headers, media_type=MEDIA_TYPE
+        )
 
 
 def quoted(text: str) -> str:
@@ -122,7 +131,9 @@ def add_error_handlers(app: FastAPI) -> None:
         title = TITLES.get(error.status_code, "The request was refused")
         advice = _ADVICE.get(error.status_code, "See /docs for what the service accepts.")
         detail = f"{request.method} {shortened(request.url.path, MAX_QUOTED)}: {error.detail}"
-        return ServiceError(error.status_code, title, detail, advice=advice).response()
+        return ServiceError(
+            error.status_code, title, detail, advice=advice, headers=error.headers
+        ).response()
 
     @app.exception_handler(Exception)
     async def unexpected_error(request: Request, error: Exception) -> Response:

@@ -209,6 +209,7 @@ class Topologies(BaseModel):
 
     topologies: list[MinedOut]
     strongest: list[WeightOut]
+    next_offset: int | None = Field(description="Where the next page begins; null: there is none.")
 
 
 class OccurrenceReasonOut(BaseModel):

@@ -1,14 +1,17 @@
-"""ASGI middleware before the app: checks host and token, limits bodies, sets strict headers."""
+"""ASGI middleware before the app: checks who asks, limits bodies, sets strict headers."""
 
 import asyncio
 import hmac
-from dataclasses import dataclass
+import math
+import re
+from dataclasses import dataclass, field
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from apptek.service.network.request_limits import RequestLimits
+from apptek.service.network.wrong_tokens import WrongTokens
 from apptek.service.problem_json import TITLES, ServiceError
-from apptek.service.request_limits import RequestLimits
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -22,6 +25,8 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+OWN_SITES = {"", "none", "same-origin"}  # Sec-Fetch-Site: no browser, the address bar, our page
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]*)(:\d*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,7 @@ class SecurityMiddleware:
     limits: RequestLimits
     token: str | None = None
     hosts: frozenset[str] | None = None
+    wrong_tokens: WrongTokens = field(default_factory=WrongTokens)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Reads the whole body and passes the request on, or answers with a problem."""
@@ -53,7 +59,7 @@ class SecurityMiddleware:
             await send(message)
 
         try:
-            self._check_access(Headers(scope=scope), scope["path"])
+            self._check_access(scope)
             body = await self._read_body_in_time(Headers(scope=scope), receive)
         except ServiceError as problem:
             await problem.response()(scope, receive, send_with_headers)
@@ -63,21 +69,45 @@ class SecurityMiddleware:
             scope = {**scope, "method": "GET"}
         await self.app(scope, _replay(body, receive), send_with_headers)
 
-    def _check_access(self, headers: Headers, path: str) -> None:
-        host = _without_port(headers.get("host", ""))
-        if self.hosts is not None and host.lower() not in self.hosts:
+    def _check_access(self, scope: Scope) -> None:
+        headers = Headers(scope=scope)
+        if self.hosts is not None and _host_name(headers) not in self.hosts:
             raise ServiceError(
                 400, TITLES[400], "This service does not answer to that host name.",
                 advice="Address it by the name that it printed when it started.", where="Host",
             )  # fmt: skip
-        if self.token is not None and path.startswith("/api"):
-            # Headers decodes as latin-1; undo it, since the token may have any UTF-8 characters.
-            credentials = headers.get("authorization", "").encode("latin-1")
-            if not hmac.compare_digest(credentials, f"Bearer {self.token}".encode()):
+        if "content-length" in headers and "transfer-encoding" in headers:
+            # A proxy may take the body to end where we do not: the rest is a request to smuggle in.
+            raise ServiceError(
+                400, TITLES[400], "A body has either Content-Length or Transfer-Encoding.",
+                advice="Send only one of the two headers.", where="Transfer-Encoding",
+            )  # fmt: skip
+        if scope["path"].startswith("/api"):
+            if headers.get("sec-fetch-site", "").lower() not in OWN_SITES:
                 raise ServiceError(
-                    401, TITLES[401], "The token is missing or wrong.",
-                    advice="Send the header 'Authorization: Bearer TOKEN'.", where="Authorization",
+                    403, TITLES[403], "A page of another site may not use this service.",
+                    advice="Use the page of this service, or a program.", where="Sec-Fetch-Site",
                 )  # fmt: skip
+            if self.token is not None:
+                self._check_token(headers, (scope.get("client") or ("",))[0])
+
+    def _check_token(self, headers: Headers, address: str) -> None:
+        # Headers decodes as latin-1; undo it, since the token may have any UTF-8 characters.
+        credentials = headers.get("authorization", "").encode("latin-1")
+        if credentials and (seconds := self.wrong_tokens.seconds_to_wait(address)):
+            wait = math.ceil(seconds)
+            raise ServiceError(
+                429, TITLES[429], "There were too many wrong tokens from your address.",
+                advice=f"Try again in {wait} seconds.", where="Authorization",
+                headers={"Retry-After": str(wait)},
+            )  # fmt: skip
+        if not hmac.compare_digest(credentials, f"Bearer {self.token}".encode()):
+            if credentials:
+                self.wrong_tokens.add(address)
+            raise ServiceError(
+                401, TITLES[401], "The token is missing or wrong.",
+                advice="Send the header 'Authorization: Bearer TOKEN'.", where="Authorization",
+            )  # fmt: skip
 
     async def _read_body_in_time(self, headers: Headers, receive: Receive) -> bytes:
         """The whole body. Raises a ServiceError if it does not arrive in time."""
@@ -114,10 +144,10 @@ class SecurityMiddleware:
         )  # fmt: skip
 
 
-def _without_port(host: str) -> str:
-    """The name in a Host header such as example.org:80 or [::1]:80."""
-    end = host.rfind("]") + 1
-    return host[:end] or host.partition(":")[0]
+def _host_name(headers: Headers) -> str:
+    """The name in a Host header such as example.org:80 or [::1]:80; "" if there is none."""
+    match = _HOST.fullmatch(headers.get("host", ""))
+    return match[1].lower() if match else ""
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

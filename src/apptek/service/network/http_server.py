@@ -11,13 +11,15 @@ from starlette.types import ASGIApp
 
 from apptek.errors import ApptekError
 from apptek.service.app import create_app
-from apptek.service.request_limits import RequestLimits
-from apptek.service.security_middleware import SecurityMiddleware
+from apptek.service.network.connections import connection_factory, connection_limits
+from apptek.service.network.log_limit import log_to_stderr
+from apptek.service.network.request_limits import RequestLimits
+from apptek.service.network.security_middleware import SecurityMiddleware
 from apptek.service.served_model import ServedModel
 from apptek.terminal import messages
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-BACKLOG = 2048  # connections that the system queues until the server accepts them
+GRACE = 5  # seconds beyond the time of an answer in which the service ends
 
 
 def is_loopback(host: str) -> bool:
@@ -52,10 +54,13 @@ def serve(
         messages().print(
             f"{data} is served at {address} (Ctrl+C stops it)", markup=False, soft_wrap=True
         )
+        limits = connection_limits()
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, lifespan="off",
-            timeout_graceful_shutdown=3,
+            app, http=connection_factory(limits), backlog=limits.backlog, ws="none",  # type: ignore[arg-type]
+            lifespan="off", log_config=None, access_log=False, server_header=False,
+            timeout_graceful_shutdown=int(RequestLimits().seconds) + GRACE,
         )  # fmt: skip
+        log_to_stderr()
         uvicorn.Server(config).run([listener])
 
 
@@ -77,5 +82,5 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise ApptekError(f"cannot listen on {host}:{port}: {error.strerror}") from None
-    listener.listen(BACKLOG)
+    listener.listen()
     return listener

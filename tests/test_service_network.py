@@ -1,0 +1,300 @@
+"""Slow and hostile clients: deadlines, a limit on connections, a log that cannot be flooded."""
+
+import asyncio
+import json
+import logging
+import os
+import resource
+import signal
+import socket
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import uvicorn
+from service_parts import client_of, problem, tuning_query
+
+from apptek.benches.http_clients import encode_request, running_service
+from apptek.service import model_info
+from apptek.service.network.connections import connection_factory
+from apptek.service.network.log_limit import LogLimit
+from apptek.service.network.request_limits import OTHER_FILES, ConnectionLimits
+from apptek.service.network.wrong_tokens import ALLOWED, WrongTokens
+from apptek.service.served_model import ServedModel
+
+GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+LARGE = 50 << 20  # bytes: more than the system takes from a server whose client reads nothing
+
+
+async def _app(scope: Any, receive: Any, send: Any) -> None:
+    body = b"x" * (LARGE if scope["path"] == "/large" else 10)
+    headers = [(b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+@contextmanager
+def small_server(limits: ConnectionLimits) -> Iterator[tuple[uvicorn.Server, int]]:
+    """A server of ten bytes in a thread, and its port."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(
+        _app,
+        http=connection_factory(limits),  # type: ignore[arg-type]
+        backlog=limits.backlog,
+        lifespan="off",
+        log_config=None,
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listener],))
+    thread.start()
+    try:
+        yield server, listener.getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def connect(port: int, first: bytes = b"") -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port), timeout=60)
+    connection.sendall(first)
+    return connection
+
+
+def read_all(connection: socket.socket) -> bytes:
+    """What the server sends until it closes the connection."""
+    parts = []
+    try:
+        while part := connection.recv(1 << 16):
+            parts.append(part)
+    except ConnectionResetError:
+        pass
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHos", GET + b"GET / HT"])
+def test_a_connection_without_a_whole_head_is_closed(sent: bytes) -> None:
+    with (
+        small_server(ConnectionLimits(seconds=0.3)) as (_, port),
+        closing(connect(port, sent)) as slow,
+    ):
+        assert read_all(slow).count(b"HTTP/1.1 200") == sent.count(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize("more", [b"", b"\r\nConnection: close"])
+def test_a_client_that_does_not_take_its_answer_is_given_up(more: bytes) -> None:
+    request = GET.replace(b" / ", b" /large ").replace(b"\r\n\r\n", more + b"\r\n\r\n")
+    with (
+        small_server(ConnectionLimits(seconds=0.3)) as (server, port),
+        closing(connect(port, request + GET)) as slow,
+    ):
+        while not server.server_state.connections:
+            time.sleep(0.01)
+        while server.server_state.connections:  # for ever, if the client were waited for
+            time.sleep(0.05)
+        assert len(read_all(slow)) < LARGE
+
+
+def test_a_slow_client_that_takes_its_answer_gets_it() -> None:
+    request = GET.replace(b" / ", b" /large ")
+    with (
+        small_server(ConnectionLimits(seconds=0.3)) as (_, port),
+        closing(connect(port, request)) as slow,
+    ):
+        received, pause = 0, time.monotonic() + 1.5
+        while received < LARGE:
+            part = slow.recv(1 << 20)
+            assert part
+            received += len(part)
+            if time.monotonic() < pause:
+                time.sleep(0.05)
+
+
+def test_the_connection_that_waits_longest_makes_way_for_a_new_one() -> None:
+    with (
+        small_server(ConnectionLimits(connections=20)) as (server, port),
+        ExitStack() as stack,
+    ):
+        for _ in range(60):
+            stack.enter_context(closing(connect(port, b"GET / HT")))
+        with closing(
+            connect(port, GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        ) as c:
+            assert read_all(c).startswith(b"HTTP/1.1 200")
+        assert len(server.server_state.connections) <= 20
+
+
+@pytest.mark.parametrize("files", [64, 256, 1024, 20_000, 1 << 30])
+def test_connections_and_backlog_fit_into_the_files_of_a_process(files: int) -> None:
+    limits = ConnectionLimits.within(files)
+    assert min(limits.connections, limits.backlog) >= 8
+    if files > 2 * OTHER_FILES:
+        assert limits.connections + limits.backlog + OTHER_FILES <= files
+
+
+@pytest.mark.slow
+def test_slow_clients_beyond_the_file_limit_do_not_lock_others_out(
+    served: ServedModel, capfd: pytest.CaptureFixture[str]
+) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))  # the service inherits it
+    try:
+        service = running_service(served.folder)
+        started = service.__enter__()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    port = urlsplit(started.address).port
+    assert port is not None
+    with ExitStack() as stack:
+        stack.push(service.__exit__)
+        for _ in range(400):
+            stack.enter_context(closing(connect(port, b"GET /api/health HTTP/1.1\r\nHost: ")))
+        with urllib.request.urlopen(f"{started.address}/api/health", timeout=60) as response:
+            assert json.load(response)["status"] == "ok"
+
+
+def test_the_log_has_so_many_lines_in_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    limit = LogLimit(records=3)
+
+    def passed() -> list[str]:
+        records = [
+            logging.LogRecord("x", logging.ERROR, "x", 1, "bad %s", (i,), None) for i in range(5)
+        ]
+        return [record.getMessage() for record in records if limit.filter(record)]
+
+    assert passed() == ["bad 0", "bad 1", "bad 2"]
+    assert passed() == []
+    now[0] += 61
+    assert passed() == ["bad 0 (7 others were left out)", "bad 1", "bad 2"]
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "Cross-Site"])
+def test_pages_of_other_sites_may_not_use_it(served: ServedModel, site: str) -> None:
+    client = client_of(served)
+    problem(client.get("/api/health", headers={"Sec-Fetch-Site": site}), 403)
+    assert client.get("/", headers={"Sec-Fetch-Site": site}).status_code == 200  # a link to it
+    for own in ("same-origin", "none"):
+        assert client.get("/api/health", headers={"Sec-Fetch-Site": own}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["[::1].evil.com", "[::1]evil:80", "127.0.0.1:80.evil.com", "[::1"]
+)
+def test_a_host_that_only_begins_like_ours_is_refused(served: ServedModel, host: str) -> None:
+    problem(client_of(served).get("/api/health", headers={"Host": host}), 400)
+
+
+def test_two_lengths_of_a_body_are_refused_and_the_connection_is_closed(
+    served: ServedModel,
+) -> None:
+    headers = {"Content-Length": "5", "Transfer-Encoding": "chunked"}
+    response = client_of(served).post("/api/predict", headers=headers, content=b"0\r\n\r\n")
+    problem(response, 400)
+    assert response.headers["connection"] == "close"
+
+
+def test_guessing_a_token_is_slow(served: ServedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = client_of(served, token="secret")
+
+    def status(token: str) -> int:
+        given = {"Authorization": f"Bearer {token}"} if token else {}
+        return client.get("/api/health", headers=given).status_code
+
+    assert [status("") for _ in range(ALLOWED + 1)] == [401] * (ALLOWED + 1)  # no guess
+    assert status("secret") == 200
+    assert [status(f"guess {i}") for i in range(ALLOWED)] == [401] * ALLOWED
+    refused = client.get("/api/health", headers={"Authorization": "Bearer secret"})
+    problem(refused, 429)
+    assert 1 <= int(refused.headers["retry-after"]) <= 60
+    later = time.monotonic() + 61
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert status("secret") == 200
+
+
+def test_a_network_of_many_addresses_guesses_as_one() -> None:
+    wrong = WrongTokens()
+    for i in range(ALLOWED):
+        wrong.add(f"2001:db8::{i:x}")
+        wrong.add(f"192.0.2.{i}")
+    assert wrong.seconds_to_wait("2001:db8::ffff:1") > 0
+    assert wrong.seconds_to_wait("2001:db8:0:1::1") == 0
+    assert wrong.seconds_to_wait("192.0.2.1") == 0
+
+
+def test_health_waits_for_no_computation(
+    served: ServedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = threading.Event()
+
+    def slow(*_: Any) -> Any:
+        release.wait(60)
+        raise RuntimeError("nobody waits for this")
+
+    monkeypatch.setattr(model_info, "list_topologies", slow)
+    with client_of(served, seconds=1.0, workers=1) as client:
+        problem(client.get("/api/topologies"), 503)
+        assert client.get("/api/health").status_code == 200
+        release.set()
+
+
+def test_the_pages_of_topologies_are_all_of_them(served: ServedModel) -> None:
+    client = client_of(served)
+    problem(client.get("/api/topologies?limit=101"), 422)
+    predicate = served.predictor.model.dataset.predicates[0]
+
+    def pages(limit: int) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        while not found or found[-1]["next_offset"] is not None:
+            offset = found[-1]["next_offset"] if found else 0
+            path = f"/api/topologies?limit={limit}&offset={offset}&predicate={predicate}"
+            found.append(client.get(path).json())
+        return found
+
+    large, small = pages(100), pages(17)
+    assert len(small) > len(large) > 1
+    for part in ("topologies", "strongest"):
+        entries = [entry for page in small for entry in page[part]]
+        assert entries == [entry for page in large for entry in page[part]]
+        assert len({json.dumps(entry) for entry in entries}) == len(entries)
+
+
+def test_a_wrong_method_is_told_the_right_ones(served: ServedModel) -> None:
+    client = client_of(served)
+    assert client.get("/api/predict").headers["allow"] == "POST"
+    assert client.post("/api/health").headers["allow"] == "GET"
+
+
+@pytest.mark.slow
+def test_sigterm_finishes_what_is_in_flight(served: ServedModel) -> None:
+    queries = [tuning_query(served, row) for row in range(100)]
+    clients = 40
+
+    async def ask_and_end(address: str, end: Any) -> list[bytes]:
+        url = urlsplit(address)
+        request = encode_request(address, "/api/predict", {"queries": queries * 10, "top": 10})
+        streams = [await asyncio.open_connection(url.hostname, url.port) for _ in range(clients)]
+        for _, writer in streams:
+            writer.write(request)
+            await writer.drain()
+        first = asyncio.ensure_future(streams[0][0].read())
+        await asyncio.sleep(0.5)  # all of them have arrived; not all of them are answered
+        end()
+        answers = [await first] + [await reader.read() for reader, _ in streams[1:]]
+        for _, writer in streams:
+            writer.close()
+        return answers
+
+    with running_service(served.folder) as service:
+        answers = asyncio.run(
+            ask_and_end(service.address, lambda: os.kill(service.process, signal.SIGTERM))
+        )
+    for answer in answers:
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200")
+        assert len(json.loads(body)["answers"]) == 1000
