@@ -25,6 +25,7 @@ from apptek.data.facts import Dataset, Facts
 from apptek.data.queries import training_queries
 from apptek.data.synthetic.world import make_world, write_world
 from apptek.data.times import TimeAxis
+from apptek.explain.wording import GIVEN
 from apptek.models.model_folder import load_model
 from apptek.seeding import generator
 
@@ -225,6 +226,29 @@ def test_bad_rows_are_counted_and_do_not_stop_an_audit(tmp_path: Path) -> None:
     done = apptek("audit", str(file), "--out", str(tmp_path / "a.json"), "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["bad_rows"] == 1
+
+
+def test_a_row_that_ends_before_it_starts_is_listed_first(tmp_path: Path) -> None:
+    rows = [f"a{i % 5},likes,b{i % 7},{2000 + i % 9},{2001 + i % 9}" for i in range(60)]
+    rows[20:20] = ["c,owns,d,2010,2005"]
+    path, out = tmp_path / "facts.csv", tmp_path / "out.html"
+    path.write_text("\n".join(["subject,predicate,object,since,until", *rows]) + "\n")
+    done = apptek("audit", str(path), "--out", str(out), "--json")
+    assert "Infinity" not in done.stdout
+    found = json.loads(done.stdout)
+    assert (found["bad_rows"], found["suspected"]["interval"]) == (1, 1)
+    first = found["first"][0]
+    assert [first[column] for column in ("subject", "since", "until", "finding")] == [
+        "c",
+        "2010",
+        "2005",
+        "interval",
+    ]
+    assert "line 22 of facts.csv" in first["reason"]
+    page = out.read_text(encoding="utf-8")
+    assert "line 22 of facts.csv" in page
+    assert GIVEN in page
+    assert found["facts"] == len({tuple(row.split(",")) for row in rows}) - 1
 
 
 def test_the_bench_measures_every_kind_of_error_beside_a_baseline(tmp_path: Path) -> None:

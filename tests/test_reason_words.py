@@ -10,7 +10,7 @@ from apptek.data.times import TimeAxis
 from apptek.explain.explanation import Explanation
 from apptek.explain.sentences import Occurrences, when_words
 from apptek.explain.text import explanation_text
-from apptek.explain.wording import percent, span_text
+from apptek.explain.wording import GIVEN, percent, span_text
 from apptek.predictor import Predictor, Query
 
 FORBIDDEN = ("log-odds", "trait", "topology", "->", "kernel")  # in what a layman reads
@@ -150,11 +150,14 @@ def test_the_short_forms_have_no_jargon_and_the_three_lengths_grow(predictor: Pr
                 explanation_text(found, 80, length) for length in ("sentence", "paragraph", "full")
             )
             assert len(short) < len(full)
-            assert short.startswith(f"{found.label} ({percent(found.probability)}), mainly because")
+            chance = f"{percent(found.probability)}, {GIVEN}"
+            short, middle = (" ".join(text.split()) for text in (short, middle))
+            assert short.startswith(f"{found.label} ({chance}), mainly because")
+            assert f", {GIVEN}." in middle
             for word in FORBIDDEN:
                 assert word not in short
                 assert word not in middle
-            assert short.endswith(".\n")
+            assert short.endswith(".")
             plain = found.as_json()
             assert (plain["sentence"], plain["paragraph"]) == (found.sentence, found.paragraph)
 

@@ -19,6 +19,7 @@ from apptek.errors import ApptekError
 from apptek.explain.what_if.rescoring import Rescorer
 from apptek.explain.what_if.smallest_sets import Goal, smallest_set
 from apptek.explain.what_if.texts import contrast_text, counterfactual_text
+from apptek.explain.wording import GIVEN
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import WorkingView
 from apptek.predictor import Predictor, Query
@@ -110,7 +111,7 @@ def test_sets_of_places_are_scored_as_facts_that_are_gone(
                     answer = int(rescorer.scores().argmax())
                     gains = found - rescorer.scores()
                     gains = (gains - gains[:, [answer]]).max(axis=0)
-                    assert (gains <= family.most_gains(sets, answer) + 1e-4).all()
+                    assert (gains <= family.most_gains(count, answer) + 1e-4).all()
 
 
 def test_no_smaller_set_changes_the_answer(data: Dataset, predictor: Predictor) -> None:
@@ -149,6 +150,8 @@ def test_a_counterfactual_holds_when_it_is_scored_again(
         assert counterfactual_text(found).startswith(f"{query.subject} | ? | {query.object} | ")
         if found.outcome is None:
             assert found.removed == ()
+            assert found.tried == 3
+            assert "all sets of up to 3 were tried" in " ".join(counterfactual_text(found).split())
             continue
         changed += 1
         scores = scored_again(predictor, queries, {fact.fact for fact in found.removed})
@@ -161,6 +164,19 @@ def test_a_counterfactual_holds_when_it_is_scored_again(
                 scores = scored_again(predictor, queries, fewer)
                 assert names[int(scores.argmax())] == found.answer
     assert changed > 5
+
+
+def test_unknown_names_are_flagged(data: Dataset, predictor: Predictor) -> None:
+    (query,) = asked(data, range(5, 6))
+    found = predictor.counterfactual(Query("Nobody", query.object.upper(), query.time))
+    assert (found.unseen_subject, found.unseen_object) == (True, False)
+    assert found.object == query.object
+    text = counterfactual_text(found, 200)
+    assert "Nobody is not in the facts of the model." in text
+    assert f"{query.object.upper()} was read as {query.object}." in text
+    assert f"Probabilities are those {GIVEN}." in text
+    compared = predictor.contrast(Query("Nobody", query.object, query.time), "2021-03-05")
+    assert "Nobody is not in the facts of the model." in contrast_text(compared, 200)
 
 
 def test_the_answer_can_be_led_to_a_predicate(data: Dataset, predictor: Predictor) -> None:
@@ -209,6 +225,7 @@ def test_changes_add_up_to_the_difference_of_two_days(data: Dataset, predictor: 
         assert found.sentence.startswith(f"{first.label} (")
         for word in ("log-odds", "->", "trait", "topology"):
             assert word not in found.paragraph
+        assert all(f"(each {GIVEN})" in text for text in (found.sentence, found.paragraph))
         assert "in log-odds" in contrast_text(found, full=True)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from apptek.explain.html_report import STYLE
-from apptek.explain.wording import percent, when_text
+from apptek.explain.wording import GIVEN, percent, when_text
 from apptek.safe_text import printable
 
 HEADER = ("fact", "when", "looks wrong", "expected", "why")
@@ -22,7 +22,8 @@ def audit_html(summary: dict[str, Any], table: pa.Table) -> str:
     about = (
         f"<p>{summary['facts']:,} facts were asked about, each with itself hidden. If "
         f"{percent(summary['prior'])} of them are wrong, these are more likely wrong than "
-        f"right: {suspected}.{bad_rows}</p>"
+        f"right: {suspected}.{bad_rows} A percentage after a predicate is its probability {GIVEN}."
+        "</p>"
     )
     rows = "\n".join(f"<tr>{_cells(row)}</tr>" for row in table.to_pylist())
     return "\n".join(
@@ -46,17 +47,15 @@ def _text(text: str) -> str:
 
 
 def _cells(row: dict[str, Any]) -> str:
-    own, expected = (
-        _text(percent(row[column])) for column in ("probability", "expected_probability")
-    )
     fact = f"{_text(row['subject'])} <b>{_text(row['predicate'])}</b> {_text(row['object'])}"
-    instead = f"{_text(row['expected'])} ({expected})"
-    if row["finding"] == "direction":
-        instead = "subject and object exchanged"
-    elif row["finding"] == "interval":
-        instead = "other dates"
+    own = "" if row["probability"] is None else f" ({_text(percent(row['probability']))})"
+    instead = {"direction": "subject and object exchanged", "interval": "other dates"}.get(
+        row["finding"]
+    )
+    if instead is None:
+        instead = f"{_text(row['expected'])} ({_text(percent(row['expected_probability']))})"
     return (
-        f"<td>{fact} ({own})</td>"
+        f"<td>{fact}{own}</td>"
         f'<td class="when">{_text(when_text(row["since"], row["until"]))}</td>'
         f"<td>{row['finding']} ({percent(row['suspicion'])})</td>"
         f"<td>{instead}</td><td>{_text(row['reason'])}</td>"

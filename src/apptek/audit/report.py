@@ -1,7 +1,7 @@
 """An audit as a table, in a file of a kind that its ending says."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from apptek.arrays import Doubles, Ints, Longs
 from apptek.audit.audit import PRIOR, Audit
 from apptek.audit.html import audit_html
 from apptek.audit.why import Reasons
-from apptek.data.facts import Names
+from apptek.data.facts import Defect, Names
 from apptek.data.times import TimeAxis
 from apptek.errors import DataError
 from apptek.files import check_target, new_file, writing
@@ -31,8 +31,13 @@ def check_audit_file(path: Path) -> None:
     check_target(path)
 
 
-def audit_table(audit: Audit, explained: int = EXPLAINED) -> pa.Table:
+def audit_table(
+    audit: Audit, explained: int = EXPLAINED, left_out: Sequence[Defect] = ()
+) -> pa.Table:
     """A row for each fact, the least plausible first; reasons for the first `explained` ones.
+
+    Rows that were left out because they end before they start come first of all. No model was asked
+    about them, so that they have no probabilities.
 
     | column               |                                                                 |
     |----------------------|-----------------------------------------------------------------|
@@ -52,7 +57,7 @@ def audit_table(audit: Audit, explained: int = EXPLAINED) -> pa.Table:
     findings = pa.array(["predicate", "direction", "interval"])
     kinds = np.where(audit.direction_odds > audit.predicate_odds, 1, 0)
     kinds[audit.partners >= 0] = 2
-    return pa.table(
+    judged_facts = pa.table(
         {
             "subject": _names(data.entities, facts.subjects[order]),
             "predicate": _names(data.predicates, facts.predicates[order]),
@@ -70,6 +75,16 @@ def audit_table(audit: Audit, explained: int = EXPLAINED) -> pa.Table:
             "reason": pa.array([*texts, *[""] * (len(order) - len(texts))], pa.string()),
         }
     )
+    impossible = [_impossible_row(defect) for defect in left_out if defect.fact]
+    first = pa.Table.from_pylist(impossible, judged_facts.schema)
+    return pa.concat_tables([first, judged_facts])
+
+
+def _impossible_row(defect: Defect) -> dict[str, Any]:
+    """A row that could not be read as a fact, for its dates contradict each other."""
+    row = dict(zip(("subject", "predicate", "object", "since", "until"), defect.fact, strict=True))
+    reason = f"it ends before it starts; line {defect.line} of {Path(defect.file).name}, left out"
+    return row | {"finding": "interval", "suspicion": 1.0, "log_odds": np.inf, "reason": reason}
 
 
 def _names(names: Names, ids: Ints) -> pa.Array:
@@ -92,10 +107,11 @@ def audit_summary(audit: Audit, table: pa.Table, bad_rows: int = 0) -> dict[str,
     """How many facts were judged and how many are suspected, ready for JSON."""
     suspected: Longs = np.flatnonzero(audit.odds > 0)
     found = [audit.finding(int(fact)) for fact in suspected]
-    data = audit.judge.model.dataset
+    data, count = audit.judge.model.dataset, len(audit.judgements)
+    found += ["interval"] * (table.num_rows - count)  # those that were left out
     return {
         "dataset": data.name,
-        "facts": table.num_rows,
+        "facts": count,
         "models": len(audit.judge.views),
         "prior": PRIOR,
         "suspected": {kind: found.count(kind) for kind in ("predicate", "direction", "interval")},
@@ -121,8 +137,13 @@ def _write_text(path: Path, text: str) -> None:
 
 def audit_json(summary: dict[str, Any], table: pa.Table) -> str:
     """One JSON object: the summary, and the rows of the table under `findings`."""
-    rows = [
+    content = summary | {"findings": plain_rows(table)}
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def plain_rows(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows for JSON, which knows no infinite number: null stands for it."""
+    return [
         {name: None if value in (np.inf, -np.inf) else value for name, value in row.items()}
         for row in table.to_pylist()
     ]
-    return json.dumps(summary | {"findings": rows}, indent=1, ensure_ascii=False) + "\n"

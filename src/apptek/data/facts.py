@@ -178,13 +178,17 @@ class Names:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defect:
-    """One bad row: where it is, what was found, what is expected there."""
+    """One bad row: where it is, what was found, what is expected there.
+
+    fact  subject, predicate, object, since and until, where only the dates contradict each other
+    """
 
     file: str
     line: int
     column: str
     found: str
     expected: str
+    fact: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return (

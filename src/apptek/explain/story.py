@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from apptek.explain.wording import percent
+from apptek.explain.wording import GIVEN, percent
 
 if TYPE_CHECKING:
     from apptek.explain.explanation import Explanation
@@ -39,8 +39,8 @@ def sentence(explanation: "Explanation") -> str:
 
 def _answer_words(explanation: "Explanation") -> str:
     """The predicate, and what it is compared with where that is not the next best."""
-    words = f"{explanation.label} ({percent(explanation.probability)})"
-    other = explanation.runner_up_label
+    label, other = explanation.label, explanation.runner_up_label
+    words = f"{label} ({percent(explanation.probability)}, {GIVEN})"
     if explanation.runner_up_role == "the answer":
         return f"Not {words}, but {other}"
     if explanation.runner_up_role == "runner-up":
@@ -57,8 +57,8 @@ def paragraph(explanation: "Explanation") -> str:
     if explanation.runner_up_role == "the answer":
         place += " the answer"
     chance, other = explanation.probability, explanation.runner_up_probability
-    answer = f"{explanation.label} ({percent(chance)}), {place} {runner_up} ({percent(other)})."
-    words = [answer]
+    answer = f"{explanation.label} ({percent(chance)}), {place} {runner_up} ({percent(other)})"
+    words = [f"{answer}, {GIVEN}."]
     if for_it:
         words.append(f"For it: {_listed(for_it[:TOLD])}.")
     if against:

@@ -7,7 +7,6 @@ from typing import Literal
 from apptek.explain.explanation import CitedFact, Contribution, Explanation, Reason, Support
 from apptek.explain.groups import Group
 from apptek.explain.wording import (
-    GIVEN,
     count_text,
     counted,
     labelled,
@@ -74,13 +73,11 @@ def _entries(explanation: Explanation) -> Iterator[tuple[int, str]]:
     runner_up = f"{other} ({percent(explanation.runner_up_probability)})"
     yield 0, f"{explanation.role}: {ours}"
     yield 0, f"{explanation.runner_up_role}: {runner_up}"
-    yield 0, f"(both {GIVEN})"
     for note in [*share_lines(explanation.by_class, explanation.by_group), *notes(explanation)]:
         yield 0, note
     yield 0, ""
-    if explanation.all_reasons():
-        yield 0, explanation.sentence
-        yield 0, ""
+    yield 0, explanation.sentence
+    yield 0, ""
     titles = ("What speaks for it:", f"What speaks against it, and for '{explanation.runner_up}':")
     for title, reasons in zip(titles, (explanation.reasons, explanation.against), strict=True):
         if reasons:

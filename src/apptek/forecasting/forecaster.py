@@ -10,7 +10,7 @@ from apptek.arrays import Bools, Doubles, Longs
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
 from apptek.explain.explainer import explain
-from apptek.explain.wording import GIVEN, counted, meant_notes
+from apptek.explain.wording import counted, meant_notes
 from apptek.forecasting.forecast import (
     DirectionForecast,
     Forecast,
@@ -262,7 +262,7 @@ class Forecaster:
         start, _ = window.texts(self.model.dataset.axis)
         query = Query(best.subject, best.object, start)
         words = explain(self.answerer, query, best.predicate, most=REASONS).sentence
-        return f"{best.subject} -> {best.object}, {GIVEN}: {words}" if words else ""
+        return f"{best.subject} -> {best.object}: {words}"
 
     def notes(self, unseen: tuple[str, ...], window: Window) -> tuple[str, ...]:
         """What is worth knowing about a window and the names in it."""

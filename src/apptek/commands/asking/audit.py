@@ -35,36 +35,45 @@ def audit(
 
     Each fact is asked about with itself hidden: a predicate that hardly fits, subject and object
     that seem exchanged, dates that cannot be. A model folder is used as it is. Data is fitted
-    first, so that no fact is judged by a model that has learned it; bad rows are listed.
+    first, so that no fact is judged by a model that has learned it; rows that end before they
+    start come first in the list, other bad rows are counted.
 
     Example: `apptek audit world --out suspects.html`
     """
     from apptek.audit.audit import audit_facts
     from apptek.audit.judge import Judge, all_in_train, cross_fit
-    from apptek.audit.report import audit_summary, audit_table, check_audit_file, write_audit
+    from apptek.audit.report import (
+        audit_summary,
+        audit_table,
+        check_audit_file,
+        plain_rows,
+        write_audit,
+    )
+    from apptek.explain.wording import GIVEN
     from apptek.files import is_file
     from apptek.models.model_folder import load_model
     from apptek.terminal import tell, working
 
     check_audit_file(out)
-    bad_rows = 0
+    bad_rows, left_out = 0, list[Any]()
     if is_file(Path(source) / "model.json"):
         judge = Judge.of_model(load_model(Path(source)))
     else:
         data = replace(reading, skip_bad=True).read(source)
-        bad_rows = data.report.defect_count
+        bad_rows, left_out = data.report.defect_count, list(data.report.defects)
         with working("fitting"):
             judge = cross_fit(all_in_train(data), seed=seed)
     with working("asking about every fact"):
         found = audit_facts(judge)
-        table = audit_table(found, explained)
+        table = audit_table(found, explained, left_out)
     summary = audit_summary(found, table, bad_rows)
     write_audit(summary, table, out)
     if as_json:
-        print_json({**summary, "first": table.slice(0, top).to_pylist(), "out": str(out)})
+        print_json({**summary, "first": plain_rows(table.slice(0, top)), "out": str(out)})
     else:
         _print_first(table.slice(0, top).to_pylist())
-        tell(f"{table.num_rows:,} facts judged: {out}")
+        tell(f"Probabilities are those {GIVEN}.")
+        tell(f"{summary['facts']:,} facts judged: {out}")
 
 
 def _print_first(rows: list[dict[str, Any]]) -> None:
@@ -72,9 +81,10 @@ def _print_first(rows: list[dict[str, Any]]) -> None:
     from apptek.terminal import output, table
 
     def instead(row: dict[str, Any]) -> str:
-        expected = f"{row['expected']} ({percent(row['expected_probability'])})"
         texts = {"direction": "the other direction", "interval": "other dates"}
-        return texts.get(row["finding"], expected)
+        if row["finding"] in texts:
+            return texts[row["finding"]]
+        return f"{row['expected']} ({percent(row['expected_probability'])})"
 
     shown = [
         (

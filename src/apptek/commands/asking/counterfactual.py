@@ -29,8 +29,9 @@ def counterfactual(
 ) -> None:
     """Find the smallest set of facts without which the answer would be another.
 
-    Up to three facts, every set is tried, so that a smaller one does not exist; larger sets are
-    found step by step. The answer without them is scored again on the facts that remain.
+    Every set of up to three facts is tried (with the preset max, every single fact), so that a
+    smaller one does not exist; larger sets are found step by step, and the last line says what was
+    tried. The answer without them is scored again on the facts that remain.
 
     Example: `apptek counterfactual model Coresia Falgard 2019-07-26 --add`
     """

@@ -24,14 +24,19 @@ UNTIL_MARKS = frozenset({"<occursUntil>", "occursUntil"})
 class RowError(Exception):
     """What is wrong with one row."""
 
-    def __init__(self, column: str, found: str, expected: str) -> None:
+    def __init__(self, column: str, found: str, expected: str, fact: tuple[str, ...] = ()) -> None:
         super().__init__(column, found, expected)
-        self.column, self.found, self.expected = column, found, expected
+        self.column, self.found, self.expected, self.fact = column, found, expected, fact
 
     def at(self, file: str, line: int) -> Defect:
         """The defect that this is in a line of a file."""
         return Defect(
-            file=file, line=line, column=self.column, found=self.found, expected=self.expected
+            file=file,
+            line=line,
+            column=self.column,
+            found=self.found,
+            expected=self.expected,
+            fact=self.fact,
         )
 
 
@@ -80,7 +85,7 @@ def read_row(cells: Sequence[bytes], layout: ColumnLayout, times: TimeDictionary
         raise RowError("row", _found_columns(cells), _columns(layout.width))
     texts = [text_of(cell, layout, column) for column, cell in enumerate(cells)]
     subject, predicate, object_ = (_name(texts, layout, role) for role in NAME_ROLES)
-    since, until = _time_ids(texts, layout, times)
+    since, until = _time_ids(texts, (subject, predicate, object_), layout, times)
     return Row(subject, predicate, object_, since, until)
 
 
@@ -133,7 +138,9 @@ def _name(texts: list[str], layout: ColumnLayout, role: str) -> str:
     return name
 
 
-def _time_ids(texts: list[str], layout: ColumnLayout, times: TimeDictionary) -> tuple[int, int]:
+def _time_ids(
+    texts: list[str], names: tuple[str, ...], layout: ColumnLayout, times: TimeDictionary
+) -> tuple[int, int]:
     """The ids of since and until."""
     since, until = _time_columns(texts, layout)
     roles = ("time", "time") if since == until else ("since", "until")
@@ -144,7 +151,8 @@ def _time_ids(texts: list[str], layout: ColumnLayout, times: TimeDictionary) -> 
     low, high = times.bounds_of(first)[0], times.bounds_of(last)[1]
     if since is not None and until is not None and low > high:
         found = f"since {texts[since]} after until {texts[until]}"
-        raise RowError(layout.label(until, "until"), found, "since not after until")
+        fact = (*names, texts[since], texts[until])
+        raise RowError(layout.label(until, "until"), found, "since not after until", fact)
     return first, last
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from apptek.explain.explainer import explain
 from apptek.explain.explanation import Contribution, Explanation, as_plain
 from apptek.explain.text import name_notes, time_notes
-from apptek.explain.wording import percent
+from apptek.explain.wording import GIVEN, percent
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Query
 
@@ -69,7 +69,7 @@ class Contrast:
             for each in (self.first, self.second)
         ]
         same = self.first.ranked[0][0] == self.second.ranked[0][0]
-        return f"{answers[0]}, {'and' if same else 'but'} {answers[1]}"
+        return f"{answers[0]}, {'and' if same else 'but'} {answers[1]} (each {GIVEN})"
 
     def _told(self) -> list[Change]:
         """The changes with facts that are large enough to be told."""

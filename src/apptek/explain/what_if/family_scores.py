@@ -17,10 +17,11 @@ from apptek.features.history_kernels import LEAST, SHARPNESS
 from apptek.models.linear_softmax import LinearSoftmax
 
 CHUNK = 4096  # sets of facts looked at together
+ROUNDING = 1e-5  # by which sums of kernels in single precision may be off
 NOTHING = np.zeros((1, 0), np.int64)  # the one set of places without any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FamilyScores:
     """The facts of one family, nearest first, and the weights of their features.
 
@@ -58,6 +59,8 @@ class FamilyScores:
     def without(self, facts: set[int]) -> "FamilyScores":
         """The same family after these facts were taken away."""
         stays = np.asarray([fact not in facts for fact in self.facts.tolist()], np.bool_)
+        if stays.all():
+            return self
         return replace(
             self, facts=self.facts[stays], slots=self.slots[stays], kernels=self.kernels[stays]
         )
@@ -124,36 +127,59 @@ class FamilyScores:
             scores[start : start + len(part)] = values @ flat
         return scores
 
-    def most_gains(self, sets: Longs, answer: int) -> Doubles:
-        """More than which no set can gain for a predicate against the answer: (R,).
+    def most_gains(self, count: int, answer: int) -> Doubles:
+        """More than which no set of `count` facts gains for a predicate against the answer: (R,).
 
-        A set touches as many predicates of facts as it has facts. For each, the values of its
-        features lie between bounds, where it is touched and where not: no set does better than the
-        best corner of these boxes.
+        A set touches at most `count` predicates of facts. The values of their features lie between
+        bounds, and so do those of the others: no set does better than the best corner of these
+        boxes.
         """
-        weights = self.weights - self.weights[:, :, [answer]]
-        now = self.values(NOTHING)[0]  # (P, K)
-        values = self.values(sets)
-        untouched = np.zeros((len(now), weights.shape[2]))
-        touched = np.full_like(untouched, -np.inf)
-        for slot in range(len(now)):
-            hit = (self.slots[sets] == slot).any(axis=1)
-            for bounds, rows in ((touched, hit), (untouched, ~hit)):
-                if rows.any():
-                    moved = values[rows, slot] - now[slot]
-                    low, high = moved.min(axis=0)[:, None], moved.max(axis=0)[:, None]
-                    corner = np.maximum(low * weights[slot], high * weights[slot])
-                    bounds[slot] = corner.sum(axis=0)
-        more = -np.sort(-np.maximum(touched - untouched, 0.0), axis=0)[: sets.shape[1]]
-        gains: Doubles = untouched.sum(axis=0) + more.sum(axis=0)
+        weights = (self.weights - self.weights[:, :, [answer]]).astype(np.float64)
+        now, sums = self.values(NOTHING)[0], self._sums(count)  # (P, K)
+        reach = min(self.most + count, len(self.facts))
+        kernels, slots = self.kernels[:reach], self.slots[:reach]
+        ordered = np.sort(kernels, axis=0)
+        totals = sums.sum(axis=0)
+        least, most = totals - ordered[-count:].sum(axis=0), totals - ordered[:count].sum(axis=0)
+        gains = np.zeros(weights.shape[2])
+        more = np.zeros((len(sums), weights.shape[2]))
+        for slot, own in enumerate(sums):
+            of_slot = np.sort(kernels[slots == slot], axis=0)
+            fewest, smallest = own - of_slot[-count:].sum(axis=0), own - of_slot[:1].sum(axis=0)
+            untouched = self._corner(own, own, (least, most), now[slot], weights[slot])
+            touched = self._corner(fewest, smallest, (least, most), now[slot], weights[slot])
+            gains += untouched
+            more[slot] = np.maximum(touched - untouched, 0.0) if len(of_slot) else 0.0
+        gains += -np.sort(-more, axis=0)[:count].sum(axis=0)
         return gains
+
+    def _corner(
+        self, low: Doubles, high: Doubles, totals: tuple[Doubles, Doubles], now: Floats,
+        weights: Doubles,
+    ) -> Doubles:  # fmt: skip
+        """The most that one predicate's features can gain, with sums from `low` to `high`: (R,)."""
+        lowest = self._said(low - ROUNDING, totals[1] + ROUNDING) - now
+        highest = self._said(high + ROUNDING, totals[0] - ROUNDING) - now
+        corner = np.maximum(lowest[:, None] * weights, highest[:, None] * weights)
+        total: Doubles = corner.sum(axis=0)
+        return total
+
+    def _said(self, sums: Doubles, totals: Doubles) -> Doubles:
+        """The value of a feature: more with its own sum, less with that of all predicates."""
+        shares = np.maximum(sums, 0.0) / (np.maximum(totals, 0.0) + 1.0)
+        values: Doubles = np.log1p(SHARPNESS * shares) * (sums >= LEAST) * self.weight
+        return values
+
+    def _sums(self, count: int) -> Doubles:
+        """The kernels of each predicate, added up over the facts that `count` removals reach."""
+        reach = min(self.most + count, len(self.facts))
+        sums = np.zeros((len(self.predicates), self.kernels.shape[1]))
+        np.add.at(sums, self.slots[:reach], self.kernels[:reach])
+        return sums
 
     def values(self, sets: Longs) -> Floats:
         """The values of the features without each set of places: (sets, P, K)."""
-        reach = min(self.most + sets.shape[1], len(self.facts))
-        sums = np.zeros((len(self.predicates), self.kernels.shape[1]))
-        np.add.at(sums, self.slots[:reach], self.kernels[:reach])
-        left = np.repeat(sums.astype(np.float32)[None], len(sets), axis=0)
+        left = np.repeat(self._sums(sets.shape[1]).astype(np.float32)[None], len(sets), axis=0)
         kernels, rows = self.kernels.astype(np.float32), np.arange(len(sets))
         for place in sets.T:
             left[rows, self.slots[place]] -= kernels[place]

@@ -1,5 +1,6 @@
 """The scores of a query after facts were taken away or added, without building a graph."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,6 +9,21 @@ from apptek.arrays import Doubles, Floats, Ints, Longs
 from apptek.explain.what_if.family_scores import NOTHING, FamilyScores
 from apptek.features.sparse import SparseRows
 from apptek.models.answerer import ScoredQueries, WorkingView
+
+
+@dataclass(frozen=True, slots=True)
+class Singles:
+    """What a family adds to the scores as things stand, and without each of its places."""
+
+    now: Doubles  # (R,)
+    sets: Longs  # (n, 1)
+    scores: Doubles  # (n, R)
+
+    @classmethod
+    def of(cls, family: FamilyScores) -> "Singles":
+        """What this family adds."""
+        sets = family.removable(1)
+        return cls(family.scores(NOTHING)[0], sets, family.scores(sets))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +93,26 @@ class Rescorer:
         for other in (*self.families[:number], *self.families[number + 1 :]):
             scores += other.scores(NOTHING)
         return scores
+
+    def singles(
+        self, known: dict[FamilyScores, "Singles"]
+    ) -> Iterator[tuple[FamilyScores, Longs, Doubles]]:
+        """Each family, the places that may be taken from it one at a time, and the scores then.
+
+        known  what families add, by family: one that has not changed is not asked again
+        """
+        if self.view.fitted.reranker is not None:
+            for number, family in enumerate(self.families):
+                sets = family.removable(1)
+                yield family, sets, self.each(number, sets)
+            return
+        for family in self.families:
+            if family not in known:
+                known[family] = Singles.of(family)
+        scores = self.constant + sum(known[family].now for family in self.families)
+        for family in self.families:
+            own = known[family]
+            yield family, own.sets, scores - own.now + own.scores
 
     def _reranked(self, number: int, sets: Longs) -> Doubles:
         reranker, space = self.view.fitted.reranker, self.view.space

@@ -12,7 +12,7 @@ import numpy as np
 
 from apptek.arrays import Doubles, Longs
 from apptek.explain.what_if.family_scores import NOTHING, FamilyScores
-from apptek.explain.what_if.rescoring import Rescorer
+from apptek.explain.what_if.rescoring import Rescorer, Singles
 
 MOST_PROVEN = 3
 LEAST_LEAD = 1e-4  # by which one score must exceed another: less is within rounding
@@ -41,12 +41,12 @@ class Goal:
 def greedy_set(rescorer: Rescorer, goal: Goal, most: int) -> list[int] | None:
     """Facts without which the goal is reached; None where up to `most` are not enough."""
     removed: list[int] = []
+    known: dict[FamilyScores, Singles] = {}
     while not goal.is_reached(rescorer.scores()):
         best: list[tuple[float, int]] = []
-        for number, family in enumerate(rescorer.families):
-            sets = family.removable(1)
+        for family, sets, scores in rescorer.singles(known):
             if len(sets):
-                gaps = goal.gaps(rescorer.each(number, sets))
+                gaps = goal.gaps(scores)
                 place = int(gaps.argmin())
                 best.append((float(gaps[place]), int(family.facts[sets[place, 0]])))
         if not best or len(removed) == most:
@@ -105,7 +105,7 @@ def _best(family: FamilyScores, count: int, goal: Goal, leads: Doubles | None) -
         return None
     chances = np.ones(family.weights.shape[2], np.bool_)
     if leads is not None:
-        chances = family.most_gains(sets, goal.answer) > leads
+        chances = family.most_gains(count, goal.answer) > leads
     if goal.target is not None:
         chances &= np.arange(len(chances)) == goal.target
     chances[goal.answer] = False

@@ -35,7 +35,14 @@ def _counterfactual(found: Counterfactual) -> Iterator[tuple[int, str]]:
     yield 0, ""
     if found.outcome is None:
         change = f"makes it '{found.target}'" if found.target else "changes it"
-        yield 0, f"No set of up to {MOST} facts was found that {change} by being taken away."
+        tried = "single facts" if found.tried == 1 else f"sets of up to {found.tried}"
+        yield (
+            0,
+            (
+                f"No set of up to {MOST} facts was found that {change} by being taken away: all "
+                f"{tried} were tried, larger ones were built up step by step."
+            ),
+        )
     else:
         count = len(found.removed)
         these = "this fact" if count == 1 else f"these {count} facts"
