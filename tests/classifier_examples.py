@@ -5,7 +5,7 @@ from ranking_oracles import PlainExample
 
 from apptek.evaluation.filters import KnownPredicates
 from apptek.features.sparse import SparseRows
-from apptek.models.fitting.linear_fit import Examples
+from apptek.models.fitting.examples import Examples
 
 FEATURES, CLASSES = 4, 5
 

@@ -12,10 +12,10 @@ from apptek.config import ClassifierConfig
 from apptek.errors import ConfigError, DataError
 from apptek.evaluation.calibration import Calibration
 from apptek.features.sparse import SparseRows
+from apptek.models.fitting.examples import Examples
 from apptek.models.fitting.linear_fit import (
     Descent,
     EpochReport,
-    Examples,
     FitReport,
     fit_linear_softmax,
     softmax_gradient,
@@ -29,7 +29,7 @@ def fit(
 ) -> tuple[LinearSoftmax, FitReport]:
     config = ClassifierConfig(**settings)
     rng = generator(seed, "classifier")
-    return fit_linear_softmax(train, valid, class_count=class_count, config=config, rng=rng)
+    return fit_linear_softmax([train], valid, class_count=class_count, config=config, rng=rng)
 
 
 @given(
@@ -67,9 +67,9 @@ def test_every_step_agrees_with_adagrad_by_its_definition(binary: bool, l2: floa
     plain = random_examples(60, rng, binary=binary)
     orders = [rng.permutation(60).astype(np.int32) for _ in range(3)]
     config = ClassifierConfig(epochs=3, learning_rate=0.5, accumulator=0.25)
-    descent = Descent(examples_of(plain, binary=binary), CLASSES, config, l2)
+    descent = Descent([examples_of(plain, binary=binary)], CLASSES, config, l2)
     for order in orders:
-        descent.run_epoch(order)
+        descent.run_epoch([(0, order)])
     weights, bias, _ = adagrad(
         plain,
         (FEATURES, CLASSES),
@@ -84,16 +84,16 @@ def test_every_step_agrees_with_adagrad_by_its_definition(binary: bool, l2: floa
 
 def test_the_penalty_of_a_feature_is_shared_by_the_examples_that_have_it() -> None:
     plain = [PlainExample({0: 1.0}, 0), PlainExample({1: 1.0}, 1), PlainExample({1: 1.0}, 0)]
-    descent = Descent(examples_of(plain), CLASSES, ClassifierConfig(), 6.0)
+    descent = Descent([examples_of(plain)], CLASSES, ClassifierConfig(), 6.0)
     assert descent.decay.tolist()[:2] == [6.0, 3.0]
 
 
 def test_the_optimum_of_a_small_problem_is_found() -> None:
     plain, rng = random_examples(300, np.random.default_rng(2)), np.random.default_rng(0)
     examples = examples_of(plain)
-    descent = Descent(examples, CLASSES, ClassifierConfig(epochs=60, learning_rate=0.5), 5.0)
+    descent = Descent([examples], CLASSES, ClassifierConfig(epochs=60, learning_rate=0.5), 5.0)
     for _ in range(60):
-        descent.run_epoch(rng.permutation(300).astype(np.int32))
+        descent.run_epoch([(0, rng.permutation(300).astype(np.int32))])
     weights, bias = minimise(plain, FEATURES, CLASSES, 5.0, steps=150)
     unmasked = [replace(example, others=frozenset()) for example in plain]
     expected = np.asarray([example.probabilities(weights, bias) for example in unmasked])
@@ -154,7 +154,7 @@ def test_l2_and_the_epoch_are_those_that_rank_valid_best() -> None:
     plain = random_examples(400, np.random.default_rng(6))
     train, valid = examples_of(plain[:300]), examples_of(plain[300:])
     model, report = fit_linear_softmax(
-        train,
+        [train],
         valid,
         class_count=CLASSES,
         config=ClassifierConfig(epochs=4, patience=4, l2=(0.0, 1e4)),

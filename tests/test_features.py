@@ -143,9 +143,9 @@ def test_every_step_agrees_with_adagrad_by_its_definition(binary: bool, l2: floa
     plain = random_examples(60, rng, binary=binary)
     orders = [rng.permutation(60).astype(np.int32) for _ in range(3)]
     config = ClassifierConfig(epochs=3, learning_rate=0.5, accumulator=0.25)
-    descent = Descent(examples_of(plain, binary=binary), CLASSES, config, l2, copies_of(COPIES))
+    descent = Descent([examples_of(plain, binary=binary)], CLASSES, config, l2, copies_of(COPIES))
     for order in orders:
-        descent.run_epoch(order)
+        descent.run_epoch([(0, order)])
     weights, bias, shared = adagrad(
         plain,
         (FEATURES, CLASSES),
@@ -171,7 +171,7 @@ def test_copy_weights_are_part_of_the_weights_when_the_fit_is_done(
     weights: npt.NDArray[np.float32], shared: npt.NDArray[np.float32], row: dict[int, float]
 ) -> None:
     examples = examples_of([PlainExample(row, 0)])
-    descent = Descent(examples, CLASSES, ClassifierConfig(), 0.0, copies_of(COPIES))
+    descent = Descent([examples], CLASSES, ClassifierConfig(), 0.0, copies_of(COPIES))
     descent.weights[:], descent.shared[:] = weights, shared
     expected = np.zeros(CLASSES)
     for feature, value in row.items():
@@ -186,10 +186,12 @@ def test_copy_weights_are_part_of_the_weights_when_the_fit_is_done(
 def test_without_copies_nothing_is_shared() -> None:
     plain = random_examples(40, np.random.default_rng(2))
     order = np.arange(40, dtype=np.int32)
-    one = Descent(examples_of(plain), CLASSES, ClassifierConfig(), 3.0)
-    other = Descent(examples_of(plain), CLASSES, ClassifierConfig(), 3.0, Copies.nothing(FEATURES))
+    one = Descent([examples_of(plain)], CLASSES, ClassifierConfig(), 3.0)
+    other = Descent(
+        [examples_of(plain)], CLASSES, ClassifierConfig(), 3.0, Copies.nothing(FEATURES)
+    )
     for descent in (one, other):
-        descent.run_epoch(order)
+        descent.run_epoch([(0, order)])
         assert descent.shared.size == 0
     assert one.model().weights.tobytes() == other.model().weights.tobytes()
 
@@ -203,7 +205,7 @@ def test_what_happened_happens_again_even_for_a_predicate_never_seen_so() -> Non
     asked = rows_of([{count - 1: 1.0}], count, False)
     for given_copies, is_known in ((copies, True), (None, False)):
         model, _ = fit_linear_softmax(
-            examples,
+            [examples],
             examples,
             class_count=count,
             config=ClassifierConfig(l2=(0.0,)),
@@ -236,7 +238,7 @@ def test_copies_that_do_not_fit_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=text):
             fit_linear_softmax(
-                some,
+                [some],
                 some,
                 class_count=CLASSES,
                 config=ClassifierConfig(),

@@ -23,7 +23,8 @@ from apptek.features.topologies.mining import mine
 from apptek.features.topologies.topology import topology_set
 from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.fitting.linear_fit import Examples, FitReport, fit_linear_softmax
+from apptek.models.fitting.examples import Examples
+from apptek.models.fitting.linear_fit import FitReport, fit_linear_softmax
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources
 from apptek.models.reranker import RerankerTask, fit_reranker
@@ -71,7 +72,7 @@ def test_with_shuffled_labels_test_and_out_of_fold_queries_score_like_frequency(
         for row, part in zip(rows, facts, strict=True)
     ]
     model, _ = fit_linear_softmax(
-        examples[0],
+        [examples[0]],
         examples[1],
         class_count=len(data.predicates),
         config=ClassifierConfig(epochs=3),
@@ -105,7 +106,7 @@ def test_the_check_would_see_a_fact_that_is_not_hidden() -> None:
     )
     examples = Examples(rows, train.predicates, known_predicates(train, (train,)))
     model, _ = fit_linear_softmax(
-        examples,
+        [examples],
         examples,
         class_count=len(data.predicates),
         config=ClassifierConfig(epochs=2),
@@ -194,7 +195,8 @@ def surpluses(
             for part, held in zip(places, facts, strict=True)
         ]
         model, report = fit_linear_softmax(
-            *examples,
+            examples[:1],
+            examples[1],
             class_count=len(noise.data.predicates),
             config=config,
             rng=generator(0, "classifier"),

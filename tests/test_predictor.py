@@ -129,8 +129,8 @@ def test_a_full_disk_leaves_no_model(
     assert not (tmp_path / "model").exists()
 
 
-def _features_unsaved(fit, space, queries, name):  # type: ignore[no-untyped-def]
-    return space.rows(queries)
+def _features_unsaved(fit, space, queries, name, place=(0, 1)):  # type: ignore[no-untyped-def]
+    return space.counted_rows(queries)
 
 
 @pytest.mark.parametrize("policy", ["random", "one-step"])

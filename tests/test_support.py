@@ -1,7 +1,9 @@
 """The support of reasons: counted as the definition says; the curve of a single fact."""
 
+import math
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from oracles import PlainFact
 from worlds import PREDICATES, dataset_of, plain_facts
 
+from apptek.arrays import Ints
 from apptek.config import FAMILIES, preset
 from apptek.data.queries import Queries, training_queries
 from apptek.data.synthetic.world import make_world
@@ -18,19 +21,25 @@ from apptek.explain.html_report import explanation_html
 from apptek.explain.text import explanation_text
 from apptek.features.clock import Clock
 from apptek.features.history import History
+from apptek.features.history_kernels import LEAST
 from apptek.features.space import FeatureSpace
+from apptek.features.sparse import SparseRows
 from apptek.features.support import (
     LEVELS,
     Level,
     count_support,
     history_evidence,
     level_of,
-    near_distance,
 )
 from apptek.features.topologies.topology import topology_set
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import FeatureSources
 from apptek.predictor import Predictor, Query
+
+
+class Shard(NamedTuple):
+    rows: SparseRows
+    labels: Ints
 
 
 def space_of(plain: list[PlainFact]) -> FeatureSpace:
@@ -49,16 +58,17 @@ def plain_level(history: History, queries: Queries, row: int, facts: list[int]) 
     starts = [(int(graph.since[fact]), int(graph.until[fact])) for fact in facts]
     if when == UNKNOWN or all(ends == (UNKNOWN, UNKNOWN) for ends in starts):
         return "far"
-    apart = []
+    sums = {"before": 0.0, "after": 0.0}  # several facts may be near where one is not
     for since, until in starts:
         first, last = (until if since == UNKNOWN else since), (since if until == UNKNOWN else until)
-        if first != UNKNOWN:
-            apart.append(max(first - when, when - last, 0))
-    if min(apart) == 0:
-        return "same"
-    # The kernel sums over all facts on one side, so that several may be near where one is not.
-    close = [np.exp(-(a - 1) / history.clock.brief) for a in apart]
-    return "near" if min(apart) <= near_distance(history.clock) or max(close) >= 0.01 else "far"
+        if first == UNKNOWN:
+            continue
+        apart = max(first - when, when - last, 0)
+        if apart == 0:
+            return "same"
+        side = "before" if first < when else "after"
+        sums[side] += math.exp(-(apart - 1) / history.clock.brief)
+    return "near" if max(sums.values()) >= LEAST else "far"
 
 
 @given(st.lists(plain_facts(), min_size=1, max_size=14))
@@ -69,7 +79,13 @@ def test_the_support_is_what_counting_one_by_one_gives(plain: list[PlainFact]) -
     facts = space.process.graph.facts
     queries = training_queries(facts)
     pairs = facts.subjects.astype(np.int64) * 100 + facts.objects
-    support = count_support(space, space.rows(queries), facts.predicates, pairs)
+    # In two shards, as a fit of many queries has them.
+    cut = len(facts) // 2
+    shards = [
+        Shard(space.rows(queries.part(part)), facts.predicates[part])
+        for part in (slice(0, cut), slice(cut, None))
+    ]
+    support = count_support(space, shards, pairs)
     seen: Counter[int] = Counter()
     followed: Counter[tuple[int, int]] = Counter()
     of_pairs: dict[tuple[int, int], set[int]] = {}

@@ -134,6 +134,17 @@ class MiningConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FitConfig:
+    """How many queries a fit looks at; of more, so many are drawn."""
+
+    queries: int = setting(1_000_000, at_least(1))  # of train, evenly over time and predicates
+    tuning_queries: int = setting(100_000, at_least(1))  # of valid, likewise
+
+    def __post_init__(self) -> None:
+        check_section("fit", self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClassifierConfig:
     """How the linear softmax is fitted."""
 
@@ -174,6 +185,7 @@ class Config:
     traits: TraitsConfig = field(default_factory=TraitsConfig)
     agent: AgentConfig = field(default_factory=AgentConfig)
     mining: MiningConfig = field(default_factory=MiningConfig)
+    fit: FitConfig = field(default_factory=FitConfig)
     classifier: ClassifierConfig = field(default_factory=ClassifierConfig)
     reranker: RerankerConfig = field(default_factory=RerankerConfig)
 

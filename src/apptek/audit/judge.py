@@ -23,7 +23,8 @@ from apptek.features.topologies.topology import topology_set
 from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer, WorkingView
-from apptek.models.fitting.linear_fit import Descent, Examples
+from apptek.models.fitting.examples import Examples
+from apptek.models.fitting.linear_fit import Descent
 from apptek.models.fitting.pipeline import Stage, print_nothing
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources, FittedView, Model
@@ -107,11 +108,11 @@ def cross_fit(
 
     def fit(fold: int) -> LinearSoftmax:
         descent = Descent(
-            examples, len(data.predicates), config.classifier, config.classifier.l2[0],
+            [examples], len(data.predicates), config.classifier, config.classifier.l2[0],
             space.copies(),
         )  # fmt: skip
         for order in orders[fold]:
-            descent.run_epoch(order)
+            descent.run_epoch([(0, order)])
         return descent.model()
 
     on_stage(f"fit {folds} models, each without a fold")

@@ -32,6 +32,10 @@ class Queries:
         """The queries of these rows."""
         return Queries(*(column[rows] for column in self.columns()))
 
+    def part(self, rows: slice) -> "Queries":
+        """The queries of a stretch of rows, sharing the arrays."""
+        return Queries(*(column[rows] for column in self.columns()))
+
     def columns(self) -> tuple[Ints, Ints, Ints, Ints]:
         """Subjects, objects, times, hidden facts."""
         return self.subjects, self.objects, self.times, self.hidden
@@ -44,10 +48,11 @@ class Queries:
         return closed[0], closed[1], closed[2], closed[3]
 
 
-def training_queries(facts: Facts) -> Queries:
-    """A query for each fact of the graph, with that fact hidden."""
-    hidden = np.arange(len(facts), dtype=np.int32)
-    return Queries(facts.subjects, facts.objects, facts.times, hidden)
+def training_queries(facts: Facts, rows: npt.NDArray[Any] | None = None) -> Queries:
+    """A query for each fact of the graph, or for those of some rows, with that fact hidden."""
+    hidden = np.arange(len(facts), dtype=np.int32) if rows is None else rows.astype(np.int32)
+    asked = facts if rows is None else facts.take(rows)
+    return Queries(asked.subjects, asked.objects, asked.times, hidden)
 
 
 def held_out_queries(facts: Facts) -> Queries:

@@ -69,6 +69,15 @@ class KnownPredicates:
         return contained
 
 
+def join_known(parts: Sequence[KnownPredicates]) -> KnownPredicates:
+    """The known predicates of all queries, one part after the other."""
+    entries = [part.predicates[part.offsets[0] : part.offsets[-1]] for part in parts]
+    counts = np.concatenate([np.diff(part.offsets) for part in parts])
+    return KnownPredicates(
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), np.concatenate(entries)
+    )
+
+
 def known_predicates(
     queries: Facts, facts: Sequence[Facts], filtering: Filter = "time-aware"
 ) -> KnownPredicates:

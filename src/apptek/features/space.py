@@ -9,10 +9,12 @@ from apptek.config import FEATURE_PARTS, FeaturePart
 from apptek.data.queries import Queries
 from apptek.features.copies import Copies
 from apptek.features.history import History
-from apptek.features.sparse import SparseRows, side_by_side
+from apptek.features.sparse import SparseRows, one_below_the_other, side_by_side
 from apptek.features.topologies.application import BinaryRows, apply_topologies
 from apptek.features.topologies.topology import TopologySet
 from apptek.features.traits import Traits
+
+CHUNK = 16_384  # queries whose parts are put together at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,16 @@ class FeatureSpace:
         self, queries: Queries, fired: SparseRows | None = None
     ) -> tuple[SparseRows, int]:
         """The same, and how many profiles a dominant partner cut short (see history)."""
+        stack, cuts = [], 0
+        for start in range(0, max(1, len(queries)), CHUNK):
+            rows = slice(start, min(start + CHUNK, len(queries)))
+            known = None if fired is None else fired.part(rows.start, rows.stop)
+            chunk, cut = self._chunk(queries.part(rows), known)
+            stack.append(chunk)
+            cuts += cut
+        return one_below_the_other(stack), cuts
+
+    def _chunk(self, queries: Queries, fired: SparseRows | None) -> tuple[SparseRows, int]:
         parts, cuts = [], 0
         if self.history is not None:
             history, cuts = self.history.rows(queries)

@@ -93,6 +93,27 @@ def side_by_side(parts: Sequence[SparseRows]) -> SparseRows:
     return SparseRows(offsets, columns, first, values)
 
 
+def one_below_the_other(parts: list[SparseRows]) -> SparseRows:
+    """The rows of all parts over the same features; empties the list, to free what is copied."""
+    if len(parts) == 1:
+        return parts.pop()
+    counts = np.concatenate([np.diff(part.offsets) for part in parts])
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    columns, feature_count = np.empty(offsets[-1], np.int32), parts[0].feature_count
+    binary = all(part.values is None for part in parts)
+    values = None if binary else np.ones(len(columns), np.float32)
+    start = 0
+    while parts:
+        part = parts.pop(0)
+        entries = slice(int(part.offsets[0]), int(part.offsets[-1]))
+        stop = start + entries.stop - entries.start
+        columns[start:stop] = part.columns[entries]
+        if values is not None and part.values is not None:
+            values[start:stop] = part.values[entries]
+        start = stop
+    return SparseRows(offsets, columns, feature_count, values)
+
+
 @kernel
 def _find_fault(columns: Ints, values: Floats, first: int, last: int, count: int) -> int:
     """1 if a column is not one of `count` features, 2 if a value is not finite, else 0."""

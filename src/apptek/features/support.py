@@ -13,9 +13,9 @@ Training queries are counted, each with its own fact hidden, as they were fitted
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -111,21 +111,34 @@ def level_of(kernels: set[str]) -> Level:
     return "near" if kernels & set(NEAR_KERNELS) else "far"
 
 
-def count_support(space: FeatureSpace, rows: SparseRows, labels: Ints, pairs: Longs) -> Support:
-    """Counts over training queries with these features, predicates and pairs of entities."""
+class Labelled(Protocol):
+    """Training queries: their features and their predicates."""
+
+    @property
+    def rows(self) -> SparseRows: ...  # noqa: D102
+    @property
+    def labels(self) -> Ints: ...  # noqa: D102
+
+
+def count_support(space: FeatureSpace, shards: Sequence[Labelled], pairs: Longs) -> Support:
+    """Counts over training queries with their pairs of entities, one shard after the other."""
     predicate_count = space.process.graph.predicate_count
     topologies = 0 if space.topologies is None else len(space.topologies)
     count = _history_count(space) + topologies
     _, pair_ids = np.unique(pairs, return_inverse=True)
     pair_count = int(pair_ids.max(initial=0)) + 1
-    step = max(1, -(-len(rows) // MOST_QUERIES))
-    chosen = np.arange(0, len(rows), step)
-    keys = [np.zeros(0, np.int64)]
-    for start in range(0, len(chosen), CHUNK):
-        part = chosen[start : start + CHUNK]
-        queries, evidence = _evidence(space, rows.take(part))
-        key = evidence * predicate_count + labels[part][queries]
-        keys.append(key * pair_count + pair_ids[part][queries])
+    step = max(1, -(-len(pairs) // MOST_QUERIES))
+    keys, totals, first = [np.zeros(0, np.int64)], np.zeros(predicate_count, np.int64), 0
+    for shard in shards:
+        rows, labels = shard.rows, shard.labels
+        chosen = np.arange(-first % step, len(rows), step)
+        totals += np.bincount(labels[chosen], minlength=predicate_count)
+        for start in range(0, len(chosen), CHUNK):
+            part = chosen[start : start + CHUNK]
+            queries, evidence = _evidence(space, rows.take(part))
+            key = evidence * predicate_count + labels[part][queries]
+            keys.append(key * pair_count + pair_ids[first + part][queries])
+        first += len(rows)
     distinct, times = np.unique(np.concatenate(keys), return_counts=True)
     followed, firsts = np.unique(distinct // pair_count, return_index=True)
     counts = np.add.reduceat(times, firsts) if len(firsts) else times
@@ -135,7 +148,7 @@ def count_support(space: FeatureSpace, rows: SparseRows, labels: Ints, pairs: Lo
         (followed % predicate_count).astype(np.int32),
         counts.astype(np.int32),
         np.diff(np.append(firsts, len(distinct))).astype(np.int32),
-        np.bincount(labels[chosen], minlength=predicate_count).astype(np.int64),
+        totals,
     )
 
 

@@ -23,7 +23,8 @@ from apptek.errors import ApptekError, ModelError
 from apptek.evaluation.filters import KnownPredicates
 from apptek.features.space import FeatureSpace
 from apptek.features.sparse import SparseRows
-from apptek.models.fitting.linear_fit import Descent, Examples
+from apptek.models.fitting.examples import Examples
+from apptek.models.fitting.linear_fit import Descent, shuffled_pass
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.reranker_features import Candidates, Mirrors, describe_candidates, names_of
 from apptek.seeding import generator
@@ -194,9 +195,9 @@ def _describe_out_of_fold(
     for fold in range(config.folds):
         kept = np.flatnonzero(fold_of != fold)
         seen, mirrors = examples.take(kept), Mirrors.learned(task.facts.take(kept), count)
-        descent = Descent(seen, count, task.linear, task.l2, task.space.copies())
+        descent = Descent([seen], count, task.linear, task.l2, task.space.copies())
         for _ in range(task.linear.epochs):
-            descent.run_epoch(rng.permutation(len(seen)).astype(np.int32))
+            descent.run_epoch(shuffled_pass([len(seen)], rng))
         model = descent.model()
         of_fold = np.flatnonzero(fold_of[rows] == fold)
         unseen = examples.rows.take(rows[of_fold])

@@ -10,12 +10,12 @@ which each adds to the weight for its own predicate ("what happened happens agai
 learned beside the weights, without penalty, and are part of the weights when the fit is done.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from apptek.arrays import Floats, Ints, Longs, Matrix, read_only
+from apptek.arrays import Floats, Ints, Longs, Matrix
 from apptek.compiling import fast, in_threads
 from apptek.config import ClassifierConfig
 from apptek.errors import DataError
@@ -29,37 +29,11 @@ from apptek.evaluation.calibration import (
 from apptek.evaluation.filters import KnownPredicates
 from apptek.evaluation.ranking import filtered_mrr
 from apptek.features.copies import Copies
-from apptek.features.sparse import SparseRows
+from apptek.models.fitting.examples import Examples, sizes_of
 from apptek.models.linear_softmax import LinearSoftmax
 
+Pass = list[tuple[int, Ints]]  # one epoch: shards, and the order of the examples in each
 _MASKED = np.float32(-1e30)  # finite, as the kernels are compiled with fastmath
-
-
-@dataclass(frozen=True, slots=True)
-class Examples:
-    """Queries as features, with their predicates and the other known ones of the same (u, v, t).
-
-    In training the others are left out of the loss, and only training facts may name them; in
-    validation they are the filter of the ranks.
-    """
-
-    rows: SparseRows
-    labels: Ints
-    others: KnownPredicates
-
-    def __post_init__(self) -> None:
-        if not len(self.rows) == len(self.labels) == len(self.others):
-            raise ValueError("rows, labels and others are of different numbers of examples")
-        if self.others.contains(self.labels).any():
-            raise ValueError("an example's own label is not among its others")
-        read_only(self.labels)
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def take(self, rows: npt.NDArray[np.intp]) -> "Examples":
-        """Some examples, in this order."""
-        return Examples(self.rows.take(rows), self.labels[rows], self.others.take(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +60,14 @@ class FitReport:
     tried: tuple[EpochReport, ...]
 
 
+def shuffled_pass(sizes: Sequence[int], rng: np.random.Generator) -> Pass:
+    """Every example once: the shards in a random order, and so the examples within each."""
+    shards = rng.permutation(len(sizes)).tolist()
+    return [(shard, rng.permutation(sizes[shard]).astype(np.int32)) for shard in shards]
+
+
 def fit_linear_softmax(
-    train: Examples,
+    train: Sequence[Examples],
     valid: Examples | None,
     *,
     class_count: int,
@@ -97,21 +77,22 @@ def fit_linear_softmax(
 ) -> tuple[LinearSoftmax, FitReport]:
     """The classifier that ranks valid best, calibrated there, and how it was found.
 
-    Values of l2 are tried in threads, all in the same order of examples: the same seed gives the
-    same bytes. Without valid nothing is chosen: all epochs with the first l2, at temperature 1.
+    The training examples come in shards, of which one at a time is looked at. Values of l2 are
+    tried in threads, all in the same order of examples: the same seed gives the same bytes. Without
+    valid nothing is chosen: all epochs with the first l2, at temperature 1.
     """
-    _check(train, "training", train.rows.feature_count, class_count)
+    feature_count = train[0].rows.feature_count
     if valid is not None:
-        _check(valid, "valid", train.rows.feature_count, class_count)
-    copies = copies or Copies.nothing(train.rows.feature_count)
-    _check_copies(copies, train.rows.feature_count, class_count)
-    orders = [rng.permutation(len(train)).astype(np.int32) for _ in range(config.epochs)]
+        _check(valid, "valid", feature_count, class_count)
+    copies = copies or Copies.nothing(feature_count)
+    _check_copies(copies, feature_count, class_count)
+    passes = [shuffled_pass(sizes_of(train), rng) for _ in range(config.epochs)]
     if valid is None:
-        return _all_epochs(Descent(train, class_count, config, config.l2[0], copies), orders)
+        return _all_epochs(Descent(train, class_count, config, config.l2[0], copies), passes)
 
     def fit(number: int) -> tuple[LinearSoftmax, EpochReport, list[EpochReport]]:
         descent = Descent(train, class_count, config, config.l2[number], copies)
-        return _best_epoch(descent, valid, orders, config.patience)
+        return _best_epoch(descent, valid, passes, config.patience)
 
     fits = in_threads(fit, range(len(config.l2)))
     model, best, _ = max(fits, key=lambda fit: fit[1].valid_mrr)
@@ -130,13 +111,13 @@ def fit_linear_softmax(
     return LinearSoftmax(model.weights, model.bias, calibration), report
 
 
-def _all_epochs(descent: "Descent", orders: list[Ints]) -> tuple[LinearSoftmax, FitReport]:
+def _all_epochs(descent: "Descent", passes: list[Pass]) -> tuple[LinearSoftmax, FitReport]:
     """The weights after all epochs, not calibrated."""
-    for order in orders:
-        descent.run_epoch(order)
+    for shuffled in passes:
+        descent.run_epoch(shuffled)
     report = FitReport(
         l2=descent.l2,
-        epoch=len(orders),
+        epoch=len(passes),
         valid_mrr=None,
         **asdict(Calibration()),
         ece_before=None,
@@ -147,13 +128,13 @@ def _all_epochs(descent: "Descent", orders: list[Ints]) -> tuple[LinearSoftmax, 
 
 
 def _best_epoch(
-    descent: "Descent", valid: Examples, orders: list[Ints], patience: int
+    descent: "Descent", valid: Examples, passes: list[Pass], patience: int
 ) -> tuple[LinearSoftmax, EpochReport, list[EpochReport]]:
     """The weights of the epoch that ranks valid best, its report, and those of all epochs."""
     kept, best = descent.model(), EpochReport(descent.l2, 0, 0.0)
     epochs: list[EpochReport] = []
-    for epoch, order in enumerate(orders, start=1):
-        descent.run_epoch(order)
+    for epoch, shuffled in enumerate(passes, start=1):
+        descent.run_epoch(shuffled)
         model = descent.model()
         mrr = filtered_mrr(model.scores(valid.rows), valid.labels, valid.others)
         epochs.append(EpochReport(descent.l2, epoch, mrr))
@@ -200,37 +181,41 @@ class Descent:
 
     def __init__(
         self,
-        train: Examples,
+        train: Sequence[Examples],
         class_count: int,
         config: ClassifierConfig,
         l2: float,
         copies: Copies | None = None,
     ) -> None:
-        rows = train.rows
+        feature_count = train[0].rows.feature_count
         self.train, self.config, self.l2, self.step = train, config, l2, 0
         shared = copies if copies and config.copies else None
-        self.copies = shared or Copies.nothing(rows.feature_count)
-        self.weights = np.zeros((rows.feature_count, class_count), np.float32)
+        self.copies = shared or Copies.nothing(feature_count)
+        self.weights = np.zeros((feature_count, class_count), np.float32)
         self.sums = np.full_like(self.weights, config.accumulator)
         self.bias = np.zeros(class_count, np.float32)
         self.bias_sums = np.full_like(self.bias, config.accumulator)
         self.shared = np.zeros(1 + int(self.copies.groups.max(initial=-1)), np.float32)
         self.shared_sums = np.full_like(self.shared, config.accumulator)
-        active = rows.columns[rows.offsets[0] : rows.offsets[-1]]
-        counts = np.bincount(active, minlength=rows.feature_count)
-        self.decay = (l2 / np.maximum(counts, 1)).astype(np.float32)
+        self.decay = np.zeros(feature_count, np.float32)
+        if l2:
+            counts = sum(_active_counts(shard) for shard in train)
+            self.decay[:] = l2 / np.maximum(counts, 1)
 
-    def run_epoch(self, order: Ints) -> None:
+    def run_epoch(self, shuffled: Pass) -> None:
         """Learns from each example once, in this order."""
-        train, total = self.train, self.config.epochs * len(order)
-        _run_epoch(
-            order, train.rows.offsets, train.rows.columns, train.rows.flat_values,
-            train.labels, train.others.offsets, train.others.predicates,
-            self.copies.predicates, self.copies.groups, self.decay, self.weights, self.sums,
-            self.bias, self.bias_sums, self.shared, self.shared_sums,
-            self.config.learning_rate, self.step, total,
-        )  # fmt: skip
-        self.step += len(order)
+        total = self.config.epochs * sum(len(order) for _, order in shuffled)
+        for shard, order in shuffled:
+            train = self.train[shard]
+            _check(train, "training", len(self.weights), len(self.bias))
+            _run_epoch(
+                order, train.rows.offsets, train.rows.columns, train.rows.flat_values,
+                train.labels, train.others.offsets, train.others.predicates,
+                self.copies.predicates, self.copies.groups, self.decay, self.weights, self.sums,
+                self.bias, self.bias_sums, self.shared, self.shared_sums,
+                self.config.learning_rate, self.step, total,
+            )  # fmt: skip
+            self.step += len(order)
 
     def model(self) -> LinearSoftmax:
         """The weights as they are now, the copy weights among them."""
@@ -238,6 +223,13 @@ class Descent:
         predicates, groups = self.copies.predicates[copying], self.copies.groups[copying]
         weights[copying, predicates] += self.shared[groups]
         return LinearSoftmax(weights, self.bias.copy())
+
+
+def _active_counts(examples: Examples) -> Longs:
+    """In how many examples each feature is active."""
+    rows = examples.rows
+    active = rows.columns[rows.offsets[0] : rows.offsets[-1]]
+    return np.bincount(active, minlength=rows.feature_count)
 
 
 @fast

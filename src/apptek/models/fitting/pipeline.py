@@ -4,7 +4,9 @@ Each stage leaves its result in a work folder beside the model, so that a fit th
 on where it was; the model folder appears at the end, whole.
 """
 
+import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -32,7 +34,15 @@ from apptek.features.topologies.topology import topology_set
 from apptek.features.traits import Kind, types_from_names, types_from_table
 from apptek.files import write_whole
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.fitting.linear_fit import Examples, FitReport, calibrate, fit_linear_softmax
+from apptek.models.fitting.examples import (
+    Examples,
+    StoredExamples,
+    cuts_of,
+    draw_evenly,
+    join_examples,
+    split_into_shards,
+)
+from apptek.models.fitting.linear_fit import FitReport, calibrate, fit_linear_softmax
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources, FittedView, Model
 from apptek.models.model_folder import AGENT
@@ -80,7 +90,7 @@ class Fit:
     options: FitOptions
     work: Path
     seconds: dict[str, float] = field(default_factory=dict)
-    cuts: int = 0  # profiles that a dominant partner cut short
+    done: Counter[str] = field(default_factory=Counter)  # parts of each stage
 
     @property
     def config(self) -> Config:
@@ -88,11 +98,18 @@ class Fit:
         return self.options.config
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Announces a stage, and notes how long it took."""
-        self.options.on_stage(name)
+    def stage(self, name: str, part: int = 0, parts: int = 1) -> Iterator[None]:
+        """Announces a stage, or one part of it with the time left, and notes how long it took."""
+        told = name
+        if parts > 1:
+            told = f"{name}, part {part + 1} of {parts}"
+        if name in self.seconds and parts > 1:
+            left = self.seconds[name] / self.done[name] * (parts - part)
+            told += f", about {max(1, round(left / 60))} min left"
+        self.options.on_stage(told)
         start = time.monotonic()
         yield
+        self.done[name] += 1
         self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - start
 
 
@@ -146,24 +163,11 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
     """The weights of one view; its own early stop, calibration and re-ranker."""
     kinds = _kinds(fit, view)
     space, train = sources.space(view, kinds), fit.dataset.train
-    fit.cuts = 0
     rows, tuning_rows = _tuning_rows(fit, view)
-    examples = _examples(
-        _features(fit, space, training_queries(train).take(rows), f"train, {view}"),
-        train.take(rows),
-        (train,),  # a loss that knew facts of valid or test would leak them
-    )
-    if tuning_rows is None:
-        queries, facts = held_out_queries(fit.dataset.valid), fit.dataset.valid
-    else:
-        queries, facts = training_queries(train).take(tuning_rows), train.take(tuning_rows)
-    tuning = None
-    if len(facts):
-        tuning = _examples(
-            _features(fit, space, queries, f"valid, {view}"),
-            facts,
-            (train, fit.dataset.valid, fit.dataset.test),
-        )
+    examples, rows = _training_examples(fit, space, rows, view)
+    cuts = sum(cuts_of(examples))
+    tuning = _tuning_examples(fit, space, tuning_rows, view)
+    cuts += 0 if tuning is None else tuning.cuts
     with fit.stage(f"fit the classifier, {view}"):
         classifier, report = fit_linear_softmax(
             examples,
@@ -177,7 +181,7 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
     if fit.config.reranker.rounds:
         task = RerankerTask(
             space=space,
-            examples=examples,
+            examples=join_examples(examples),
             facts=train.take(rows),
             train=train,
             class_count=len(fit.dataset.predicates),
@@ -186,19 +190,73 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
         )
         with fit.stage(f"fit the re-ranker, {view}"):
             classifier, report, reranker = _rerank(fit, task, tuning, classifier, report)
+    support = _support(fit, space, examples, train.take(rows))
+    shutil.rmtree(_shelf(fit, view), ignore_errors=True)
     return FittedView(
         classifier=classifier,
         kinds=kinds,
-        report=_report(report, space, mined, fit.cuts),
+        report=_report(report, space, mined, cuts),
         reranker=reranker,
-        support=_support(fit, space, examples, train.take(rows)),
+        support=support,
     )
 
 
-def _support(fit: Fit, space: FeatureSpace, examples: Examples, facts: Facts) -> Support:
+def _training_examples(
+    fit: Fit, space: FeatureSpace, rows: Rows, view: View
+) -> tuple[Sequence[Examples], Rows]:
+    """The examples to fit on, and the training facts that they are of, one shard after the other.
+
+    A fit of many queries looks at one shard at a time: which queries share one is drawn.
+    """
+    train, seed = fit.dataset.train, fit.options.seed
+    rows = draw_evenly(train, rows, fit.config.fit.queries, generator(seed, "queries"))
+    parts = split_into_shards(rows, generator(seed, "shards"))
+    rows = np.concatenate(parts)
+    # A loss that knew facts of valid or test would leak them.
+    others = known_predicates(train.take(rows), (train,))
+    starts = np.cumsum([0, *map(len, parts)]).tolist()
+
+    def make(number: int) -> Examples:
+        part, place = parts[number], (number, len(parts))
+        queries = training_queries(train, part)
+        features, cuts = _features(fit, space, queries, f"train, {view}", place)
+        known = others.part(starts[number], starts[number + 1])
+        return Examples(features, train.predicates[part], known, cuts)
+
+    if len(parts) == 1:
+        return [make(0)], rows
+    shelf = StoredExamples(_shelf(fit, view), [len(part) for part in parts], make)
+    return shelf, rows
+
+
+def _shelf(fit: Fit, view: View) -> Path:
+    return fit.work / f"examples, {view}"
+
+
+def _tuning_examples(
+    fit: Fit, space: FeatureSpace, rows: Rows | None, view: View
+) -> Examples | None:
+    """The examples to tune on: some training facts, or valid; None where there are none."""
+    data, most = fit.dataset, fit.config.fit.tuning_queries
+    rng = generator(fit.options.seed, "tuning queries")
+    if rows is None:
+        rows = draw_evenly(data.valid, np.arange(len(data.valid)), most, rng)
+        facts = data.valid.take(rows)
+        queries = held_out_queries(facts)
+    else:
+        rows = draw_evenly(data.train, rows, most, rng)
+        facts, queries = data.train.take(rows), training_queries(data.train, rows)
+    if not len(facts):
+        return None
+    features, cuts = _features(fit, space, queries, f"valid, {view}")
+    known = known_predicates(facts, (data.train, data.valid, data.test))
+    return Examples(features, facts.predicates, known, cuts)
+
+
+def _support(fit: Fit, space: FeatureSpace, examples: Sequence[Examples], facts: Facts) -> Support:
     with fit.stage("count the support of reasons"):
         pairs = facts.subjects.astype(np.int64) * len(fit.dataset.entities) + facts.objects
-        return count_support(space, examples.rows, examples.labels, pairs)
+        return count_support(space, examples, pairs)
 
 
 def _tuning_rows(fit: Fit, view: View) -> tuple[Rows, Rows | None]:
@@ -299,16 +357,17 @@ def _kinds(fit: Fit, view: View) -> tuple[Kind, ...]:
     return (*given, *(kind for kind in read if kind.name not in fit.options.types))
 
 
-def _features(fit: Fit, space: FeatureSpace, queries: Queries, name: str) -> SparseRows:
-    """The features of some queries, topologies from the work folder if applied before."""
+def _features(
+    fit: Fit, space: FeatureSpace, queries: Queries, name: str, place: tuple[int, int] = (0, 1)
+) -> tuple[SparseRows, int]:
+    """The features of some queries and the cuts, topologies from the work folder if there."""
     fired = None
     if space.topologies is not None:
-        with fit.stage("apply topologies"):
-            fired = _fired(fit.work, space, queries, name)
-    with fit.stage(f"features of {name}"):
-        rows, cuts = space.counted_rows(queries, fired)
-    fit.cuts += cuts
-    return rows
+        with fit.stage("apply topologies", *place):
+            file = name if place[1] == 1 else f"{name}, {place[0]}"
+            fired = _fired(fit.work, space, queries, file)
+    with fit.stage(f"features of {name}", *place):
+        return space.counted_rows(queries, fired)
 
 
 def _fired(work: Path, space: FeatureSpace, queries: Queries, name: str) -> SparseRows:
@@ -320,10 +379,6 @@ def _fired(work: Path, space: FeatureSpace, queries: Queries, name: str) -> Spar
     write_whole(columns, fired.columns)
     write_whole(offsets, fired.offsets)  # last: it says that both are there
     return space.weighed(fired)
-
-
-def _examples(rows: SparseRows, facts: Facts, known: tuple[Facts, ...]) -> Examples:
-    return Examples(rows, facts.predicates, known_predicates(facts, known))
 
 
 def _report(report: FitReport, space: FeatureSpace, mined: Mined, cuts: int) -> dict[str, Any]:
