@@ -90,6 +90,20 @@ def test_support_is_counted_over_the_training_queries(predictor: Predictor) -> N
         assert rule.lift == pytest.approx(len(followed) / max(sum(active), 1) / share)
 
 
+def test_common_heads_and_weighty_rules_with_support_come_first(predictor: Predictor) -> None:
+    shares = np.bincount(predictor.model.dataset.train.predicates)
+    names = predictor.model.dataset.predicates
+    rules = rules_of(predictor.model)
+    for view in ("within", "ahead"):
+        own = [rule for rule in rules if rule.view == view]
+        heads = list(dict.fromkeys(rule.head for rule in own))
+        counts = [int(shares[names.find(head) or 0]) for head in heads]
+        assert counts == sorted(counts, reverse=True)
+        for head in heads:
+            strengths = [abs(r.weight) * np.log1p(r.queries) for r in own if r.head == head]
+            assert strengths == pytest.approx(sorted(strengths, reverse=True))
+
+
 def test_a_removed_rule_speaks_no_more(
     predictor: Predictor, exported: Path, tmp_path: Path
 ) -> None:

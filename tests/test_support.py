@@ -17,7 +17,9 @@ from apptek.config import FAMILIES, preset
 from apptek.data.queries import Queries, training_queries
 from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN
+from apptek.explain.explanation import Support
 from apptek.explain.html_report import explanation_html
+from apptek.explain.story import support_words
 from apptek.explain.text import explanation_text
 from apptek.features.clock import Clock
 from apptek.features.history import History
@@ -159,5 +161,38 @@ def test_reasons_carry_their_support_and_their_curve(tmp_path: Path) -> None:
     assert "What a single such fact would add" in page
     plain = found.as_json()["reasons"][0]
     wanted = {"when", "queries", "followed", "pairs", "confidence", "lift", "runner_up"}
+    wanted |= {"runner_up_lift", "is_itself", "words"}
     assert wanted == plain["support"].keys()
     assert {"distance", "apart", "log_odds"} == plain["curve"][0].keys()
+
+
+def test_a_fact_that_training_hides_is_not_said_to_speak_against_itself() -> None:
+    """Asked about a known fact, its support is counted from what was near, and says so."""
+    data = make_world(3000, 1).dataset
+    predictor = Predictor.fit(data)
+    facts, found = data.train, 0
+    for row in range(0, len(facts), 40):
+        names = [data.entities[int(column[row])] for column in (facts.subjects, facts.objects)]
+        time = data.axis.format(int(facts.times[row]))
+        why = predictor.explain(Query(names[0], names[1], time))
+        for reason in why.all_reasons():
+            part, support = reason.contribution, reason.support
+            assert support is not None
+            of_answer = part.topology[0] in (why.predicate, why.runner_up)
+            at_once = [fact for fact in reason.facts if fact.distance == 0]
+            assert support.is_itself == (part.family == "pair" and of_answer and bool(at_once))
+            if support.is_itself:
+                found += 1
+                assert "which training hides" in support.words
+                assert "away" in support.when
+    assert found > 5
+
+
+@pytest.mark.parametrize(("log_odds", "whose"), [(1.0, "the runner-up"), (-1.0, "this answer")])
+def test_counts_that_point_the_other_way_are_told_as_such(log_odds: float, whose: str) -> None:
+    support = Support(
+        when="", queries=10, followed=4, pairs=2, confidence=0.4, lift=2.0 - log_odds,
+        runner_up=3, runner_up_lift=2.0,
+    )  # fmt: skip
+    assert f"Alone, it would rather speak for {whose}" in support_words(support, log_odds)
+    assert "Alone" not in support_words(support, -log_odds)

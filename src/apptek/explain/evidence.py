@@ -48,10 +48,14 @@ DIRECT = FAMILIES[:2]  # the families of facts between the two
 
 
 class SupportOf(NamedTuple):
-    """The level of nearness at which evidence was counted, and the counts; None: a topology."""
+    """The level of nearness at which evidence was counted, and the counts; None: a topology.
+
+    is_itself  whether the evidence is the very fact that training hides
+    """
 
     level: Level | None
     seen: Seen
+    is_itself: bool = False
 
 
 class Evidence:
@@ -205,8 +209,13 @@ class Evidence:
         mirrors = self.answerer.mirrors
         return int(mirrors.of[predicate]) if mirrors.share[predicate] >= MOSTLY else -1
 
-    def support(self, key: Key, predicate: int) -> SupportOf | None:
-        """How often such evidence was seen in training, and followed by a predicate."""
+    def support(self, key: Key, predicate: int, compared: tuple[int, int]) -> SupportOf | None:
+        """How often such evidence was seen in training, and followed by a predicate.
+
+        Training hides the fact that a query asks about: a fact between the two at the query's time
+        never was evidence for its own predicate. Where that is one of the two that are `compared`,
+        evidence that is near is counted instead.
+        """
         support, space = self.fitted.support, self.space
         if support is None or key[0] not in ("history", "topology"):
             return None
@@ -216,8 +225,13 @@ class Evidence:
         assert history is not None
         columns = self.columns[self._groups[key]].tolist()
         level = level_of({history.feature(column).kernel for column in columns})
-        number = history_evidence(history, key[1], key[2], level)
-        return SupportOf(level, support.seen(number, predicate))
+        own = history_evidence(history, key[1], key[2], level)
+        is_itself = (key[1], level) == ("pair", "same") and key[2] in compared
+        is_itself = is_itself and not support.seen(own, key[2]).followed
+        if is_itself:
+            level = "near"
+            own = history_evidence(history, key[1], key[2], level)
+        return SupportOf(level, support.seen(own, predicate), is_itself)
 
     def curve(self, key: Key, answer: int, other: int) -> tuple[tuple[int, float], ...]:
         """What a single such fact adds to one score against another, by its distance."""

@@ -23,6 +23,7 @@ from apptek.explain.explanation import (
 )
 from apptek.explain.groups import group_all
 from apptek.explain.sentences import Ends
+from apptek.explain.story import support_words
 from apptek.explain.wording import apart_text, level_text, when_text
 from apptek.features.support import near_distance
 from apptek.features.topologies.connection import (
@@ -227,11 +228,20 @@ def _with_statistics(
         CurvePoint(distance=d, apart=apart_text(axis, d), log_odds=value / temperature)
         for d, value in points
     )
-    seen, other = (evidence.support(key, predicate) for predicate in (chosen, runner_up))
+    both = (chosen, runner_up)
+    seen, other = (evidence.support(key, predicate, both) for predicate in both)
     support = None
     if seen is not None and other is not None:
         when = level_text(axis, seen.level, near_distance(evidence.clock))
-        support = Support(when=when, runner_up=other.seen.followed, **asdict(seen.seen))
+        support = Support(
+            when=when,
+            runner_up=other.seen.followed,
+            runner_up_lift=other.seen.lift,
+            is_itself=seen.is_itself,
+            **asdict(seen.seen),
+        )
+        words = support_words(support, reason.contribution.log_odds)
+        support = replace(support, words=words)
     return replace(reason, support=support, curve=curve)
 
 

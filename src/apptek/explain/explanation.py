@@ -87,6 +87,11 @@ class Support:
     confidence  followed / queries
     lift        confidence / the share of the predicate among all training queries
     runner_up   those of the queries with the runner-up
+    runner_up_lift
+                the lift of the runner-up
+    is_itself   whether the evidence is the very fact that is asked about, which training hides:
+                what was near in time is counted then
+    words       all of that in words
     """
 
     when: str
@@ -96,6 +101,9 @@ class Support:
     confidence: float
     lift: float
     runner_up: int
+    runner_up_lift: float = 0.0
+    is_itself: bool = False
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from apptek.explain.explanation import CitedFact, Explanation, Reason
 from apptek.explain.groups import Group
 from apptek.explain.layout import draw_reason
 from apptek.explain.svg import draw_svg
-from apptek.explain.text import BASE, early_words, meeting_words, notes, support_words
+from apptek.explain.text import BASE, early_words, meeting_words, notes
 from apptek.explain.wording import GIVEN, counted, labelled, listed, percent, signed
 from apptek.models.answers import Answer
 from apptek.safe_text import printable
@@ -273,7 +273,7 @@ def _reason(explanation: Explanation, reason: Reason) -> str:
 
 def _statistics(reason: Reason) -> str:
     """The support of a reason, and the effect of a single such fact over time."""
-    words = f'<p class="soft">{_text(support_words(reason.support))}</p>' if reason.support else ""
+    words = f'<p class="soft">{_text(reason.support.words)}</p>' if reason.support else ""
     if not reason.curve:
         return words
     values = [point.log_odds for point in reason.curve]

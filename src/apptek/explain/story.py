@@ -2,16 +2,22 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from apptek.explain.wording import GIVEN, percent
+from apptek.explain.wording import GIVEN, count_text, counted, percent
 
 if TYPE_CHECKING:
-    from apptek.explain.explanation import Explanation
+    from apptek.explain.explanation import Explanation, Support
 
 LEADING = 2  # what the sentence tells in favour of the answer; it tells one thing against it
 TOLD = 3  # what the paragraph tells, for the answer and against it
 SMALL = 0.1  # of what weighs most: what weighs less is not told
 
 WITHOUT = "because that is common in general"
+ITSELF = "This is the very fact that is asked about, which training hides."
+# Where the counts of a reason, taken alone, point the other way than the reason does.
+ALONE = (
+    "Alone, it would rather speak for the runner-up; it counts on top of the other reasons.",
+    "Alone, it would rather speak for this answer; it counts on top of the other reasons.",
+)
 
 
 class Told(NamedTuple):
@@ -64,6 +70,27 @@ def paragraph(explanation: "Explanation") -> str:
     if against:
         words.append(f"Against it, and for {runner_up}: {_listed(against[:TOLD])}.")
     return " ".join(words)
+
+
+def support_words(support: "Support", log_odds: float) -> str:
+    """What training says about a reason that adds so much."""
+    when = f" {support.when}" if support.when else ""
+    words = f"In training, such evidence{when} was seen {_times(support.queries)}"
+    if support.is_itself:
+        words = f"{ITSELF} Such evidence{when} was seen {_times(support.queries)}"
+    this = f"{_times(support.followed)} with this answer"
+    if support.followed:
+        this += (
+            f" ({percent(support.confidence)}, {support.lift:.1f} times the usual share, "
+            f"{counted(support.pairs, 'pair')} of entities)"
+        )
+    words = f"{words}: {this}, {_times(support.runner_up)} with the runner-up."
+    alone = support.lift - support.runner_up_lift
+    return words if alone * log_odds >= 0 else f"{words} {ALONE[log_odds < 0]}"
+
+
+def _times(number: int) -> str:
+    return count_text(number) if number else "never"
 
 
 def _listed(parts: list[Told]) -> str:

@@ -4,10 +4,9 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Literal
 
-from apptek.explain.explanation import CitedFact, Contribution, Explanation, Reason, Support
+from apptek.explain.explanation import CitedFact, Contribution, Explanation, Reason
 from apptek.explain.groups import Group
 from apptek.explain.wording import (
-    count_text,
     counted,
     labelled,
     listed,
@@ -174,7 +173,7 @@ def _reason(explanation: Explanation, reason: Reason) -> Iterator[tuple[int, str
     contribution = reason.contribution
     yield 0, f"{reason.number}. {signed(contribution.log_odds)}  {contribution.sentence}"
     if reason.support is not None:
-        yield 5, support_words(reason.support)
+        yield 5, reason.support.words
     if reason.same_as:
         yield 5, f"by the same connecting facts as {reason.same_as}{early_words(reason)}"
     elif reason.facts:
@@ -182,20 +181,6 @@ def _reason(explanation: Explanation, reason: Reason) -> Iterator[tuple[int, str
             yield 5, f"{meeting_words(explanation, reason)}{early_words(reason)}:"
         yield from _facts(explanation, reason)
     yield 0, ""
-
-
-def support_words(support: Support) -> str:
-    """What training says about a reason."""
-    when = f" {support.when}" if support.when else ""
-    words = f"In training, such evidence{when} was seen {count_text(support.queries)}"
-    other = f"{count_text(support.runner_up) if support.runner_up else 'never'} with the runner-up"
-    if not support.followed:
-        return f"{words}: never with this answer, {other}."
-    return (
-        f"{words}: {count_text(support.followed)} with this answer "
-        f"({percent(support.confidence)}, {support.lift:.1f} times the usual share, "
-        f"{counted(support.pairs, 'pair')} of entities), {other}."
-    )
 
 
 def _facts(explanation: Explanation, reason: Reason) -> Iterator[tuple[int, str]]:

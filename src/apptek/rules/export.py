@@ -28,7 +28,8 @@ ENDINGS = (".txt", ".json", ".csv")
 def rules_of(model: Model, least: float = LEAST) -> list[Rule]:
     """The rules of all views with a weight of at least `least` either way, not 0.
 
-    By view and head, the strongest first.
+    By view; the commonest heads first; of each head, the rules with the largest weight * log(1 +
+    queries) first, so that those without support come last.
     """
     fitted = with_training_facts(model)
     return [rule for view in model.views for rule in _rules_of_view(fitted, view, least)]
@@ -43,7 +44,8 @@ def _rules_of_view(model: Model, view: View, least: float) -> Iterator[Rule]:
     counts, shares = _count(model, space)
     bodies, queries = bodies_of(model, space), counts.sum(axis=1)
     columns, heads = np.nonzero(chosen)
-    order = np.lexsort((columns, -np.abs(weights[columns, heads]), heads))
+    strength = np.abs(weights[columns, heads]) * np.log1p(queries[columns])
+    order = np.lexsort((columns, -strength, heads, -shares[heads]))
     for column, head in zip(columns[order].tolist(), heads[order].tolist(), strict=True):
         asked, followed = int(queries[column]), int(counts[column, head])
         confidence = followed / asked if asked else 0.0

@@ -1,7 +1,7 @@
 // The reasons of an explanation: what each adds to the log-odds, and the facts it cites.
 
 import { byId, el, replaceChoices } from "./dom.js";
-import { counted, percent, shown, signed } from "./wording.js";
+import { counted, shown, signed } from "./wording.js";
 
 const OPEN = 12; // facts that are shown at once; the others unfold
 const KINDS = { topology: "topology", history: "history", trait: "trait", reranker: "re-ranker" };
@@ -155,16 +155,7 @@ export function showFacts(reason, isFar) {
 function statisticsOf(reason) {
   const { support, curve = [] } = reason ?? {};
   const parts = [];
-  if (support) {
-    const { when, queries, followed, pairs, confidence, lift, runner_up: other } = support;
-    const such = `In training, such evidence ${when} was seen ${counted(queries, "time")}`;
-    const share = `${percent(confidence)}, ${lift.toFixed(1)} times the usual share`;
-    const then = followed
-      ? `${counted(followed, "time")} with this answer (${share}, ${counted(pairs, "pair")})`
-      : "never with this answer";
-    const rather = `${other ? counted(other, "time") : "never"} with the runner-up`;
-    parts.push(el("p", { class: "soft" }, `${such}: ${then}, ${rather}.`));
-  }
+  if (support) parts.push(el("p", { class: "soft" }, support.words));
   if (curve.length) {
     const values = curve.map(({ log_odds: value }) => value);
     const scale = { low: Math.min(0, ...values), high: Math.max(0, ...values, 1e-9) };

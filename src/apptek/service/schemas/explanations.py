@@ -59,6 +59,12 @@ class SupportOut(Open):
     confidence: float
     lift: float
     runner_up: int
+    runner_up_lift: float
+    is_itself: bool = Field(
+        description="The evidence is the very fact that is asked about, which training hides: "
+        "what was near in time is counted then."
+    )
+    words: str = Field(description="All of that in words.")
 
 
 class CurvePointOut(Open):
