@@ -77,5 +77,6 @@ ACLED = (
     "AAA2,04 May 2021,2021,1,Demonstrations,Protests,Peaceful protest,Protesters (A),Students,"
     'Protesters,,,,Protesters only,4,Region,Country A,"A march, peaceful."\n'
     'AAA3,05 May 2021,2021,1,Political violence,Violence against civilians,Attack,Rebels of A,"",'
-    'Rebel group,Civilians (A),"",Civilians,Rebel group-Civilians,4,Region,Country A,"An attack."\n'
+    'Rebel group,Civilians (A),"",Civilians,Rebel group-Civilians,4,Region,Country A,'
+    '"An attack.\n\nSource, ""News""."\n'
 )

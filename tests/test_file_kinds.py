@@ -90,6 +90,37 @@ def test_damaged_utf8_is_not_taken_for_another_encoding(tmp_path: Path, name: st
     assert "facts.tsv:4: column 1 (subject): found byte 0xe9" in fault_of(path)
 
 
+# Line breaks in quotes
+
+
+def test_a_quoted_cell_of_csv_may_have_line_breaks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = f'a,p,b,{DAY},"one\n\ntwo, ""three""\r\nfour"\n'
+    last = f'"a\nb",p,c,{DAY},\n'
+    path = write(tmp_path / "facts.csv", f"{','.join(HEADER)},notes\n" + row * 40 + last)
+    for size in (1 << 25, 7, 50, 333):  # a block may end within a cell
+        monkeypatch.setattr("apptek.data.reading.text_blocks.BLOCK_BYTES", size)
+        assert in_words(read(path)) == [FACT, ("a\nb", "p", "c", DAY, DAY)]
+    write(path, path.read_text() + f"a,p,b,{DAY}\n")
+    assert fault_of(path).startswith("facts.csv:164: row: found 4 columns")
+
+
+def test_whole_blocks_with_line_breaks_in_quotes_take_the_fast_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apptek.data.reading.batches.batch_of_rows", None)
+    path = write(tmp_path / "facts.csv", f'a,p,"b\nc",{DAY}\n"a",p,"x ""y""\n",{DAY}\n')
+    assert [row[2] for row in in_words(read(path))] == ["b\nc", 'x "y"\n']
+
+
+def test_a_missing_quote_makes_one_bad_row_and_swallows_no_other(tmp_path: Path) -> None:
+    rows = [f'a,p,"b{n},{DAY}' if n == 2 else f'a,p,"b{n}",{DAY}' for n in range(9)]
+    path = write(tmp_path / "facts.csv", "\n".join(rows) + "\n")
+    assert fault_of(path).startswith("facts.csv:3: column 3 (object): found a quote that the line")
+    assert len(in_words(read(path, skip_bad=True))) == 8
+
+
 # JSON lines
 
 
@@ -240,6 +271,19 @@ def test_a_bad_row_of_a_sheet_is_named(tmp_path: Path) -> None:
     assert "the sheet 'Facts' is empty" in fault_of(empty)
 
 
+@pytest.mark.parametrize("cover", [[["About these data"]], [[]], [["By", "whom"], ["when"]]])
+def test_a_first_sheet_without_facts_names_the_others(
+    tmp_path: Path, cover: list[list[Cell]]
+) -> None:
+    facts: list[list[Cell]] = [list(FACT[:4])]
+    sheets = {"Read me": cover, "Facts": facts, "More": facts}
+    path = write_sheets(tmp_path / "facts.xlsx", sheets)
+    fault = fault_of(path)
+    assert "the sheet 'Read me'" in fault
+    assert fault.endswith("(--sheet takes another: 'Facts', 'More')")
+    assert in_words(read(path, sheet="Facts")) == [FACT]
+
+
 # Files of ids
 
 
@@ -313,6 +357,26 @@ def test_gdelt_is_read(tmp_path: Path, name: str, given: str, text: str) -> None
     assert dataset.report.how["format"] == "gdelt"
 
 
+@pytest.mark.parametrize("given", ["", "gdelt"])
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("delimiter", ["\t", ","])
+def test_gdelt_may_have_a_header_or_commas(
+    tmp_path: Path, given: str, named: bool, delimiter: str
+) -> None:
+    rows = [row.split("\t") for row in gdelt().splitlines()]
+    header = [f"column{number}" for number in range(61)]
+    for number, name in ((1, "SQLDATE"), (6, "Actor1Name"), (16, "ACTOR2NAME"), (26, "EventCode")):
+        header[number] = name
+    header[7] = "Actor1CountryCode"
+    lines = [header, *rows] if named else rows
+    quoted = [[f'"{c}"' if delimiter in c else c for c in row] for row in lines]
+    path = write(tmp_path / "events.csv", "".join(delimiter.join(r) + "\n" for r in quoted))
+    dataset = read(path, format=given)
+    assert in_words(dataset) == in_words(read(write(tmp_path / "plain.tsv", gdelt())))
+    assert dataset.types["country"]["UNITED STATES"] == "USA"
+    assert dataset.report.how["format"] == "gdelt"
+
+
 def test_a_damaged_row_does_not_hide_that_a_dump_is_of_gdelt(tmp_path: Path) -> None:
     lines = gdelt(60).splitlines()
     lines[10] = lines[10].rsplit("\t", 20)[0]
@@ -361,6 +425,15 @@ def test_polecat_is_read(tmp_path: Path) -> None:
     columns = "subject=Actor Name,predicate=Event Mode,object=Recipient Name"
     finer = read(path, format="polecat", columns=columns)
     assert list(finer.predicates) == ["demo", "visit"]
+    rows = POLECAT.replace("CONSULT\tvisit", "CONSULT\t").replace("PROTEST\tdemo", "PROTEST\t")
+    left = read(write(path, POLECAT + rows.partition("\n")[2]), format="polecat", columns=columns)
+    assert left.report.notes == (
+        "left out, as they lack one of their actors: 2",
+        "left out, as they lack a predicate: 2",
+    )
+    write(path, POLECAT + rows.partition("\n")[2] + "x\n")  # on the careful path, too
+    again = read(path, format="polecat", columns=columns, skip_bad=True)
+    assert again.report.notes == left.report.notes
 
 
 def test_acled_is_read_and_may_be_undirected(tmp_path: Path) -> None:
@@ -408,7 +481,7 @@ def test_a_dump_without_a_column_that_it_should_have_is_refused(tmp_path: Path) 
     assert "there is no column 'Source Name', which icews has" in fault_of(path, format="icews")
     assert "there is no column 6, which gdelt has" in fault_of(path, format="gdelt")
     nobody = write(tmp_path / "e.tab", ICEWS.splitlines()[0] + "\n" + ICEWS.splitlines()[-1])
-    assert fault_of(nobody) == "e.tab: every row lacks one of its actors; expected facts"
+    assert fault_of(nobody) == "e.tab: all rows lack one of their actors; expected facts"
 
 
 @pytest.mark.slow

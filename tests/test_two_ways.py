@@ -150,7 +150,8 @@ def test_usual_rows_take_the_fast_path(form: TextFormat, text: bytes) -> None:
         (FREE, TSV, b"a\tp\tb\t1999\t\x1f\n"),  # the sign of padded rows
         (FREE, TSV, b"a\tp\tb\t2001\t1999\n"),
         (FREE, TSV, b"a\tp\tb\t17\na\tp\tb\t1999-01-01\n"),
-        (FREE, CSV, b'a,p,"b\nc",1999\n'),
+        (FREE, CSV, b'a,p,"b\nc"d,1999\n'),
+        (FREE, CSV, b'a,"p,b,2014\nc,"p,d,2015\n'),
         (FREE, CSV, b'a,p,b,"1999\n'),
         (FREE, CSV, b'a,p,"b\n'),
     ],

@@ -40,8 +40,11 @@ def parse_block(text: bytes, layout: ColumnLayout, form: TextFormat) -> pa.Table
     table = _parse(text, layout.width, form)
     if table is None and layout.free:
         table = _parse_free(text, form)
-    if table is None or table.num_rows != count_lines(text):
+    if table is None:
         return None
+    if table.num_rows != count_lines(text):
+        is_whole = form.quoted and table.num_rows == _rows_of_clean_quotes(text, form)
+        return table if is_whole else None
     if form.quoted and "\n" in table.column(table.num_columns - 1)[-1].as_py():
         return None  # a quote that nothing closes has swallowed the end of the block
     return table
@@ -74,6 +77,25 @@ def _parse_free(text: bytes, form: TextFormat) -> pa.Table | None:
 def count_lines(text: bytes) -> int:
     """The number of newlines; counted by numpy, which lets other threads run meanwhile."""
     return int(np.count_nonzero(np.frombuffer(text, np.uint8) == ord("\n")))
+
+
+def _rows_of_clean_quotes(text: bytes, form: TextFormat) -> int | None:
+    """The rows of some lines, where quoted cells hold line breaks and nothing stands beside quotes.
+
+    None where anything does: then a quote may be missing, and rows would be taken for one.
+    """
+    data = np.frombuffer(b"\n" + text, np.uint8)
+    quotes = np.flatnonzero(data == ord('"'))
+    opening, closing = data[quotes[::2] - 1], data[quotes[1::2] + 1]
+    before, after = b'"\n' + form.delimiter.encode(), b'"\r\n' + form.delimiter.encode()
+    if len(quotes) % 2 or not (_all_in(opening, before) and _all_in(closing, after)):
+        return None
+    ends = np.flatnonzero(data == ord("\n"))[1:]
+    return int(np.count_nonzero(np.searchsorted(quotes, ends) % 2 == 0))
+
+
+def _all_in(characters: Any, allowed: bytes) -> bool:
+    return bool(np.isin(characters, np.frombuffer(allowed, np.uint8)).all())
 
 
 def _parse(text: bytes, width: int, form: TextFormat) -> pa.Table | None:

@@ -179,7 +179,8 @@ class _Reading:
             first = next((str(d) for d in facts.defects if d.file == file.name), "")
             raise DataError(f"{file.name}: all {bad_count} rows are bad; the first: {first}")
         if not fact_count and facts.extras.left_out:
-            raise DataError(f"{file.name}: every row lacks one of its actors; expected facts")
+            lacking = " or ".join(facts.extras.left_out)
+            raise DataError(f"{file.name}: all rows lack {lacking}; expected facts")
         if not fact_count:
             raise DataError(f"{file.name}: there is nothing below the header; expected facts")
         self.progress.done(file)
@@ -189,6 +190,5 @@ class _Reading:
         if self.dump is None:
             return {}
         dump, extras = DUMPS[self.dump], self.facts.extras
-        if extras.left_out:
-            self.notes.append(f"left out, as they lack one of their actors: {extras.left_out:,}")
+        self.notes += extras.notes()
         return {"types": extras.types(dump), "labels": extras.predicate_table(dump)}

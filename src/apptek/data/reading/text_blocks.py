@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from apptek.errors import DataError
@@ -92,6 +93,33 @@ def read_blocks(path: Path | TextSource, size: int | None = None) -> Iterator[Bl
             )
     if rest:
         yield Block(rest + b"\n", position)
+
+
+def whole_rows(blocks: Iterator[Block], longest: int) -> Iterator[Block]:
+    """The same lines in blocks that end with a row of .csv, also where its cells have line breaks.
+
+    A block whose last row does not end within `longest` bytes stays as it is: a quote is missing.
+    """
+    rest = b""
+    block: Block | None = None
+    for block in blocks:
+        text = rest + block.text
+        end = _end_of_rows(text) if text.count(b'"') % 2 else len(text)
+        if len(text) - end > longest:
+            end = len(text)
+        rest = text[end:]
+        if end:
+            yield Block(text[:end], block.position)
+    if rest and block is not None:
+        yield Block(rest, block.position)
+
+
+def _end_of_rows(text: bytes) -> int:
+    """Where the last row ends that is whole: after the last line break outside of quotes."""
+    data = np.frombuffer(text, np.uint8)
+    ends = np.flatnonzero(data == ord("\n"))
+    outside = np.searchsorted(np.flatnonzero(data == ord('"')), ends) % 2 == 0
+    return int(ends[outside][-1]) + 1 if outside.any() else 0
 
 
 def _decoded(source: TextSource, size: int) -> Iterator[tuple[bytes, int]]:

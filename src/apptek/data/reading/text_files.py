@@ -11,7 +11,7 @@ from pathlib import Path
 from apptek.data.reading.arrow_tables import count_lines, parse_block
 from apptek.data.reading.batches import Chunk, Content
 from apptek.data.reading.columns import ColumnLayout, FindLayout, find_layout, left_out_note
-from apptek.data.reading.formats.dumps import dump_layout, find_dump, is_gdelt
+from apptek.data.reading.formats.dumps import DUMPS, dump_layout, find_dump, is_gdelt
 from apptek.data.reading.formats.id_files import find_id_layout
 from apptek.data.reading.options import ReadOptions
 from apptek.data.reading.sniffing import (
@@ -30,10 +30,12 @@ from apptek.data.reading.text_blocks import (
     read_blocks,
     read_start,
     stem_and_suffix,
+    whole_rows,
 )
-from apptek.data.reading.text_cells import TEXT_FORMATS, TextFormat, split_lines
+from apptek.data.reading.text_cells import LONGEST_ROW, TEXT_FORMATS, TextFormat, split_lines
 from apptek.errors import DataError
 
+_OF_GDELT = (TextFormat("\t", quoted=False), TextFormat(",", quoted=True))
 _BLANK_LINES = re.compile(rb"(?:\r?\n)*+")
 
 
@@ -58,7 +60,7 @@ def open_text(
         ids = None if dump or options.header else find_id_layout(rows, file.parent)
     if dump is not None:
         layout = dump_layout(dump, cells, columns, where)
-        has_header = dump.name != "gdelt"
+        has_header = dump is not DUMPS["gdelt"]
     else:
         found = find(cells, columns, options.header, where) if ids is None else (ids, False)
         layout, has_header = found
@@ -85,9 +87,10 @@ def examine(file: Path, options: ReadOptions) -> tuple[TextSource, TextFormat, b
     encoding = check_encoding(options.encoding) if options.encoding else find_encoding(sample)
     start = lines_of(sample, encoding)
     form = TEXT_FORMATS[stem_and_suffix(file)[1]]
-    tabs = TextFormat("\t", quoted=False)
-    if options.format == "gdelt" or (not options.delimiter and is_gdelt(first_rows(start, tabs))):
-        form = tabs  # under the suffix .CSV
+    usual = _OF_GDELT[0] if options.format == "gdelt" else None
+    gdelt = next((f for f in _OF_GDELT if is_gdelt(first_rows(start, f))), usual)
+    if gdelt is not None and not options.delimiter:
+        form = gdelt  # tabs, under the suffix .CSV
     elif options.delimiter:
         delimiter = check_delimiter(options.delimiter)
         form = TextFormat(delimiter, form.quoted or delimiter not in ("\t", " "))
@@ -136,8 +139,9 @@ def _chunks(
         start, line = line, line + line_count
         return Chunk(start, chunk.table, chunk.rows, chunk.position)
 
+    rest = chain([first], blocks)
     with ThreadPoolExecutor(workers) as pool:
-        for block in chain([first], blocks):
+        for block in whole_rows(rest, LONGEST_ROW) if form.quoted else rest:
             waiting.append(pool.submit(parse, block))
             if len(waiting) > workers:
                 yield done()

@@ -7,13 +7,14 @@
 | polecat | Actor Name  | Event Type     | Recipient Name | Event Date | country, sector; quad |
 | acled   | actor1      | sub_event_type | actor2         | event_date | sector; event type   |
 
-GDELT has no header: 61 columns (version 1: 58, before April 2013: 57). A row without one of its
-two actors is no fact; such rows are counted and left out.
+GDELT has no header: 61 columns (version 1: 58, before April 2013: 57), separated by tabs; copies of
+it may have the names of its columns, or commas. A row without one of its two actors, or without a
+predicate, is no fact; such rows are counted and left out.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,7 +27,20 @@ from apptek.errors import DataError
 
 NOBODY = frozenset({"", "None", "NULL", "---"})
 _GDELT_WIDTHS = (61, 58, 57)
+_GDELT_NAMES = {
+    1: "SQLDATE",
+    6: "Actor1Name",
+    7: "Actor1CountryCode",
+    12: "Actor1Type1Code",
+    16: "Actor2Name",
+    17: "Actor2CountryCode",
+    22: "Actor2Type1Code",
+    26: "EventCode",
+    28: "EventRootCode",
+    29: "QuadClass",
+}
 _ALIKE = 0.9  # of the first rows
+_NEEDED = {"one of their actors": ("subject", "object"), "a predicate": ("predicate",)}
 _QUADS = {
     "1": "verbal cooperation",
     "2": "material cooperation",
@@ -44,7 +58,7 @@ class Dump:
     """
 
     name: str
-    columns: dict[str, str | int]
+    columns: Mapping[str, str | int]
     extras: tuple[tuple[str, str, str | int], ...]
     value: dict[str, Callable[[str], str]]
 
@@ -129,11 +143,23 @@ DUMPS = {
 }
 
 
+def _with_names(dump: Dump) -> Dump:
+    """GDELT with a header: its columns by name."""
+    columns = {role: _GDELT_NAMES[int(column)] for role, column in dump.columns.items()}
+    extras = tuple((role, kind, _GDELT_NAMES[int(column)]) for role, kind, column in dump.extras)
+    return replace(dump, columns=columns, extras=extras)
+
+
+_NAMED = (_with_names(DUMPS["gdelt"]), *(DUMPS[name] for name in ("icews", "polecat", "acled")))
+
+
 def is_gdelt(rows: list[list[bytes]]) -> bool:
-    """Whether these rows, split at tabs, are GDELT's: their number of columns, an id and a day.
+    """Whether these rows are GDELT's: by its header, or by their number, an id and a day.
 
     A few may be damaged: reading says so.
     """
+    if rows and _has_columns([cell.decode("utf-8", "replace") for cell in rows[0]], _NAMED[0]):
+        return True
     widths = Counter(map(len, rows)).most_common(1)
     if not widths or widths[0][0] not in _GDELT_WIDTHS:
         return False
@@ -146,17 +172,18 @@ def is_gdelt(rows: list[list[bytes]]) -> bool:
 
 def find_dump(wanted: str, first_row: list[str], rows: list[list[bytes]]) -> Dump | None:
     """The dump that is asked for, or the one that a file looks like."""
+    named = next((dump for dump in _NAMED if _has_columns(first_row, dump)), None)
     if wanted:
-        return DUMPS[wanted]
-    if is_gdelt(rows):
-        return DUMPS["gdelt"]
-    header = set(first_row)
-    named = (dump for dump in DUMPS.values() if dump.name != "gdelt")
-    return next((dump for dump in named if header.issuperset(_names(dump))), None)
+        return named if named is not None and named.name == wanted else DUMPS[wanted]
+    return DUMPS["gdelt"] if named is None and is_gdelt(rows) else named
 
 
-def _names(dump: Dump) -> list[str]:
-    return [str(column) for column in dump.columns.values()]
+def _has_columns(header: list[str], dump: Dump) -> bool:
+    return {str(column).lower() for column in dump.columns.values()} <= set(_lower(header))
+
+
+def _lower(cells: list[str]) -> list[str]:
+    return [cell.lower() for cell in cells]
 
 
 def dump_layout(
@@ -167,8 +194,8 @@ def dump_layout(
     def find(column: str | int) -> int:
         if isinstance(column, int) and column < len(first_row):
             return column
-        if isinstance(column, str) and column in first_row:
-            return first_row.index(column)
+        if isinstance(column, str) and column.lower() in titles:
+            return titles.index(column.lower())
         if isinstance(column, str) and column.isdecimal() and 1 <= int(column) <= len(first_row):
             return int(column) - 1
         raise DataError(
@@ -176,11 +203,12 @@ def dump_layout(
             f"{len(first_row)} columns"
         )
 
-    roles = {role: find(column) for role, column in (dump.columns | (columns or {})).items()}
+    titles = _lower(first_row)
+    roles = {role: find(column) for role, column in {**dump.columns, **(columns or {})}.items()}
     extras = tuple(
         Extra(role, kind, find(column))
         for role, kind, column in dump.extras
-        if isinstance(column, int) or column in first_row
+        if isinstance(column, int) or column.lower() in titles
     )
     return ColumnLayout(len(first_row), roles, extras=extras, nobody=NOBODY)
 
@@ -191,27 +219,32 @@ class ExtraCounts:
 
     # Role, kind, name, value.
     counts: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
-    left_out: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)  # rows by what they lack
 
     def add(self, other: "ExtraCounts") -> None:
         """Adds the counts of further rows."""
         self.counts.update(other.counts)
-        self.left_out += other.left_out
+        self.left_out.update(other.left_out)
+
+    def notes(self) -> list[str]:
+        """How many rows were left out, by what they lack."""
+        return [f"left out, as they lack {what}: {n:,}" for what, n in self.left_out.items()]
 
     def keep(self, table: pa.Table, layout: ColumnLayout) -> pa.Table:
-        """The rows of a table that have both actors; notes their types and classes."""
+        """The rows of a table that have both actors and a predicate; notes types and classes."""
         nobody = pa.array(sorted(layout.nobody))
-        keep = None
-        for role in NAME_ROLES:
-            column = table.column(layout.columns[role]).combine_chunks()
-            empty = pc.is_in(column.dictionary, nobody).take(column.indices)
-            keep = pc.invert(empty) if keep is None else pc.and_(keep, pc.invert(empty))
-        kept = table.filter(keep)
+        kept = table
+        for what, roles in _NEEDED.items():
+            before = kept.num_rows
+            for role in roles:
+                column = kept.column(layout.columns[role]).combine_chunks()
+                empty = pc.is_in(column.dictionary, nobody).take(column.indices)
+                kept = kept.filter(pc.invert(empty))
+            self._leave_out(what, before - kept.num_rows)
         for role in NAME_ROLES:  # a name that only rows without an actor have is none
             column = kept.column(layout.columns[role]).combine_chunks()
             place = layout.columns[role]
             kept = kept.set_column(place, str(place), compact(column))
-        self.left_out += table.num_rows - kept.num_rows
         for extra in layout.extras:
             names, values = str(layout.columns[extra.role]), str(extra.column)
             pairs = pa.table(
@@ -229,8 +262,14 @@ class ExtraCounts:
         for cells in rows:
             if len(cells) != layout.width:
                 yield cells
-            elif any(cells[layout.columns[role]] in nobody for role in NAME_ROLES):
-                self.left_out += 1
+                continue
+            lacking = (
+                what
+                for what, roles in _NEEDED.items()
+                if any(cells[layout.columns[role]] in nobody for role in roles)
+            )
+            if (what := next(lacking, None)) is not None:
+                self._leave_out(what, 1)
                 yield []
             else:
                 for extra in layout.extras:
@@ -238,6 +277,10 @@ class ExtraCounts:
                     name, value = (cell.decode("utf-8", "replace") for cell in pair)
                     self.counts[extra.role, extra.kind, name, value] += 1
                 yield cells
+
+    def _leave_out(self, what: str, count: int) -> None:
+        if count:
+            self.left_out[what] += count
 
     def types(self, dump: Dump) -> dict[str, dict[str, str]]:
         """Kind of type -> entity -> the type that it has most often."""

@@ -48,10 +48,19 @@ def open_sheet(
         first = next(((row, line) for line, row in cells.rows() if any(row)), None)
     except (*DAMAGE, CalamineError) as error:
         raise damaged(file, error) from None
+    others = [repr(other) for other in workbook.sheet_names if other != name]
+    advice = f" (--sheet takes another: {', '.join(others)})" if others else ""
     if first is None:
-        raise DataError(f"{file.name}: the sheet {name!r} is empty; expected a fact in each row")
+        raise DataError(
+            f"{file.name}: the sheet {name!r} is empty; expected a fact in each row{advice}"
+        )
     row, line = first
     titles = [_text(cell) for cell in row]
+    if len(titles) < 3:
+        raise DataError(
+            f"{file.name}:{line}: the sheet {name!r} has {len(titles)} of the at least 3 columns "
+            f"of facts{advice}"
+        )
     layout, has_header = find(titles, columns, options.header, f"{file.name}:{line}")
     notes = []
     if len(workbook.sheet_names) > 1 and not options.sheet:
