@@ -6,7 +6,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from apptek.data.aliases import read_aliases
+from apptek.data.aliases import check_aliases, read_aliases
+from apptek.data.facts import Dataset
+from apptek.data.predicate_table import read_predicates
 from apptek.errors import DataError
 
 
@@ -24,6 +26,28 @@ def test_a_name_has_any_number_of_aliases(tmp_path: Path, header: str) -> None:
         "America, the": "United States",
         "BRD": "Germany",
     }
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "|", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "windows-1252", "utf-16"])
+@pytest.mark.parametrize("suffix", [".csv", ".txt"])
+def test_delimiter_and_encoding_of_a_small_table_are_found(
+    tmp_path: Path, delimiter: str, encoding: str, suffix: str
+) -> None:
+    rows = [("name", "alias"), ("T\u00fcrkiye", "Turkey"), ("C\u00f4te d'Ivoire", "Ivory Coast")]
+    path = tmp_path / f"aliases{suffix}"
+    path.write_bytes("".join(delimiter.join(row) + "\n" for row in rows).encode(encoding))
+    assert read_aliases(path) == {alias: name for name, alias in rows[1:]}
+    table = b"predicate;label\n040;Consult, or so\n"
+    path.write_bytes(table)
+    assert read_predicates(path).label("040") == "Consult, or so"
+
+
+def test_an_alias_that_is_a_name_of_the_data_is_refused() -> None:
+    entities = Dataset.from_facts([("US", "meets", "Iran", 2001)] * 3).entities
+    check_aliases({"United States": "US", "US": "US", "Persia": "Iran"}, entities)
+    with pytest.raises(DataError, match=r"^the alias 'Iran' of 'US' is itself a name of the data"):
+        check_aliases({"Iran": "US"}, entities)
 
 
 def test_a_table_may_be_parquet(tmp_path: Path) -> None:

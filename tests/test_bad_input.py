@@ -339,3 +339,15 @@ def test_a_bad_time_of_parquet_is_named_with_its_number(tmp_path: Path) -> None:
         "facts.parquet:2: column 4 (time): found '2147483648', "
         "expected an integer of at most 31 bits (use a coarser unit)"
     )
+
+
+def test_an_error_says_what_its_options_are_in_python(tmp_path: Path) -> None:
+    """The note stands in a traceback; the command line prints the message alone."""
+    path = tmp_path / "facts.csv"
+    path.write_text("a,p,b,2014-05-13\na,p,b,x\n")
+    with pytest.raises(DataError, match="--skip-bad would leave 1") as caught:
+        read_dataset(path)
+    assert caught.value.__notes__ == ["In Python, options are keywords: skip_bad="]
+    with pytest.raises(DataError) as caught:
+        read_dataset(path, encoding="klingon")
+    assert caught.value.__notes__ == ["In Python, options are keywords: encoding="]

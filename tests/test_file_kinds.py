@@ -129,13 +129,13 @@ def test_lines_of_json_are_read(tmp_path: Path, suffix: str) -> None:
     rows = [
         {"subject": "a", "predicate": "p", "object": "b", "time": DAY, "more": {"x": [1]}},
         {"object": "c", "subject": "2014-05-13", "predicate": "null", "time": None},
-        {"subject": "\u00e9\n", "predicate": "p", "object": "c", "time": "1999"},
+        {"subject": "\u00e9\n", "predicate": "p", "object": "c", "time": "1999-01-01"},
     ]
     text = "\n".join(json.dumps(row) for row in rows) + "\n\n"
     assert in_words(read(write(tmp_path / f"facts{suffix}", text))) == [
         FACT,
         ("2014-05-13", "null", "c", "?", "?"),
-        ("\u00e9\n", "p", "c", "1999", "1999"),
+        ("\u00e9\n", "p", "c", "1999-01-01", "1999-01-01"),
     ]
 
 
@@ -596,6 +596,33 @@ def test_bad_rows_are_counted_before_it_stops(tmp_path: Path) -> None:
         "facts.tsv:2: column 5 (until): found since 2001 after until 1999, expected since not "
         "after until (3 bad of 5 rows: 2 since after until, 1 bad until; --skip-bad would leave 2)"
     )
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_years_beside_days_stop_with_a_count(tmp_path: Path, first: bool) -> None:
+    days = [f"a,p,b,2014-05-{day}\n" for day in range(10, 20)]
+    years = ["a,p,b,1999\n", "a,p,b,2001\n", "a,p,b,2001-05\n"]
+    path = write(tmp_path / "facts.csv", "".join(years + days if first else days + years))
+    assert fault_of(path) == (
+        f"facts.csv:{1 if first else 11}: column 4 (time): found '1999', expected a day, as in "
+        "most facts (--granularity mixed reads each as it is written) (3 bad of 13 rows: 3 of "
+        "another precision; --skip-bad would leave 10)"
+    )
+    left = read(path, skip_bad=True)
+    assert (len(left.train), left.report.defect_count, left.axis.mixed) == (10, 3, False)
+    mixed = read(path, granularity="mixed")
+    assert (len(mixed.train), mixed.axis.unit, mixed.axis.mixed) == (13, "day", True)
+    assert read(path, granularity="year").axis.unit == "year"
+    facts = [tuple(line.strip().split(",")) for line in days + years]
+    with pytest.raises(DataError, match=r"facts:11: .* 3 of another precision"):
+        read_dataset(facts)
+
+
+def test_dates_that_say_by_marks_what_they_lack_may_be_of_any_precision(tmp_path: Path) -> None:
+    rows = ["a\tp\tb\t2014-05-13", "a\tp\tb\t1999-##-##", "a\tp\tb\t2001"]
+    dataset = read(write(tmp_path / "facts.tsv", "\n".join(rows) + "\n"))
+    assert dataset.axis.mixed
+    assert len(dataset.train) == 3
 
 
 def test_a_column_that_is_half_dates_and_half_text_stops_with_a_count(tmp_path: Path) -> None:

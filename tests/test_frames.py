@@ -206,6 +206,13 @@ def test_tuples_have_a_time_or_none_or_two() -> None:
         Dataset.from_facts([facts[0], ("a", "p")])
     with pytest.raises(DataError, match=r"facts:1: column 2 .predicate.: found nothing"):
         Dataset.from_facts([("a", None, "b", 1)])
+    with pytest.raises(DataError, match=r"facts:1: found half a character in 'a\\ud800', expected"):
+        Dataset.from_facts([("a\ud800", "p", "b", 1)])
+    for nothing in (None, 5, "abc"):
+        with pytest.raises(DataError, match=f"facts: found {nothing!r}, expected tuples"):
+            Dataset.from_facts(nothing)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match=r"facts:1: found 5, expected \(subject, predicate"):
+        Dataset.from_facts([5])  # type: ignore[list-item]
     with pytest.raises(DataError, match=r"found the time 2.5, expected a text"):
         Dataset.from_facts([("a", "p", "b", 2.5)])
 
@@ -325,7 +332,15 @@ def test_any_frame_is_read_or_refused_in_one_line(draw: st.DataObject) -> None:
     assert "\n" not in said
 
 
-@pytest.mark.parametrize("asked", ["a", 5, ["a"], [("a", "b")], {"subject": "a"}, [(1, 2, 3)]])
+@pytest.mark.parametrize("asked", [("a", "b"), [("a", "b")], ("a", "p", "b", "2014-05-13")])
+def test_a_query_of_too_few_or_many_parts_is_refused(predictor: Predictor, asked: Any) -> None:
+    with pytest.raises(ApptekError, match=r"found [24] parts, \(.*; expected three: \(subj"):
+        predictor.predict(asked)
+    with pytest.raises(ApptekError, match="expected three"):
+        predictor.explain(asked[0] if isinstance(asked, list) else asked)
+
+
+@pytest.mark.parametrize("asked", ["a", 5, ["a"], {"subject": "a"}, [(1, 2, 3)]])
 def test_what_is_no_query_is_refused(predictor: Predictor, asked: Any) -> None:
     with pytest.raises(ApptekError, match=r"expected a query: Query\(subject, object, time\)"):
         predictor.predict(asked)

@@ -207,7 +207,7 @@ def test_the_unit_of_a_mixed_calendar_does_not_depend_on_the_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     days = "".join(f"a\tp\tb\t2014-05-{day}\n" for day in range(10, 14))
-    text = days + "a\tp\tb\t1998\na\tp\tb\t1999\na\tp\tb\t2000\nb\tp\ta\n"
+    text = days + "a\tp\tb\t1998\na\tp\tb\t1999-##-##\na\tp\tb\t2000\nb\tp\ta\n"
     in_one_block = read_text(tmp_path, text)
     assert in_one_block.axis == TimeAxis("day", mixed=True)
     monkeypatch.setattr("apptek.data.reading.text_blocks.BLOCK_BYTES", len(days))

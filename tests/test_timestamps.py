@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apptek.data.calendar.positions import Unit, calendar, date_of, day_number, position
+from apptek.data.calendar.stamps import read_stamps
+from apptek.data.calendar.time_dictionary import TimeDictionary
 from apptek.data.calendar.written import WrittenTime, read_by_pattern, read_time
-from apptek.data.times import Granularity, TimeAxis, TimeDictionary
+from apptek.data.times import Granularity, TimeAxis
 from apptek.errors import TimeFormatError
 
 moments = st.datetimes(datetime(1902, 1, 1), datetime(2037, 12, 31)).map(
@@ -235,6 +237,65 @@ def test_a_senseless_pattern_is_refused(pattern: str, fault: str) -> None:
 def test_a_time_that_does_not_fit_a_pattern_is_refused() -> None:
     with pytest.raises(TimeFormatError, match=r"^a time as in %d/%m/%Y, or nothing for unknown$"):
         TimeDictionary(date_format="%d/%m/%Y").add("2021-05-03")
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "read"),
+    [
+        ("05/03/2021 02:22:00 PM", "%m/%d/%Y %I:%M:%S %p", "2021-05-03 14:22:00"),
+        ("05/03/2021 2:22pm", "%m/%d/%Y %I:%M%p", "2021-05-03 14:22:00"),
+        ("03.05.21", "%d.%m.%y", "2021-05-03"),
+        ("3-5-21 14:22", "%d-%m-%y %H:%M", "2021-05-03 14:22:00"),
+    ],
+)
+def test_a_time_that_needs_a_pattern_is_told_which(text: str, pattern: str, read: str) -> None:
+    with pytest.raises(TimeFormatError, match="can be read by --date-format") as caught:
+        read_time(text)
+    assert f"'{pattern}'" in str(caught.value)
+    axis, codes = axis_of(text, date_format=pattern, granularity="second" if ":" in read else "day")
+    assert axis.format(codes[0]) == read
+    assert axis.how_to_read()["date_format"] in (pattern, axis.order)
+
+
+def test_further_files_must_have_the_order_of_a_pattern() -> None:
+    axis, _ = axis_of("03/05/2021", date_format="%d/%m/%Y")
+    assert axis.how_to_read() == {"granularity": "day", "date_format": "dmy"}
+    with pytest.raises(TimeFormatError, match=r"^the day first, as in the facts before$"):
+        axis_of("05/13/2021", date_format=axis.how_to_read()["date_format"])
+    with pytest.raises(TimeFormatError, match=r"expected the day first, as in the data$"):
+        axis.parse("05/13/2021")
+    assert axis.parse("13/05/2021") == axis.parse("2021-05-13")
+    assert TimeAxis("day", date_format="%Y-%d-%m").how_to_read() == {"granularity": "day"}
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d %H:%M:%S", "%Y/%m/%dT%H:%MZ", "%Y%m%d%H%M%S"])
+@given(times=st.lists(moments, min_size=1, max_size=8), damage=st.data())
+def test_many_timestamps_are_read_as_one_by_one(
+    form: str, times: list[datetime], damage: st.DataObject
+) -> None:
+    texts = [time.strftime(form) for time in times]
+    assert read_stamps(texts) == [read_time(text) for text in texts]
+    row = damage.draw(st.integers(0, len(texts) - 1))
+    place = damage.draw(st.integers(0, len(texts[row]) - 1))
+    letter = damage.draw(st.sampled_from("0123456789/:é "))
+    texts[row] = texts[row][:place] + letter + texts[row][place + 1 :]
+    read = read_stamps(texts)
+    assert read is None or read == [read_time(text) for text in texts]
+
+
+def test_many_timestamps_get_the_codes_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"2021-05-{n % 28 + 1:02d} {n % 24:02d}:{n % 60:02d}:00" for n in range(300)]
+    unit: list[Granularity] = ["auto", "second", "minute", "week", "month", "year"]
+    few = [axis_of(*texts, "", granularity=one) for one in unit]
+    monkeypatch.setattr("apptek.data.times.MANY", 1)
+    monkeypatch.setattr("apptek.data.calendar.time_dictionary.MANY", 1)
+    for (axis, codes), one in zip(few, unit, strict=True):
+        times = TimeDictionary(one)
+        ids = [*times.add_all(texts), times.add("")]
+        many_axis, many = times.resolve([1] * len(times.written))
+        assert (many_axis, many[ids].tolist()) == (axis, codes)
+    with pytest.raises(TimeFormatError, match="a time from 1902 to 2037"):
+        axis_of("2040-01-01 00:00:00", granularity="second")
 
 
 def test_a_query_to_a_model_of_hours_needs_a_time_of_day() -> None:

@@ -7,17 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fact_files import compress, in_words, parquet_bytes, read_all
+from fact_files import ALL_IN_TRAIN, compress, in_words, parquet_bytes, read_all
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from apptek.data.calendar.time_dictionary import TimeDictionary
 from apptek.data.facts import Dataset
 from apptek.data.reading.arrow_tables import batch_of_table, parse_block
 from apptek.data.reading.columns import FREE, ColumnLayout
 from apptek.data.reading.exact_rows import RowError, batch_of_rows
 from apptek.data.reading.fact_batch import FactBatch
+from apptek.data.reading.reader import read_dataset
 from apptek.data.reading.text_cells import TEXT_FORMATS, TextFormat, split_lines
-from apptek.data.times import TimeDictionary, WrittenTime, read_time
+from apptek.data.times import WrittenTime, read_time
 from apptek.errors import DataError
 
 TSV, CSV = TEXT_FORMATS[".tsv"], TEXT_FORMATS[".csv"]
@@ -230,7 +232,9 @@ def test_names_and_times_come_back_as_they_were_written(
 ) -> None:
     path = tmp_path_factory.getbasetemp() / f"facts{suffix}{compression}"
     path.write_bytes(compress(content_of(suffix, table, header), compression))
-    dataset = read_all(path)
+    dated = any("-" in time[1:] for row in table for time in row[3:])
+    granularity = "mixed" if dated else "auto"
+    dataset = read_dataset(path, granularity=granularity, splitting=ALL_IN_TRAIN)
     code, text = dataset.axis.code, dataset.axis.format
     expected = [
         (s, p, o, text(code(read_time(since))), text(code(read_time(until))))

@@ -26,7 +26,13 @@ from apptek.commands.research.faithfulness import faithfulness
 from apptek.commands.research.reproduce import reproduce
 from apptek.commands.research.train_agent import train_agent
 from apptek.commands.serve import serve
-from apptek.errors import ApptekError, ConfigError, StoppedError, TimeFormatError
+from apptek.errors import (
+    ApptekError,
+    ConfigError,
+    StoppedError,
+    TimeFormatError,
+    UnknownPredicateError,
+)
 from apptek.safe_text import printable
 
 # Newer versions of Typer carry a click of their own: this is the class of either.
@@ -84,7 +90,7 @@ def _tell_error(text: str) -> None:
 def _exit_code(error: ApptekError) -> int:
     if isinstance(error, StoppedError):
         return 130
-    return 2 if isinstance(error, ConfigError | TimeFormatError) else 1
+    return 2 if isinstance(error, ConfigError | TimeFormatError | UnknownPredicateError) else 1
 
 
 for panel, commands in {

@@ -1,15 +1,31 @@
 """The errors that a user can cause; the message of each is one line that says what to do."""
 
+import re
+
+_OPTION = re.compile(r"--([a-z][a-z-]*[a-z])")
+_KEYWORDS = {"split": "splitting", "split_by": "splitting"}
+
 
 class ApptekError(Exception):
     """Base of all errors here. The command line prints the message and exits with code 1.
 
-    The code is 2 for a setting or a time that cannot be meant, as for every word of a command.
+    The code is 2 for a setting, a time or a predicate that cannot be meant, as for every word of a
+    command.
     """
 
 
 class DataError(ApptekError):
-    """Facts that cannot be read, or that are too few for the task."""
+    """Facts that cannot be read, or that are too few for the task.
+
+    A message names the options of the command line; a traceback also says what these are in Python.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message)
+        words = [option.replace("-", "_") for option in _OPTION.findall(message)]
+        keywords = dict.fromkeys(f"{_KEYWORDS.get(word, word)}=" for word in words)
+        if keywords:
+            self.add_note(f"In Python, options are keywords: {', '.join(keywords)}")
 
 
 class TimeFormatError(DataError):
@@ -22,6 +38,10 @@ class DownloadError(ApptekError):
 
 class GraphError(ApptekError):
     """A saved graph that is damaged or of another format, or a wrong look-up in a graph."""
+
+
+class UnknownPredicateError(ApptekError):
+    """The name of a predicate that the model does not know."""
 
 
 class ConfigError(ApptekError):

@@ -17,7 +17,7 @@ BAD_ROWS_SHOWN = 20
 SKIP_BAD = "Skip bad rows and list them, instead of stopping."
 OF_QUERIES = ("skip_bad", "delimiter", "encoding", "sheet", "max_bytes")
 NOTHING: Mapping[str, str] = MappingProxyType({})
-Granularity = Literal["auto", "second", "minute", "hour", "day", "week", "month", "year"]
+Granularity = Literal["auto", "second", "minute", "hour", "day", "week", "month", "year", "mixed"]
 Format = Literal["", "gdelt", "icews", "polecat", "acled"]
 
 
@@ -56,8 +56,9 @@ class Reading:
         Granularity,
         _option(
             "--granularity",
-            "The unit of times: second, minute, hour, day, week, month or year.  [default: auto, "
-            "the coarsest of day, hour, minute and second with 50 distinct values]",
+            "The unit of times: second, minute, hour, day, week, month or year; or mixed, for "
+            "years beside days.  [default: auto, the coarsest of day, hour, minute and second with "
+            "50 distinct values]",
             "UNIT",
             show_default=False,
         ),

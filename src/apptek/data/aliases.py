@@ -5,8 +5,10 @@ United States,USA,America
 Federal Republic of Germany,Germany
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
+from apptek.data.facts import Names
 from apptek.data.small_tables import read_rows
 from apptek.errors import DataError
 
@@ -32,3 +34,13 @@ def read_aliases(path: Path) -> dict[str, str]:
     if not aliases:
         raise DataError(f"{path.name}: there are no aliases in it")
     return aliases
+
+
+def check_aliases(aliases: Mapping[str, str], entities: Names) -> None:
+    """Refuses an alias that is a name of the data: a name always means itself."""
+    for alias, name in aliases.items():
+        if alias != name and entities.find(alias) is not None:
+            raise DataError(
+                f"the alias {alias!r} of {name!r} is itself a name of the data, and means that: "
+                "take it out of the table of aliases"
+            )

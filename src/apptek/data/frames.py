@@ -6,7 +6,7 @@ become text, and take the way of a file from there: the same times, the same err
 
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from apptek.data.facts import SPLITS, Dataset, Split, usual_open_end
-from apptek.data.reading.assembly import assemble, each_pair_once, with_mirrored
+from apptek.data.reading.assembly import assemble, each_pair_once, second_reader, with_mirrored
 from apptek.data.reading.batches import Chunk, FactReader
 from apptek.data.reading.columns import ROLES, ColumnLayout, find_layout, query_columns
 from apptek.data.reading.fact_batch import NAME_TYPE, FactBatch
@@ -27,6 +27,7 @@ from apptek.data.splitting import Splitting, split_facts
 from apptek.errors import DataError
 
 When = str | int | date | np.datetime64 | None  # a time in Python; a datetime is a date, too
+_SURROGATE = re.compile("[\ud800-\udfff]")  # half of a pair, which no encoding can write
 _MIDNIGHT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T00:00:00(Z|[+-][0-9]{2}:[0-9]{2})?")
 _HOW = "subject=..., predicate=..., object=..., time=... (or since=..., until=...)"
 
@@ -84,8 +85,12 @@ def read_facts(
 ) -> Dataset:
     """The data set of tuples (subject, predicate, object), with a time, or with since and until."""
     columns: list[list[str]] = [[], [], [], [], []]
+    if isinstance(facts, str) or not isinstance(facts, Iterable):
+        raise DataError(
+            f"{name}: found {facts!r}, expected tuples (subject, predicate, object, time)"
+        )
     for row, fact in enumerate(facts, 1):
-        if isinstance(fact, str) or not 3 <= len(fact) <= 5:
+        if isinstance(fact, str) or not (isinstance(fact, Sized) and 3 <= len(fact) <= 5):
             raise DataError(
                 f"{name}:{row}: found {fact!r}, expected (subject, predicate, object), then "
                 "nothing, a time, or since and until"
@@ -95,6 +100,8 @@ def read_facts(
         )
         cells = (*map(_name_text, fact[:3]), since, until if len(fact) == 5 else since)
         for column, cell in zip(columns, cells, strict=True):
+            if not cell.isascii() and _SURROGATE.search(cell):
+                raise DataError(f"{name}:{row}: found half a character in {cell!r}, expected text")
             column.append(cell)
     roles = ("subject", "predicate", "object", "since", "until")
     table = pa.table([pa.array(column, pa.string()) for column in columns], names=list(roles))
@@ -133,8 +140,8 @@ def read_frame(
     else:
         rows_of = _rows_by_split(table, str(split), name)
     batches = _batches(reader, texts, layout, name, rows_of)
-    if reader.times.unsettled and reader.times.order:
-        reader = FactReader.of(replace(options, date_format=reader.times.order))
+    while (again := second_reader(reader, batches)) is not None:
+        reader = again
         batches = _batches(reader, texts, layout, name, rows_of)
     dataset = assemble(name, batches, reader, merge_intervals=options.merge_intervals)
     dataset = replace(dataset, open_end=options.open_end or usual_open_end(dataset.train))

@@ -1,13 +1,15 @@
 """Small tables of a user (entity types, predicates, aliases): a header and rows of text cells."""
 
 import csv
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 from pyarrow import parquet
 
-from apptek.data.reading.text_cells import TEXT_FORMATS
+from apptek.data.reading.sniffing import DELIMITERS, find_encoding, first_rows, lines_of
+from apptek.data.reading.text_cells import TEXT_FORMATS, TextFormat
 from apptek.errors import DataError
 
 
@@ -17,19 +19,34 @@ def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _text_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a text file with their line numbers. Only .csv has quotes, as in fact files."""
-    if path.suffix not in TEXT_FORMATS:
+    """The rows of a text file with their line numbers; delimiter and encoding are found."""
+    usual = TEXT_FORMATS.get(path.suffix.lower())
+    if usual is None:
         raise DataError(f"{path.name}: expected a .csv, .tsv, .txt or .parquet file")
-    form = TEXT_FORMATS[path.suffix]
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            if form.quoted:
-                reader = csv.reader(file, delimiter=form.delimiter)
-            else:
-                reader = csv.reader(file, delimiter=form.delimiter, quoting=csv.QUOTE_NONE)
-            yield from ((reader.line_num, row) for row in reader if row)
+        content = path.read_bytes()
+        encoding = find_encoding(content)
+        form = _find_form(lines_of(content, encoding), usual)
+        text = content.decode(encoding or "utf-8-sig")
+        if form.quoted:
+            reader = csv.reader(io.StringIO(text, ""), delimiter=form.delimiter)
+        else:
+            reader = csv.reader(
+                io.StringIO(text, ""), delimiter=form.delimiter, quoting=csv.QUOTE_NONE
+            )
+        yield from ((reader.line_num, row) for row in reader if row)
     except (OSError, UnicodeError, csv.Error) as error:
         raise DataError(f"{path} cannot be read: {error}") from None
+
+
+def _find_form(text: bytes, usual: TextFormat) -> TextFormat:
+    """The usual format, unless only another delimiter splits the first line and most others."""
+    others = (TextFormat(mark, usual.quoted or mark != "\t") for mark in DELIMITERS)
+    for form in (usual, *others):
+        widths = [len(row) for row in first_rows(text, form)]
+        if widths and widths[0] > 1 and 2 * sum(width > 1 for width in widths) > len(widths):
+            return form
+    return usual
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[int, list[str]]]:

@@ -10,7 +10,7 @@ import numpy as np
 from apptek.data.facts import Names
 from apptek.data.name_matching import NameResolver
 from apptek.data.times import UNKNOWN
-from apptek.errors import ApptekError
+from apptek.errors import ApptekError, UnknownPredicateError
 from apptek.explain.evidence import DIRECT, Evidence, Key
 from apptek.explain.explanation import (
     CitedFact,
@@ -130,14 +130,14 @@ def explain(
 
 
 def find_predicate(predicate: str, resolver: NameResolver, names: Names) -> int:
-    """The id of a predicate; ApptekError suggests names near one that is unknown."""
+    """The id of a predicate; the error about an unknown one suggests names near it."""
     known = resolver.find(predicate)
     if known is not None:
         return known
     folded = {name.casefold(): name for name in names}
     near = [folded[key] for key in get_close_matches(predicate.casefold(), folded, n=3)]
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-    raise ApptekError(f"the model knows no predicate {predicate!r}{hint}")
+    raise UnknownPredicateError(f"the model knows no predicate {predicate!r}{hint}")
 
 
 def _about(model: Model) -> dict[str, Any]:

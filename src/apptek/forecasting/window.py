@@ -140,4 +140,4 @@ def _steps(axis: TimeAxis, first: int, name: str, number: int) -> int | None:
     year, month, day, second = calendar(unit, first)
     year, month = divmod(year * 12 + month - 1 + months, 12)
     day = min(day, days_in(year, month + 1))
-    return position(unit, year, month + 1, day, second) - first
+    return int(position(unit, year, month + 1, day, second)) - first

@@ -232,7 +232,8 @@ def queries_in(asked: Any) -> list[Query]:
         return [Query(*texts) for texts in read_query_texts(asked)]
     if isinstance(asked, Query) or (isinstance(asked, tuple) and _is_query(asked)):
         asked = [asked]
-    if isinstance(asked, str | Mapping) or not isinstance(asked, Iterable):
+    is_parts = isinstance(asked, tuple) and all(isinstance(part, str) for part in asked)
+    if is_parts or isinstance(asked, str | Mapping) or not isinstance(asked, Iterable):
         raise ApptekError(_no_query(asked))
     return [one_query(query) for query in asked]
 
@@ -251,6 +252,10 @@ def _is_query(asked: Any) -> bool:
 
 
 def _no_query(asked: Any) -> str:
+    parts = len(asked) if isinstance(asked, tuple | list) else 0
+    if parts in (2, 4):
+        advice = "None is an unknown time" if parts == 2 else "the predicate is what is asked for"
+        return f"found {parts} parts, {asked!r}; expected three: (subject, object, time); {advice}"
     return f"found {asked!r}, expected a query: Query(subject, object, time), or such a tuple"
 
 

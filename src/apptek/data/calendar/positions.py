@@ -18,8 +18,8 @@ def days_in(year: int, month: int) -> int:
     return 29 if month == 2 and leap else _DAYS[month - 1]
 
 
-def day_number(year: int, month: int, day: int) -> int:
-    """The days from 1970-01-01 to a date."""
+def day_number(year: Any, month: Any, day: Any) -> Any:
+    """The days from 1970-01-01 to a date, or from arrays of these to an array."""
     # Years that begin in March: the odd day of a leap year is their last. 400 of them are an era.
     era, of_era = divmod(year - (month <= 2), 400)
     of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
@@ -37,18 +37,22 @@ def date_of(number: int) -> tuple[int, int, int]:
     return year + era * 400 + (month <= 2), month, day
 
 
-def position(unit: Unit, year: int, month: int, day: int, second: int = 0) -> int:
-    """The position of a date and the seconds since its midnight; months and days of 0 are 1."""
+def position(unit: Unit, year: Any, month: Any, day: Any, second: Any = 0) -> Any:
+    """The position of a date and the seconds since its midnight; months and days of 0 are 1.
+
+    Of arrays it is an array.
+    """
     if unit == "year":
         return year
+    month, day = month + (month == 0), day + (day == 0)
     if unit == "month":
-        return year * 12 + max(month, 1) - 1
-    days = day_number(year, max(month, 1), max(day, 1))
+        return year * 12 + month - 1
+    days = day_number(year, month, day)
     if unit == "day":
         return days
     if unit == "week":
         return (days + _MONDAY) // 7
-    return (days * DAY_SECONDS + max(second, 0)) // SECONDS[unit]
+    return (days * DAY_SECONDS + second * (second > 0)) // SECONDS[unit]
 
 
 def calendar(unit: Unit, place: int) -> tuple[int, int, int, int]:

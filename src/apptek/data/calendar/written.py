@@ -37,10 +37,10 @@ _CLOCK = (
     r"(?:[T ](?P<hour>[0-9]{2})(?::?(?P<minute>[0-9]{2})(?::?(?P<second>[0-9]{2})"
     r"(?:[.,][0-9]{1,9})?)?)?(?: ?(?P<zone>Z|UTC|[+-][0-9]{2}(?::?[0-9]{2})?))?)?"
 )
-_YEAR_FIRST = re.compile(
+YEAR_FIRST = re.compile(
     r"(?P<year>[0-9]{4})(?P<sep>[-/.]?)(?P<month>[0-9]{2})(?P=sep)(?P<day>[0-9]{2})" + _CLOCK
 )
-_PACKED = re.compile(
+PACKED = re.compile(
     r"(?P<year>[12][0-9]{3})(?P<month>[0-9]{2})(?P<day>[0-9]{2})"
     r"(?P<hour>[0-9]{2})(?P<minute>[0-9]{2})(?P<second>[0-9]{2})?(?P<zone>Z)?"
 )
@@ -52,6 +52,10 @@ _DAY_NAMED = re.compile(
 )
 _MONTH_NAMED = re.compile(
     r"(?P<name>[A-Za-z]{3,9}) (?P<day>[0-9]{1,2}),? (?P<year>[0-9]{4})" + _CLOCK
+)
+_NEEDS_PATTERN = re.compile(
+    r"[0-9]{1,2}(?P<sep>[./-])[0-9]{1,2}(?P=sep)(?P<year>[0-9]{4}|[0-9]{2})"
+    r"(?P<clock> [0-9]{1,2}:[0-9]{2}(?P<second>:[0-9]{2})?(?P<gap> ?)(?P<half>[AaPp][Mm])?)?"
 )
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july"),
@@ -134,7 +138,7 @@ def read_time(text: str) -> WrittenTime | None:
             year, _, month, _, day = match.groups()
             has_month, has_day = month is not None, day is not None
             return _date(int(year), int(month or 0), int(day or 0), has_month, has_day)
-    match = _YEAR_FIRST.fullmatch(text) or _PACKED.fullmatch(text)
+    match = YEAR_FIRST.fullmatch(text) or PACKED.fullmatch(text)
     if match is not None:
         return _stamped(_date(int(match["year"]), int(match["month"]), int(match["day"])), match)
     match = _DAY_NAMED.fullmatch(text) or _MONTH_NAMED.fullmatch(text)
@@ -143,13 +147,26 @@ def read_time(text: str) -> WrittenTime | None:
         return _stamped(_date(int(match["year"]), month, int(match["day"])), match)
     match = _YEAR_LAST.fullmatch(text)
     if match is None:
-        raise TimeFormatError(EXPECTED)
+        raise TimeFormatError(EXPECTED + _hint(text))
     date = _date_of_two(int(match["year"]), int(match["first"]), int(match["other"]))
     return _stamped(date, match)
 
 
+def _hint(text: str) -> str:
+    """How to have a time read that needs a pattern: of twelve hours, or of two digits a year."""
+    match = _NEEDS_PATTERN.fullmatch(text)
+    if match is None or not (match["half"] or len(match["year"]) == 2):
+        return ""
+    separator, year = match["sep"], "%y" if len(match["year"]) == 2 else "%Y"
+    clock = "" if match["clock"] is None else " %I:%M" if match["half"] else " %H:%M"
+    clock += ":%S" if match["second"] else ""
+    clock += f"{match['gap']}%p" if match["half"] else ""
+    first, other = (separator.join((*two, year)) + clock for two in (("%d", "%m"), ("%m", "%d")))
+    return f"; this one can be read by --date-format '{first}' or '{other}'"
+
+
 def _read_digits(text: str) -> WrittenTime:
-    packed = _PACKED.fullmatch(text)
+    packed = PACKED.fullmatch(text)
     if packed is not None:  # such as 20140513142200, which is no integer of 31 bits anyway
         date = _date(int(packed["year"]), int(packed["month"]), int(packed["day"]))
         return _stamped(date, packed)

@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from apptek.arrays import Ints
+from apptek.data.calendar.time_dictionary import TimeDictionary
 from apptek.data.reading.columns import ColumnLayout
 from apptek.data.reading.exact_rows import SINCE_MARKS, UNTIL_MARKS
 from apptek.data.reading.fact_batch import NAME_ROLES, NAME_TYPE, FactBatch
 from apptek.data.reading.text_blocks import BYTE_ORDER_MARK
 from apptek.data.reading.text_cells import TextFormat
-from apptek.data.times import TimeDictionary
 from apptek.errors import TimeFormatError
 
 _SAME = "\x1f"  # the fifth cell of a padded row that had four: until is since
@@ -185,7 +185,7 @@ def _time_ids(columns: list[Any], layout: ColumnLayout, times: TimeDictionary) -
 
 
 def _ids(column: Any, times: TimeDictionary) -> Ints:
-    distinct = [times.add(text or "") for text in column.dictionary.to_pylist()]
+    distinct = times.add_all([text or "" for text in column.dictionary.to_pylist()])
     ids: Ints = np.asarray(distinct, np.int32).take(column.indices.to_numpy())
     return ids
 

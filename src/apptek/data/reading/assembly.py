@@ -1,5 +1,6 @@
 """Batches of facts become a Dataset: names in byte order, times on one axis, each fact once."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -7,12 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from apptek.arrays import Ints, Longs
+from apptek.data.calendar.time_dictionary import TimeDictionary
 from apptek.data.fact_keys import fact_keys, first_occurrences, is_among
 from apptek.data.facts import SPLITS, Dataset, Facts, Names, ReadReport, Split, join_facts
 from apptek.data.reading.batches import FactReader
 from apptek.data.reading.fact_batch import FactBatch
 from apptek.data.reading.text_blocks import one_line
-from apptek.data.times import UNKNOWN, TimeAxis, TimeDictionary
+from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import DataError, TimeFormatError
 
 MOST_NAMES = 2**31 - 1
@@ -71,18 +73,43 @@ def _how_dated(axis: TimeAxis, times: TimeDictionary) -> dict[str, str]:
     }
 
 
+def second_reader(
+    reader: FactReader, batches: Mapping[Split, list[FactBatch]]
+) -> FactReader | None:
+    """A reader that knows what only all dates together say, if the files must be read again.
+
+    Intervals may have been compared before a date said whether the day or the month comes first;
+    and where years stand beside days, the rarer of both are bad rows.
+    """
+    times = reader.times
+    if times.unsettled and times.order:
+        return FactReader.of(replace(reader.options, date_format=times.order))
+    precision = times.commonest_precision(count_times(batches, times))
+    if precision is None:
+        return None
+    again = FactReader.of(reader.options)
+    again.times.precision = precision
+    return again
+
+
 def _resolve_times(
     batches: dict[Split, list[FactBatch]], times: TimeDictionary
 ) -> tuple[TimeAxis, dict[Split, tuple[Ints, Ints]]]:
     """The axis, and the codes of since and until in every split."""
+    axis, codes = times.resolve(count_times(batches, times))
+    return axis, {split: _codes(batches.get(split, []), codes) for split in SPLITS}
+
+
+def count_times(batches: Mapping[Split, list[FactBatch]], times: TimeDictionary) -> list[int]:
+    """The facts of each time; a point counts once."""
     counts = np.zeros(len(times.written), np.int64)
     for batch in (batch for part in batches.values() for batch in part):
         counts += np.bincount(batch.since, minlength=len(counts))
-        if batch.until is not batch.since:  # a point counts once, also among intervals
+        if batch.until is not batch.since:
             ends = batch.until[batch.until != batch.since]
             counts += np.bincount(ends, minlength=len(counts))
-    axis, codes = times.resolve(counts.tolist())
-    return axis, {split: _codes(batches.get(split, []), codes) for split in SPLITS}
+    found: list[int] = counts.tolist()
+    return found
 
 
 def _codes(batches: list[FactBatch], codes: Ints) -> tuple[Ints, Ints]:

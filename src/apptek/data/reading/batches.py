@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from apptek.arrays import Longs
+from apptek.data.calendar.time_dictionary import TimeDictionary
 from apptek.data.facts import Defect
 from apptek.data.reading.arrow_tables import batch_of_table
 from apptek.data.reading.columns import ColumnLayout
@@ -14,7 +15,6 @@ from apptek.data.reading.exact_rows import RowError, batch_of_rows
 from apptek.data.reading.fact_batch import FactBatch
 from apptek.data.reading.formats.dumps import ExtraCounts
 from apptek.data.reading.options import ReadOptions
-from apptek.data.times import TimeDictionary
 from apptek.errors import DataError
 
 MOST_DEFECTS_KEPT = 1000
@@ -115,5 +115,7 @@ def _kind(defect: Defect) -> str:
     """A word for what is wrong in a bad row, to count such rows."""
     if defect.expected == "since not after until":
         return "since after until"
+    if "as in most facts" in defect.expected:
+        return "of another precision"
     role = defect.column.partition("(")[2].rstrip(")")
     return f"bad {role or 'row'}"

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from apptek.data.calendar.time_dictionary import TimeDictionary
 from apptek.data.facts import Defect
 from apptek.data.reading.columns import ColumnLayout
 from apptek.data.reading.fact_batch import NAME_ROLES, FactBatch
 from apptek.data.reading.text_cells import BrokenRow, OpenQuote, shown
-from apptek.data.times import TimeDictionary
 from apptek.errors import TimeFormatError
 
 SINCE_MARKS = frozenset({"<occursSince>", "occursSince"})

@@ -18,7 +18,8 @@ class ReadOptions:
     merge_intervals  make one fact of an occursSince line and the occursUntil line that follows it
     splitting        how a single file is split (default: 80/10/10 at random, seed 0)
     granularity      the unit of times: second, minute, hour, day, week, month or year (default: the
-                     coarsest of day, hour, minute and second with at least 50 distinct values)
+                     coarsest of day, hour, minute and second with at least 50 distinct values); or
+                     mixed: years beside days are meant, and each is read as it is written
     date_format      a pattern of strptime, where dates may be read in two ways: %d/%m/%Y
     format           gdelt, icews, polecat or acled, where a dump of event data is not recognised
     undirected       add to each fact the one with subject and object exchanged

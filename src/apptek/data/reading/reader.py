@@ -8,7 +8,7 @@ from typing import Any
 from apptek.data.benchmarks import BENCHMARKS
 from apptek.data.facts import Dataset, has_open_ends, usual_open_end
 from apptek.data.frames import is_frame, is_list_of_facts, read_facts, read_frame
-from apptek.data.reading.assembly import assemble, each_pair_once, with_mirrored
+from apptek.data.reading.assembly import assemble, each_pair_once, second_reader, with_mirrored
 from apptek.data.reading.batches import Content, FactReader
 from apptek.data.reading.columns import FindLayout, find_layout, parse_columns
 from apptek.data.reading.fact_batch import FactBatch
@@ -58,12 +58,8 @@ def read_dataset(source: Any, *, progress: Progress | None = None, **options: An
         _check_options(chosen, files)
         reading = _Reading(FactReader.of(chosen), columns, _Progress(progress, files))
         batches = reading.read(found.files)
-        if reading.facts.times.unsettled and reading.facts.times.order:
-            # Intervals were compared before a date said whether the day or the month comes first.
-            order = reading.facts.times.order
-            reading = _Reading(
-                FactReader.of(replace(chosen, date_format=order)), columns, reading.progress
-            )
+        while (again := second_reader(reading.facts, batches)) is not None:
+            reading = _Reading(again, columns, _Progress(progress, files))
             batches = reading.read(found.files)
     dataset = assemble(found.name, batches, reading.facts, merge_intervals=chosen.merge_intervals)
     of_dump = reading.of_dump()
