@@ -17,7 +17,7 @@ from apptek.audit.intervals import impossible_partners
 from apptek.audit.judge import Judge, all_in_train, cross_fit
 from apptek.audit.measures import precision_among_first, roc_auc
 from apptek.audit.planting import Error, plant_errors
-from apptek.audit.report import audit_table
+from apptek.audit.report import audit_table, table_of_facts
 from apptek.audit.roles import Roles, is_mirrored
 from apptek.audit.why import Reasons
 from apptek.benches.audit import bench_audit
@@ -74,6 +74,16 @@ def test_a_fact_is_not_judged_by_its_own_label() -> None:
         one, other = (judge.views[fold].fitted.classifier for judge in judges)
         same = np.array_equal(one.weights, other.weights) and np.array_equal(one.bias, other.bias)
         assert same == (fold == own)
+
+
+def test_some_facts_are_judged_as_all_of_them_are(world: Dataset, audited: Audit) -> None:
+    chosen = np.arange(5, len(audited.odds), 3)
+    some = audit_facts(audited.judge, chosen)
+    np.testing.assert_array_equal(some.predicate_odds[chosen], audited.predicate_odds[chosen])
+    judged = np.isin(np.arange(len(some.odds)), chosen)
+    assert np.isneginf(some.odds[~judged]).all()
+    first = table_of_facts(some, some.order[:3], 3)
+    assert first.equals(audit_table(some, 3).slice(0, 3))
 
 
 def test_the_same_seed_gives_the_same_audit(world: Dataset, audited: Audit) -> None:

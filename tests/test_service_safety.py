@@ -14,7 +14,7 @@ from apptek.errors import ApptekError
 from apptek.service import app as app_module
 from apptek.service.app import create_app
 from apptek.service.explorer_files import read_explorer_files
-from apptek.service.network.http_server import check_reach
+from apptek.service.network.http_server import Reach
 from apptek.service.network.request_limits import RequestLimits
 from apptek.service.network.security_middleware import SecurityMiddleware
 from apptek.service.served_model import ServedModel
@@ -236,6 +236,6 @@ def test_others_are_let_in_by_token_or_on_purpose_only(
 ) -> None:
     if refused:
         with pytest.raises(ApptekError, match=r"--token|empty"):
-            check_reach(host, token, insecure)
+            Reach(host, 0, token, insecure)
     else:
-        check_reach(host, token, insecure)
+        Reach(host, 0, token, insecure)

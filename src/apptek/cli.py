@@ -25,7 +25,7 @@ from apptek.commands.research.compare import compare, contest
 from apptek.commands.research.faithfulness import faithfulness
 from apptek.commands.research.reproduce import reproduce
 from apptek.commands.research.train_agent import train_agent
-from apptek.commands.serve import serve
+from apptek.commands.serve import mcp, serve
 from apptek.errors import (
     ApptekError,
     ConfigError,
@@ -95,7 +95,17 @@ def _exit_code(error: ApptekError) -> int:
 
 for panel, commands in {
     "Start here": (demo,),
-    "Ask a model": (predict, explain, counterfactual, forecast, watch, topologies, audit, serve),
+    "Ask a model": (
+        predict,
+        explain,
+        counterfactual,
+        forecast,
+        watch,
+        topologies,
+        audit,
+        serve,
+        mcp,
+    ),
     "Make a model": (fit, update, info, evaluate, compare, contest, baseline, verify),
     "Research": (backtest, search, train_agent, reproduce, bench, faithfulness),
 }.items():

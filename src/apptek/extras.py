@@ -31,10 +31,18 @@ def one_torch_thread() -> Iterator[None]:
 
 def require_service() -> None:
     """Raises ApptekError with the command that installs the web server, if it is missing."""
-    missing = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
+    _require("the service", ("fastapi", "uvicorn"), "serve")
+
+
+def require_mcp() -> None:
+    """Raises ApptekError with the command that installs the package mcp, if it is missing."""
+    _require("the server for assistants", ("mcp", "fastapi", "uvicorn"), "mcp")
+
+
+def _require(who: str, libraries: tuple[str, ...], extra: str) -> None:
+    missing = [name for name in libraries if find_spec(name) is None]
     if missing:
-        names = " and ".join(missing)
-        raise ApptekError(f"the service needs {names}: pip install 'apptek[serve]'")
+        raise ApptekError(f"{who} needs {' and '.join(missing)}: pip install 'apptek[{extra}]'")
 
 
 def require_matplotlib() -> None:

@@ -30,10 +30,10 @@ _LEAST = 1e-30
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Every fact of a graph, judged.
+    """The facts of a graph, judged: all of them, or some.
 
-    predicate_odds  the log-odds that its predicate is wrong
-    direction_odds  the log-odds that subject and object are exchanged
+    predicate_odds  the log-odds that its predicate is wrong; minus infinity: it was not judged
+    direction_odds  the log-odds that subject and object are exchanged; likewise
     partners        the fact that its dates contradict, itself where they contradict each other; -1
     """
 
@@ -63,20 +63,25 @@ class Audit:
         return "direction" if is_exchanged else "predicate"
 
 
-def audit_facts(judge: Judge) -> Audit:
-    """Asks about every fact of the judge's graph with itself hidden."""
+def audit_facts(judge: Judge, chosen: Longs | None = None) -> Audit:
+    """Asks about every fact of the judge's graph, or the chosen ones, with itself hidden."""
     facts, axis = judge.model.graph.facts, judge.model.dataset.axis
-    judgements, roles = judge_facts(judge), Roles.of(facts)
+    chosen = np.arange(len(facts)) if chosen is None else chosen
+    judged = np.zeros(len(facts), np.bool_)
+    judged[chosen] = True
+    judgements, roles = judge_facts(judge, chosen), Roles.of(facts)
     start = np.log(PRIOR / (1 - PRIOR))
     noise = _log_noise(facts.predicates, judge.model.graph.predicate_count)
     own = np.log(np.maximum(judgements.probabilities, _LEAST))
+    predicate_odds = start + noise[facts.predicates] - own - LIFT * roles.lift(facts)
+    direction_odds = start - direction_log_odds(facts, roles, judgements.leanings, chosen)
     return Audit(
         judge=judge,
         judgements=judgements,
         roles=roles,
-        predicate_odds=start + noise[facts.predicates] - own - LIFT * roles.lift(facts),
-        direction_odds=start - direction_log_odds(facts, roles, judgements.leanings),
-        partners=impossible_partners(facts, axis),
+        predicate_odds=np.where(judged, predicate_odds, -np.inf),
+        direction_odds=np.where(judged, direction_odds, -np.inf),
+        partners=np.where(judged, impossible_partners(facts, axis), -1),
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apptek.arrays import Doubles, Ints, read_only
+from apptek.arrays import Doubles, Ints, Longs, read_only
 from apptek.audit.judge import Judge
 from apptek.data.queries import Queries, training_queries
 from apptek.evaluation.filters import known_predicates
@@ -16,7 +16,7 @@ _LEAST = 1e-30
 
 @dataclass(frozen=True, slots=True)
 class Judgements:
-    """One entry for each fact of the graph.
+    """One entry for each fact of the graph; of a fact that was not asked about it says nothing.
 
     The other predicates that the facts contain for the same subject, object and time are left out:
     what is known to hold is no mistake.
@@ -38,16 +38,16 @@ class Judgements:
         return len(self.ranks)
 
 
-def judge_facts(judge: Judge) -> Judgements:
-    """Asks about every fact with itself hidden, and about its reversal. O(facts)."""
+def judge_facts(judge: Judge, chosen: Longs) -> Judgements:
+    """Asks about the chosen facts with each hidden, and about its reversal. O(chosen)."""
     facts = judge.model.graph.facts
-    queries, known, count = training_queries(facts), known_predicates(facts, (facts,)), len(facts)
-    probabilities, ranks, best, leanings = (np.empty(count) for _ in range(4))
-    expected = np.empty(count, np.int32)
-    for start in range(0, count, CHUNK):
-        part = slice(start, min(start + CHUNK, count))
-        asked = queries.take(np.arange(part.start, part.stop))
-        own, others = facts.predicates[part], known.part(part.start, part.stop)
+    queries, known = training_queries(facts), known_predicates(facts.take(chosen), (facts,))
+    probabilities, ranks, best, leanings = (np.zeros(len(facts)) for _ in range(4))
+    expected = np.zeros(len(facts), np.int32)
+    for start in range(0, len(chosen), CHUNK):
+        part = chosen[start : start + CHUNK]
+        asked = queries.take(part)
+        own, others = facts.predicates[part], known.part(start, start + len(part))
         scores = judge.scores(asked)
         masked = judge.probabilities(scores).astype(np.float64)
         row_of_other = np.repeat(np.arange(len(own)), np.diff(others.offsets))

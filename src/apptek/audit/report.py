@@ -50,14 +50,21 @@ def audit_table(
     | direction_log_odds   | that subject and object are exchanged                           |
     | reason               | why it looks wrong                                              |
     """
+    judged = table_of_facts(audit, audit.order, explained)
+    impossible = [_impossible_row(defect) for defect in left_out if defect.fact]
+    return pa.concat_tables([pa.Table.from_pylist(impossible, judged.schema), judged])
+
+
+def table_of_facts(audit: Audit, order: Longs, explained: int) -> pa.Table:
+    """The rows of these facts, with reasons for the first `explained` ones."""
     data, facts = audit.judge.model.dataset, audit.judge.model.graph.facts
-    judged, order, odds = audit.judgements, audit.order, audit.odds
+    judged, odds = audit.judgements, audit.odds
     reasons = Reasons(audit) if explained else None
     texts = [reasons.of(int(fact)) for fact in order[:explained]] if reasons else []
     findings = pa.array(["predicate", "direction", "interval"])
     kinds = np.where(audit.direction_odds > audit.predicate_odds, 1, 0)
     kinds[audit.partners >= 0] = 2
-    judged_facts = pa.table(
+    return pa.table(
         {
             "subject": _names(data.entities, facts.subjects[order]),
             "predicate": _names(data.predicates, facts.predicates[order]),
@@ -75,9 +82,6 @@ def audit_table(
             "reason": pa.array([*texts, *[""] * (len(order) - len(texts))], pa.string()),
         }
     )
-    impossible = [_impossible_row(defect) for defect in left_out if defect.fact]
-    first = pa.Table.from_pylist(impossible, judged_facts.schema)
-    return pa.concat_tables([first, judged_facts])
 
 
 def _impossible_row(defect: Defect) -> dict[str, Any]:

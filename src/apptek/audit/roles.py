@@ -68,11 +68,11 @@ def _count(keys: AnyInts, wanted: AnyInts) -> Longs:
     return np.where(distinct[indices] == wanted, counts[indices], 0)
 
 
-def direction_log_odds(facts: Facts, roles: Roles, leanings: Doubles) -> Doubles:
+def direction_log_odds(facts: Facts, roles: Roles, leanings: Doubles, chosen: Longs) -> Doubles:
     """The log-odds that a fact is directed as it stands, against its reversal: (n,).
 
-    A logistic regression over what the model leans to and over both roles, fitted on the facts
-    themselves: nearly all of them are right. Where the reversed fact is recorded as well, or
+    A logistic regression over what the model leans to and over both roles, fitted on the chosen
+    facts themselves: nearly all of them are right. Where the reversed fact is recorded as well, or
     subject and object are the same, there is nothing to exchange: infinite.
     """
     features = np.stack(
@@ -84,7 +84,7 @@ def direction_log_odds(facts: Facts, roles: Roles, leanings: Doubles) -> Doubles
         axis=1,
     )
     settled = is_mirrored(facts) | (facts.subjects == facts.objects)
-    odds = features @ DirectionPrior.fit(features[~settled]).weights
+    odds = features @ DirectionPrior.fit(features[chosen[~settled[chosen]]]).weights
     return np.where(settled, np.inf, odds)
 
 

@@ -27,11 +27,11 @@ class RunningService:
 
 
 @contextmanager
-def running_service(model: Path, *options: str) -> Iterator[RunningService]:
-    """Runs `apptek serve` on a free port; the service ends with the block."""
-    command = [sys.executable, "-c", _SERVE, "serve", str(model), "--port", "0", *options]
+def running_service(model: Path, *options: str, command: str = "serve") -> Iterator[RunningService]:
+    """Runs `apptek serve`, or a command like it, on a free port; it ends with the block."""
+    words = [sys.executable, "-c", _SERVE, command, str(model), "--port", "0", *options]
     start = time.perf_counter()
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603
         assert process.stderr is not None
         line = process.stderr.readline()
         if " is served at " not in line:

@@ -1,41 +1,50 @@
-"""The command `serve`."""
+"""The commands `serve` and `mcp`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from apptek.commands.options import ModelArgument, StrictNamesOption
 from apptek.errors import ApptekError
-from apptek.extras import require_service
+from apptek.extras import require_mcp, require_service
+
+if TYPE_CHECKING:
+    from apptek.service.network.http_server import Reach
+
+HostOption = Annotated[
+    str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")
+]
+PortOption = Annotated[
+    int,
+    typer.Option("--port", metavar="N", min=0, max=65535, help="The port; 0 picks a free one."),
+]
+TokenOption = Annotated[
+    str | None,
+    typer.Option(
+        "--token",
+        metavar="TEXT",
+        envvar="APPTEK_TOKEN",
+        help="The token that clients must send. Other users of this machine can see it in the "
+        "list of processes: better write it to a file, or to this variable.",
+    ),
+]
+TokenFileOption = Annotated[
+    Path | None,
+    typer.Option("--token-file", metavar="FILE", help="A file whose first line is the token."),
+]
+InsecureOption = Annotated[
+    bool, typer.Option("--insecure", help="Let other machines connect without a token.")
+]
 
 
 def serve(
     model: ModelArgument,
-    host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int,
-        typer.Option("--port", metavar="N", min=0, max=65535, help="The port; 0 picks a free one."),
-    ] = 8000,
-    token: Annotated[
-        str | None,
-        typer.Option(
-            "--token",
-            metavar="TEXT",
-            envvar="APPTEK_TOKEN",
-            help="The token that clients must send. Other users of this machine can see it in the "
-            "list of processes: better write it to a file, or to this variable.",
-        ),
-    ] = None,
-    token_file: Annotated[
-        Path | None,
-        typer.Option("--token-file", metavar="FILE", help="A file whose first line is the token."),
-    ] = None,
-    insecure: Annotated[
-        bool, typer.Option("--insecure", help="Let other machines connect without a token.")
-    ] = False,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 8000,
+    token: TokenOption = None,
+    token_file: TokenFileOption = None,
+    insecure: InsecureOption = False,
     strict_names: StrictNamesOption = False,
 ) -> None:
     """Serve a model: a web page to explore it, and an HTTP interface under /api.
@@ -47,11 +56,54 @@ def serve(
     require_service()
     from apptek.service.network.http_server import serve as run
 
+    run(model, _reach(host, port, token, token_file, insecure), strict_names=strict_names)
+
+
+def mcp(
+    context: typer.Context,
+    model: ModelArgument,
+    http: Annotated[
+        bool, typer.Option("--http", help="Serve over HTTP at /mcp, with the options below.")
+    ] = False,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 8000,
+    token: TokenOption = None,
+    token_file: TokenFileOption = None,
+    insecure: InsecureOption = False,
+    strict_names: StrictNamesOption = False,
+) -> None:
+    """Serve a model's questions as tools for assistants: the Model Context Protocol.
+
+    An assistant starts this command itself and talks to it over standard input and output. Its
+    tools are search_entities, predict, explain, forecast, history and audit. With --http, only
+    this machine can connect unless --host says otherwise; then a token is needed.
+
+    Example: `apptek mcp model`
+    """
+    require_mcp()
+    from apptek.mcp_server.server import serve_http, serve_stdio
+
+    if http:
+        reach = _reach(host, port, token, token_file, insecure)
+        serve_http(model, reach, strict_names=strict_names)
+        return
+    for name in ("host", "port", "token", "token_file", "insecure"):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise typer.BadParameter(f"--{name.replace('_', '-')} needs --http")
+    serve_stdio(model, strict_names=strict_names)
+
+
+def _reach(
+    host: str, port: int, token: str | None, token_file: Path | None, insecure: bool
+) -> "Reach":
+    from apptek.service.network.http_server import Reach
+
     if token_file is not None:
         if token is not None:
             raise typer.BadParameter("give either --token (or APPTEK_TOKEN) or --token-file")
         token = _read_token(token_file)
-    run(model, host, port, token, insecure=insecure, strict_names=strict_names)
+    return Reach(host, port, token, insecure)
 
 
 def _read_token(path: Path) -> str:

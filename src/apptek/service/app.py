@@ -1,14 +1,11 @@
 """The HTTP service: typed routes over a served model, and the explorer's pages."""
 
-import asyncio
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Path, Query, Request, Response
-from pydantic import BaseModel, BeforeValidator
+from pydantic import BeforeValidator
 from starlette.exceptions import HTTPException
 
 from apptek import __version__
@@ -18,7 +15,6 @@ from apptek.service.forecasts import forecast
 from apptek.service.network.request_limits import RequestLimits
 from apptek.service.predict_explain import explain, predict
 from apptek.service.problem_json import (
-    TITLES,
     ServiceError,
     add_error_handlers,
     describe_as_problem_json,
@@ -47,6 +43,7 @@ from apptek.service.schemas.responses import (
 from apptek.service.schemas.what_if import ContrastOut, CounterfactualOut
 from apptek.service.served_model import ServedModel
 from apptek.service.what_if import contrast, counterfactual
+from apptek.service.worker_pool import WorkerPool
 
 ABOUT = """Which predicate holds between a subject and an object at a time, and why.
 
@@ -55,35 +52,6 @@ Limit = Annotated[int, Query(ge=1, le=5000, description="The largest number to r
 NameQuery = Annotated[str, Query(min_length=1, max_length=10_000)]
 From = Annotated[str | None, Query(alias="from", max_length=100, description="The first time.")]
 To = Annotated[str | None, Query(max_length=100, description="The last time.")]
-
-
-class _WorkerPool:
-    """Threads that compute the answers: a few at a time, and each within the time limit.
-
-    A computation that runs out of time keeps its thread until it ends: threads cannot be stopped.
-    """
-
-    def __init__(self, limits: RequestLimits) -> None:
-        self._seconds = limits.seconds
-        self._threads = ThreadPoolExecutor(limits.workers)
-
-    async def answer(self, work: Callable[[], BaseModel]) -> Response:
-        """The result of some work as JSON. Raises a ServiceError if it takes too long."""
-        loop = asyncio.get_running_loop()
-        try:
-            async with asyncio.timeout(self._seconds):
-                # In the thread, too: writing a large batch as JSON would block the event loop.
-                text = await loop.run_in_executor(
-                    self._threads, lambda: work().model_dump_json(by_alias=True)
-                )
-        except TimeoutError:
-            raise ServiceError(
-                503,
-                TITLES[503],
-                f"No answer within {self._seconds:g} seconds.",
-                advice="Send a smaller request, or try again later.",
-            ) from None
-        return Response(text, media_type="application/json")
 
 
 def create_app(served: ServedModel, limits: RequestLimits | None = None) -> FastAPI:
@@ -99,22 +67,22 @@ def create_app(served: ServedModel, limits: RequestLimits | None = None) -> Fast
         responses=problem_responses(400, 401, 403, 408, 413, 422, 429, 503),
     )
     add_error_handlers(app)
-    _add_health(app, served, _WorkerPool(replace(limits, workers=1)))  # waits for nobody
-    _add_information(app, served, _WorkerPool(limits))  # its own pool: names wait for no batch
-    _add_predictions(app, served, _WorkerPool(limits), limits)
+    _add_health(app, served, WorkerPool(replace(limits, workers=1)))  # waits for nobody
+    _add_information(app, served, WorkerPool(limits))  # its own pool: names wait for no batch
+    _add_predictions(app, served, WorkerPool(limits), limits)
     _add_pages(app)
     describe_as_problem_json(app)
     return app
 
 
-def _add_health(app: FastAPI, served: ServedModel, pool: _WorkerPool) -> None:
+def _add_health(app: FastAPI, served: ServedModel, pool: WorkerPool) -> None:
     @app.get("/api/health", response_model=Health, tags=["model"])
     async def health() -> Response:
         """Whether the service is up."""
         return await pool.answer(partial(model_info.health, served))
 
 
-def _add_information(app: FastAPI, served: ServedModel, pool: _WorkerPool) -> None:
+def _add_information(app: FastAPI, served: ServedModel, pool: WorkerPool) -> None:
     missing = problem_responses(404)
 
     @app.get("/api/model", response_model=ModelInfo, tags=["model"])
@@ -178,7 +146,7 @@ def _add_information(app: FastAPI, served: ServedModel, pool: _WorkerPool) -> No
 
 
 def _add_predictions(
-    app: FastAPI, served: ServedModel, pool: _WorkerPool, limits: RequestLimits
+    app: FastAPI, served: ServedModel, pool: WorkerPool, limits: RequestLimits
 ) -> None:
     def check_batch_size(body: Any) -> Any:
         # Before pydantic looks at each query: millions of invalid ones would cost much memory.

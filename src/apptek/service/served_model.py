@@ -23,7 +23,7 @@ from apptek.service.schemas.requests import QueryFields
 SAMPLES = 4
 UNKNOWN_NAMES = 50  # unknown names of a batch for which others are offered
 CANDIDATES = 400  # tuning facts that the samples are chosen from
-_TIME_FORMATS = {
+TIME_FORMATS = {
     "day": "a day such as 2014-05-13",
     "week": "a day of the week such as 2014-05-13",
     "hour": "a time such as 2014-05-13 14:00",
@@ -145,7 +145,7 @@ class ServedModel:
                 422,
                 "Not a time of this data",
                 f"{quoted(text)} cannot be read: expected {expected}.",
-                advice=f"Write {_TIME_FORMATS[axis.unit]}, or ? if the time is unknown.",
+                advice=f"Write {TIME_FORMATS[axis.unit]}, or ? if the time is unknown.",
                 where=where,
             ) from None
 

@@ -74,7 +74,7 @@ def pair_history(
     source = served.entity(subject, "subject", 404)
     target = served.entity(object_, "object", 404)
     forward, backward = (
-        timeline_of(data, graph, _by_time(graph, between(graph, *ends)), window, limit)
+        timeline_of(data, graph, by_time(graph, between(graph, *ends)), window, limit)
         for ends in ((source, target), (target, source))
     )
     return PairHistory(
@@ -89,10 +89,11 @@ def facts_of(graph: TemporalGraph, entity: int) -> Ints:
     """All facts of an entity in order of time, undated ones last."""
     received = incoming(graph, entity)
     from_others = received[graph.facts.subjects[received] != entity]  # count a self-loop once
-    return _by_time(graph, np.concatenate([outgoing(graph, entity), from_others]))
+    return by_time(graph, np.concatenate([outgoing(graph, entity), from_others]))
 
 
-def _by_time(graph: TemporalGraph, facts: Ints) -> Ints:
+def by_time(graph: TemporalGraph, facts: Ints) -> Ints:
+    """The facts in order of time, undated ones last."""
     first, last = ends_of(graph, facts)
     return facts[np.lexsort((facts, last, first, first == UNKNOWN))]
 

@@ -3,6 +3,8 @@
 import os
 import socket
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from apptek.service.served_model import ServedModel
 from apptek.terminal import messages
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+MakeApp = Callable[[ServedModel, RequestLimits], ASGIApp]
 GRACE = 5  # seconds beyond the time of an answer in which the service ends
 
 
@@ -30,26 +33,42 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def check_reach(host: str, token: str | None, insecure: bool) -> None:
-    """Refuses to let other machines reach the model without a token, unless that is intended."""
-    if token == "":
-        raise ApptekError("the token is empty")
-    if not (is_loopback(host) or token or insecure):
-        raise ApptekError(
-            f"other machines could reach {host}: give --token, or --insecure to allow everybody"
-        )
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Where a service listens, and who may use it.
+
+    Other machines may reach it only with a token, unless it is `insecure` on purpose.
+    """
+
+    host: str
+    port: int
+    token: str | None = None
+    insecure: bool = False
+
+    def __post_init__(self) -> None:
+        if self.token == "":
+            raise ApptekError("the token is empty")
+        if not (is_loopback(self.host) or self.token or self.insecure):
+            raise ApptekError(
+                f"other machines could reach {self.host}: give --token, or --insecure to allow "
+                "everybody"
+            )
 
 
 def serve(
-    folder: Path, host: str, port: int, token: str | None, *, insecure: bool, strict_names: bool
+    folder: Path,
+    reach: Reach,
+    *,
+    strict_names: bool,
+    make_app: MakeApp = create_app,
+    path: str = "",
 ) -> None:
-    """Serves a model until it is interrupted."""
-    check_reach(host, token, insecure)
-    with _listen(host, port) as listener:  # before loading: a port in use is reported at once
+    """Serves a model until it is interrupted; `path` is where its app is to be addressed."""
+    with _listen(reach.host, reach.port) as listener:  # first: a port in use is reported at once
         served = ServedModel.open(folder, strict_names=strict_names)
-        app = secured_app(served, host, token)
-        url_host = f"[{host}]" if ":" in host else host  # IPv6
-        address = f"http://{url_host}:{listener.getsockname()[1]}"
+        app = secured_app(served, reach, make_app)
+        url_host = f"[{reach.host}]" if ":" in reach.host else reach.host  # IPv6
+        address = f"http://{url_host}:{listener.getsockname()[1]}{path}"
         data = served.predictor.model.dataset.name
         messages().print(
             f"{data} is served at {address} (Ctrl+C stops it)", markup=False, soft_wrap=True
@@ -57,18 +76,18 @@ def serve(
         limits = connection_limits()
         config = uvicorn.Config(
             app, http=connection_factory(limits), backlog=limits.backlog, ws="none",  # type: ignore[arg-type]
-            lifespan="off", log_config=None, access_log=False, server_header=False,
+            lifespan="on", log_config=None, access_log=False, server_header=False,
             timeout_graceful_shutdown=int(RequestLimits().seconds) + GRACE,
         )  # fmt: skip
         log_to_stderr()
         uvicorn.Server(config).run([listener])
 
 
-def secured_app(served: ServedModel, host: str, token: str | None) -> ASGIApp:
+def secured_app(served: ServedModel, reach: Reach, make_app: MakeApp = create_app) -> ASGIApp:
     """The app behind its middleware. On loopback it answers to the names of loopback only."""
     limits = RequestLimits(workers=os.cpu_count() or 1)
-    hosts = LOOPBACK | {host} if is_loopback(host) else None
-    return SecurityMiddleware(create_app(served, limits), limits, token, hosts)
+    hosts = LOOPBACK | {reach.host} if is_loopback(reach.host) else None
+    return SecurityMiddleware(make_app(served, limits), limits, reach.token, hosts)
 
 
 def _listen(host: str, port: int) -> socket.socket:

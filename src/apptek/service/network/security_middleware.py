@@ -26,6 +26,7 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 OWN_SITES = {"", "none", "same-origin"}  # Sec-Fetch-Site: no browser, the address bar, our page
+ANSWERS = ("/api", "/mcp")  # where the model answers; the explorer's files are for everybody
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]*)(:\d*)?", re.IGNORECASE)
 
 
@@ -33,7 +34,7 @@ _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]*)(:\d*)?", re.IGNORECASE)
 class SecurityMiddleware:
     """Refuses requests that the app must not see, and adds security headers to every response.
 
-    token  required under /api; None: no token is needed
+    token  required where the model answers; None: no token is needed
     hosts  names by which the service may be addressed; None: any name. This refuses a page of
            another site that points its own host name at this machine (DNS rebinding).
     """
@@ -82,7 +83,7 @@ class SecurityMiddleware:
                 400, TITLES[400], "A body has either Content-Length or Transfer-Encoding.",
                 advice="Send only one of the two headers.", where="Transfer-Encoding",
             )  # fmt: skip
-        if scope["path"].startswith("/api"):
+        if scope["path"].startswith(ANSWERS):
             if headers.get("sec-fetch-site", "").lower() not in OWN_SITES:
                 raise ServiceError(
                     403, TITLES[403], "A page of another site may not use this service.",

@@ -1,0 +1,378 @@
+"""The tools for assistants: the answers of the model, typed, with facts that the data has."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from command_line import apptek
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult
+
+from apptek import extras
+from apptek.audit.audit import audit_facts
+from apptek.audit.judge import Judge
+from apptek.audit.report import audit_table
+from apptek.benches.http_clients import running_service
+from apptek.errors import ApptekError
+from apptek.explain.wording import GIVEN, when_text
+from apptek.mcp_server.server import create_server
+from apptek.mcp_server.suspects import Suspects
+from apptek.predictor import Predictor, Query
+from apptek.service.network.request_limits import RequestLimits
+from apptek.service.served_model import ServedModel
+
+RUN = [sys.executable, "-c", "from apptek.cli import main; main()", "mcp"]
+TOOLS = ["search_entities", "predict", "explain", "forecast", "history", "audit"]
+Ask = Callable[..., dict[str, Any]]
+
+
+def call(served: ServedModel, tool: str, arguments: dict[str, Any], **limits: Any) -> Any:
+    """The result of a tool, through the client of the package in this process."""
+
+    async def ask() -> CallToolResult:
+        server = create_server(served, RequestLimits(**limits))
+        async with Client(server) as client:
+            return await client.call_tool(tool, arguments)
+
+    return asyncio.run(ask())
+
+
+@pytest.fixture
+def ask(served: ServedModel) -> Ask:
+    def answer(tool: str, **arguments: Any) -> dict[str, Any]:
+        result = call(served, tool, arguments)
+        assert not result.is_error, result.content
+        content: dict[str, Any] = result.structured_content
+        assert json.loads(result.content[0].text) == content  # for clients without typed results
+        return content
+
+    return answer
+
+
+@pytest.fixture(scope="module")
+def foreseeing(forecast_model: Path) -> ServedModel:
+    return ServedModel.open(forecast_model)
+
+
+@pytest.fixture
+def query(served: ServedModel) -> Query:
+    return served.samples[0]
+
+
+def named(query: Query, **more: Any) -> dict[str, Any]:
+    return {"subject": query.subject, "object": query.object, **more}
+
+
+def written_facts(served: ServedModel) -> list[tuple[str, str, str, str]]:
+    """Every fact of the model in words; all of them have a first day."""
+    data, facts = served.predictor.model.dataset, served.predictor.model.graph.facts
+    written = []
+    for subject, predicate, object_, *ends in zip(*map(list, facts.columns()), strict=True):
+        date = when_text(*(data.axis.format(int(end)) for end in ends))
+        names = (data.entities[subject], data.predicates[predicate], data.entities[object_])
+        written.append((*names, date))
+    return written
+
+
+def as_tuple(fact: dict[str, str]) -> tuple[str, str, str, str]:
+    return fact["subject"], fact["predicate"], fact["object"], fact["date"]
+
+
+def test_every_tool_is_typed_described_and_reads_only(served: ServedModel) -> None:
+    async def listed() -> Any:
+        async with Client(create_server(served)) as client:
+            return await client.list_tools(), client.instructions
+
+    answer, instructions = asyncio.run(listed())
+    assert [tool.name for tool in answer.tools] == TOOLS
+    for tool in answer.tools:
+        assert tool.description
+        assert tool.output_schema["properties"]
+        assert tool.input_schema["additionalProperties"] is False
+        assert tool.annotations.read_only_hint
+    assert GIVEN in instructions
+    assert served.predictor.model.dataset.name in instructions
+
+
+def test_a_prediction_is_that_of_the_model_and_says_what_it_presumes(
+    ask: Ask, served: ServedModel, query: Query
+) -> None:
+    found = ask("predict", **named(query, time=query.time, top=3))
+    (answer,) = served.predictor.predict([query], top=3)
+    assert [row["predicate"] for row in found["predicates"]] == list(answer.predicates)
+    assert [row["probability"] for row in found["predicates"]] == list(answer.probabilities)
+    assert GIVEN in found["condition"]
+    assert found["view"] == "within"
+    ahead = ask("predict", **named(query, time=query.time, as_of=True))
+    assert ahead["view"] == "ahead"
+    assert any(query.time in note for note in ahead["notes"])
+
+
+def test_names_are_read_as_elsewhere(ask: Ask, query: Query) -> None:
+    shouted = ask("predict", subject=query.subject.upper(), object=query.object, time=query.time)
+    assert shouted["subject"] == query.subject
+
+
+@pytest.mark.parametrize("as_of", [False, True])
+def test_an_explanation_cites_facts_of_the_data_and_ahead_only_earlier_ones(
+    ask: Ask, served: ServedModel, query: Query, as_of: bool
+) -> None:
+    found = ask("explain", **named(query, time=query.time, as_of=as_of))
+    cited = [fact for reason in found["reasons"] + found["against"] for fact in reason["facts"]]
+    assert cited
+    facts = set(written_facts(served))
+    assert all(as_tuple(fact) in facts for fact in cited)
+    if as_of:
+        assert all(fact["date"] < query.time for fact in cited if fact["date"] != "undated")
+    assert GIVEN in found["condition"]
+    assert found["predicate"] in found["paragraph"]
+
+
+def test_a_predicate_is_explained_against_another(ask: Ask, query: Query) -> None:
+    first, second = ask("predict", **named(query, time=query.time, top=2))["predicates"]
+    found = ask(
+        "explain",
+        **named(query, predicate=second["predicate"], against=first["predicate"], time=query.time),
+    )
+    assert (found["predicate"], found["runner_up"]) == (second["predicate"], first["predicate"])
+    assert found["probability"] == pytest.approx(second["probability"])
+
+
+def test_a_forecast_is_that_of_the_model_with_the_last_facts_before_it(
+    foreseeing: ServedModel,
+) -> None:
+    predictor: Predictor = foreseeing.predictor
+    sample = foreseeing.samples[0]
+    start = sample.time
+    result = call(foreseeing, "forecast", named(sample, start=start, days=7))
+    found = result.structured_content
+    made = predictor.forecast(sample.subject, sample.object, start, days=7)
+    assert found["probability"] == pytest.approx(made.probability)
+    assert found["first"] == made.first
+    assert GIVEN in found["condition"]
+    pair = {sample.subject, sample.object}
+    earlier = [
+        fact for fact in written_facts(foreseeing) if {fact[0], fact[2]} == pair and fact[3] < start
+    ]
+    assert earlier
+    last = sorted(fact[3] for fact in earlier)[-5:]
+    assert [fact["date"] for fact in found["latest"]] == last
+    assert all(as_tuple(fact) in earlier for fact in found["latest"])
+
+
+def test_the_pages_of_a_history_are_all_facts_between_the_two(
+    ask: Ask, served: ServedModel, query: Query
+) -> None:
+    expected = [
+        fact
+        for fact in written_facts(served)
+        if {fact[0], fact[2]} == {query.subject, query.object}
+    ]
+    pages, offset = [], 0
+    while offset is not None:
+        page = ask("history", **named(query, offset=offset, limit=2))
+        assert page["total"] == len(expected)
+        pages += [as_tuple(fact) for fact in page["facts"]]
+        offset = page["next_offset"]
+    assert sorted(pages) == sorted(expected)
+    assert [fact[3] for fact in pages] == sorted(fact[3] for fact in pages)
+    day = pages[0][3]
+    window = ask("history", **named(query, since=day, until=day))
+    assert [as_tuple(f) for f in window["facts"]] == [fact for fact in pages if fact[3] == day]
+
+
+def test_names_are_found_by_their_beginning(ask: Ask, query: Query) -> None:
+    found = ask("search_entities", text=query.subject, limit=3)
+    assert found["entities"][0]["name"] == query.subject
+    assert ask("search_entities", text="qqqqqq")["entities"] == []
+
+
+def test_the_audit_lists_the_least_plausible_facts_with_reasons(
+    ask: Ask, served: ServedModel
+) -> None:
+    whole = audit_table(audit_facts(Judge.of_model(served.predictor.model)), 3).slice(0, 3)
+    found = ask("audit", limit=3)
+    for row, suspect in zip(whole.to_pylist(), found["suspects"], strict=True):
+        assert suspect["reason"] == row["reason"]
+        assert suspect["suspicion"] == row["suspicion"]
+        assert suspect["fact"]["predicate"] == row["predicate"]
+    assert found["judged"] == found["facts"] == len(served.predictor.model.graph.facts)
+
+
+def test_the_audit_of_a_large_model_judges_some_facts(served: ServedModel, query: Query) -> None:
+    suspects = Suspects(served, most=200)
+    assert suspects.audit().judged == 200
+    count = sum(query.subject in (fact[0], fact[2]) for fact in written_facts(served))
+    found = suspects.audit(query.subject, limit=5)
+    assert found.judged >= min(count, 100)
+    assert found.suspects
+    for suspect in found.suspects:
+        assert query.subject in (suspect.fact.subject, suspect.fact.object)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("predict", {"subject": "Nobody at all"}, "subject: The model knows no entity"),
+        ("explain", {"object": "Nobody at all"}, "Find names with search_entities"),
+        ("predict", {"time": "yesterday"}, "time: 'yesterday' cannot be read"),
+        ("explain", {"predicate": "no such"}, "predicate: The model knows no predicate"),
+        ("history", {"since": "2014-05-01", "until": "2014-04-01"}, "before it begins"),
+        ("history", {"since": "?"}, "known times"),
+        ("forecast", {}, "preset paper"),
+        ("predict", {"top": 0}, "top: Input should be greater than or equal to 1, found 0"),
+        ("predict", {"top": "many"}, "top: Input should be a valid integer"),
+        ("predict", {"object": None}, "object: Input should be a valid string, found None"),
+        ("predict", {"limit": 3}, "limit: Extra inputs are not permitted, found 3"),
+        ("history", {"offset": -1}, "offset: Input should be greater than or equal to 0"),
+        ("audit", {"subject": "x"}, "subject: Extra inputs are not permitted"),
+        ("no_such_tool", {}, "Unknown tool: no_such_tool"),
+    ],
+)
+def test_a_wrong_input_is_an_error_of_the_tool_in_one_line(
+    served: ServedModel, query: Query, tool: str, arguments: dict[str, Any], said: str
+) -> None:
+    usual = {} if tool == "audit" else named(query)
+    result = call(served, tool, usual | arguments)
+    assert result.is_error
+    (content,) = result.content
+    assert said in content.text
+    assert "\n" not in content.text
+    assert "Traceback" not in content.text
+
+
+def test_a_missing_argument_is_named(served: ServedModel, query: Query) -> None:
+    result = call(served, "predict", {"subject": query.subject})
+    assert result.is_error
+    assert result.content[0].text == "object: Field required, found nothing."
+
+
+def test_similar_names_are_suggested(served: ServedModel, query: Query) -> None:
+    result = call(served, "predict", {**named(query), "subject": f"{query.subject}x"})
+    assert result.is_error
+    assert f"Similar names: {query.subject}" in result.content[0].text
+
+
+def test_an_answer_that_takes_too_long_is_an_error(served: ServedModel, query: Query) -> None:
+    result = call(served, "predict", named(query), seconds=0)
+    assert result.is_error
+    assert "No answer within 0 seconds" in result.content[0].text
+
+
+def test_an_assistant_starts_the_command_and_asks(served_model: Path, query: Query) -> None:
+    async def ask() -> CallToolResult:
+        parameters = StdioServerParameters(
+            command=RUN[0], args=[*RUN[1:], str(served_model)], env=dict(os.environ)
+        )
+        async with Client(parameters) as client:
+            assert [tool.name for tool in (await client.list_tools()).tools] == TOOLS
+            return await client.call_tool("predict", named(query, time=query.time))
+
+    result = asyncio.run(ask())
+    assert not result.is_error
+    assert result.structured_content is not None
+    assert GIVEN in result.structured_content["condition"]
+
+
+@pytest.mark.slow
+def test_standard_output_has_nothing_but_the_protocol(served_model: Path) -> None:
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+    sent: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "audit", "arguments": {"limit": 1}}},
+        {"id": 3, "method": "tools/call", "params": {"name": "predict", "arguments": {}}},
+    ]
+    with subprocess.Popen(
+        [*RUN, str(served_model)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("not a message\n")
+        for message in sent:
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        process.stdin.flush()
+        answers: dict[int, Any] = {}
+        while set(answers) < {1, 2, 3}:
+            answer = json.loads(process.stdout.readline())
+            assert answer["jsonrpc"] == "2.0"
+            if "result" in answer:
+                answers[answer["id"]] = answer["result"]
+        process.stdin.close()
+        assert process.stdout.read() == ""
+    assert process.returncode == 0
+    assert not answers[2].get("isError")
+    assert answers[3]["isError"]
+
+
+@pytest.mark.slow
+def test_over_http_a_token_is_needed_and_a_web_page_is_refused(
+    served_model: Path, query: Query, tmp_path: Path
+) -> None:
+    (tmp_path / "token").write_text("secret\n")
+    options = ("--http", "--token-file", str(tmp_path / "token"))
+
+    async def ask(address: str, **headers: str) -> CallToolResult:
+        async with (
+            httpx2.AsyncClient(headers=headers) as connection,
+            Client(streamable_http_client(address, http_client=connection)) as client,
+        ):
+            return await client.call_tool("predict", named(query, time=query.time))
+
+    with running_service(served_model, *options, command="mcp") as service:
+        assert service.address.endswith("/mcp")
+        right = {"Authorization": "Bearer secret"}
+        result = asyncio.run(ask(service.address, **right))
+        assert result.structured_content is not None
+        assert GIVEN in result.structured_content["condition"]
+        post = partial(httpx2.post, service.address, json={"jsonrpc": "2.0", "id": 1})
+        assert post().status_code == 401
+        assert post(headers={"Authorization": "Bearer wrong"}).status_code == 401
+        assert post(headers={**right, "Host": "example.org"}).status_code == 400
+        assert post(headers={**right, "Origin": "https://example.org"}).status_code == 403
+        large = b"x" * (RequestLimits().body_bytes + 1)
+        assert httpx2.post(service.address, content=large, headers=right).status_code == 413
+        assert httpx2.get(service.address.removesuffix("/mcp")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "code"),
+    [
+        (("--http", "--host", "0.0.0.0"), "give --token, or --insecure", 1),
+        (("--port", "9000"), "--port needs --http", 2),
+        (("--token-file", "token"), "--token-file needs --http", 2),
+    ],
+)
+def test_the_rules_of_access_are_those_of_the_service(
+    served_model: Path, words: tuple[str, ...], said: str, code: int
+) -> None:
+    done = apptek("mcp", str(served_model), *words)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert done.stdout == ""
+
+
+def test_what_cannot_be_served_is_said_in_one_line(tmp_path: Path) -> None:
+    done = apptek("mcp", str(tmp_path))
+    assert done.returncode == 1
+    assert "is not a model folder" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_missing_extra_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "mcp" else name)
+    with pytest.raises(ApptekError, match=r"needs mcp: pip install 'apptek\[mcp\]'"):
+        extras.require_mcp()
