@@ -4,6 +4,10 @@ import numpy as np
 
 from apptek.arrays import Bools, Ints, Longs
 from apptek.data.facts import Facts
+from apptek.data.times import UNKNOWN
+
+_MIXER = np.uint64(0x9E3779B97F4A7C15)  # spreads keys over the upper bits
+_CHUNK = 1 << 22  # keys hashed at a time
 
 
 def fact_keys(*parts: Facts) -> list[Longs]:
@@ -31,7 +35,11 @@ def _from_zero(values: Ints) -> tuple[Ints, int]:
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     if high - low < 2**31:
         return values - np.int32(low), high - low + 1
-    # UNKNOWN is so far from all times that the difference overflows 32 bits: use ranks instead.
+    # UNKNOWN is so far from all times that the difference overflows 32 bits: it becomes 0.
+    known = values != UNKNOWN
+    low = int(values.min(initial=high, where=known))
+    if high - low < 2**31 - 1:
+        return np.where(known, values - np.int32(low - 1), np.int32(0)), high - low + 2
     distinct, ranks = np.unique(values, return_inverse=True)
     return ranks.astype(np.int32), len(distinct)
 
@@ -53,12 +61,29 @@ def first_occurrences(keys: Longs) -> Bools | None:
 def is_among(keys: Longs, others: Longs) -> Bools:
     """Which keys are among the others.
 
-    Fast where those are few: a table of their lowest bits rules out most keys, and only the rest
-    is compared exactly.
+    Fast where those are fewer: most keys are ruled out first, and only the rest is compared.
     """
-    table = np.zeros(1 << 22, np.bool_)
-    table[others & (len(table) - 1)] = True
-    mask = table.take(keys & (len(table) - 1))
+    mask = may_be_among(keys, others)
     candidates = np.flatnonzero(mask)
     mask[candidates] = np.isin(keys[candidates], others)
     return mask
+
+
+def may_be_among(keys: Longs, others: Longs) -> Bools:
+    """True for all keys among the others, and for few of those that are not.
+
+    A table says which hashes the others have; the keys are looked up in it part by part.
+    """
+    bits = min(28, max(16, len(others).bit_length() + 5))
+    table = np.zeros(1 << bits, np.bool_)
+    table[_hashes(others, bits)] = True
+    found = np.empty(len(keys), np.bool_)
+    for start in range(0, len(keys), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        table.take(_hashes(keys[part], bits), out=found[part])
+    return found
+
+
+def _hashes(keys: Longs, bits: int) -> Longs:
+    mixed = keys.astype(np.uint64) * _MIXER >> np.uint64(64 - bits)
+    return mixed.view(np.int64)

@@ -29,6 +29,7 @@ from apptek.seeding import generator
 
 STAGE = "fit the occurrence model"
 FEWEST_EVENTS = 100  # dated facts, below which nothing is learned
+MOST_EVENTS = 4_000_000  # facts that are looked at; of more, those of some entities
 _PAIRS = 40_000  # that are drawn to calibrate on
 _ASKED = 12_000  # of them, those whose predicates are asked for
 _NEGLIGIBLE = 1e-5  # expected numbers that are left out of this calibration, if nothing happened
@@ -58,11 +59,13 @@ def _learned(model: Model, *, all_facts: bool) -> Model:
     data = model.dataset
     by_time = data.lies_beyond_train("valid")
     facts = join_facts(data.train, data.valid) if by_time else data.all_facts()
+    members = draw_members(facts, len(data.entities), generator(model.seed, "members"))
+    facts = _around(facts, members)
     events = Events.of(_distinct(facts), data.axis, len(data.entities))
     if len(events) < FEWEST_EVENTS:
         return model
     period = _period_by_time(model, events) if by_time else Period.of(events)
-    counts = PairCounts(events, model.sources.clock)
+    counts = PairCounts(events, model.sources.clock, members)
     occurrence = fit_occurrence(
         counts,
         windows_of(data.axis.unit, model.sources.clock),
@@ -84,9 +87,21 @@ def with_history(model: Model) -> Model:
     """
     if model.occurrence is None or model.occurrence.all_facts:
         return model
+    return _on_facts(model, _history(model))
+
+
+def _history(model: Model) -> Facts:
+    """The facts that a forecast looks at."""
+    if model.occurrence is None or model.occurrence.all_facts:
+        return model.graph.facts
+    later = [facts.take(facts.dated) for facts in (model.dataset.valid, model.dataset.test)]
+    return _distinct(join_facts(model.graph.facts, *later))
+
+
+def _on_facts(model: Model, facts: Facts) -> Model:
+    """The model that forecasts from the graph of these facts."""
     data, graph = model.dataset, model.graph
-    later = [facts.take(facts.dated) for facts in (data.valid, data.test)]
-    facts = _distinct(join_facts(graph.facts, *later))
+    assert model.occurrence is not None
     whole = TemporalGraph.build(
         facts, data.axis, len(data.entities), len(data.predicates), open_end=graph.open_end
     )
@@ -95,6 +110,29 @@ def with_history(model: Model) -> Model:
         sources=replace(model.sources, graph=whole),
         occurrence=replace(model.occurrence, all_facts=True),
     )
+
+
+def draw_members(facts: Facts, count: int, rng: np.random.Generator) -> Longs | None:
+    """Entities whose facts are about MOST_EVENTS together; None where all facts are not more.
+
+    Of each pair of them everything is known then, and every pair is as likely to be drawn.
+    """
+    if len(facts) <= MOST_EVENTS:
+        return None
+    degrees = np.bincount(facts.subjects, minlength=count)
+    degrees += np.bincount(facts.objects, minlength=count)
+    order = rng.permutation(count)
+    kept = int(np.searchsorted(np.cumsum(degrees[order]), MOST_EVENTS))
+    return np.sort(order[: max(2, kept)])
+
+
+def _around(facts: Facts, members: Longs | None) -> Facts:
+    """The facts of some entities, with whomever; None: of all."""
+    if members is None:
+        return facts
+    is_member = np.zeros(1 + max(int(facts.subjects.max()), int(facts.objects.max())), np.bool_)
+    is_member[members[members < len(is_member)]] = True
+    return facts.take(is_member[facts.subjects] | is_member[facts.objects])
 
 
 def _distinct(facts: Facts) -> Facts:
@@ -124,7 +162,7 @@ def _calibrated(model: Model, counts: PairCounts, period: Period, facts: Facts) 
     moments = period.moments(window)
     assert moments is not None
     rng = generator(model.seed, "predicates")
-    drawn = draw_acquainted(counts.events, moments.calibration, window, rng=rng, most=_PAIRS)
+    drawn = draw_acquainted(counts.candidates, moments.calibration, window, rng=rng, most=_PAIRS)
     met = np.ones(len(drawn.pairs), np.bool_)
     forward, backward = (
         occurrence.occurrence(counts.features(pairs), met, window)
@@ -138,7 +176,10 @@ def _calibrated(model: Model, counts: PairCounts, period: Period, facts: Facts) 
     )
     rows, weights = _drawn_by(forward.expected, drawn, rng)
     pairs, expected = drawn.pairs.take(rows), forward.expected[rows]
-    shares = ahead_shares(with_history(model), pairs)
+    seen = with_history(model)
+    if counts.members is not None:
+        seen = _on_facts(model, _around(_history(model), counts.members))
+    shares = ahead_shares(seen, pairs)
     happened = predicates_in(facts, data.axis, pairs, window, len(data.predicates))
     numbers = expected[:, None] * shares
     predicates = _fit_predicates(numbers, happened, weights)

@@ -24,7 +24,14 @@ class PairIndex:
 
     @classmethod
     def of(cls, graph: TemporalGraph) -> "PairIndex":
-        """Indexes the pairs of a graph. O(n log n)."""
+        """Indexes the pairs of a graph, once for all of its views. O(n log n)."""
+        if "pairs" not in graph.indexed:
+            graph.indexed["pairs"] = cls._of(graph)
+        index: PairIndex = graph.indexed["pairs"]
+        return index
+
+    @classmethod
+    def _of(cls, graph: TemporalGraph) -> "PairIndex":
         subjects, objects = graph.facts.subjects, graph.facts.objects
         keys = subjects.astype(np.int64) * graph.entity_count + objects
         pairs, pair_of_fact = np.unique(keys, return_inverse=True)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -36,6 +36,7 @@ class TemporalGraph:
                   they are hidden together. Empty where no fact is of that kind.
     open_end      ongoing: a fact without a known end lasts; point: it lies at its known end
     looks_ahead   whether a query sees only what was known before its time, see `ahead`
+    indexed       what others have derived from these facts and times, to be shared
     """
 
     facts: Facts
@@ -48,6 +49,7 @@ class TemporalGraph:
     twins: Ints
     open_end: OpenEnd = "point"
     looks_ahead: bool = False
+    indexed: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, dataset: Dataset) -> "TemporalGraph":
@@ -101,7 +103,9 @@ class TemporalGraph:
         since, until = _positions(self.facts, self.axis, self.open_end, last=True)
         ends = (self.facts.subjects, self.facts.objects)
         incidence = build_incidence(ends, self.entity_count, since, until)
-        return replace(self, since=since, until=until, incidence=incidence, looks_ahead=True)
+        return replace(
+            self, since=since, until=until, incidence=incidence, looks_ahead=True, indexed={}
+        )
 
     def directions(self, traversal: str) -> int:
         """The flags that the kernels take as `directions`."""

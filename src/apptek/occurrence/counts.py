@@ -14,7 +14,7 @@ Then the time since the last fact of the two in either direction, and the common
 at or after the moment counts.
 """
 
-from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -34,18 +34,33 @@ NAMES = (
 OLDEST = 4.0  # in long scales: what is older counts as no more recent, and so does what never was
 
 
-@dataclass(frozen=True, slots=True)
 class PairCounts:
-    """Computes the features of pairs from events and the time scales of the data."""
+    """Computes the features of pairs from events and the time scales of the data.
 
-    events: Events
-    clock: Clock
+    members  the entities whose events are all there, where not those of all are
+    """
+
+    def __init__(self, events: Events, clock: Clock, members: Longs | None = None) -> None:
+        self.events, self.clock, self.members = events, clock, members
+
+    @cached_property
+    def candidates(self) -> Events:
+        """The events whose pairs can be asked about: those between members."""
+        return self.events if self.members is None else self.events.among(self.members)
+
+    @cached_property
+    def _distinct(self) -> tuple[Longs, Ints]:
+        return distinct_times(self.events)
+
+    @cached_property
+    def _acquaintances(self) -> Acquaintances:
+        return Acquaintances.of(self.events)
 
     def features(self, pairs: Pairs) -> Doubles:
         """One row for each pair, a column for each name in NAMES: (n, 26)."""
         events, width = self.events, self.events.width
         own, back = pairs.keys(width), pairs.reversed().keys(width)
-        keys, times = distinct_times(events)
+        keys, times = self._distinct
         ages = [self._ages(keys, times, asked, pairs.times) for asked in (own, back)]
         columns = [
             self._counts(keys, times, own, pairs.times), ages[0],
@@ -58,7 +73,7 @@ class PairCounts:
             columns.append(self._counts(groups, events.times, asked, pairs.times))
             columns.append(self._ages(groups, events.times, asked, pairs.times))
         columns.append(np.minimum(*ages))
-        columns.append(np.log1p(Acquaintances.of(events).common(pairs))[:, None])
+        columns.append(np.log1p(self._acquaintances.common(pairs))[:, None])
         return np.concatenate(columns, axis=1)
 
     def _counts(self, groups: Longs, events: Ints, asked: Longs, times: Ints) -> Doubles:

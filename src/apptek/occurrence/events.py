@@ -45,6 +45,13 @@ class Events:
         start, stop = np.searchsorted(self.times, [first, last + 1]).tolist()
         return self._part(start, stop)
 
+    def among(self, members: Longs) -> "Events":
+        """The events whose subject and object are both among some entities."""
+        is_member = np.zeros(self.width, np.bool_)
+        is_member[members] = True
+        rows = np.flatnonzero(is_member[self.subjects] & is_member[self.objects])
+        return Events(self.subjects[rows], self.objects[rows], self.times[rows], self.width)
+
     def _part(self, start: int, stop: int) -> "Events":
         part = slice(start, stop)
         return Events(self.subjects[part], self.objects[part], self.times[part], self.width)

@@ -107,10 +107,13 @@ def fit_horizon(
     """What is learned for one window length; None where too little happens."""
     rng, window = generator(seed, f"occurrence {moments.window}"), moments.window
     parts = (moments.fit, moments.calibration)
-    known = [draw_acquainted(counts.events, part, window, rng=rng) for part in parts]
+    known = [draw_acquainted(counts.candidates, part, window, rng=rng) for part in parts]
     if min(int(part.hits.sum()) for part in known) < LEAST_HITS:
         return None
-    strangers = [draw_strangers(counts.events, part, window, rng=rng) for part in parts]
+    strangers = [
+        draw_strangers(counts.candidates, part, window, rng=rng, members=counts.members)
+        for part in parts
+    ]
     features = [counts.features(part.pairs) for part in known]
     acquainted = _fit_regression(features, known)
     fitted_trees = _fit_trees(features, known, seed) if trees else None

@@ -107,20 +107,28 @@ def draw_acquainted(
 
 
 def draw_strangers(
-    events: Events, moments: list[int], window: int, *, rng: np.random.Generator
+    events: Events,
+    moments: list[int],
+    window: int,
+    *,
+    rng: np.random.Generator,
+    members: Longs | None = None,
 ) -> Outcomes:
     """All pairs that meet in a window, and some that had not met and do not.
+
+    members  the entities of the events; by default all that there are
 
     Half of these are drawn from all entities, half as often as the two act and are acted upon so
     far: among the strangers, the busy ones are those worth telling apart.
     """
-    meetings, size = Meetings(events), events.width - 1
+    members = np.arange(events.width - 1) if members is None else members
+    meetings = Meetings(events)
     each = max(1, STRANGERS // max(1, len(moments)))
     parts, counts, weights = [], [], []
     for moment in moments:
         window_keys = np.unique(events.within(moment, moment + window - 1).keys())
         new = window_keys[~meetings.had_met(window_keys, moment)]
-        drawn, chances = _draw(events.before(moment), each, size, rng)
+        drawn, chances = _draw(events.before(moment), each, members, rng)
         nothing = ~meetings.had_met(drawn, moment) & ~np.isin(drawn, new)
         keys = np.concatenate([new, drawn[nothing]])
         parts.append(Pairs.at(keys, moment, events.width))
@@ -129,15 +137,19 @@ def draw_strangers(
     return Outcomes(Pairs.join(parts), np.concatenate(counts), np.concatenate(weights))
 
 
-def _draw(past: Events, count: int, size: int, rng: np.random.Generator) -> tuple[Longs, Doubles]:
+def _draw(
+    past: Events, count: int, members: Longs, rng: np.random.Generator
+) -> tuple[Longs, Doubles]:
     """Ordered pairs with replacement, as keys, and the chance of each in one draw."""
-    subjects, objects = rng.integers(0, size, (2, count))
+    size = len(members)
+    subjects, objects = members[rng.integers(0, size, (2, count))]
     if not len(past):
         return pair_keys(subjects, objects, past.width), np.full(count, 1 / size**2)
     busy = rng.random(count) < 0.5
     rows = rng.integers(0, len(past), (2, count))
     subjects = np.where(busy, past.subjects[rows[0]], subjects)
     objects = np.where(busy, past.objects[rows[1]], objects)
-    shares = [np.bincount(ids, minlength=size) / len(past) for ids in (past.subjects, past.objects)]
+    ends = (past.subjects, past.objects)
+    shares = [np.bincount(ids, minlength=past.width) / len(past) for ids in ends]
     chances = 0.5 / size**2 + 0.5 * shares[0][subjects] * shares[1][objects]
     return pair_keys(subjects, objects, past.width), chances
