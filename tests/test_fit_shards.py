@@ -13,12 +13,12 @@ from ranking_oracles import adagrad
 
 from apptek.config import ClassifierConfig, preset
 from apptek.data.facts import Facts
+from apptek.data.queries import draw_evenly
 from apptek.data.synthetic.world import make_world
 from apptek.models.fitting import examples as shards_module
 from apptek.models.fitting.examples import (
     Examples,
     StoredExamples,
-    draw_evenly,
     join_examples,
     split_into_shards,
 )

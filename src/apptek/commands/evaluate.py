@@ -52,6 +52,16 @@ def evaluate(
             "valid and test: as if the model were updated day by day.",
         ),
     ] = False,
+    queries: Annotated[
+        int | None,
+        typer.Option(
+            "--queries",
+            metavar="N",
+            min=1,
+            help="Ask at most so many queries, drawn evenly over predicates and time: an estimate "
+            "for large splits. By default all.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Evaluate a model on held-out facts: how high it ranks their predicates.
@@ -70,9 +80,11 @@ def evaluate(
         check_target(result)
     if rolling and view == "within":
         raise typer.BadParameter("--rolling looks ahead: it does not go with --view within")
+    if queries is not None and (rolling or result is not None):
+        raise typer.BadParameter("--queries is an estimate: not with --rolling or --result")
     predictor = open_model(model)
     with working(f"evaluating on the {split} split"):
-        evaluated = evaluate_model(predictor, split, view, rolling=rolling)
+        evaluated = evaluate_model(predictor, split, view, rolling=rolling, most=queries)
     if result is not None:
         write_evaluation(result, predictor, model, evaluated)
     fitted = predictor.model

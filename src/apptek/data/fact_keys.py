@@ -7,6 +7,7 @@ from apptek.data.facts import Facts
 from apptek.data.times import UNKNOWN
 
 _MIXER = np.uint64(0x9E3779B97F4A7C15)  # spreads keys over the upper bits
+_MANY = 4  # facts for each query
 _CHUNK = 1 << 22  # keys hashed at a time
 
 
@@ -82,6 +83,19 @@ def may_be_among(keys: Longs, others: Longs) -> Bools:
         part = slice(start, start + _CHUNK)
         table.take(_hashes(keys[part], bits), out=found[part])
     return found
+
+
+def between_asked(facts: Facts, queries: Facts) -> Facts:
+    """The facts between subjects and objects that are asked about, and few others.
+
+    As they are, where they are few. So the keys of many facts need not be in memory at once.
+    """
+    if len(facts) <= _MANY * len(queries):
+        return facts
+    asked, pairs = (
+        part.subjects.astype(np.int64) << 32 | part.objects for part in (queries, facts)
+    )
+    return facts.take(may_be_among(pairs, asked))
 
 
 def _hashes(keys: Longs, bits: int) -> Longs:

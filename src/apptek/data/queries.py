@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import Ints, read_only
+from apptek.arrays import Ints, Longs, read_only
 from apptek.data.facts import Facts
 from apptek.data.times import TimeAxis
 
@@ -46,6 +46,19 @@ class Queries:
         # A view: closing the array itself for writing would close it for its owner as well.
         closed = [read_only(np.ascontiguousarray(column, np.int32).view()) for column in columns]
         return closed[0], closed[1], closed[2], closed[3]
+
+
+def draw_evenly(facts: Facts, rows: Longs, most: int, rng: np.random.Generator) -> Longs:
+    """At most so many of the rows, drawn evenly over predicates and time; ascending.
+
+    Among the facts of a predicate, by time, every n-th is taken.
+    """
+    if len(rows) <= most:
+        return rows
+    times = facts.times[rows].astype(np.int64) - np.iinfo(np.int32).min
+    by_time = np.argsort((facts.predicates[rows].astype(np.int64) << 32) + times, kind="stable")
+    places = (np.arange(most) + rng.random()) * (len(rows) / most)
+    return np.sort(rows[by_time[places.astype(np.int64)]])
 
 
 def training_queries(facts: Facts, rows: npt.NDArray[Any] | None = None) -> Queries:

@@ -18,11 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from apptek.arrays import Bools, Ints, Longs, read_only, take_ragged
-from apptek.data.fact_keys import fact_keys, may_be_among
+from apptek.data.fact_keys import between_asked, fact_keys
 from apptek.data.facts import Facts
 
 Filter = Literal["raw", "static", "time-aware"]
-_MANY = 4  # facts for each query, above which those that cannot matter are left out first
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ def known_predicates(
     """
     if filtering == "raw" or not len(queries):
         return KnownPredicates.nothing(len(queries))
-    facts = [_where_asked(part, queries) for part in facts]
+    facts = [between_asked(part, queries) for part in facts]
     query_keys, *keys_of_facts = fact_keys(
         *(_without_predicate(part, filtering) for part in (queries, *facts))
     )
@@ -103,19 +102,6 @@ def known_predicates(
     offsets = np.zeros(len(queries) + 1, np.int64)
     np.cumsum(np.bincount(rows[others], minlength=len(queries)), out=offsets[1:])
     return KnownPredicates(offsets, predicates[others])
-
-
-def _where_asked(facts: Facts, queries: Facts) -> Facts:
-    """The facts between entities that are asked about, and few others; as they are where few.
-
-    So the keys of many facts need not be in memory at once.
-    """
-    if len(facts) <= _MANY * len(queries):
-        return facts
-    asked, pairs = (
-        part.subjects.astype(np.int64) << 32 | part.objects for part in (queries, facts)
-    )
-    return facts.take(may_be_among(pairs, asked))
 
 
 def _without_predicate(facts: Facts, filtering: Filter) -> Facts:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from apptek.arrays import Bools, Ints
-from apptek.data.fact_keys import fact_keys
+from apptek.data.fact_keys import between_asked, fact_keys
 from apptek.data.facts import Facts, Names
 
 # Predicates that mirror each other, so that either one follows from the other; every other
@@ -40,6 +40,7 @@ def _occurs(entities: Ints, train: Facts) -> Bools:
 
 
 def _pair_occurs(queries: Facts, train: Facts) -> Bools:
+    train = between_asked(train, queries)
     query_keys, train_keys = fact_keys(_only_pairs(queries), _only_pairs(train))
     return np.isin(query_keys, train_keys)
 
@@ -57,5 +58,5 @@ def _mirror_occurs(queries: Facts, train: Facts, predicates: Names) -> Bools:
             mirror_of[[first, second]] = second, first
     mirrors = mirror_of[queries.predicates]
     reversed_ = Facts(queries.objects, mirrors, queries.subjects, queries.since, queries.until)
-    reversed_keys, train_keys = fact_keys(reversed_, train)
+    reversed_keys, train_keys = fact_keys(reversed_, between_asked(train, reversed_))
     return np.isin(reversed_keys, train_keys)

@@ -115,10 +115,15 @@ class EvaluationQueries:
 
     @classmethod
     def of(
-        cls, data: Dataset, split: Split, filtering: Filter = "time-aware"
+        cls,
+        data: Dataset,
+        split: Split,
+        filtering: Filter = "time-aware",
+        rows: Longs | None = None,
     ) -> "EvaluationQueries":
-        """The queries of a split, filtered over train, valid and test."""
+        """The queries of a split, or those of some rows, filtered over train, valid and test."""
         facts, everything = data.split(split), (data.train, data.valid, data.test)
+        facts = facts if rows is None else facts.take(rows)
         right = known_predicates(facts, everything)
         known = right
         if filtering != "time-aware":

@@ -12,6 +12,7 @@ from apptek.baselines.registry import preset_of
 from apptek.config import VIEWS, View
 from apptek.data.facts import SPLITS, Dataset, Split
 from apptek.evaluation.ranking import Evaluation
+from apptek.evaluation.scorer import evaluate_split
 from apptek.experiments.provenance import command
 from apptek.experiments.rank_files import write_ranks
 from apptek.experiments.result import Result, plain_settings, write_result
@@ -49,19 +50,28 @@ class EvaluatedModel:
 
 
 def evaluate_model(
-    fitted: Answering, split: Split, view: View | None = None, *, rolling: bool = False
+    fitted: Answering,
+    split: Split,
+    view: View | None = None,
+    *,
+    rolling: bool = False,
+    most: int | None = None,
 ) -> EvaluatedModel:
     """Evaluates a model in a view, or in every one that it and the split allow.
 
     On a split that lies beyond train, the figures of the forecasting literature come with it.
 
     rolling  also as if the model were updated day by day
+    most     how many queries to ask, of each view alone; by default all, with every figure
     """
     rolled = fitted.evaluate(split, rolling=True) if rolling else None
     views = fitted.views_of(split) if view is None else (view,)
-    by_view = {name: fitted.evaluate(split, name) for name in views}
+    data = fitted.model.dataset
+    by_view = {
+        name: evaluate_split(fitted.scorer(split, name), data, split, most=most) for name in views
+    }
     forecast = None
-    if fitted.model.dataset.lies_beyond_train(split):
+    if most is None and fitted.model.dataset.lies_beyond_train(split):
         forecast = fitted.evaluate_forecast(split, rolling=rolling).as_json()
     return EvaluatedModel(split, by_view, rolled, forecast)
 

@@ -60,7 +60,7 @@ def _learned(model: Model, *, all_facts: bool) -> Model:
     by_time = data.lies_beyond_train("valid")
     facts = join_facts(data.train, data.valid) if by_time else data.all_facts()
     members = draw_members(facts, len(data.entities), generator(model.seed, "members"))
-    facts = _around(facts, members)
+    facts = facts_around(facts, members)
     events = Events.of(_distinct(facts), data.axis, len(data.entities))
     if len(events) < FEWEST_EVENTS:
         return model
@@ -126,7 +126,7 @@ def draw_members(facts: Facts, count: int, rng: np.random.Generator) -> Longs | 
     return np.sort(order[: max(2, kept)])
 
 
-def _around(facts: Facts, members: Longs | None) -> Facts:
+def facts_around(facts: Facts, members: Longs | None) -> Facts:
     """The facts of some entities, with whomever; None: of all."""
     if members is None:
         return facts
@@ -178,7 +178,7 @@ def _calibrated(model: Model, counts: PairCounts, period: Period, facts: Facts) 
     pairs, expected = drawn.pairs.take(rows), forward.expected[rows]
     seen = with_history(model)
     if counts.members is not None:
-        seen = _on_facts(model, _around(_history(model), counts.members))
+        seen = _on_facts(model, facts_around(_history(model), counts.members))
     shares = ahead_shares(seen, pairs)
     happened = predicates_in(facts, data.axis, pairs, window, len(data.predicates))
     numbers = expected[:, None] * shares

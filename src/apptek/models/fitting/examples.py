@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from apptek.arrays import Ints, read_only
-from apptek.data.facts import Facts
 from apptek.evaluation.filters import KnownPredicates, join_known
 from apptek.features.sparse import SparseRows, one_below_the_other
 from apptek.files import make_folder, writing
@@ -63,19 +62,6 @@ def join_examples(shards: Sequence[Examples]) -> Examples:
     labels = np.concatenate([part.labels for part in parts])
     others = join_known([part.others for part in parts])
     return Examples(one_below_the_other([part.rows for part in parts]), labels, others)
-
-
-def draw_evenly(facts: Facts, rows: Rows, most: int, rng: np.random.Generator) -> Rows:
-    """At most so many of the rows, drawn evenly over predicates and time; ascending.
-
-    Among the facts of a predicate, by time, every n-th is taken.
-    """
-    if len(rows) <= most:
-        return rows
-    times = facts.times[rows].astype(np.int64) - np.iinfo(np.int32).min
-    by_time = np.argsort((facts.predicates[rows].astype(np.int64) << 32) + times, kind="stable")
-    places = (np.arange(most) + rng.random()) * (len(rows) / most)
-    return np.sort(rows[by_time[places.astype(np.int64)]])
 
 
 def split_into_shards(rows: Rows, rng: np.random.Generator, size: int | None = None) -> list[Rows]:

@@ -20,7 +20,7 @@ from apptek.agent.environment import DecisionProcess
 from apptek.config import Config, View
 from apptek.data.facts import SPLITS, Dataset, Facts
 from apptek.data.protocols import Protocol, apply_protocol
-from apptek.data.queries import Queries, held_out_queries, training_queries
+from apptek.data.queries import Queries, draw_evenly, held_out_queries, training_queries
 from apptek.errors import ConfigError, DataError
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import filtered_mrr
@@ -38,7 +38,6 @@ from apptek.models.fitting.examples import (
     Examples,
     StoredExamples,
     cuts_of,
-    draw_evenly,
     join_examples,
     split_into_shards,
 )
