@@ -88,7 +88,9 @@ def test_the_command_writes_a_folder_and_a_result(forecast_model: Path, tmp_path
     done = apptek(*words, "--result", str(result))
     assert done.returncode == 0, done.stderr
     assert "AUC" in done.stdout
+    assert "its rate in the last 30 days" in " ".join(done.stdout.split())
     ElementTree.fromstring((out / "reliability.svg").read_text())
+    assert (out / "reliability.png").read_bytes().startswith(b"\x89PNG")
     figures = json.loads((out / "backtest.json").read_text())
     assert parquet.read_table(out / "forecasts.parquet").num_rows == sum(
         window["pairs"] for window in figures["windows"]

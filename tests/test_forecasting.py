@@ -229,10 +229,64 @@ def test_what_is_unusual_is_said(predictor: Predictor) -> None:
     unknown = predictor.forecast("Nobody at all", object_)
     assert unknown.unseen == ("Nobody at all",)
     assert "Nobody at all is not in the facts" in unknown.notes[0]
+    assert "other's rates" in unknown.notes[0]
+    neither = predictor.forecast("Nobody at all", "No one")
+    assert neither.notes[0].startswith("Neither Nobody at all nor No one is in the facts")
+    assert not any("other's rates" in note for note in neither.notes)
     late = predictor.forecast(subject, object_, axis.format(last + (last - first) // 2))
     assert any("much may have changed" in note for note in late.notes)
     long = predictor.forecast(subject, object_, days=(last - first) // 2)
     assert any("longest window" in note for note in long.notes)
+    assert all("longer than any" in direction.base_sentence for direction in long.directions)
+    strangers = [direction.base_sentence for direction in unknown.directions]
+    assert strangers == ["the average of pairs that have not met yet"] * 2
+
+
+def test_a_last_fact_long_ago_is_pointed_out(predictor: Predictor) -> None:
+    """More than the long time scale before the window, by looking at every fact of the pair."""
+    model, forecaster = predictor.model, predictor.forecaster
+    facts, names = model.graph.facts, model.dataset.entities
+    window = forecaster.window(None, Length(days=7))
+    for row in range(0, len(facts), len(facts) // 40):
+        ends = {int(facts.subjects[row]), int(facts.objects[row])}
+        between = np.isin(facts.subjects, list(ends)) & np.isin(facts.objects, list(ends))
+        between &= facts.subjects != facts.objects
+        if len(ends) == 1:
+            continue
+        times = model.dataset.axis.positions(facts.times[between])
+        if (times == UNKNOWN).all():
+            continue
+        age = window.first - int(times[times != UNKNOWN].max())
+        subject, object_ = (names[entity] for entity in ends)
+        made = predictor.forecast(subject, object_, days=7)
+        said = [note for note in made.notes if note.startswith("The last fact between the two")]
+        assert bool(said) == (age > forecaster.occurrence.clock.long)
+        for shown in (repr(made), made._repr_html_(), json.dumps(made.as_json())):
+            assert all(note in shown for note in said)
+
+
+def test_classes_are_no_less_probable_than_their_predicates(predictor: Predictor) -> None:
+    subject, object_ = busiest(predictor)
+    made = predictor.forecast(subject, object_, days=30, top=1000)
+    kinds = predictor.answerer.labels
+    assert made.by_class
+    expected = sum(part.expected for part in made.predicates if kinds.class_of(part.predicate))
+    assert sum(part.expected for part in made.by_class) == pytest.approx(expected)
+    chances = {part.name: part.probability for part in made.by_class}
+    for part in made.predicates:
+        assert part.probability <= chances.get(kinds.class_of(part.predicate) or "", 1.0) + 1e-9
+    ordered = [part.probability for part in made.by_class]
+    assert ordered == sorted(ordered, reverse=True)
+    assert ordered[0] <= made.probability + 1e-9
+    assert "At least one of a class: " in repr(made)
+
+
+def test_facts_beyond_those_of_train_are_mentioned(data: Dataset) -> None:
+    partly, whole = (quick(data, final=final) for final in (False, True))
+    subject, object_ = busiest(whole)
+    joined = "those of valid and test included"
+    assert any(joined in note for note in partly.forecast(subject, object_).notes)
+    assert not any(joined in note for note in whole.forecast(subject, object_).notes)
 
 
 DAYS, YEARS = TimeAxis("day"), TimeAxis("year")
@@ -329,7 +383,8 @@ def test_the_command(predictor: Predictor, folder: Path) -> None:
     subject, object_ = busiest(predictor)
     text = apptek("forecast", str(folder), subject, object_, "--days", "7").stdout
     assert "anything at all" in text
-    assert "an average pair" in text
+    assert "the average of pairs that have met" in text
+    assert "At least one of a class: " in text
     printed = apptek("forecast", str(folder), subject, object_, "--days", "7", "--json").stdout
     made = predictor.forecast(subject, object_, days=7)
     assert json.loads(printed) == json.loads(json.dumps(made.as_json())) | {"similar": {}}

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,6 +15,7 @@ from html_pages import assert_contained, read_page
 from pyarrow import parquet
 
 from apptek.errors import DataError
+from apptek.explain.wording import points
 from apptek.forecasting.forecaster import Forecaster
 from apptek.forecasting.watch import PAST, most_changed, read_pairs, watch
 from apptek.forecasting.watch_files import sparkline, watch_html, write_watch
@@ -68,7 +70,8 @@ def test_every_kind_of_file_has_every_pair(forecaster: Forecaster, tmp_path: Pat
         write_watch(listed, tmp_path / f"watch.{suffix}")
     page = (tmp_path / "watch.html").read_text()
     assert_contained(page, read_page(page))
-    assert "<b>Nobody</b>" not in page
+    assert "&lt;b&gt;Nobody&lt;/b&gt;</b> and <b>" in page
+    assert "Neither &lt;b&gt;Nobody&lt;/b&gt; nor" in page
     assert page.count("<svg") == len(pairs)
     with (tmp_path / "watch.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -87,6 +90,22 @@ def test_every_kind_of_file_has_every_pair(forecaster: Forecaster, tmp_path: Pat
 def test_a_sparkline_rises_with_its_counts() -> None:
     heights = [float(y) for y in re.findall(r",([0-9.]+)", sparkline((0, 1, 4)).split('"/>')[0])]
     assert heights == sorted(heights, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "shown"),
+    [(0.0, "0.0"), (-0.0001, "0.0"), (-0.02, "\N{MINUS SIGN}2.0"), (0.0006, "+0.1")],
+)
+def test_no_change_has_no_sign_and_no_colour(
+    forecaster: Forecaster, change: float, shown: str
+) -> None:
+    assert points(change) == shown
+    listed = watch(forecaster, some_pairs(forecaster, 1), forecaster.window(None, Length(steps=1)))
+    row = replace(listed.rows[0], change=change)
+    page = watch_html(replace(listed, rows=(row,)))
+    colour = {"+": " up", "\N{MINUS SIGN}": " down"}.get(shown[0], "")
+    assert f'<td class="number{colour}">{shown}</td>' in page
+    assert f"<h1>Watch list, {listed.first}</h1>" in page
 
 
 def test_files_of_pairs(tmp_path: Path) -> None:

@@ -45,9 +45,14 @@ def _require(who: str, libraries: tuple[str, ...], extra: str) -> None:
         raise ApptekError(f"{who} needs {' and '.join(missing)}: pip install 'apptek[{extra}]'")
 
 
+def has_matplotlib() -> bool:
+    """Whether Matplotlib is installed."""
+    return find_spec("matplotlib") is not None
+
+
 def require_matplotlib() -> None:
     """Raises ApptekError with the command that installs Matplotlib, if it is missing."""
-    if find_spec("matplotlib") is None:
+    if not has_matplotlib():
         raise ApptekError("figures need Matplotlib: pip install 'apptek[figures]'")
 
 

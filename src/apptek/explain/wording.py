@@ -36,6 +36,17 @@ def signed(value: float) -> str:
     return f"{value:+.2f}".replace("-", "\N{MINUS SIGN}")
 
 
+def points(change: float) -> str:
+    """A change of a probability in percentage points: +1.3; 0.0 for what is less than a tenth."""
+    text = f"{100 * change:+.1f}".replace("-", "\N{MINUS SIGN}")
+    return "0.0" if text[1:] == "0.0" else text
+
+
+def period_text(first: str, last: str) -> str:
+    """A window in words: 2015-01-01 to 2015-01-07; 2021 where it has a single step."""
+    return first if first == last else f"{first} to {last}"
+
+
 def percent(probability: float) -> str:
     """41.2 %, and what is below a tenth of that as such."""
     return "< 0.1 %" if 0 < probability < 0.0005 else f"{100 * probability:.1f} %"

@@ -7,29 +7,34 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
+from apptek.extras import has_matplotlib
 from apptek.files import new_folder
 from apptek.forecasting.backtest import Backtest
-from apptek.forecasting.reliability_diagram import reliability_svg
+from apptek.forecasting.reliability_diagram import Panel, reliability_png, reliability_svg
 from apptek.models.model import Model
 
 
 def write_backtest(folder: Path, outcome: Backtest, forecasts: pa.Table) -> None:
-    """A new folder: forecasts.parquet, backtest.json, reliability.svg; whole or not at all."""
+    """A new folder: forecasts.parquet, backtest.json, reliability.svg; whole or not at all.
+
+    Where Matplotlib is installed, reliability.png, too.
+    """
     with new_folder(folder) as building:
         parquet.write_table(forecasts, building / "forecasts.parquet")
         text = json.dumps(outcome.as_json(), indent=1, ensure_ascii=False) + "\n"
         (building / "backtest.json").write_text(text, encoding="utf-8")
-        (building / "reliability.svg").write_text(diagram_of(outcome), encoding="utf-8")
+        panels = panels_of(outcome)
+        (building / "reliability.svg").write_text(reliability_svg(panels), encoding="utf-8")
+        if has_matplotlib():
+            (building / "reliability.png").write_bytes(reliability_png(panels))
 
 
-def diagram_of(outcome: Backtest) -> str:
-    """The reliability diagram of a backtest: anything at all, and predicates."""
-    return reliability_svg(
-        [
-            ("Anything at all", outcome.reliability),
-            ("Predicates", outcome.predicate_reliability),
-        ]
-    )
+def panels_of(outcome: Backtest) -> list[Panel]:
+    """The panels of the reliability diagram: anything at all, and predicates."""
+    return [
+        ("Anything at all", outcome.reliability),
+        ("Predicates", outcome.predicate_reliability),
+    ]
 
 
 def backtest_result(model: Model, outcome: Backtest) -> dict[str, Any]:

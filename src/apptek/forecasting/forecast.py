@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
-from apptek.explain.wording import counted, labelled, percent, signed
+from apptek.explain.wording import counted, labelled, listed, percent, period_text, signed
 from apptek.safe_text import printable
 
 SHOWN = 10
@@ -44,13 +44,25 @@ class PredicateForecast:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClassForecast:
+    """A class of predicates: the chance of at least one such fact, and the expected number."""
+
+    name: str
+    probability: float
+    expected: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DirectionForecast:
     """What the subject will do to the object.
 
     probability  of at least one fact
     expected     the number of facts
-    base         the log-odds of an average pair; with the reasons they add up to its log-odds
+    base         the log-odds of an average pair of the same kind, one that has met or one that has
+                 not; with the reasons they add up to its log-odds
     have_met     whether there was a fact between the two before, in either direction
+    base_sentence
+                 what the base is, in words
     """
 
     subject: str
@@ -60,6 +72,7 @@ class DirectionForecast:
     base: float
     reasons: tuple[OccurrenceReason, ...]
     have_met: bool
+    base_sentence: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -71,6 +84,8 @@ class Forecast:
     expected       the number of facts, both directions together
     directions     subject to object, then object to subject
     predicates     of both directions, the most probable first
+    by_class       where predicates have classes: the chance of each in either direction, the most
+                   probable first; by_group likewise
     curve          the chance of anything until some times in the window, the last one last
     why            in one sentence: why the most probable predicate, and not another
     unseen         the names that do not occur in the facts
@@ -88,6 +103,8 @@ class Forecast:
     directions: tuple[DirectionForecast, DirectionForecast]
     predicates: tuple[PredicateForecast, ...]
     curve: tuple[tuple[str, float], ...] = ()
+    by_class: tuple[ClassForecast, ...] = ()
+    by_group: tuple[ClassForecast, ...] = ()
     why: str = ""
     unseen: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -106,7 +123,18 @@ class Forecast:
     @property
     def when(self) -> str:
         """The window in words: 2015-01-01 to 2015-01-07."""
-        return self.first if self.first == self.last else f"{self.first} to {self.last}"
+        return period_text(self.first, self.last)
+
+
+def class_lines(forecast: Forecast) -> list[str]:
+    """A line for the classes and one for the groups, as far as there are any."""
+    levels = {"class": forecast.by_class, "group": forecast.by_group}
+    return [
+        f"At least one of a {level}: "
+        f"{listed([f'{part.name} {percent(part.probability)}' for part in parts])}."
+        for level, parts in levels.items()
+        if parts
+    ]
 
 
 def headline(forecast: Forecast) -> str:
@@ -142,12 +170,13 @@ def forecast_text(forecast: Forecast) -> str:
             f"    {signed(reason.log_odds)}  {reason.sentence}" for reason in direction.reasons
         ]
         if direction.reasons:
-            lines.append(f"    {signed(direction.base)}  an average pair")
+            lines.append(f"    {signed(direction.base)}  {direction.base_sentence}")
     lines += ["", "at least once in the window:"]
     lines += [
         f"  {percent(part.probability):>8}  {part.subject} | {part.shown} | {part.object}"
         for part in forecast.predicates[:SHOWN]
     ]
+    lines += class_lines(forecast)
     lines += ["", f"why: {forecast.why}"] if forecast.why else []
     lines += [""] if forecast.notes else []
     lines += forecast.notes
@@ -177,10 +206,11 @@ def forecast_html(forecast: Forecast) -> str:
             f"<li>{signed(reason.log_odds)} {escape(printable(reason.sentence))}</li>"
             for reason in direction.reasons
         )
-        + "</ul></li>"
+        + f"<li>{signed(direction.base)} {direction.base_sentence}</li></ul></li>"
         for direction in forecast.directions
     )
-    why = f"<p>{escape(printable(forecast.why))}</p>" if forecast.why else ""
+    texts = [*class_lines(forecast), *([forecast.why] if forecast.why else [])]
+    why = "".join(f"<p>{escape(printable(text))}</p>" for text in texts)
     notes = "".join(f"<p><em>{escape(printable(note))}</em></p>" for note in forecast.notes)
     title = f"{forecast.subject} and {forecast.object}, {forecast.when}"
     return (

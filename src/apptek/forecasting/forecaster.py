@@ -9,16 +9,19 @@ import numpy as np
 from apptek.arrays import Bools, Doubles, Longs
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
+from apptek.evaluation.predicate_classes import Level
 from apptek.explain.explainer import explain
-from apptek.explain.wording import counted, meant_notes
+from apptek.explain.wording import meant_notes
 from apptek.forecasting.forecast import (
+    ClassForecast,
     DirectionForecast,
     Forecast,
     OccurrenceReason,
     PredicateForecast,
 )
 from apptek.forecasting.learning import ahead_shares, is_forecasting, with_history
-from apptek.forecasting.reasons import FAMILIES, by_family, sentence
+from apptek.forecasting.notes import joined_note, pair_notes, window_notes
+from apptek.forecasting.reasons import FAMILIES, age_of_last, base_sentence, by_family, sentence
 from apptek.forecasting.window import Length, Window, read_window, unit_word
 from apptek.graph.lookups import incoming, outgoing
 from apptek.models.answerer import Answerer
@@ -52,6 +55,7 @@ class Forecaster:
     def __init__(self, model: Model, answerer: Answerer | None = None) -> None:
         self.occurrence = _occurrence_of(model)
         self.model = with_history(model)
+        self._joined = () if self.model is model else (joined_note(model, self.model),)
         if answerer is None or answerer.model is not self.model:
             strict = answerer is not None and answerer.entities.strict
             answerer = Answerer(self.model, as_of=True, strict_names=strict)
@@ -144,6 +148,8 @@ class Forecaster:
         either = self.occurrence.either_way(
             directed.probabilities[::2], directed.probabilities[1::2]
         )
+        of_window, unit = self.notes(window), unit_word(self.model.dataset.axis.unit)
+        long = self.occurrence.clock.long
         forecasts = []
         for place, asked in enumerate(pairs):
             meant = map(self.answerer.seen.name, ids[place].tolist())
@@ -172,21 +178,28 @@ class Forecaster:
                     first=first,
                     last=last,
                     length=window.length,
-                    unit=unit_word(self.model.dataset.axis.unit),
+                    unit=unit,
                     probability=float(either[place]),
                     expected=float(directed.expected[rows].sum()),
                     directions=(directions[0], directions[1]),
                     predicates=predicates,
+                    by_class=self._classes(directed, shares, rows, "class") if why else (),
+                    by_group=self._classes(directed, shares, rows, "group") if why else (),
                     why=self._why(predicates[0], window) if why else "",
                     curve=self._curve(directed, rows, window) if why else (),
                     unseen=unseen,
                     notes=(
                         *meant_notes((asked[0], subject), (asked[1], object_)),
-                        *self.notes(unseen, window),
+                        *pair_notes(unseen, self._age(directed, 2 * place), long, unit),
+                        *of_window,
                     ),
                 )
             )
         return forecasts
+
+    def _age(self, forecasts: PairForecasts, row: int) -> float:
+        """How long before the window the last fact between the two was; 0: there was none."""
+        return age_of_last(forecasts.features[row]) if forecasts.met[row] else 0.0
 
     def _direction(
         self,
@@ -214,6 +227,10 @@ class Forecaster:
             base=base,
             reasons=tuple(sorted(reasons, key=lambda reason: -abs(reason.log_odds))),
             have_met=bool(forecasts.met[row]),
+            base_sentence=base_sentence(
+                met=bool(forecasts.met[row]),
+                beyond=forecasts.window.length > self.occurrence.longest,
+            ),
         )
 
     def _predicates(
@@ -264,32 +281,35 @@ class Forecaster:
         words = explain(self.answerer, query, best.predicate, most=REASONS).sentence
         return f"{best.subject} -> {best.object}: {words}"
 
-    def notes(self, unseen: tuple[str, ...], window: Window) -> tuple[str, ...]:
-        """What is worth knowing about a window and the names in it."""
-        axis, occurrence = self.model.dataset.axis, self.occurrence
-        unit = unit_word(axis.unit)
-        start, _ = window.texts(axis)
-        notes = [
-            f"{name} is not in the facts: what is said of it comes from the other's rates."
-            for name in unseen
-        ]
+    def _classes(
+        self, forecasts: PairForecasts, shares: Doubles, rows: slice, level: Level
+    ) -> tuple[ClassForecast, ...]:
+        """The chance of at least one fact of each class, in either direction."""
+        classes = self.answerer.predicates.levels.get(level)
+        if classes is None:
+            return ()
+        sums, expected = classes.sums(shares[rows]), forecasts.expected[rows]
+        chances = coherent(
+            self.occurrence.predicate_probabilities(expected, sums),
+            forecasts.probabilities[rows, None],
+        )
+        either = self.occurrence.either_way(chances[0], chances[1])
+        numbers = expected @ sums
+        return tuple(
+            ClassForecast(
+                name=classes.names[place],
+                probability=float(either[place]),
+                expected=float(numbers[place]),
+            )
+            for place in np.argsort(-either, kind="stable").tolist()
+        )
+
+    def notes(self, window: Window) -> tuple[str, ...]:
+        """What is worth knowing about a window, whatever the pair."""
         known = self.events.before(window.first)
         last = int(known.times[-1]) if len(known) else window.first
-        gap = window.first - last
-        if gap > occurrence.clock.long:
-            when, _ = Window(last, last).texts(axis)
-            notes.append(
-                f"The last known fact is of {when}, {counted(gap, unit)} before the window: much "
-                "may have changed since."
-            )
-        if window.first <= self.span[1]:
-            notes.append(f"Answered as of {start}: no fact from then on was used.")
-        if window.length > occurrence.longest:
-            notes.append(
-                f"The longest window that was learned has {counted(occurrence.longest, unit)}: "
-                "beyond it, the same rate goes on."
-            )
-        return tuple(notes)
+        found = window_notes(self.occurrence, self.model.dataset.axis, window, (last, self.span[1]))
+        return (*found, *self._joined)
 
 
 def _occurrence_of(model: Model) -> OccurrenceModel:

@@ -51,6 +51,18 @@ def sentence(
     return f"{who} is the {role} of {counted(times, 'fact')}, the last one {last}"
 
 
+def base_sentence(*, met: bool, beyond: bool) -> str:
+    """What the reasons are added to; `beyond`: in a window longer than any that was learned."""
+    whose = "pairs that have met" if met else "pairs that have not met yet"
+    more = ", and what a window longer than any that was learned adds" if beyond else ""
+    return f"the average of {whose}{more}"
+
+
+def age_of_last(features: Doubles) -> float:
+    """How long before the window the last fact between the two was."""
+    return _age(features, EITHER)
+
+
 def _number(features: Doubles, name: str) -> int:
     return round(math.expm1(features[_PLACES[name]]))
 

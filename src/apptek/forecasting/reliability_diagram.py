@@ -1,13 +1,15 @@
-"""The reliability diagram as SVG: how often what was forecast at p came true."""
+"""The reliability diagram as SVG and as PNG: how often what was forecast at p came true."""
 
 import math
 from collections.abc import Sequence
 from html import escape
+from io import BytesIO
 
 from apptek.evaluation.yes_no import ReliabilityBin
 
 SIZE, LEFT, TOP, GAP = 360, 60, 40, 70
 _LEAST = 0.001  # the lower end of both axes, which are logarithmic
+_SIDES = ("forecast", "happened")
 _TICKS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 _STYLE = (
     "text{font:13px system-ui,sans-serif;fill:#1d2330}.soft{fill:#5a6372}"
@@ -16,7 +18,10 @@ _STYLE = (
 )
 
 
-def reliability_svg(panels: Sequence[tuple[str, Sequence[ReliabilityBin]]]) -> str:
+Panel = tuple[str, Sequence[ReliabilityBin]]
+
+
+def reliability_svg(panels: Sequence[Panel]) -> str:
     """One panel for each title; the area of a dot grows with its forecasts."""
     width = LEFT + len(panels) * (SIZE + GAP)
     height = TOP + SIZE + 60
@@ -30,6 +35,39 @@ def reliability_svg(panels: Sequence[tuple[str, Sequence[ReliabilityBin]]]) -> s
         f'<style>{_STYLE}</style><rect width="{width}" height="{height}" fill="#ffffff"/>'
         f"{drawn}</svg>\n"
     )
+
+
+def reliability_png(panels: Sequence[Panel]) -> bytes:
+    """The same diagram by Matplotlib; the same bins, the same bytes."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+    figure = Figure(figsize=(4.6 * len(panels), 4.6), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    for place, (title, bins) in enumerate(panels):
+        axes = figure.add_subplot(1, len(panels), place + 1)
+        axes.set_title(title)
+        axes.plot([_LEAST, 1], [_LEAST, 1], color="#5a6372", linestyle="--", linewidth=1)
+        forecast, happened = ([max(getattr(b, side), _LEAST) for b in bins] for side in _SIDES)
+        axes.plot(forecast, happened, color="#2f6fb3")
+        sizes = [4 * _radius(part) ** 2 for part in bins]
+        axes.scatter(forecast, happened, s=sizes, color="#2f6fb3", alpha=0.75)
+        axes.set(xscale="log", yscale="log", xlabel="forecast", ylabel="happened")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(FixedLocator(_TICKS))
+            axis.set_major_formatter(FixedFormatter([f"{100 * tick:g} %" for tick in _TICKS]))
+            axis.set_minor_locator(NullLocator())
+        axes.set(xlim=(_LEAST * 0.8, 1.25), ylim=(_LEAST * 0.8, 1.25))
+        axes.grid(color="#d9dde5", linewidth=0.6)
+    picture = BytesIO()
+    figure.savefig(picture, format="png", metadata={"Software": None})
+    return picture.getvalue()
+
+
+def _radius(part: ReliabilityBin) -> float:
+    """The area of a dot grows with the number of its forecasts."""
+    return 2.5 + 1.5 * math.log10(max(1, part.forecasts))
 
 
 def _at(value: float) -> float:
@@ -57,10 +95,9 @@ def _panel(title: str, bins: Sequence[ReliabilityBin], left: float) -> str:
     if len(points) > 1:
         parts.append(f'<path class="curve" d="M{line}"/>')
     for part, (x, y) in zip(bins, points, strict=True):
-        radius = 2.5 + 1.5 * math.log10(max(1, part.forecasts))
         about = f"forecast {part.forecast:.1%}, happened {part.happened:.1%}, {part.forecasts:,}"
         parts.append(
-            f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"><title>{about}'
+            f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="{_radius(part):.1f}"><title>{about}'
             "</title></circle>"
         )
     middle = left + SIZE / 2

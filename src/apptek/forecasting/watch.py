@@ -30,6 +30,7 @@ class WatchRow:
     change    probability - previous
     reason    the strongest reason for or against anything, in words
     past      the number of facts in each of the windows before this one, the last one last
+    notes     what else is worth knowing of the pair: an unknown name, a last fact long ago
     """
 
     subject: str
@@ -42,6 +43,7 @@ class WatchRow:
     reason: str
     past: tuple[int, ...]
     unseen: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,7 @@ def watch(forecaster: Forecaster, pairs: Sequence[Pair], window: Window) -> Watc
     previous = either_chances(forecaster, subjects, objects, window.before())
     past = _past(forecaster, subjects, objects, window)
     first, last = window.texts(forecaster.model.dataset.axis)
+    notes = forecaster.notes(window)
     return WatchList(
         first=first,
         last=last,
@@ -75,10 +78,10 @@ def watch(forecaster: Forecaster, pairs: Sequence[Pair], window: Window) -> Watc
         unit=forecasts[0].unit,
         data=forecaster.model.dataset.name,
         rows=tuple(
-            _row(forecast, float(before), tuple(counts))
+            _row(forecast, float(before), tuple(counts), notes)
             for forecast, before, counts in zip(forecasts, previous, past.tolist(), strict=True)
         ),
-        notes=forecaster.notes((), window),
+        notes=notes,
     )
 
 
@@ -119,7 +122,9 @@ def read_pairs(file: Path) -> list[Pair]:
     return pairs
 
 
-def _row(forecast: Forecast, previous: float, past: tuple[int, ...]) -> WatchRow:
+def _row(
+    forecast: Forecast, previous: float, past: tuple[int, ...], notes: tuple[str, ...]
+) -> WatchRow:
     reasons = [reason for part in forecast.directions for reason in part.reasons]
     strongest = max(reasons, key=lambda reason: abs(reason.log_odds))
     return WatchRow(
@@ -133,6 +138,7 @@ def _row(forecast: Forecast, previous: float, past: tuple[int, ...]) -> WatchRow
         reason=strongest.sentence,
         past=past,
         unseen=forecast.unseen,
+        notes=tuple(note for note in forecast.notes if note not in notes),
     )
 
 

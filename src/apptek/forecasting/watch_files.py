@@ -12,7 +12,7 @@ from pyarrow import csv, parquet
 
 from apptek.errors import DataError
 from apptek.explain.html_report import STYLE
-from apptek.explain.wording import counted, percent
+from apptek.explain.wording import counted, percent, period_text, points
 from apptek.files import new_file, writing
 from apptek.forecasting.watch import PREDICATES, WatchList, WatchRow
 from apptek.safe_text import printable
@@ -38,8 +38,7 @@ _HEADS = (
 def watch_html(listed: WatchList) -> str:
     """The whole page. Every name is escaped; the policy in its head forbids scripts and loading."""
     policy = "default-src 'none'; style-src 'unsafe-inline'"
-    when = listed.first if listed.first == listed.last else f"{listed.first} to {listed.last}"
-    title = f"Watch list, {when}"
+    title = f"Watch list, {period_text(listed.first, listed.last)}"
     heads = "".join(f"<th>{head}</th>" for head in _HEADS)
     rows = "\n".join(_html_row(row) for row in listed.rows)
     notes = "".join(f'<p class="note">{_text(note)}</p>' for note in listed.notes)
@@ -69,19 +68,19 @@ def _text(text: str) -> str:
 
 
 def _html_row(row: WatchRow) -> str:
-    direction = "up" if row.change > 0 else "down"
-    points = f"{100 * row.change:+.1f}".replace("-", "\N{MINUS SIGN}")
-    flagged = "".join(f'<div class="soft">{_text(n)}: unknown</div>' for n in row.unseen)
+    change = points(row.change)
+    direction = {"+": " up", "\N{MINUS SIGN}": " down"}.get(change[0], "")
+    remarks = "".join(f'<div class="soft">{_text(note)}</div>' for note in row.notes)
     predicates = "".join(
-        f"<li>{percent(part.probability)} {_text(part.predicate)} "
+        f"<li>{percent(part.probability)} {_text(part.shown)} "
         f'<span class="soft">({_text(part.subject)} → {_text(part.object)})</span></li>'
         for part in row.predicates
     )
     return (
-        f"<tr><td><div>{_text(row.subject)}</div><div>{_text(row.object)}</div>{flagged}</td>"
+        f"<tr><td><b>{_text(row.subject)}</b> and <b>{_text(row.object)}</b>{remarks}</td>"
         f'<td class="number"><span class="bar"><i style="width:{100 * row.probability:.1f}%"></i>'
         f"</span>{percent(row.probability)}</td>"
-        f'<td class="number {direction}">{points}</td>'
+        f'<td class="number{direction}">{change}</td>'
         f'<td class="number">{row.expected:.1f}</td><td><ol>{predicates}</ol></td>'
         f"<td>{_text(row.reason)}</td><td>{sparkline(row.past)}</td></tr>"
     )

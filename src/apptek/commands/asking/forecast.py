@@ -76,7 +76,7 @@ def forecast(
         print_json(made.as_json() | {"similar": similar})
         return
     from apptek.explain.wording import percent, signed
-    from apptek.forecasting.forecast import direction_words, headline
+    from apptek.forecasting.forecast import class_lines, direction_words, headline
     from apptek.safe_text import printable
     from apptek.terminal import BAR, output, table
 
@@ -92,7 +92,7 @@ def forecast(
         say(direction_words(direction))
         for reason in direction.reasons:
             say(f"  {signed(reason.log_odds)}  {reason.sentence}")
-        say(f"  {signed(direction.base)}  an average pair")
+        say(f"  {signed(direction.base)}  {direction.base_sentence}")
     rows = [
         (f"{part.subject} -> {part.object}", part.shown, percent(part.probability),
          BAR * round(part.probability * 20))
@@ -100,6 +100,8 @@ def forecast(
     ]  # fmt: skip
     say("")
     console.print(table("At least once in the window", ("", "predicate", "chance", ""), rows))
+    for line in class_lines(made):
+        say(line)
     if made.why:
         say("")
         say(f"why: {made.why}")

@@ -58,6 +58,7 @@ def watch(
 
     Example: `apptek watch model --most 20 --days 7 --out watch.html`
     """
+    from apptek.explain.wording import period_text, points
     from apptek.files import check_target
     from apptek.forecasting.watch import most_changed, read_pairs
     from apptek.forecasting.watch import watch as watch_pairs
@@ -89,14 +90,14 @@ def watch(
             (
                 f"{row.subject}, {row.object}",
                 f"{row.probability:6.1%}",
-                f"{100 * row.change:+.1f}",
-                row.predicates[0].predicate,
+                points(row.change),
+                row.predicates[0].shown,
                 f"{row.predicates[0].probability:6.1%}",
             )
             for row in listed.rows
         ]
         header = ("pair", "anything", "change", "most probable", "")
-        output().print(table(f"{listed.first} to {listed.last}", header, rows), markup=False)
+        output().print(table(period_text(listed.first, listed.last), header, rows), markup=False)
     for note in listed.notes:
         tell(note)
     unknown = [row for row in listed.rows if row.unseen]

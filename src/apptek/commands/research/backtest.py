@@ -7,7 +7,7 @@ import typer
 
 from apptek.commands.options import JsonOption, ModelArgument, ResultOption, print_json
 
-RATES = {"own_rate": "the pair's own rate so far", "last_30": "its last 30"}
+RATES = {"own_rate": "the pair's own rate so far", "last_30": "its rate in the last 30 {unit}s"}
 COLUMNS = ("log_loss", "brier", "auc", "calibration_error")
 
 
@@ -42,7 +42,7 @@ def backtest(
             "--out",
             metavar="DIR",
             help="A new folder for every forecast (forecasts.parquet), the figures and the "
-            "reliability diagram (SVG).",
+            "reliability diagram (SVG; PNG, too, where Matplotlib is installed).",
         ),
     ] = None,
     result: ResultOption = None,
@@ -96,14 +96,14 @@ def backtest(
 
 
 def _print(outcome: Any) -> None:
-    from apptek.explain.wording import counted, percent
+    from apptek.explain.wording import counted, percent, period_text
     from apptek.terminal import output, table, tell
 
     console = output()
     header = ("window", "pairs", "expected", "happened", "first meetings")
     rows = [
         (
-            f"{window.first} to {window.last}{' (training)' if window.in_training else ''}",
+            period_text(window.first, window.last) + " (training)" * window.in_training,
             window.pairs,
             f"{window.expected:,.0f}",
             window.happened,
@@ -116,10 +116,11 @@ def _print(outcome: Any) -> None:
     if outcome.figures is None:
         tell("every window lies in the training period: there are no figures")
         return
+    rates = {name: words.format(unit=outcome.unit) for name, words in RATES.items()}
     models = {"forecasts": outcome.figures} | {
-        RATES[name]: figures for name, figures in outcome.baselines.items()
+        rates[name]: figures for name, figures in outcome.baselines.items()
     }
-    skills = {RATES[name]: f"{value:+.3f}" for name, value in outcome.skill.items()}
+    skills = {rates[name]: f"{value:+.3f}" for name, value in outcome.skill.items()}
     lines = [
         (
             name,

@@ -213,7 +213,7 @@ class Topologies(BaseModel):
 
 
 class OccurrenceReasonOut(BaseModel):
-    """Why anything should happen or not; `log_odds` is what it adds to those of an average pair."""
+    """Why anything should happen or not; `log_odds` is what it adds to the base."""
 
     family: str
     sentence: str
@@ -227,9 +227,12 @@ class DirectionOut(BaseModel):
     object: str
     probability: float = Field(ge=0, le=1)
     expected: float
-    base: float = Field(description="The log-odds of an average pair.")
+    base: float = Field(
+        description="The log-odds of an average pair that has met, or of one that has not."
+    )
     reasons: list[OccurrenceReasonOut]
     have_met: bool
+    base_sentence: str = Field(description="What the base is, in words.")
 
 
 class PredicateForecastOut(BaseModel):
@@ -244,6 +247,14 @@ class PredicateForecastOut(BaseModel):
     share: float = Field(
         description="Its probability given that there is a fact between the two at that time."
     )
+
+
+class ClassForecastOut(BaseModel):
+    """A class of predicates: the chance of at least one such fact in the window, either way."""
+
+    name: str
+    probability: float = Field(ge=0, le=1)
+    expected: float
 
 
 class CurvePoint(BaseModel):
@@ -266,6 +277,8 @@ class ForecastOut(BaseModel):
     expected: float
     directions: list[DirectionOut]
     predicates: list[PredicateForecastOut]
+    by_class: list[ClassForecastOut]
+    by_group: list[ClassForecastOut]
     curve: list[CurvePoint]
     why: str
     unseen: list[str] = Field(description="The names that the facts do not contain.")
