@@ -60,5 +60,9 @@ class DivergedError(ApptekError):
     """Training has diverged; it needs other settings."""
 
 
+class BeingChangedError(ApptekError):
+    """A folder that another process is changing now."""
+
+
 class StoppedError(ApptekError):
     """The user has stopped a command; the message says how to continue."""

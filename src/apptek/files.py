@@ -14,15 +14,17 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from apptek.errors import ApptekError
+from apptek.errors import ApptekError, BeingChangedError
 
 _MINUTE = 60.0
+_HAS_LOCKS = find_spec("fcntl") is not None  # not on every system
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux's renameat2
 
 
@@ -63,13 +65,11 @@ def new_folder(target: Path) -> Iterator[Path]:
 @contextmanager
 def _held(folder: Path) -> Iterator[None]:
     """The folder is locked while the block lasts, so that nobody takes it for debris."""
-    try:
-        import fcntl
-    except ImportError:
+    if not _HAS_LOCKS:
         yield
         return
     with _opened(folder) as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(handle)
         yield
 
 
@@ -78,39 +78,46 @@ def _remove_debris(target: Path) -> None:
 
     One that is only a minute old may belong to a writer that has not locked it yet.
     """
-    try:
-        import fcntl
-    except ImportError:
-        return
     name = re.compile(rf"\.{re.escape(target.name)}-[a-z0-9_]{{8}}")
-    for folder in target.parent.iterdir():
-        is_old = name.fullmatch(folder.name) and time.time() - folder.stat().st_mtime > _MINUTE
-        if is_old and folder.is_dir() and not folder.is_symlink():
-            with suppress(OSError, ApptekError), _opened(folder) as handle:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
+    for folder in target.parent.iterdir() if _HAS_LOCKS else ():
+        if name.fullmatch(folder.name) and folder.is_dir() and not folder.is_symlink():
+            with suppress(OSError, ApptekError), _opened(folder) as handle:  # it may vanish
+                if time.time() - folder.stat().st_mtime > _MINUTE:
+                    _lock(handle)
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
 def sole_writer(folder: Path) -> Iterator[None]:
-    """No other process replaces the folder while the block lasts; ApptekError if one does now.
+    """No other process changes the folder while the block lasts; an error if one does now.
 
     The lock is on the folder itself: it leaves no file behind, and ends with the process.
     """
-    try:
-        import fcntl
-    except ImportError:  # a system without such locks: users must not start two writers
+    if not _HAS_LOCKS:  # users must not start two writers
         yield
         return
     with _opened(folder) as handle:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(handle)
             is_current = os.fstat(handle).st_ino == folder.stat().st_ino
         except OSError:
             is_current = False
         if not is_current:  # held by another, or already replaced by another
-            raise ApptekError(f"{folder} is being changed by another process: try again later")
+            raise BeingChangedError(
+                f"{folder} is being changed by another process: try again later"
+            )
         yield
+
+
+def _lock(handle: int) -> None:
+    """Locks an open folder; BlockingIOError where another process has done so."""
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL):  # it has no locks
+            raise
 
 
 @contextmanager
@@ -219,6 +226,12 @@ def check_new_folder(target: Path) -> None:
         raise ApptekError(f"{target} exists already; choose another folder or remove it")
 
 
+def check_replaceable(target: Path) -> None:
+    """ApptekError where there is something other than a model folder, which may be replaced."""
+    if not is_model(target):
+        check_new_folder(target)
+
+
 def check_target(path: Path) -> None:
     """ApptekError where a file cannot be written there: to be asked before long work."""
     if path.is_dir():
@@ -230,8 +243,13 @@ def check_target(path: Path) -> None:
 
 def _check_not_in_a_model(path: Path) -> None:
     """A model folder stays as its manifest says: one file more, and it could not be opened."""
-    if all(is_file(path.parent / name) for name in ("model.json", "manifest.json")):
+    if is_model(path.parent):
         raise ApptekError(f"{path} would be inside a model folder; choose another place for it")
+
+
+def is_model(folder: Path) -> bool:
+    """Whether a folder looks like that of a model."""
+    return all(is_file(folder / name) for name in ("model.json", "manifest.json"))
 
 
 def write_whole(path: Path, content: bytes | npt.NDArray[Any]) -> None:

@@ -1,6 +1,7 @@
 """The predictor: (subject, ?, object, time) -> ranked, calibrated predicates."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from apptek.explain.shown_answers import Answers
 from apptek.explain.what_if.contrast import Contrast, contrast
 from apptek.explain.what_if.counterfactual import Counterfactual, counterfactual
 from apptek.features.sparse import SparseRows
+from apptek.files import is_model, sole_writer
 from apptek.forecasting.forecast import Forecast
 from apptek.forecasting.forecaster import Forecaster
 from apptek.forecasting.learning import learn_occurrence
@@ -77,6 +79,7 @@ class Predictor:
         final: bool | None = None,
         folder: str | Path | None = None,
         resume: bool = False,
+        replace: bool = False,
         on_stage: Stage = print_nothing,
         observers: Sequence[Any] = (),
         about_run: dict[str, Any] | None = None,
@@ -91,6 +94,7 @@ class Predictor:
                    the data itself has is replaced
         final      whether to answer from all facts, those of valid and test included; by default
                    where they came as one file. The metrics stay those of the training facts
+        replace    whether the folder may be a model: the new one takes its place at the end
         about_run  further entries for run.json: a command, a commit
         """
         data = as_dataset(data)
@@ -109,12 +113,12 @@ class Predictor:
             on_stage=on_stage,
             observers=observers,
         )
-        with work_folder(folder) as work:
+        with work_folder(folder, replace=replace) as work:
             model, seconds = fit_model(data, options, work)
             model = learn_occurrence(model, options, seconds)
             predictor = cls(model, {"seconds": seconds, **(about_run or {})})
             if folder is not None:
-                predictor.save(folder)
+                predictor.save(folder, in_place=replace and is_model(Path(folder)))
         return predictor
 
     def update(self, facts: Any = None, *, retract: Any = None) -> tuple["Predictor", UpdateReport]:
@@ -134,7 +138,9 @@ class Predictor:
 
     def save(self, folder: str | Path, *, in_place: bool = False) -> None:
         """Writes the model to a new folder, or in the place of an old one; whole or not at all."""
-        save_model(self.model, Path(folder), self.run, in_place=in_place)
+        target = Path(folder)
+        with sole_writer(target) if in_place else nullcontext():
+            save_model(self.model, target, self.run, in_place=in_place)
 
     @classmethod
     def load(

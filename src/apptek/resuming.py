@@ -5,18 +5,37 @@ disk - a checkpoint, a work folder, a result - carries its identity, and is used
 of the same identity.
 """
 
+import hashlib
 import json
+import os
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from apptek.errors import CheckpointError, ConfigError, DataError, DivergedError
-from apptek.files import check_new_folder, make_folder, write_whole
+import numpy as np
+import numpy.typing as npt
+
+from apptek.errors import (
+    BeingChangedError,
+    CheckpointError,
+    ConfigError,
+    DataError,
+    DivergedError,
+)
+from apptek.files import (
+    check_new_folder,
+    check_replaceable,
+    make_folder,
+    sole_writer,
+    write_whole,
+)
 
 Identity = Mapping[str, Any]
+RECORD = "fit.json"  # of a work folder: the identity of its run
+PROCESS = ".process"  # likewise: the number of the process that runs it
 _SHOWN = 3  # differences that an error names
 
 
@@ -49,7 +68,7 @@ def read_record(path: Path, advice: str) -> dict[str, Any]:
     """The JSON object that a run has left; CheckpointError where it is damaged."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{path} is damaged ({error}): {advice}") from None
     if not isinstance(record, dict):
         raise CheckpointError(f"{path} is damaged (not a JSON object): {advice}")
@@ -68,27 +87,110 @@ def claim(path: Path, identity: Identity, advice: str) -> None:
     write_whole(path, json.dumps(identity, indent=1, sort_keys=True).encode())
 
 
+def seal(path: Path, entries: Identity, files: Iterable[Path] = ()) -> None:
+    """Writes a record with checksums of itself and of files beside it; they are complete then."""
+    sums = {file.relative_to(path.parent).as_posix(): _file_checksum(file) for file in files}
+    record = json.loads(json.dumps({**entries, "files": sums}))
+    record["checksum"] = _checksum(record)
+    write_whole(path, (json.dumps(record, indent=1, sort_keys=True) + "\n").encode())
+
+
+def read_sealed(path: Path, advice: str) -> dict[str, Any]:
+    """A record that was sealed; CheckpointError where it, or one of its files, has changed."""
+    record = read_record(path, advice)
+    if record.pop("checksum", None) != _checksum(record):
+        raise CheckpointError(f"{path} is damaged (it is not as it was written): {advice}")
+    for name, checksum in record.pop("files").items():
+        try:
+            same = _file_checksum(path.parent / name) == checksum
+        except OSError as error:
+            raise CheckpointError(
+                f"{path.parent / name} cannot be read ({error.strerror}): {advice}"
+            ) from None
+        if not same:
+            raise CheckpointError(f"{path.parent / name} is damaged: {advice}")
+    return record
+
+
+def arrays_checksum(arrays: Mapping[str, npt.NDArray[Any]], text: str) -> str:
+    """The checksum of named arrays and a text, as a checkpoint carries it within itself."""
+    state = hashlib.blake2b(text.encode(), digest_size=16)
+    for name, array in sorted(arrays.items()):
+        state.update(f"{name} {array.dtype} {array.shape}".encode())
+        state.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return state.hexdigest()
+
+
+def check_arrays(arrays: Mapping[str, npt.NDArray[Any]], text: str, checksum: str) -> None:
+    """ValueError where arrays and text have another checksum."""
+    if arrays_checksum(arrays, text) != checksum:
+        raise ValueError("it is not as it was written")
+
+
+def _checksum(record: Identity) -> str:
+    text = json.dumps(record, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _file_checksum(path: Path) -> str:
+    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+
+
 @contextmanager
-def work_folder(folder: str | Path | None) -> Iterator[Path]:
-    """Where the stages of a fit leave their results: beside its folder, gone when it ends well."""
+def work_folder(folder: str | Path | None, *, replace: bool = False) -> Iterator[Path]:
+    """Where the stages of a fit leave their results: beside its folder, gone when it ends well.
+
+    Only one run at a time has it. With `replace`, the folder may be a model that is to go.
+    """
     if folder is None:
         with TemporaryDirectory(prefix="apptek-fit-") as temporary:
             yield Path(temporary)
         return
     target = Path(folder)
-    check_new_folder(target)
+    if replace:
+        check_replaceable(target)
+    else:
+        check_new_folder(target)
     work = target.with_name(f".{target.name}-fit")
     try:
-        yield work
-    except (ConfigError, DataError, DivergedError):  # resuming would fail again
-        shutil.rmtree(work, ignore_errors=True)
-        raise
-    shutil.rmtree(work)
+        make_folder(work)
+    except OSError as error:
+        raise CheckpointError(f"{work} cannot be written: {error.strerror}") from None
+    with _only_user(work):
+        try:
+            yield work
+        except (ConfigError, DataError, DivergedError):  # resuming would fail again
+            shutil.rmtree(work, ignore_errors=True)
+            raise
+        finally:
+            if not (work / RECORD).exists():  # there is nothing to resume
+                shutil.rmtree(work, ignore_errors=True)
+        shutil.rmtree(work)
+
+
+@contextmanager
+def _only_user(work: Path) -> Iterator[None]:
+    """Holds a work folder, and writes into it which process does."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(sole_writer(work))
+        except BeingChangedError:
+            number = "unknown"
+            with suppress(OSError, UnicodeDecodeError):
+                number = (work / PROCESS).read_text(encoding="ascii").strip()
+            raise CheckpointError(
+                f"{work} is used by a fit that is running (process {number}): "
+                "wait for it, or choose another folder"
+            ) from None
+        write_whole(work / PROCESS, f"{os.getpid()}\n".encode())
+        yield
 
 
 def open_work(work: Path, identity: Identity, *, resume: bool) -> None:
     """A new work folder, or with `resume` the one that a stopped run of the same fit has left."""
-    record = work / "fit.json"
+    record, advice = work / RECORD, f"remove {work} to start again"
     if record.exists() and not resume:
         raise CheckpointError(f"{work} holds a fit that was stopped: continue it with --resume")
-    claim(record, identity, f"remove {work} to start again")
+    if not record.exists() and any(not path.name.startswith(".") for path in work.glob("*")):
+        raise CheckpointError(f"{record} is missing: {advice}")
+    claim(record, identity, advice)

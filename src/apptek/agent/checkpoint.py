@@ -14,7 +14,7 @@ from safetensors.numpy import save
 from apptek.agent.trainer import Trainer
 from apptek.errors import CheckpointError
 from apptek.files import write_whole
-from apptek.resuming import check_same_run
+from apptek.resuming import arrays_checksum, check_arrays, check_same_run
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -55,6 +55,7 @@ def save_checkpoint(trainer: Trainer, path: Path) -> None:
         "position": json.dumps(position, sort_keys=True),
     }
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    metadata["checksum"] = arrays_checksum(contiguous, json.dumps(metadata, sort_keys=True))
     write_whole(path, save(contiguous, metadata=metadata))
 
 
@@ -73,6 +74,8 @@ def _read(path: Path) -> tuple[dict[str, Any], Arrays]:
         with safe_open(path, framework="numpy") as file:
             record: dict[str, Any] = dict(file.metadata() or {})
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        checksum = record.pop("checksum")
+        check_arrays(arrays, json.dumps(record, sort_keys=True), checksum)
         record |= {name: json.loads(record[name]) for name in ("settings", "position")}
     except (OSError, SafetensorError, KeyError, ValueError) as error:
         raise CheckpointError(f"{path} is missing or damaged: {error}") from None

@@ -1,6 +1,5 @@
 """A training run in a folder: checkpoints on the way, the agent and its history at the end."""
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from apptek.agent.trainer import History, Trainer
 from apptek.arrays import Bools
 from apptek.errors import CheckpointError
 from apptek.files import write_whole
-from apptek.resuming import check_same_run, read_record
+from apptek.resuming import check_same_run, read_sealed, seal
 
 CHECKPOINT = "checkpoint.safetensors"
 WEIGHTS = "agent.safetensors"
@@ -58,7 +57,7 @@ def train(
 def _load_trained(trainer: Trainer, folder: Path) -> None:
     """Brings a new trainer to the end of a run that is complete."""
     advice = "choose another folder"
-    record = read_record(folder / ABOUT, advice)
+    record = read_sealed(folder / ABOUT, advice)
     check_same_run(run_identity(trainer), record, folder / ABOUT, advice)
     trainer.learner.network.load_state_dict(load_file(folder / WEIGHTS))
     for name, column in trainer.history.columns().items():
@@ -89,16 +88,17 @@ def _prepare(trainer: Trainer, folder: Path, resume: bool) -> None:
 def _finish(trainer: Trainer, folder: Path) -> None:
     write_rewards(trainer.history, trainer.episodes_done, folder / REWARDS)
     (folder / HISTORY).mkdir(exist_ok=True)
-    for name, column in trainer.history.columns().items():
-        np.save(folder / HISTORY / f"{name}.npy", column)
+    columns = {folder / HISTORY / f"{n}.npy": c for n, c in trainer.history.columns().items()}
+    for path, column in columns.items():
+        write_whole(path, column)
     weights = {n: t.detach().clone() for n, t in trainer.learner.network.state_dict().items()}
     write_whole(folder / WEIGHTS, save(weights))
     record = run_identity(trainer) | {
         "episodes": trainer.episodes_done,
         "environment_steps": trainer.environment_steps,
     }
-    text = json.dumps(record, indent=1, sort_keys=True) + "\n"
-    write_whole(folder / ABOUT, text.encode())  # last: its presence says that the run is complete
+    # Last: its presence says that the run is complete.
+    seal(folder / ABOUT, record, (folder / WEIGHTS, *columns))
     (folder / CHECKPOINT).unlink(missing_ok=True)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load, save
@@ -29,6 +30,7 @@ from apptek.errors import CheckpointError, ModelError
 from apptek.extras import one_torch_thread
 from apptek.files import write_whole
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.resuming import arrays_checksum, check_arrays
 from apptek.seeding import generator
 
 Build = Callable[[Dataset, TemporalGraph, Any, np.random.Generator], Embedding]
@@ -111,21 +113,29 @@ def save_checkpoint(trainer: Trainer, path: Path) -> None:
     for number, state in trainer.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{number}.{name}": tensor for name, tensor in state.items()}
     course = {"epochs": trainer.record.epochs, "best_epoch": trainer.record.best_epoch}
-    write_whole(path, save(_detached(tensors), metadata={"course": json.dumps(course)}))
+    detached, metadata = _detached(tensors), {"course": json.dumps(course)}
+    metadata["checksum"] = arrays_checksum(_arrays(detached), metadata["course"])
+    write_whole(path, save(detached, metadata=metadata))
 
 
 def load_checkpoint(trainer: Trainer, path: Path) -> None:
     """Brings a new trainer to the state of a checkpoint; CheckpointError if it is damaged."""
     try:
         with safe_open(path, framework="pt") as file:
-            course = json.loads(file.metadata()["course"])
+            metadata = file.metadata()
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        check_arrays(_arrays(tensors), metadata["course"], metadata["checksum"])
+        course = json.loads(metadata["course"])
         trainer.model.load_state_dict(_with_prefix(tensors, "model."))
         trainer.optimizer.load_state_dict(_optimizer_state(trainer, tensors))
         best = _with_prefix(tensors, "best.")
         trainer.record = TrainingRecord(course["epochs"], course["best_epoch"], best)
     except (OSError, SafetensorError, RuntimeError, KeyError, ValueError, TypeError) as error:
         raise CheckpointError(f"{path} is damaged: {error}") from None
+
+
+def _arrays(tensors: Tensors) -> dict[str, npt.NDArray[Any]]:
+    return {name: tensor.numpy() for name, tensor in tensors.items()}
 
 
 def _optimizer_state(trainer: Trainer, tensors: Tensors) -> dict[str, Any]:

@@ -130,13 +130,15 @@ def verify(model: ModelArgument, as_json: JsonOption = False) -> None:
 
     Example: `apptek verify model`
     """
-    from apptek.models.manifest import verify_folder
+    from apptek.models.manifest import model_digest, verify_folder
     from apptek.terminal import byte_progress, output
 
     with byte_progress("reading") as report:
         verified = verify_folder(model, report)
+    digest = model_digest(model)
     if as_json:
-        print_json({"model": str(model), "files": verified.files, "bytes": verified.size})
+        sizes = {"files": verified.files, "bytes": verified.size}
+        print_json({"model": str(model), **sizes, "digest": digest})
     else:
         text = f"{verified.files:,} files, {verified.size:,} bytes: all as they were written"
-        output().print(text, markup=False, soft_wrap=True)
+        output().print(f"{text}; digest {digest}", markup=False, soft_wrap=True)

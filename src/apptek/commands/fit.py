@@ -43,6 +43,14 @@ def fit(
     settings: SettingsOption = None,
     seed: SeedOption = 0,
     resume: ResumeOption = False,
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace",
+            help="The folder may be a model already: the new one takes its place at the end, in "
+            "one step.",
+        ),
+    ] = False,
     types: Annotated[
         Path | None,
         typer.Option(
@@ -96,7 +104,7 @@ def fit(
     with _agent_progress(with_agent) as observers:
         predictor = Predictor.fit(
             dataset,
-            folder=out,
+            folder=out.resolve() if replace else out,  # a link stays one
             preset=preset_name,
             config=config,
             protocol=protocol,
@@ -104,6 +112,7 @@ def fit(
             types=entity_types,
             final=final,
             resume=resume,
+            replace=replace,
             on_stage=lambda name: tell(f"stage: {name}"),
             observers=observers,
             about_run=about_run(),

@@ -45,6 +45,10 @@ def serve(
     token: TokenOption = None,
     token_file: TokenFileOption = None,
     insecure: InsecureOption = False,
+    reload: Annotated[
+        bool,
+        typer.Option("--reload", help="When another model takes the folder's place, serve that."),
+    ] = False,
     strict_names: StrictNamesOption = False,
 ) -> None:
     """Serve a model: a web page to explore it, and an HTTP interface under /api.
@@ -56,7 +60,8 @@ def serve(
     require_service()
     from apptek.service.network.http_server import serve as run
 
-    run(model, _reach(host, port, token, token_file, insecure), strict_names=strict_names)
+    reach = _reach(host, port, token, token_file, insecure)
+    run(model, reach, strict_names=strict_names, reload=reload)
 
 
 def mcp(

@@ -18,7 +18,7 @@ from typing import Any
 
 from apptek.errors import ModelError
 from apptek.files import is_file
-from apptek.models.storage import ABOUT, ADVICE, FULL_CHECK, MANIFEST, read_json
+from apptek.models.storage import ABOUT, ADVICE, FULL_CHECK, MANIFEST, RUN, read_json
 
 FORMAT = 1
 MAPPED = ".npy"
@@ -85,6 +85,13 @@ def verify_folder(folder: Path, progress: Progress = no_progress) -> Verified:
         done += record.size
     progress("", done, total)
     return Verified(len(records), total)
+
+
+def model_digest(folder: Path) -> str:
+    """The digest of a model: equal for two folders if they differ in run.json at most."""
+    records = _read_manifest(folder)
+    records.pop(RUN, None)
+    return hashlib.blake2b(_bytes_of(records), digest_size=16).hexdigest()
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -55,7 +55,7 @@ To = Annotated[str | None, Query(max_length=100, description="The last time.")]
 
 
 def create_app(served: ServedModel, limits: RequestLimits | None = None) -> FastAPI:
-    """The app of a served model. `secured_app` puts it behind its middleware."""
+    """The app of a served model. `http_server` puts it behind its middleware."""
     limits = limits or RequestLimits()
     app = FastAPI(
         title="APPTeK",

@@ -28,8 +28,12 @@ from apptek.service.served_model import ServedModel
 
 
 def health(served: ServedModel) -> Health:
-    """The service is up, even if the model's folder is gone: all of it is in memory or mapped."""
-    return Health(version=__version__, model_on_disk=(served.folder / "model.json").exists())
+    """The service is up, even if the model's folder is gone: it has a copy of its own."""
+    return Health(
+        version=__version__,
+        model=served.digest,
+        model_on_disk=(served.folder / "model.json").exists(),
+    )
 
 
 def describe_model(served: ServedModel) -> ModelInfo:

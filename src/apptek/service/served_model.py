@@ -16,7 +16,9 @@ from apptek.errors import TimeFormatError
 from apptek.explain.name_index import NameIndex, entity_counts, offered_names
 from apptek.graph.lookups import ends_of
 from apptek.graph.temporal_graph import FOR_EVER, TemporalGraph
+from apptek.models.manifest import model_digest
 from apptek.predictor import Predictor, Query
+from apptek.service.private_copy import private_copy
 from apptek.service.problem_json import ServiceError, quoted
 from apptek.service.schemas.requests import QueryFields
 
@@ -45,14 +47,15 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """Everything that the answers are made from.
+    """Everything that the answers are made from; nothing of it can be changed by others.
 
     The index of names is built in a thread of its own: with many entities it takes seconds, and
     the service can answer queries before it is ready.
     """
 
     predictor: Predictor
-    folder: Path
+    folder: Path  # where the model was when it was opened
+    digest: str
     span: Window
     samples: tuple[Query, ...]
     counts: Ints  # facts of each entity
@@ -61,7 +64,9 @@ class ServedModel:
     @classmethod
     def open(cls, folder: Path, *, strict_names: bool = False) -> "ServedModel":
         """Loads a model and runs it once, so that the kernels are compiled before any request."""
-        predictor = Predictor.load(folder, strict_names=strict_names)
+        with private_copy(folder) as copy:
+            digest = model_digest(copy)
+            predictor = Predictor.load(copy, strict_names=strict_names)
         model = predictor.model
         counts = entity_counts(model.graph.facts, len(model.dataset.entities))
         pool = ThreadPoolExecutor(1)
@@ -72,7 +77,8 @@ class ServedModel:
         if model.occurrence is not None:
             predictor.forecast(samples[0].subject, samples[0].object, steps=1)
         model.graph.nearest([0], [UNKNOWN], model.config.agent.tknn)  # for the periphery
-        return cls(predictor, folder, time_span(model.graph), samples, counts, pending_index)
+        span = time_span(model.graph)
+        return cls(predictor, folder, digest, span, samples, counts, pending_index)
 
     @property
     def index(self) -> NameIndex:

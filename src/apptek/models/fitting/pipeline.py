@@ -46,7 +46,7 @@ from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources, FittedView, Model
 from apptek.models.model_folder import AGENT
 from apptek.models.reranker import Reranker, RerankerTask, fit_reranker, require_lightgbm
-from apptek.resuming import open_work
+from apptek.resuming import open_work, read_sealed, seal
 from apptek.seeding import generator
 
 Stage = Callable[[str], None]  # is told the name of each stage as it begins
@@ -372,11 +372,14 @@ def _features(
 def _fired(work: Path, space: FeatureSpace, queries: Queries, name: str) -> SparseRows:
     assert space.topologies is not None
     offsets, columns = work / f"{name}.offsets.npy", work / f"{name}.columns.npy"
-    if offsets.exists():
+    record = work / f"{name}.json"  # is written last: it says that both are there
+    if record.exists():
+        read_sealed(record, f"remove {work} to start again")
         return space.weighed(BinaryRows(np.load(offsets), np.load(columns)))
     fired = apply_topologies(space.process, queries, space.topologies)
     write_whole(columns, fired.columns)
-    write_whole(offsets, fired.offsets)  # last: it says that both are there
+    write_whole(offsets, fired.offsets)
+    seal(record, {"features": name}, (offsets, columns))
     return space.weighed(fired)
 
 

@@ -5,6 +5,7 @@ import socket
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from starlette.types import ASGIApp
 
 from apptek.errors import ApptekError
 from apptek.service.app import create_app
+from apptek.service.current_model import CurrentModel, reload_on_change
 from apptek.service.network.connections import connection_factory, connection_limits
 from apptek.service.network.log_limit import log_to_stderr
 from apptek.service.network.request_limits import RequestLimits
@@ -60,13 +62,19 @@ def serve(
     reach: Reach,
     *,
     strict_names: bool,
+    reload: bool = False,
     make_app: MakeApp = create_app,
     path: str = "",
 ) -> None:
-    """Serves a model until it is interrupted; `path` is where its app is to be addressed."""
+    """Serves a model until it is interrupted; `path` is where its app is to be addressed.
+
+    With `reload` it is whatever model is in the folder.
+    """
     with _listen(reach.host, reach.port) as listener:  # first: a port in use is reported at once
-        served = ServedModel.open(folder, strict_names=strict_names)
-        app = secured_app(served, reach, make_app)
+        open_model = partial(ServedModel.open, folder, strict_names=strict_names)
+        served = open_model()
+        requests = RequestLimits(workers=os.cpu_count() or 1)
+        current = CurrentModel(served, lambda model: make_app(model, requests))
         url_host = f"[{reach.host}]" if ":" in reach.host else reach.host  # IPv6
         address = f"http://{url_host}:{listener.getsockname()[1]}{path}"
         data = served.predictor.model.dataset.name
@@ -75,19 +83,22 @@ def serve(
         )
         limits = connection_limits()
         config = uvicorn.Config(
-            app, http=connection_factory(limits), backlog=limits.backlog, ws="none",  # type: ignore[arg-type]
+            secured(current, requests, reach),
+            http=connection_factory(limits), backlog=limits.backlog, ws="none",  # type: ignore[arg-type]
             lifespan="on", log_config=None, access_log=False, server_header=False,
-            timeout_graceful_shutdown=int(RequestLimits().seconds) + GRACE,
+            timeout_graceful_shutdown=int(requests.seconds) + GRACE,
         )  # fmt: skip
         log_to_stderr()
+        del served  # an exchanged model must not stay in memory
+        if reload:
+            reload_on_change(current, folder, open_model)
         uvicorn.Server(config).run([listener])
 
 
-def secured_app(served: ServedModel, reach: Reach, make_app: MakeApp = create_app) -> ASGIApp:
+def secured(app: ASGIApp, limits: RequestLimits, reach: Reach) -> ASGIApp:
     """The app behind its middleware. On loopback it answers to the names of loopback only."""
-    limits = RequestLimits(workers=os.cpu_count() or 1)
     hosts = LOOPBACK | {reach.host} if is_loopback(reach.host) else None
-    return SecurityMiddleware(make_app(served, limits), limits, reach.token, hosts)
+    return SecurityMiddleware(app, limits, reach.token, hosts)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -1,0 +1,210 @@
+"""What is served while its folder changes: one whole model, or another, never a mixture."""
+
+import asyncio
+import json
+import shutil
+import threading
+import time
+import urllib.request
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import apptek
+from service_parts import client_of, tuning_query
+
+from apptek.benches.http_clients import running_service
+from apptek.config import preset
+from apptek.data.synthetic.world import make_world
+from apptek.errors import ApptekError, ModelError
+from apptek.files import replaced_folder, sole_writer
+from apptek.models.manifest import model_digest
+from apptek.predictor import Predictor
+from apptek.service.current_model import DIGEST_HEADER, CurrentModel
+from apptek.service.private_copy import private_copy
+from apptek.service.served_model import ServedModel
+from apptek.setting_rules import with_settings
+
+QUICK = ["classifier.epochs=1", "classifier.l2=[3.0]"]
+
+
+@pytest.fixture
+def model(served_model: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(served_model, tmp_path / "model"))
+
+
+@pytest.fixture(scope="module")
+def other_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of the same names and another answer."""
+    folder = tmp_path_factory.mktemp("other") / "model"
+    config = with_settings(preset("default"), QUICK)
+    Predictor.fit(make_world(6000, 0).dataset, folder=folder, config=config)
+    return folder
+
+
+def ask(address: str, query: dict[str, str]) -> tuple[str, list[Any]]:
+    """The digest of the model that has answered, and its answer."""
+    body = json.dumps(query | {"top": 5}).encode()
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(f"{address}/api/predict", body, headers)
+    with urllib.request.urlopen(request, timeout=60) as response:
+        return response.headers[DIGEST_HEADER], json.load(response)["answers"][0]["predicates"]
+
+
+def overwrite(source: Path, target: Path) -> None:
+    """Writes into the files of a folder, as `cp -r` does it."""
+    for path in sorted(source.rglob("*")):
+        copied = target / path.relative_to(source)
+        if path.is_dir():
+            copied.mkdir(exist_ok=True)
+        else:
+            copied.write_bytes(path.read_bytes())
+
+
+@pytest.mark.slow
+def test_truncated_and_overwritten_files_change_no_answer(
+    model: Path, other_model: Path, served: ServedModel
+) -> None:
+    query = tuning_query(served)
+    with running_service(model) as service:
+        before = ask(service.address, query)
+        for path in model.rglob("*.npy"):
+            path.write_bytes(b"")
+        assert ask(service.address, query) == before
+        overwrite(other_model, model)
+        assert ask(service.address, query) == before
+
+
+def test_a_folder_that_changes_while_it_is_copied_is_refused(
+    model: Path, other_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copytree = shutil.copytree
+
+    def copy_a_mixture(source: Path, target: Path, *more: Any) -> None:
+        copytree(source, target, *more)
+        if more:  # a folder within
+            return
+        name = next(p.relative_to(source).as_posix() for p in sorted(source.rglob("*.npy")))
+        (target / name).write_bytes((source / name).read_bytes()[:-1] + b"\x55")
+
+    monkeypatch.setattr(shutil, "copytree", copy_a_mixture)
+    with pytest.raises(ModelError, match=f"^{model} is damaged: ") as refused, private_copy(model):
+        pass
+    assert "apptek-serve-" not in str(refused.value)
+
+
+def test_no_room_for_a_copy_is_one_line(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copytree", full)
+    with (
+        pytest.raises(ApptekError, match="No space left on device; TMPDIR can"),
+        private_copy(model),
+    ):
+        pass
+
+
+def test_the_digest_is_that_of_the_model_and_not_of_its_run(
+    served: ServedModel, model: Path, other_model: Path, tmp_path: Path
+) -> None:
+    assert client_of(served).get("/api/health").json()["model"] == served.digest
+    told = json.loads(apptek("verify", str(model), "--json").stdout)
+    assert told["digest"] == served.digest == model_digest(model)
+    assert model_digest(other_model) != served.digest
+    Predictor.load(model).save(tmp_path / "again")
+    assert model_digest(tmp_path / "again") == served.digest  # run.json differs
+
+
+def test_a_request_is_answered_by_one_model_from_its_beginning_to_its_end(
+    served: ServedModel,
+) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        current.exchange(served)  # in the middle of a request
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    current = CurrentModel(served, lambda _: app)
+    current._current = app, "the first"
+
+    asyncio.run(current({"type": "http"}, None, send))  # type: ignore[arg-type]
+    assert (DIGEST_HEADER.lower().encode(), b"the first") in sent[0]["headers"]
+    assert current.digest == served.digest
+
+
+@pytest.mark.slow
+def test_reload_exchanges_the_model_while_clients_ask(
+    model: Path, other_model: Path, served: ServedModel
+) -> None:
+    query = tuning_query(served)
+    answers: Counter[tuple[str, str]] = Counter()
+    errors: list[Exception] = []
+    ended = threading.Event()
+
+    def client(address: str) -> None:
+        while not ended.is_set():
+            try:
+                digest, answer = ask(address, query)
+                answers[digest, json.dumps(answer)] += 1
+            except Exception as error:
+                errors.append(error)
+
+    def wait_for(address: str, folder: Path) -> None:
+        while ask(address, query)[0] != model_digest(folder):
+            time.sleep(0.05)
+
+    first = model_digest(model)
+    with running_service(model, "--reload") as service:
+        clients = [threading.Thread(target=client, args=(service.address,)) for _ in range(4)]
+        for thread in clients:
+            thread.start()
+        overwrite(other_model, model)  # a mixture, until the last file of the old one is gone
+        time.sleep(2)
+        assert ask(service.address, query)[0] == first
+        shutil.rmtree(model)
+        shutil.copytree(other_model, model)
+        wait_for(service.address, other_model)
+        ended.set()
+        for thread in clients:
+            thread.join()
+    assert errors == []
+    assert len(answers) == 2  # of each model one answer
+    assert {digest for digest, _ in answers} == {first, model_digest(other_model)}
+
+
+@pytest.mark.slow
+def test_fit_replaces_a_model_in_one_step(model: Path, world: Path) -> None:
+    old = model_digest(model)
+    words = ("fit", str(world), "--out", str(model), "--set", "classifier.epochs=1")
+    refused = apptek(*words)
+    assert refused.returncode == 1
+    assert "exists already" in refused.stderr
+    assert model_digest(model) == old
+    done = apptek(*words, "--replace")
+    assert done.returncode == 0, done.stderr
+    assert model_digest(model) != old
+    assert apptek("verify", str(model)).returncode == 0
+    assert sorted(path.name for path in model.parent.iterdir()) == ["model"]
+
+
+def test_only_a_model_is_replaced(world: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    done = apptek("fit", str(world), "--out", str(tmp_path), "--replace")
+    assert done.returncode == 1
+    assert "exists already" in done.stderr
+    assert (tmp_path / "thesis.tex").exists()
+
+
+def test_a_model_that_another_process_changes_is_not_replaced(model: Path) -> None:
+    predictor, old = Predictor.load(model), model_digest(model)
+    with sole_writer(model), pytest.raises(ApptekError, match="another process"):
+        predictor.save(model, in_place=True)
+    assert model_digest(model) == old
+    with replaced_folder(model) as building:
+        shutil.copytree(model, building, dirs_exist_ok=True)
