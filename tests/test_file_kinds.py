@@ -314,6 +314,13 @@ def test_files_of_ids_are_recognised_and_named(tmp_path: Path, separator: str, f
 def test_ids_without_names_stay_as_they_are(tmp_path: Path) -> None:
     path = write(tmp_path / "facts.txt", "0\t1\t2\t24\t0\n1\t1\t2\t48\t0\n")
     assert in_words(read(path))[0] == ("0", "1", "2", "24", "24")
+    told = apptek("data", "stats", str(path)).stderr
+    assert "read as ids" in told
+    assert "ids are not named: there is no entity2id.txt and relation2id.txt" in told
+    write(path, "0\t1\t2\t24\n1\t1\t2\t48\n")
+    assert read(path).report.how["format"] == "text"
+    write(tmp_path / "stat.txt", "3\t2\t0\n")
+    assert read(path).report.how["format"] == "ids"
     interval = write(tmp_path / "spans.txt", "0\t1\t2\t24\t30\n1\t1\t2\t40\t48\n")
     assert in_words(read(interval))[0] == ("0", "1", "2", "24", "30")
 

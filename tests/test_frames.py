@@ -1,6 +1,7 @@
 """Frames of pandas, polars, DuckDB and pyarrow, and lists of tuples, become a data set."""
 
 import datetime as dt
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -249,6 +250,36 @@ def frame_of_a_world() -> pd.DataFrame:
     return pd.DataFrame(in_words(data)).rename(
         columns={0: "subject", 1: "predicate", 2: "object", 3: "time"}
     )
+
+
+def test_a_fit_takes_labels_aliases_and_types_as_the_command_does(tmp_path: Path) -> None:
+    frame = frame_of_a_world().head(600)
+    name, predicate = str(frame["subject"][0]), str(frame["predicate"][0])
+    table = tmp_path / "aliases.csv"
+    table.write_text(f"name;alias\n{name};The first\n", encoding="utf-8")
+    types = tmp_path / "types.csv"
+    types.write_text(f"entity,sector\n{name},Media\n", encoding="utf-8")
+    fitted = Predictor.fit(
+        frame,
+        config=QUICK,
+        predicates={predicate: {"label": "A label", "class": "A class"}},
+        aliases=table,
+        types=types,
+        strict_names=True,
+        folder=tmp_path / "m",
+    )
+    (answer,) = fitted.predict(("The first", name.upper(), None), top=100)
+    assert (answer.meant_subject, answer.meant_object) == (name, None)
+    assert "A label" in answer.labels
+    assert Predictor.load(tmp_path / "m").model.dataset.aliases == {"The first": name}
+    assert fitted.update([(name, predicate, name, None)])[0].answerer.strict_names
+    bare = Predictor.fit(frame, config=QUICK, predicates="none", aliases={"The first": name})
+    assert not bare.model.dataset.labels
+    assert bare.predict(("the FIRST", name, None))[0].meant_subject == name
+    with pytest.raises(DataError, match="expected some of label, phrase, class and group"):
+        Predictor.fit(frame, predicates={predicate: {"colour": "red"}})
+    with pytest.raises(DataError, match="is itself a name of the data"):
+        Predictor.fit(frame, aliases={str(frame["object"][1]): name})
 
 
 def test_a_frame_can_be_fitted_and_asked(predictor: Predictor) -> None:

@@ -158,7 +158,7 @@ def test_a_year_is_not_before_a_day_of_it(tmp_path: Path) -> None:
     (tmp_path / "train.tsv").write_text("\n".join(lines) + "\n")
     for split in ("valid", "test"):
         (tmp_path / f"{split}.tsv").write_text(lines[0] + "\n")
-    data = read_dataset(tmp_path)
+    data = read_dataset(tmp_path, granularity="mixed")
     assert data.axis == TimeAxis("day", mixed=True)
     graph, entity = TemporalGraph.of(data), data.entities.find("b") or 0
 

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from event_dumps import ACLED, ICEWS, POLECAT, gdelt
 from fact_files import parquet_bytes, write
 from sheets import write_sheets
 
 from apptek.data.reading.options import ReadOptions
 from apptek.errors import DataError
 from apptek.models.answers import Query
-from apptek.models.batch_files import Numbered, read_queries
+from apptek.models.batch_files import LeftOut, Numbered, read_queries
 
 QUERY = Query("Zo\u00eb", "b", "2014-05-13")
 
@@ -42,6 +43,27 @@ def test_a_sheet_and_a_header_give_the_query(tmp_path: Path) -> None:
     assert queries_in(path) == [(2, QUERY)]
     text = "\n".join(",".join(row) for row in rows)
     assert queries_in(write(tmp_path / "q.csv", text)) == [(2, QUERY)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "query", "lines"),
+    [
+        ("e.tab", ICEWS, Query("Jane Doe", "Country A", "2014-01-02"), (3, 4)),
+        ("p.txt", POLECAT, Query("Minister of B", "Government of A", "2021-05-04"), (3, 4)),
+        ("a.csv", ACLED, Query("Rebels of A", "Civilians (A)", "05 May 2021"), (4, 3)),
+        ("x.export.CSV", gdelt(), Query("POLICE", "UNITED STATES", "20210502"), (2, 4)),
+    ],
+)
+@pytest.mark.parametrize("given", [True, False])
+def test_a_dump_of_events_gives_its_queries(
+    tmp_path: Path, name: str, text: str, query: Query, lines: tuple[int, int], given: bool
+) -> None:
+    dumps = {"e": "icews", "p": "polecat", "a": "acled", "x": "gdelt"}
+    options = ReadOptions(format=dumps[name[0]] if given else "")  # type: ignore[arg-type]
+    found = dict(read_queries(write(tmp_path / name, text), options))
+    assert found[lines[0]] == query
+    assert isinstance(found[lines[1]], LeftOut)
+    assert len(found) == 3 + (name[0] == "x")
 
 
 def test_timestamps_of_parquet_are_times(tmp_path: Path) -> None:

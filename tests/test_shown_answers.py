@@ -13,6 +13,7 @@ import pytest
 from apptek import Dataset, Predictor, Splitting
 from apptek.baselines.baseline import Baseline
 from apptek.config import preset
+from apptek.data.frames import FrameKind
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError
 from apptek.explain.shown_answers import Answers
@@ -100,6 +101,40 @@ def test_an_answer_is_readable_text(
     (ahead,) = predictor.predict(("nobody", asked[0][1], "2090-01-01"))
     assert "The subject does not occur in the facts." in repr(ahead)
     assert repr(ahead).endswith("Answered ahead, from what was known before 2090-01-01.")
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_explanations_and_forecasts_are_frames_too(
+    predictor: Predictor, asked: list[tuple[str, str, str]], kind: FrameKind
+) -> None:
+    explanation = predictor.explain(asked[0])
+    rows = pa.table(explanation.to_frame(kind)).to_pylist()
+    assert len(rows) == len(explanation.contributions())
+    assert sum(row["log_odds"] for row in rows) + explanation.bias == pytest.approx(
+        explanation.log_odds
+    )
+    facts = {row["reason"]: row["facts"] for row in rows if row["facts"]}
+    assert facts.items() <= {r.number: len(r.facts) for r in explanation.all_reasons()}.items()
+    forecast = predictor.forecast(*asked[0][:2], steps=1)
+    rows = pa.table(forecast.to_frame(kind)).to_pylist()
+    assert [row["probability"] for row in rows] == [p.probability for p in forecast.predicates]
+    assert {row["first"] for row in rows} == {forecast.first}
+    with pytest.raises(ApptekError, match="expected pandas, polars or arrow"):
+        forecast.to_frame("excel")  # type: ignore[arg-type]
+
+
+def test_an_answer_as_of_a_time_flags_who_comes_later() -> None:
+    facts = [("a", "p", "b", 2001 + n % 9) for n in range(60)] + [("c", "p", "a", 2005)]
+    fitted = Predictor.fit(Dataset.from_facts(facts, splitting=Splitting(train=1, valid=0)))
+    then = Predictor(fitted.model, as_of=True)
+    for year, unseen in ((2004, True), (2005, True), (2006, False), (None, False)):
+        (answer,) = then.predict(("c", "b", year))
+        assert (answer.unseen_subject, answer.unseen_object) == (unseen, False)
+        assert answer.meant_subject == "c"
+        assert not answer.calibrated
+    assert "The subject does not occur before 2004." in repr(then.predict(("c", "b", 2004)))
+    assert "c is not in the facts of the model before 2004." in repr(then.explain(("c", "b", 2004)))
+    assert not fitted.predict(("c", "b", 2004))[0].unseen_subject
 
 
 def test_a_notebook_shows_bars_reasons_and_drawings(

@@ -1,6 +1,7 @@
 """Facts added to a fitted model: what it answers, and what stays as it was."""
 
 import fcntl
+import io
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -185,6 +187,42 @@ def test_the_commands_update_and_tell(folder: Path, data: Dataset, tmp_path: Pat
     assert "exists already" in again.stderr
     baseline = apptek("update", str(tmp_path / "nowhere"), "x.tsv", "--out", str(tmp_path / "y"))
     assert baseline.returncode == 1
+
+
+def test_several_files_a_pattern_and_standard_input_are_added_as_one(
+    folder: Path, data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = data.entities[1], data.predicates[1], data.entities[0]
+    for year in (2030, 2031):
+        row = "\t".join((*ends, f"{year}-01-01"))
+        (tmp_path / f"{year}.tsv").write_text(f"{row}\n", encoding="utf-8")
+    files = [str(tmp_path / "2030.tsv"), str(tmp_path / "2031.tsv")]
+    for number, words in enumerate((files, [str(tmp_path / "203?.tsv")])):
+        done = apptek("update", str(folder), *words, "--out", str(tmp_path / f"m{number}"))
+        assert "facts added: 2; known before: 0" in done.stderr, done.stderr
+    content = io.BytesIO((tmp_path / "2030.tsv").read_bytes())
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=content))
+    done = apptek("update", str(folder), "-", "--out", str(tmp_path / "m"))
+    assert "facts added: 1; known before: 0" in done.stderr, done.stderr
+
+
+def test_an_undated_fact_may_come_to_a_model_of_dated_ones() -> None:
+    facts = [(f"e{n % 5}", f"p{n % 3}", f"e{n % 4}", 2001 + n % 9) for n in range(90)]
+    fitted = Predictor.fit(Dataset.from_facts(facts))
+    updated, report = fitted.update([("e1", "p1", "e4", None)])
+    assert report.added == 1
+    (answer,) = updated.predict(("e1", "e4", None))
+    assert "p1" in answer.known
+    again, _ = updated.update(retract=[("e1", "p1", "e4", None)])
+    assert again.predict(("e1", "e4", 2003)) == fitted.predict(("e1", "e4", 2003))
+
+
+def test_info_describes_a_baseline(data: Dataset, tmp_path: Path) -> None:
+    Baseline.fit("frequency", data, folder=tmp_path / "b")
+    told = json.loads(apptek("info", str(tmp_path / "b"), "--json").stdout)
+    assert (told["baseline"], told["training_facts"]) == ("frequency", len(data.train))
+    assert set(told["views"]) <= {"within", "ahead"}
+    assert "frequency" in apptek("info", str(tmp_path / "b")).stdout
 
 
 def test_facts_that_are_taken_out_are_seen_no_more(

@@ -1,6 +1,6 @@
 """The predictor: (subject, ?, object, time) -> ranked, calibrated predicates."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -9,8 +9,11 @@ from typing import Any
 from apptek.arrays import Floats
 from apptek.config import DEFAULT, Config, View, nearest_preset
 from apptek.config import preset as preset_config
+from apptek.data.aliases import with_aliases
+from apptek.data.entity_types import read_types
 from apptek.data.facts import Split
 from apptek.data.frames import When, time_text
+from apptek.data.predicate_table import PredicateLabels, as_predicate_table
 from apptek.data.protocols import Protocol
 from apptek.data.queries import Queries
 from apptek.data.reading.reader import as_dataset
@@ -75,7 +78,10 @@ class Predictor:
         config: Config | None = None,
         protocol: Protocol = "official",
         seed: int = 0,
-        types: TypeTable | None = None,
+        types: TypeTable | str | Path | None = None,
+        predicates: PredicateLabels | None = None,
+        aliases: Mapping[str, str] | str | Path | None = None,
+        strict_names: bool = False,
         final: bool | None = None,
         folder: str | Path | None = None,
         resume: bool = False,
@@ -90,14 +96,22 @@ class Predictor:
         preset     the settings; the default preset if neither it nor a config is given
         config     settings of one's own; `preset` then names what they started from, by default
                    the preset that is nearest to them
-        types      of entities, by kind: {"sector": {"Reuters": "Media", ...}, ...}; a kind that
-                   the data itself has is replaced
+        types      of entities, by kind: {"sector": {"Reuters": "Media", ...}, ...}, or a file; a
+                   kind that the data itself has is replaced
+        predicates their labels and classes: {"040": {"label": "Consult", ...}, ...}, or a file;
+                   "none": not even the table of CAMEO
+        aliases    further names of entities, {alias: name}, or a file
+        strict_names
+                   queries must write names as the data does, or by an alias
         final      whether to answer from all facts, those of valid and test included; by default
                    where they came as one file. The metrics stay those of the training facts
         replace    whether the folder may be a model: the new one takes its place at the end
         about_run  further entries for run.json: a command, a commit
         """
-        data = as_dataset(data)
+        table = read_types(Path(types)) if isinstance(types, str | Path) else types
+        labels = as_predicate_table(predicates)
+        data = with_aliases(as_dataset(data), aliases)
+        data = data if labels is None else data.labelled(labels)
         if config is None:
             config = preset_config(preset or DEFAULT)
         with_types = "traits" in config.features.parts and config.traits.types
@@ -107,7 +121,7 @@ class Predictor:
             preset=preset or nearest_preset(config),
             protocol=protocol,
             seed=seed,
-            types=own_types | dict(types or {}),
+            types=own_types | dict(table or {}),
             final=data.was_split if final is None else final,
             resume=resume,
             on_stage=on_stage,
@@ -116,7 +130,8 @@ class Predictor:
         with work_folder(folder, replace=replace) as work:
             model, seconds = fit_model(data, options, work)
             model = learn_occurrence(model, options, seconds)
-            predictor = cls(model, {"seconds": seconds, **(about_run or {})})
+            run = {"seconds": seconds, **(about_run or {})}
+            predictor = cls(model, run, strict_names=strict_names)
             if folder is not None:
                 predictor.save(folder, in_place=replace and is_model(Path(folder)))
         return predictor

@@ -97,7 +97,8 @@ class Scalpel:
         part = part.ahead() if self.view.name == "ahead" else part
         history = None
         if space.history is not None:
-            history = History(part, self.model.sources.clock, config.history)
+            dated = bool(self.model.dataset.train.dated.all())
+            history = History(part, self.model.sources.clock, config.history, dated)
         process = DecisionProcess(part, config.agent)
         view = replace(self.view, space=replace(space, history=history, process=process))
         scores: Floats = view.scores(self.queries)[0]

@@ -35,7 +35,6 @@ from apptek.explain.shown_answers import Answers
 from apptek.files import new_folder
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answers import (
-    Seen,
     asked_queries,
     best_answers,
     queries_of,
@@ -43,6 +42,7 @@ from apptek.models.answers import (
 )
 from apptek.models.manifest import read_about, write_manifest
 from apptek.models.model import rolling_graph
+from apptek.models.seen import Seen
 from apptek.models.storage import (
     ABOUT,
     RUN,
@@ -185,7 +185,9 @@ class Baseline:
         ahead = looks_ahead | self._seen.lies_before(queries)
         predicate_count = len(self.model.dataset.predicates)
         ranked = ranked_by_view(queries, ahead, predicate_count, probabilities)
-        return Answers.of(best_answers(asked, ranked, self._predicates, self._seen, top=top))
+        seen, calibrated = self._seen, self.model.calibrated
+        found = best_answers(asked, ranked, self._predicates, seen, top=top, calibrated=calibrated)
+        return Answers.of(found)
 
     def _fitted(self, view: View) -> FittedScorer:
         """An embedding sees no facts: beyond the last one it answers as it does before."""

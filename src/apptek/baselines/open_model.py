@@ -1,9 +1,12 @@
 """Opening a model folder, whichever kind of model it holds."""
 
 from pathlib import Path
+from typing import Any
 
 from apptek.baselines.baseline import KIND, Baseline
+from apptek.baselines.definition import BaselineModel
 from apptek.models.storage import ABOUT, read_json
+from apptek.models.summary import summarize, summarize_data
 from apptek.predictor import Predictor
 
 
@@ -16,6 +19,14 @@ def load(
     strict_names  names must be written as in the data
     """
     return open_model(Path(folder), as_of=as_of, strict_names=strict_names)
+
+
+def summarize_folder(folder: Path) -> dict[str, Any]:
+    """What the model or baseline of a folder says of itself, ready for JSON."""
+    model = open_model(folder).model
+    if isinstance(model, BaselineModel):
+        return {"baseline": model.name, **summarize_data(model, model.graph)}
+    return summarize(model)
 
 
 def open_model(

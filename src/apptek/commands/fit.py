@@ -149,8 +149,12 @@ def _agent_progress(with_agent: bool) -> AbstractContextManager[Any]:
 def update(
     model: ModelArgument,
     facts: Annotated[
-        str | None,
-        typer.Argument(metavar="FACTS", help="A file of facts, or a folder, as for fit."),
+        list[str] | None,
+        typer.Argument(
+            metavar="FACTS...",
+            help="A file of facts or several that are read as one, a folder, a pattern, - for "
+            "standard input: as for fit.",
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -183,7 +187,7 @@ def update(
 
     if (out is None) != in_place:
         raise typer.BadParameter("give either --out FOLDER or --in-place")
-    if facts is None and retract is None:
+    if not facts and retract is None:
         raise typer.BadParameter("give FACTS to add, or --retract FILE, or both")
     if out is not None:
         check_new_folder(out)
@@ -194,7 +198,7 @@ def update(
         alike = fitted.dataset.axis.how_to_read()
         new, old = (
             None if source is None else reading.read(source, given=alike)
-            for source in (facts, retract)
+            for source in (facts or None, retract)
         )
         with working("updating the graph"):
             updated, report = update_model(fitted, new, old)
@@ -205,8 +209,7 @@ def update(
     if as_json:
         print_json(report.as_json() | {"facts": len(updated.graph.facts)})
         return
-    if facts is not None:
-        assert new is not None
+    if new is not None:
         repeated = sum(new.report.duplicates.values())
         twice = f"; repeated in the file: {repeated:,}" if repeated else ""
         tell(f"facts added: {report.added:,}; known before: {report.known:,}{twice}")
@@ -224,15 +227,14 @@ def update(
 
 
 def info(model: ModelArgument, as_json: JsonOption = False) -> None:
-    """Tell what a model is: its data, its views, what was added since the fit.
+    """Tell what a model or a baseline is: its data, its views, what was added since the fit.
 
     Example: `apptek info model`
     """
-    from apptek.models.model_folder import load_model
-    from apptek.models.summary import summarize
+    from apptek.baselines.open_model import summarize_folder
     from apptek.terminal import output, table
 
-    summary = summarize(load_model(model))
+    summary = summarize_folder(model)
     if as_json:
         print_json(summary)
         return

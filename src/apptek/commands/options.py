@@ -1,7 +1,7 @@
 """Arguments and options that several commands share, each defined once."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -101,19 +101,17 @@ class NameTables:
     def read(cls, predicates: str | None, aliases: Path | None) -> "NameTables":
         """The tables of --predicates and --aliases."""
         from apptek.data.aliases import read_aliases
-        from apptek.data.predicate_table import PredicateTable, read_predicates
+        from apptek.data.predicate_table import as_predicate_table
 
-        labels = None
-        if predicates is not None:
-            is_off = predicates == "none"
-            labels = PredicateTable() if is_off else read_predicates(Path(predicates))
-        return cls(labels, {} if aliases is None else read_aliases(aliases))
+        table = {} if aliases is None else read_aliases(aliases)
+        return cls(as_predicate_table(predicates), table)
 
     def apply(self, dataset: "Dataset") -> "Dataset":
         """The data set with these tables; tells on stderr what they say of it."""
+        from apptek.data.aliases import with_aliases
         from apptek.terminal import tell
 
-        named = replace(dataset.labelled(self.labels), aliases=self.aliases)
+        named = with_aliases(dataset.labelled(self.labels), self.aliases)
         if named.labels:
             known, count = len(named.labels), len(dataset.predicates)
             off = "; --predicates none switches that off" if self.labels is None else ""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 BAD_ROWS_SHOWN = 20
 SKIP_BAD = "Skip bad rows and list them, instead of stopping."
-OF_QUERIES = ("skip_bad", "delimiter", "encoding", "sheet", "max_bytes")
+OF_QUERIES = ("skip_bad", "format", "delimiter", "encoding", "sheet", "max_bytes")
 NOTHING: Mapping[str, str] = MappingProxyType({})
 Granularity = Literal["auto", "second", "minute", "hour", "day", "week", "month", "year", "mixed"]
 Format = Literal["", "gdelt", "icews", "polecat", "acled"]

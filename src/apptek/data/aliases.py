@@ -6,9 +6,10 @@ Federal Republic of Germany,Germany
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from apptek.data.facts import Names
+from apptek.data.facts import Dataset, Names
 from apptek.data.small_tables import read_rows
 from apptek.errors import DataError
 
@@ -34,6 +35,15 @@ def read_aliases(path: Path) -> dict[str, str]:
     if not aliases:
         raise DataError(f"{path.name}: there are no aliases in it")
     return aliases
+
+
+def with_aliases(dataset: Dataset, given: Mapping[str, str] | str | Path | None) -> Dataset:
+    """The data set with aliases: a table of them, or alias -> name."""
+    if given is None:
+        return dataset
+    aliases = dict(given) if isinstance(given, Mapping) else read_aliases(Path(given))
+    check_aliases(aliases, dataset.entities)
+    return replace(dataset, aliases=aliases)
 
 
 def check_aliases(aliases: Mapping[str, str], entities: Names) -> None:

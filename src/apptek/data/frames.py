@@ -9,7 +9,8 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import replace
 from datetime import date, datetime
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,7 @@ from apptek.data.reading.sources import SPLIT_NAMES
 from apptek.data.splitting import Splitting, split_facts
 from apptek.errors import DataError
 
+FrameKind = Literal["pandas", "polars", "arrow"]
 When = str | int | date | np.datetime64 | None  # a time in Python; a datetime is a date, too
 _SURROGATE = re.compile("[\ud800-\udfff]")  # half of a pair, which no encoding can write
 _MIDNIGHT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T00:00:00(Z|[+-][0-9]{2}:[0-9]{2})?")
@@ -63,6 +65,19 @@ def time_text(when: Any) -> str:
 def without_midnight(text: str) -> str:
     """The day of a time at midnight, in the zone in which it is written; others as they are."""
     return text[:10] if _MIDNIGHT.fullmatch(text) else text
+
+
+def frame_of(table: pa.Table, kind: FrameKind | None = None) -> Any:
+    """A table as a frame of pandas, polars or Arrow; by default of the first that is installed."""
+    if kind not in (None, "pandas", "polars", "arrow"):
+        raise DataError(f"a frame of {kind!r}: expected pandas, polars or arrow")
+    if kind == "pandas" or (kind is None and find_spec("pandas")):
+        return table.to_pandas()
+    if kind == "polars" or (kind is None and find_spec("polars")):
+        import polars
+
+        return polars.from_arrow(table)
+    return table
 
 
 def table_of(frame: Any, name: str = "frame") -> pa.Table:

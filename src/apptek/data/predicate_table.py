@@ -134,6 +134,27 @@ def read_predicates(path: Path) -> PredicateTable:
     return PredicateTable(entries, path.name)
 
 
+PredicateLabels = PredicateTable | Mapping[str, Mapping[str, str]] | str | Path
+
+
+def as_predicate_table(given: PredicateLabels | None) -> PredicateTable | None:
+    """A table of predicates from what a user gives for one; `none` is the empty table.
+
+    It may be a file, or predicate -> what is known of it: {"040": {"label": "Consult"}}.
+    """
+    if given is None or isinstance(given, PredicateTable):
+        return given
+    if isinstance(given, Mapping):
+        for predicate, cells in given.items():
+            if not isinstance(cells, Mapping) or not cells.keys() <= set(COLUMNS[1:]):
+                raise DataError(
+                    f"predicates: {predicate!r} has {cells!r}, expected some of label, phrase, "
+                    "class and group"
+                )
+        return PredicateTable({name: _entry(cells) for name, cells in given.items()}, "predicates")
+    return PredicateTable() if str(given) == "none" else read_predicates(Path(given))
+
+
 @lru_cache(maxsize=1)
 def cameo_table() -> PredicateTable:
     """The shipped table: every CAMEO code, and every name of ICEWS for one."""

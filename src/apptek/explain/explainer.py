@@ -123,6 +123,7 @@ def explain(
         model=_about(model),
         asked_subject=query.subject,
         asked_object=query.object,
+        later=answer.later,
         labels=answer.labels,
         by_class=answer.by_class,
         by_group=answer.by_group,

@@ -3,7 +3,10 @@
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from apptek.config import View
+from apptek.data.frames import FrameKind, frame_of
 from apptek.evaluation.predicate_classes import Shares, shares_json
 from apptek.explain.evidence import Kind
 from apptek.explain.groups import Group
@@ -11,6 +14,16 @@ from apptek.explain.sentences import Partner
 from apptek.explain.story import paragraph, sentence
 from apptek.features.topologies.connection import (
     Side,
+)
+
+_FRAME = pa.schema(
+    [
+        *((name, pa.string()) for name in ("predicate", "runner_up")),
+        ("reason", pa.int32()),
+        *((name, pa.string()) for name in ("kind", "family", "sentence")),
+        *((name, pa.float64()) for name in ("log_odds", "score")),
+        ("facts", pa.int32()),
+    ]
 )
 
 
@@ -187,6 +200,7 @@ class Explanation:
     model     dataset, preset, protocol and format of the model
     asked_subject, asked_object
               as the query writes them: subject and object are the names that were meant
+    later     the names that occur in the facts, but not before the query's time
     labels    how to show each predicate of `ranked`
     by_class  each class of predicates with its probability, the largest first; by_group likewise
     """
@@ -218,6 +232,7 @@ class Explanation:
     model: dict[str, Any]
     asked_subject: str = ""
     asked_object: str = ""
+    later: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     by_class: Shares = ()
     by_group: Shares = ()
@@ -258,6 +273,31 @@ class Explanation:
         """All of them, the largest first."""
         detailed = (reason.contribution for reason in self.all_reasons())
         return sorted([*detailed, *self.further], key=lambda part: -part.log_odds)
+
+    def to_frame(self, kind: FrameKind | None = None) -> Any:
+        """A frame with a row for each contribution, the largest first, and the facts behind it.
+
+        `reason` numbers those that are told in detail, and `facts` counts theirs. With `bias` the
+        log-odds add up to those of the predicate against the runner-up.
+        """
+        reasons = {id(reason.contribution): reason for reason in self.all_reasons()}
+        rows = []
+        for part in self.contributions():
+            reason = reasons.get(id(part))
+            rows.append(
+                {
+                    "predicate": self.predicate,
+                    "runner_up": self.runner_up,
+                    "reason": None if reason is None else reason.number,
+                    "kind": part.kind,
+                    "family": part.family,
+                    "sentence": part.sentence,
+                    "log_odds": part.log_odds,
+                    "score": part.score,
+                    "facts": None if reason is None else len(reason.facts),
+                }
+            )
+        return frame_of(pa.Table.from_pylist(rows, schema=_FRAME), kind)
 
     def __repr__(self) -> str:
         from apptek.explain.text import explanation_text

@@ -2,12 +2,9 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import fields
-from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Any
 
-import pyarrow as pa
-
-from apptek.errors import ApptekError
+from apptek.data.frames import FrameKind, frame_of
 from apptek.explain.explanation import Explanation
 from apptek.explain.html_report import answers_fragment, explanation_fragment
 from apptek.explain.wording import GIVEN, counted, labelled, meant_notes, percent, share_lines
@@ -15,7 +12,6 @@ from apptek.models.answers import Answer, Query
 from apptek.models.batch_files import answer_table
 from apptek.safe_text import printable
 
-FrameKind = Literal["pandas", "polars", "arrow"]
 SHOWN = 10  # answers that are written out; predicates of each in a notebook
 BAR = 30  # characters of a bar for a probability of 1
 Explain = Callable[[Query], Explanation]
@@ -69,16 +65,7 @@ class Answers(list[ShownAnswer]):
 
         kind  pandas, polars or arrow (a pyarrow.Table); by default the first that is installed
         """
-        if kind not in (None, "pandas", "polars", "arrow"):
-            raise ApptekError(f"a frame of {kind!r}: expected pandas, polars or arrow")
-        table: pa.Table = answer_table(self)
-        if kind == "pandas" or (kind is None and find_spec("pandas")):
-            return table.to_pandas()
-        if kind == "polars" or (kind is None and find_spec("polars")):
-            import polars
-
-            return polars.from_arrow(table)
-        return table
+        return frame_of(answer_table(self), kind)
 
     def __repr__(self) -> str:
         texts = [repr(answer) for answer in self[:SHOWN]]
@@ -97,7 +84,10 @@ def answer_notes(answer: Answer) -> list[str]:
         unseen["time"] = answer.unseen_time
     query = answer.query
     notes = meant_notes((query.subject, answer.meant_subject), (query.object, answer.meant_object))
-    notes += [f"The {name} does not occur in the facts." for name in unseen if unseen[name]]
+    meant = {"subject": answer.meant_subject, "object": answer.meant_object}
+    for name in (name for name in unseen if unseen[name]):
+        where = f"before {query.time}" if meant.get(name) in answer.later else "in the facts"
+        notes.append(f"The {name} does not occur {where}.")
     if answer.view == "ahead" and answer.query.time not in ("", "?"):
         notes.append(f"Answered ahead, from what was known before {answer.query.time}.")
     elif answer.view == "within":

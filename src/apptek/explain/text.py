@@ -137,9 +137,10 @@ def notes(explanation: Explanation) -> list[str]:
 def name_notes(explanation: Explanation) -> list[str]:
     """Which names were read as others, and which are not in the facts."""
     subject, object_ = explanation.subject, explanation.object
+    unseen = ((subject, explanation.unseen_subject), (object_, explanation.unseen_object))
     return [
         *meant_notes((explanation.asked_subject, subject), (explanation.asked_object, object_)),
-        *unseen_notes((subject, explanation.unseen_subject), (object_, explanation.unseen_object)),
+        *unseen_notes(*unseen, later=explanation.later, time=explanation.time),
     ]
 
 

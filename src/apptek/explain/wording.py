@@ -74,9 +74,15 @@ def labelled(predicate: str, label: str) -> str:
     return predicate if label in ("", predicate) else f"{label} ({predicate})"
 
 
-def unseen_notes(*names: tuple[str, bool]) -> list[str]:
-    """A line for each name that the facts do not contain; pairs of a name and whether it is so."""
-    return [f"{name} is not in the facts of the model." for name, unseen in names if unseen]
+def unseen_notes(
+    *names: tuple[str, bool], later: tuple[str, ...] = (), time: str = ""
+) -> list[str]:
+    """A line for each name that the facts do not contain; pairs of a name and whether it is so.
+
+    later  those that the facts do contain, but not before the time
+    """
+    unseen = [(name, f" before {time}" if name in later else "") for name, is_so in names if is_so]
+    return [f"{name} is not in the facts of the model{before}." for name, before in unseen]
 
 
 def meant_notes(*pairs: tuple[str, str | None]) -> list[str]:

@@ -62,13 +62,17 @@ class History:
     """The history features of queries on a graph.
 
     A column is (family * predicates + predicate) * kernels + kernel. Kernels that only undated
-    facts and queries need are left out where every fact is dated.
+    facts and queries need are left out where every fact is dated: every fact of the graph, unless
+    `dated` says so of the facts of the fit, to which others may have been added.
     """
 
-    def __init__(self, graph: TemporalGraph, clock: Clock, config: HistoryConfig) -> None:
+    def __init__(
+        self, graph: TemporalGraph, clock: Clock, config: HistoryConfig, dated: bool | None = None
+    ) -> None:
         self.graph, self.clock, self.config = graph, clock, config
         self._pairs, self._fading = PairIndex.of(graph), clock.fading()
-        dated = not bool(np.any((graph.since == UNKNOWN) & (graph.until == UNKNOWN)))
+        if dated is None:
+            dated = not bool(np.any((graph.since == UNKNOWN) & (graph.until == UNKNOWN)))
         idle = {KERNELS[kernel] for kernel in OF_UNDATED} if dated else set()
         self.kernels = tuple(k for k in KERNELS if k in config.kernels and k not in idle)
         self.families = tuple(family for family in FAMILIES if family in config.families)

@@ -4,10 +4,18 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
+import pyarrow as pa
+
+from apptek.data.frames import FrameKind, frame_of
 from apptek.explain.wording import counted, labelled, listed, percent, period_text, signed
 from apptek.safe_text import printable
 
 SHOWN = 10
+_TEXTS = ("first", "last", "subject", "predicate", "label", "object")
+_NUMBERS = ("probability", "expected", "share")
+_FRAME = pa.schema(
+    [*((name, pa.string()) for name in _TEXTS), *((name, pa.float64()) for name in _NUMBERS)]
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +121,12 @@ class Forecast:
         """All fields by their names, ready for JSON; `curve` holds {until, probability}."""
         curve = [{"until": until, "probability": chance} for until, chance in self.curve]
         return asdict(self) | {"curve": curve}
+
+    def to_frame(self, kind: FrameKind | None = None) -> Any:
+        """A frame with a row for each predicate in each direction, the most probable first."""
+        window = {"first": self.first, "last": self.last}
+        rows = [window | asdict(part) for part in self.predicates]
+        return frame_of(pa.Table.from_pylist(rows, schema=_FRAME), kind)
 
     def __repr__(self) -> str:
         return forecast_text(self)

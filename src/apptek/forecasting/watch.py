@@ -12,7 +12,7 @@ from apptek.errors import DataError
 from apptek.forecasting.forecast import Forecast, PredicateForecast
 from apptek.forecasting.forecaster import Forecaster
 from apptek.forecasting.window import Window
-from apptek.models.batch_files import read_rows
+from apptek.models.batch_files import LeftOut, read_rows
 from apptek.occurrence.events import pair_keys
 from apptek.occurrence.snapshots import Meetings
 
@@ -114,6 +114,8 @@ def read_pairs(file: Path) -> list[Pair]:
     """The pairs of a file with the columns subject and object; DataError says what is wrong."""
     pairs = []
     for line, cells in read_rows(file, ("subject", "object")):
+        if isinstance(cells, LeftOut):
+            continue
         if isinstance(cells, str):
             raise DataError(f"{file.name}:{line}: {cells}")
         pairs.append((cells[0], cells[1]))

@@ -24,7 +24,6 @@ from apptek.models.answers import (
     Answer,
     Query,
     RankedPredicates,
-    Seen,
     best_answers,
     queries_of,
     ranked_by_view,
@@ -32,6 +31,7 @@ from apptek.models.answers import (
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FittedView, Model
 from apptek.models.reranker_features import Mirrors
+from apptek.models.seen import Seen
 
 CHUNK = 1024  # queries that one thread takes at a time
 
@@ -147,7 +147,8 @@ class Answerer:
         self, asked: Sequence[Query], ranked: RankedPredicates, *, top: int
     ) -> list[Answer]:
         """The most probable predicates of each query, with what is unusual about it."""
-        return best_answers(asked, ranked, self.predicates, self.seen, top=top)
+        predicates, seen, calibrated = self.predicates, self.seen, self.model.calibrated
+        return best_answers(asked, ranked, predicates, seen, top=top, calibrated=calibrated)
 
 
 def linear_scores(space: FeatureSpace, classifier: LinearSoftmax, queries: Queries) -> Floats:

@@ -9,18 +9,17 @@ import numpy as np
 from apptek.arrays import Bools, Ints, Matrix
 from apptek.config import VIEWS, View
 from apptek.data.calendar.positions import SECONDS
-from apptek.data.facts import Dataset, Names, Split
+from apptek.data.facts import Dataset, Split
 from apptek.data.frames import When, is_frame, read_query_texts, time_text, without_midnight
 from apptek.data.name_matching import NameResolver
 from apptek.data.queries import Queries
-from apptek.data.times import UNKNOWN, TimeAxis
+from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError
 from apptek.evaluation.forecast import ForecastFigures
 from apptek.evaluation.predicate_classes import LabelledPredicates, Shares, shares_json
 from apptek.evaluation.ranking import Evaluation
 from apptek.evaluation.scorer import ViewScorer
-from apptek.graph.lookups import predicates_at
-from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.seen import Seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +47,8 @@ class Query:
 class Answer:
     """The predicates of a query, most probable first, and what is unusual about the query.
 
+    unseen   that the subject, the object or the time does not occur in the facts; ahead, entities
+             are looked for before the time
     known    predicates that the facts contain for this subject, object and time
     view     within: from every fact; ahead: from what was known before the query's time
     labels   how to show each predicate: its label in the model's table, else its name
@@ -55,6 +56,8 @@ class Answer:
     meant_subject, meant_object
              the names of the entities that were meant; None for a name that the data does not
              know, or that could mean several
+    calibrated
+             whether the probabilities were calibrated, which takes valid facts
     by_class each class of predicates with the sum of their probabilities, the largest first;
              by_group the same for the groups
     """
@@ -73,12 +76,23 @@ class Answer:
     by_group: Shares
     meant_subject: str | None
     meant_object: str | None
+    calibrated: bool
 
     @property
     def unknown_names(self) -> list[str]:
         """The names of the query that mean no entity, or could mean several."""
         meant = ((self.query.subject, self.meant_subject), (self.query.object, self.meant_object))
         return [asked for asked, name in meant if name is None]
+
+    @property
+    def later(self) -> tuple[str, ...]:
+        """The entities that occur in the facts, but not before the query's time."""
+        unseen = (
+            (self.meant_subject, self.unseen_subject),
+            (self.meant_object, self.unseen_object),
+        )
+        ahead = self.view == "ahead"
+        return tuple(name for name, is_so in unseen if ahead and is_so and name is not None)
 
     def as_json(self) -> dict[str, Any]:
         """The fields by their names; a class or group is an object with its probability."""
@@ -112,6 +126,10 @@ class Fitted(Protocol):
     @property
     def preset(self) -> str:
         """The settings it started from."""
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """By section.key, the settings in which it differs from the preset."""
 
     @property
     def protocol(self) -> str:
@@ -158,44 +176,6 @@ class Answering(Protocol):
         self, split: Split = "test", view: View | None = None, *, rolling: bool = False
     ) -> ViewScorer:
         """What `evaluate` ranks: the model in a view, on the facts that the split may see."""
-
-
-class Seen:
-    """Which entities, times and predicates between two entities occur in the facts of a graph."""
-
-    def __init__(self, graph: TemporalGraph, names: Names) -> None:
-        self._graph, self._names = graph, names
-        self._times, self._last_start = np.unique(graph.facts.times), graph.last_start
-        degrees = np.diff(graph.incidence.offsets[::3])
-        self._entities = np.greater(degrees.reshape(2, -1).sum(axis=0), 0)
-
-    def name(self, entity: int) -> str | None:
-        """The name of an entity; None for -1."""
-        return None if entity < 0 else self._names[entity]
-
-    def entity(self, entity: int) -> bool:
-        """Whether an entity occurs; -1 does not."""
-        return entity >= 0 and bool(self._entities[entity])
-
-    def time(self, code: int) -> bool:
-        """Whether a time occurs; an unknown time counts as seen."""
-        index = int(np.searchsorted(self._times, code))
-        occurs = index < len(self._times) and int(self._times[index]) == code
-        return occurs or code == UNKNOWN
-
-    def lies_before(self, queries: Queries) -> Bools:
-        """For which queries the last known start of a fact lies before their time."""
-        positions = self._graph.axis.positions(queries.times)
-        before: Bools = (queries.times != UNKNOWN) & (positions > self._last_start)
-        return before
-
-    def predicates(self, subject: int, object_: int, code: int, view: View) -> list[int]:
-        """The predicates from one entity to another at a time; undated ones where it is unknown.
-
-        Ahead, only those that started before.
-        """
-        moment = UNKNOWN if code == UNKNOWN else self._graph.axis.position(code)
-        return predicates_at(self._graph, subject, object_, moment, ahead=view == "ahead")
 
 
 def ranked_by_view(
@@ -282,6 +262,7 @@ def best_answers(
     seen: Seen,
     *,
     top: int,
+    calibrated: bool,
 ) -> list[Answer]:
     """The most probable predicates of each query; unseen entities and times are flagged."""
     queries, probabilities, words = ranked.queries, ranked.probabilities, predicates.words
@@ -299,8 +280,8 @@ def best_answers(
             query,
             tuple(words.names[predicate] for predicate in best),
             tuple(largest[row]),
-            not seen.entity(subject),
-            not seen.entity(object_),
+            not seen.entity(subject, time, view),
+            not seen.entity(object_, time, view),
             not seen.time(time),
             tuple(words.names[known] for known in seen.predicates(subject, object_, time, view)),
             view,
@@ -310,6 +291,7 @@ def best_answers(
             groups[row],
             seen.name(subject),
             seen.name(object_),
+            calibrated,
         )
 
     return [

@@ -43,9 +43,16 @@ SCHEMA = pa.schema(
         ("class_probability", pa.float64()),
         ("group", pa.string()),
         ("group_probability", pa.float64()),
+        ("calibrated", pa.bool_()),
     ]
 )
 Numbered = tuple[int, Query | str]  # the line, and the query or what is wrong with it
+
+
+class LeftOut(str):
+    """What a row of a dump lacks, so that it is none: it is left out, and no error."""
+
+    __slots__ = ()
 
 
 def answer_file(
@@ -90,7 +97,7 @@ def _check(
                 continue
             except TimeFormatError as error:
                 problem = str(error)
-        if not reading.skip_bad:
+        if not reading.skip_bad and not isinstance(problem, LeftOut):
             raise DataError(f"{file.name}:{line}: {problem}")
         left_out.append(f"{file.name}:{line}: {problem}")
 
@@ -106,18 +113,19 @@ def read_rows(
 ) -> Iterator[tuple[int, list[str] | str]]:
     """Some columns of a file, row by row with its line; or what is wrong with a row.
 
-    They are found by their names in a header; without one, the file has these and no others.
+    They are found by their names in a header; without one, the file has these and no others. In a
+    dump of events they are those of its facts.
     """
     content = open_file(file, options, None, layout_finder(names))
+    columns = [content.layout.columns[name] for name in names]
     for chunk in content.chunks:
         for row, cells in enumerate(chunk.rows):
             if cells:
-                yield chunk.number(row), _cells(cells, content.layout)
+                yield chunk.number(row), _cells(cells, columns, content.layout)
 
 
-def _cells(cells: list[bytes], layout: ColumnLayout) -> list[str] | str:
+def _cells(cells: list[bytes], columns: list[int], layout: ColumnLayout) -> list[str] | str:
     """The cells of a row, or what is wrong with it; subject and object come first."""
-    columns = list(layout.columns.values())
     try:
         check_cells(cells, layout)
         if max(columns) >= len(cells):
@@ -125,6 +133,8 @@ def _cells(cells: list[bytes], layout: ColumnLayout) -> list[str] | str:
         texts = [text_of(cells[column], layout, column) for column in columns]
     except RowError as fault:
         return f"{fault.column}: found {fault.found}, expected {fault.expected}"
+    if layout.nobody.intersection(texts[:2]):
+        return LeftOut("it lacks one of its actors")
     if not texts[0] or not texts[1]:
         return "found an empty name, expected a subject and an object"
     return texts
@@ -155,6 +165,7 @@ def answer_table(answers: Sequence[Answer], before: int = 0) -> pa.Table:
                 classes.get(kind),
                 group or None,
                 groups.get(group),
+                answer.calibrated,
             )
             for name, value in zip(columns, row, strict=True):
                 columns[name].append(value)

@@ -42,8 +42,9 @@ class FeatureSources:
         """
         config, parts = self.config, self.config.features.parts
         graph = self.graph.ahead() if view == "ahead" else self.graph
+        dated = bool(self.dataset.train.dated.all())
         return FeatureSpace(
-            History(graph, self.clock, config.history) if "history" in parts else None,
+            History(graph, self.clock, config.history, dated) if "history" in parts else None,
             Traits.of(self.dataset, config.traits, kinds) if "traits" in parts else None,
             self.topologies if "topologies" in parts else None,
             DecisionProcess(graph, config.agent),

@@ -4,18 +4,19 @@ from typing import Any
 
 import numpy as np
 
+from apptek.data.facts import Dataset, Facts
 from apptek.data.times import UNKNOWN
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.answers import Fitted
 from apptek.models.model import Model
 
 MANY_ADDED = 0.2  # facts added for each training fact, from which on a new fit is advisable
 MANY_UNKNOWN = 0.01  # facts with predicates that were never learned, likewise
 
 
-def summarize(model: Model) -> dict[str, Any]:
-    """What a model says of itself, ready for JSON."""
-    data, facts = model.dataset, model.graph.facts
-    added = sum(update["added"] for update in model.updates)
-    unknown = sum(sum(update["unknown_predicates"].values()) for update in model.updates)
+def summarize_data(model: Fitted, graph: TemporalGraph) -> dict[str, Any]:
+    """What every fitted model says of itself and of the facts that it answers from."""
+    data, facts = model.dataset, graph.facts
     return {
         "dataset": data.name,
         "preset": model.preset,
@@ -28,28 +29,37 @@ def summarize(model: Model) -> dict[str, Any]:
         "aliases": len(data.aliases),
         "answers_from": len(facts),
         "training_facts": len(data.train),
-        **_span(model),
+        **_span(data, facts),
         "time_unit": data.axis.unit,
-        "open_end": model.graph.open_end,
+        "open_end": graph.open_end,
         "views": {view: fitted.report["valid_mrr"] for view, fitted in model.views.items()},
         "calibrated": model.calibrated,
+    }
+
+
+def summarize(model: Model) -> dict[str, Any]:
+    """What a model says of itself, ready for JSON."""
+    added = sum(update["added"] for update in model.updates)
+    unknown = sum(sum(update["unknown_predicates"].values()) for update in model.updates)
+    return {
+        **summarize_data(model, model.graph),
         "updates": len(model.updates),
         "added_since_the_fit": added,
         "retracted_since_the_fit": sum(update["retracted"] for update in model.updates),
         "left_out_since_the_fit": unknown,
-        "refit": _advice(added, unknown, len(data.train)),
+        "refit": _advice(added, unknown, len(model.dataset.train)),
     }
 
 
-def _span(model: Model) -> dict[str, str]:
+def _span(data: Dataset, facts: Facts) -> dict[str, str]:
     """The first and the last known start, as they are written."""
-    times = model.graph.facts.times
+    times = facts.times
     dated = times[times != UNKNOWN]
     if not len(dated):
         return {"first": "?", "last": "?"}
-    positions = model.dataset.axis.positions(dated)
+    positions = data.axis.positions(dated)
     ends = (int(np.argmin(positions)), int(np.argmax(positions)))
-    first, last = (model.dataset.axis.format(int(dated[row])) for row in ends)
+    first, last = (data.axis.format(int(dated[row])) for row in ends)
     return {"first": first, "last": last}
 
 

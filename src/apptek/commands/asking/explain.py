@@ -80,7 +80,8 @@ def explain(
         write_whole(html, explanation_html(explanation).encode())
         tell(f"The explanation with drawings is in {html}")
     if as_json:
-        print_json(explanation.as_json() | {"similar": similar})
+        extras = {"calibrated": predictor.model.calibrated, "similar": similar}
+        print_json(explanation.as_json() | extras)
     else:
         console = output()
         notes = similar_lines(similar)

@@ -80,8 +80,7 @@ def predict(
     (answer,) = predictor.predict([Query(subject, object_, time)], top=top)
     similar = predictor.similar_names(subject, object_)
     if as_json:
-        extras = {"calibrated": predictor.model.calibrated, "similar": similar}
-        print_json(answer.as_json() | extras)
+        print_json(answer.as_json() | {"similar": similar})
         return
     _print_answer(answer, similar)
     if not predictor.model.calibrated:

@@ -55,9 +55,10 @@ def open_text(
     cells = _first_cells(first.text, form)
     rows = first_rows(start, form)
     dump = ids = None
-    if find is find_layout and (columns is None or options.format):
+    if columns is None or options.format:
         dump = find_dump(options.format, cells, rows)
-        ids = None if dump or options.header else find_id_layout(rows, file.parent)
+    if find is find_layout and columns is None and dump is None and not options.header:
+        ids = find_id_layout(rows, file.parent)
     if dump is not None:
         layout = dump_layout(dump, cells, columns, where)
         has_header = dump is not DUMPS["gdelt"]

@@ -140,7 +140,12 @@ def counterfactual(
         unseen_object=about.unseen_object,
         notes=(
             *meant_notes((query.subject, subject), (query.object, object_)),
-            *unseen_notes((subject, about.unseen_subject), (object_, about.unseen_object)),
+            *unseen_notes(
+                (subject, about.unseen_subject),
+                (object_, about.unseen_object),
+                later=about.later,
+                time=query.time,
+            ),
         ),
     )
 

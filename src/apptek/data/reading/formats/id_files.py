@@ -92,18 +92,20 @@ def _read_statistics(file: Path) -> tuple[int, ...]:
 def find_id_layout(rows: list[list[bytes]], folder: Path) -> ColumnLayout | None:
     """The layout of a file of ids by its first rows and the tables beside it; None if it is none.
 
-    With names of ids all cells are numbers, four or five in a row; without, it is the fifth
-    column, always 0, that says that it is no interval.
+    With names of ids, or numbers of them in stat.txt, all cells are numbers, four or five in a
+    row; without, it is the fifth column, always 0, that says that it is no interval.
     """
     width = len(rows[0]) if rows else 0
     if not all(len(row) == width and all(map(_is_number, row)) for row in rows):
         return None
     names = find_names(folder) if width in (4, 5) else None
     fifth = width == 5 and len({row[4] for row in rows}) == 1 and rows[0][4] in _ALWAYS
-    if not (fifth or (names is not None and width == 4)):
+    stated = (folder / "stat.txt").is_file()
+    if not (fifth or (width == 4 and (names is not None or stated))):
         return None
     if names is None:
-        return ColumnLayout(width, COLUMNS)
+        missing = " and ".join(name for name in _TABLES.values() if not (folder / name).is_file())
+        return ColumnLayout(width, COLUMNS, note=f"ids are not named: there is no {missing}")
     by_role = {"subject": names.entity, "predicate": names.predicate, "object": names.entity}
     return ColumnLayout(width, COLUMNS, names=by_role, note=names.note())
 

@@ -1,0 +1,66 @@
+"""What the facts of a graph contain: entities, times, and predicates between two entities."""
+
+from functools import cached_property
+
+import numpy as np
+
+from apptek.arrays import Bools, Ints
+from apptek.config import View
+from apptek.data.facts import Names
+from apptek.data.queries import Queries
+from apptek.data.times import UNKNOWN
+from apptek.graph.lookups import predicates_at
+from apptek.graph.temporal_graph import TemporalGraph
+
+
+class Seen:
+    """Which entities, times and predicates between two entities occur in the facts of a graph."""
+
+    def __init__(self, graph: TemporalGraph, names: Names) -> None:
+        self._graph, self._names = graph, names
+        self._times, self._last_start = np.unique(graph.facts.times), graph.last_start
+        degrees = np.diff(graph.incidence.offsets[::3])
+        self._entities = np.greater(degrees.reshape(2, -1).sum(axis=0), 0)
+
+    def name(self, entity: int) -> str | None:
+        """The name of an entity; None for -1."""
+        return None if entity < 0 else self._names[entity]
+
+    def entity(self, entity: int, code: int = UNKNOWN, view: View = "within") -> bool:
+        """Whether an entity occurs, ahead: in a fact that started before a time; -1 does not."""
+        if entity < 0 or not self._entities[entity]:
+            return False
+        if view == "within" or code == UNKNOWN:
+            return True
+        moment = self._graph.axis.position(code)
+        return moment > self._last_start or moment > int(self._first_starts[entity])
+
+    @cached_property
+    def _first_starts(self) -> Ints:
+        """The first position at which each entity occurs; undated facts come first."""
+        facts = self._graph.facts
+        positions = self._graph.axis.positions(facts.times)
+        first = np.full(len(self._entities), np.iinfo(np.int32).max, np.int32)
+        for ends in (facts.subjects, facts.objects):
+            np.minimum.at(first, ends, positions)
+        return first
+
+    def time(self, code: int) -> bool:
+        """Whether a time occurs; an unknown time counts as seen."""
+        index = int(np.searchsorted(self._times, code))
+        occurs = index < len(self._times) and int(self._times[index]) == code
+        return occurs or code == UNKNOWN
+
+    def lies_before(self, queries: Queries) -> Bools:
+        """For which queries the last known start of a fact lies before their time."""
+        positions = self._graph.axis.positions(queries.times)
+        before: Bools = (queries.times != UNKNOWN) & (positions > self._last_start)
+        return before
+
+    def predicates(self, subject: int, object_: int, code: int, view: View) -> list[int]:
+        """The predicates from one entity to another at a time; undated ones where it is unknown.
+
+        Ahead, only those that started before.
+        """
+        moment = UNKNOWN if code == UNKNOWN else self._graph.axis.position(code)
+        return predicates_at(self._graph, subject, object_, moment, ahead=view == "ahead")
