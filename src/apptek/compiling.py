@@ -90,9 +90,25 @@ def kernel(function: Function) -> Function:
 
 
 def fast(function: Function) -> Function:
-    """Compiles a function whose sums may be added up in any order, as a processor likes it."""
-    compiled: Function = njit(**_OPTIONS, fastmath=True, error_model="numpy")(function)
+    """Compiles a function that divides as numpy does, without looking for zeros.
+
+    Sums are added up in the order that is written. With fastmath the order would depend on the
+    width of the processor's vectors, and so would what is learned; it gains 7 %.
+    """
+    compiled: Function = njit(**_OPTIONS, error_model="numpy")(function)
     return compiled
+
+
+def processor() -> dict[str, Any]:
+    """The name of the processor, and which of the usual vector instructions it has."""
+    from llvmlite import binding
+
+    has = binding.get_host_cpu_features()
+    known = ("sse4.2", "avx", "avx2", "fma", "avx512f", "neon", "sve")
+    return {
+        "name": binding.get_host_cpu_name(),
+        "vectors": [name for name in known if has.get(name)],
+    }
 
 
 def leaf(function: Function) -> Function:

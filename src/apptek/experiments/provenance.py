@@ -10,6 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from apptek.compiling import processor
+
 _ROOT = Path(__file__).parents[3]
 _WRITTEN_BY_RUNS = ("paper/results", "paper/figures", "docs")
 
@@ -52,7 +54,7 @@ def _output(words: list[str]) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Cores, memory, and the versions of Python and torch."""
+    """Cores, memory, the processor, and the versions of Python and torch."""
     try:
         torch = version("torch")
     except PackageNotFoundError:
@@ -60,6 +62,7 @@ def machine() -> dict[str, Any]:
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
         "cores": os.cpu_count(),
+        "processor": processor(),
         "memory_gib": round(memory / 2**30, 1),
         "python": platform.python_version(),
         "torch": torch,

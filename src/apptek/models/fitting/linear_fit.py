@@ -33,7 +33,7 @@ from apptek.models.fitting.examples import Examples, sizes_of
 from apptek.models.linear_softmax import LinearSoftmax
 
 Pass = list[tuple[int, Ints]]  # one epoch: shards, and the order of the examples in each
-_MASKED = np.float32(-1e30)  # finite, as the kernels are compiled with fastmath
+_MASKED = np.float32(-1e30)  # finite: differences of it are numbers
 
 
 @dataclass(frozen=True, slots=True)
