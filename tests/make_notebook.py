@@ -40,7 +40,7 @@ forecast""",
     'pd.DataFrame(forecast.curve, columns=["until", "chance of anything"]).tail(3)',
     """pd.DataFrame([(p.subject, p.predicate, p.probability) for p in forecast.predicates[:5]],
              columns=["who", "does what", "at least once"])""",
-    """# Why anything should happen: what adds to the log-odds of an average pair.
+    """# Why anything should happen: what adds to the log-odds of an average pair that has met.
 for reason in forecast.directions[0].reasons:
     print(f"{reason.log_odds:+.2f}  {reason.sentence}")""",
     """# As of a day in the past: nothing from then on is used.

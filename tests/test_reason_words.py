@@ -1,13 +1,15 @@
 """Reasons in words: true, plain, and short."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fact_files import write
 
+from apptek.audit.guesses import HONEST, guesses_told
 from apptek.data.reading.reader import read_dataset
 from apptek.data.times import TimeAxis
-from apptek.explain.explanation import Explanation
+from apptek.explain.explanation import Contribution, Explanation
 from apptek.explain.sentences import Occurrences, when_words
 from apptek.explain.text import explanation_text
 from apptek.explain.wording import GIVEN, percent, span_text
@@ -104,6 +106,16 @@ def test_a_guessed_type_is_told_as_whom_one_deals_with(tmp_path: Path) -> None:
     words = sentences(predictor.explain(Query("Pope", "United (B)", "2001"), most=99))
     assert "Pope deals most often with 'B'" in words
     assert not any("Pope has" in sentence for sentence in words)
+    ends = predictor.queries_of([Query("Pope", "United (B)", "2001")])
+    ids = (int(ends.subjects[0]), int(ends.objects[0]))
+    found = predictor.explain(Query("Pope", "United (B)", "2001"), most=99)
+    kinds = predictor.model.main.kinds
+    assert set(guesses_told(found, kinds, ids)) == {HONEST}
+    lie = Contribution(
+        kind="trait", topology=(), sentence="Pope has the country 'B'", log_odds=1.0, score=1.0
+    )
+    lying = replace(found, further=(*found.further, lie))
+    assert set(guesses_told(lying, kinds, ids)) == {HONEST, "has the country"}
 
 
 def test_a_type_of_a_table_is_stated(tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ def reliability_png(panels: Sequence[Panel]) -> bytes:
             axis.set_minor_locator(NullLocator())
         axes.set(xlim=(_LEAST * 0.8, 1.25), ylim=(_LEAST * 0.8, 1.25))
         axes.grid(color="#d9dde5", linewidth=0.6)
+        axes.set_axisbelow(True)
     picture = BytesIO()
     figure.savefig(picture, format="png", metadata={"Software": None})
     return picture.getvalue()

@@ -73,7 +73,7 @@ def _html_row(row: WatchRow) -> str:
     remarks = "".join(f'<div class="soft">{_text(note)}</div>' for note in row.notes)
     predicates = "".join(
         f"<li>{percent(part.probability)} {_text(part.shown)} "
-        f'<span class="soft">({_text(part.subject)} → {_text(part.object)})</span></li>'
+        f'<span class="soft">{_text(part.subject)} → {_text(part.object)}</span></li>'
         for part in row.predicates
     )
     return (

@@ -51,11 +51,17 @@ def faithfulness_table(results: Results) -> str:
                 _percent(figures["same_answer"]),
                 _percent(figures["same_first_reason"]),
                 _percent(world["named"] if world else None),
+                _of(figures.get("guesses_as_facts"), figures.get("guesses_told")),
             ]
         )
     header = ("data", "model", "questions", "cited beats random", "log-odds lost: cited / random")
     stability = ("sufficiency", "same answer a day off", "same first reason")
-    return markdown((*header, *stability, "planted rule named first"), rows)
+    told = ("planted rule named first", "guessed types told as facts")
+    return markdown((*header, *stability, *told), rows)
+
+
+def _of(part: Any, whole: Any) -> str:
+    return "" if whole is None else f"{part} of {whole}"
 
 
 def _percent(share: Any) -> str:
