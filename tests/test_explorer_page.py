@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from service_parts import tuning_query
 
 from apptek.benches.http_clients import running_service
-from apptek.explain.layout import draw_reason
+from apptek.explain.answer_layout import draw_answer
 from apptek.explain.svg import draw_svg
 from apptek.predictor import Query
 from apptek.service.served_model import ServedModel
@@ -109,12 +109,12 @@ def test_from_the_first_letter_to_the_shared_view(
     page: Page, browser: Browser, address: str, query: dict[str, str]
 ) -> None:
     page.goto(address)
-    expect(page.get_by_role("heading", name="What holds between two entities")).to_be_visible()
-    subject = page.get_by_role("combobox", name="Subject")
+    expect(page.get_by_role("heading", name="What happens between two")).to_be_visible()
+    subject = page.get_by_role("combobox", name="Who acts")
     subject.press_sequentially(query["subject"][:5])
-    expect(page.get_by_role("listbox", name="Subject")).to_be_visible()
+    expect(page.get_by_role("listbox", name="Who acts")).to_be_visible()
     subject.press("Escape")  # the names of the beginning go
-    expect(page.get_by_role("listbox", name="Subject")).to_be_hidden()
+    expect(page.get_by_role("listbox", name="Who acts")).to_be_hidden()
     subject.fill(query["subject"])
     option = page.get_by_role("option").filter(has_text=query["subject"]).first
     expect(option).to_be_visible()
@@ -122,8 +122,8 @@ def test_from_the_first_letter_to_the_shared_view(
     expect(option).to_have_attribute("aria-selected", "true")
     subject.press("Enter")
     expect(subject).to_have_value(query["subject"])
-    expect(page.get_by_role("listbox", name="Subject")).to_be_hidden()
-    page.get_by_role("combobox", name="Object").fill(query["object"])
+    expect(page.get_by_role("listbox", name="Who acts")).to_be_hidden()
+    page.get_by_role("combobox", name="On whom").fill(query["object"])
     page.get_by_label("Time", exact=True).fill(query["time"])
     page.get_by_role("button", name="Ask").click()
 
@@ -148,6 +148,7 @@ def test_from_the_first_letter_to_the_shared_view(
     expect(again.locator("#answer")).to_contain_text(second)
     expect(again.locator("#within-label")).to_have_text(page.locator("#within-label").inner_text())
     expect(again.locator("#graph svg .far")).to_have_count(dimmed)
+    page.mouse.move(0, 0)  # nothing is pointed at
     for part in ("#graph svg", "#lanes svg"):
         one, other = page.locator(part), again.locator(part)
         comes(page, lambda: one.inner_html() == other.inner_html(), True)  # noqa: B023
@@ -179,9 +180,12 @@ def test_page_and_file_show_the_same_drawing(
     page: Page, address: str, served: ServedModel, query: dict[str, str]
 ) -> None:
     found = served.predictor.explain(Query(**query))
-    file = ElementTree.fromstring(draw_svg(draw_reason(found, found.reasons[0])))
     page.goto(link(address, **query))
     expect(page.locator("#graph svg")).to_be_visible()
+    width = float(page.locator("#graph svg").get_attribute("data-width") or 0)
+    labels = served.predictor.answerer.labels
+    drawing = draw_answer(found, width=width, group_of=labels.group_of, label_of=labels.label)
+    file = ElementTree.fromstring(draw_svg(drawing))
     shown = ElementTree.fromstring(
         page.locator("#graph svg").evaluate("svg => new XMLSerializer().serializeToString(svg)")
     )
@@ -216,7 +220,7 @@ def test_a_node_becomes_the_subject_by_keyboard(
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("combobox", name="Subject")).to_have_value(name)
+    expect(page.get_by_role("combobox", name="Who acts")).to_have_value(name)
     comes_to(page, subject=name, object=query["object"])
 
 
@@ -235,8 +239,8 @@ def test_known_predicates_can_be_hidden(page: Page, address: str, served: Served
 
 
 def test_the_view_is_exported(page: Page, address: str, query: dict[str, str]) -> None:
-    page.goto(link(address, periphery="1", **query))
-    expect(page.locator("#graph svg .periphery").first).to_be_attached()
+    page.goto(link(address, nearby="1", **query))
+    expect(page.locator("#graph svg .node").first).to_be_attached()
     content: dict[str, bytes] = {}
     for kind in ("SVG", "PNG", "JSON"):
         with page.expect_download() as waited:
@@ -330,8 +334,6 @@ def test_reasons_of_every_kind_are_shown(page: Page, address: str, query: dict[s
         kept = [reason | {"number": reason["number"] + 1} for reason in found["reasons"]]
         del kept[0]["kind"]
         kept[1]["kind"] = "history"
-        for drawing in found["drawings"]:
-            drawing["number"] += 1
         route.fulfill(response=response, json=found | {"reasons": [trait, *kept]})
 
     page.route("**/api/explain", with_kinds)
@@ -341,12 +343,10 @@ def test_reasons_of_every_kind_are_shown(page: Page, address: str, query: dict[s
     reasons.nth(0).focus()
     page.keyboard.press("Enter")
     expect(reasons.nth(0)).to_be_focused()
-    expect(page.locator("#graph")).to_contain_text("no facts to draw")
     expect(page.locator("#facts")).to_contain_text("cites no facts")
     expect(reasons.nth(0)).to_contain_text("<b>both</b> are states")
-    expect(reasons.nth(0)).to_contain_text("trait · no facts")
-    expect(reasons.nth(1)).to_contain_text("topology")
-    expect(reasons.nth(2)).to_contain_text("history")
+    expect(reasons.nth(0)).to_contain_text("about who the two are")
+    expect(reasons.nth(1)).to_contain_text("fact")
     reasons.nth(1).click()
     expect(page.locator("#graph svg .node").first).to_be_attached()
     page.unroute("**/api/explain")
@@ -411,7 +411,7 @@ def test_the_token_is_asked_for(browser: Browser, served: ServedModel) -> None:
 
 def test_the_description_of_the_interface_can_be_tried(page: Page, address: str) -> None:
     page.goto(f"{address}/docs")
-    expect(page.locator(".operation")).to_have_count(10)
+    expect(page.locator(".operation")).to_have_count(17)
     operation = page.locator(".operation").filter(has_text="/api/predict").filter(has_text="POST")
     expect(operation.locator("pre").first).to_contain_text("curl 'http://127.0.0.1")
     operation.get_by_role("button", name="Try it").click()
@@ -427,8 +427,8 @@ def test_a_late_answer_does_not_replace_a_newer_one(
     page.route("**/api/predict", hold_in(held))
     swapped = {"subject": query["object"], "object": query["subject"]}
     for number, names in enumerate((query, query | swapped), 1):
-        page.get_by_role("combobox", name="Subject").fill(names["subject"])
-        page.get_by_role("combobox", name="Object").fill(names["object"])
+        page.get_by_role("combobox", name="Who acts").fill(names["subject"])
+        page.get_by_role("combobox", name="On whom").fill(names["object"])
         page.get_by_label("Time", exact=True).fill(names["time"])
         page.get_by_role("button", name="Ask").click()
         comes(page, held.__len__, number)
@@ -503,7 +503,7 @@ def test_names_that_cannot_be_looked_up_are_said_so(page: Page, address: str) ->
     page.goto(address)
     expect(page.locator(".sample").first).to_be_visible()  # until then the fields are filled again
     page.route("**/api/entities*", hold_in(held))
-    subject = page.get_by_role("combobox", name="Subject")
+    subject = page.get_by_role("combobox", name="Who acts")
     subject.press_sequentially("S")
     expect(subject).to_have_attribute("aria-busy", "true")
     expect(page.locator("#subject-list")).to_contain_text("Looking")
@@ -523,10 +523,18 @@ def test_any_zoom_in_the_address_gives_timelines(
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
-def test_the_periphery_is_named(page: Page, address: str, query: dict[str, str]) -> None:
-    page.goto(link(address, periphery="1", **query))
-    outer = page.locator("#graph svg .periphery")
-    expect(outer.first).to_be_attached()
+def test_other_facts_near_in_time_are_drawn_once_for_each_entity(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    page.goto(link(address, **query))
+    expect(page.locator("#graph svg .node").first).to_be_attached()
+    before = page.locator("#graph svg .node").count()
+    page.get_by_label("Show other facts near in time").check()
+    comes_to(page, nearby="1")
+    comes(page, lambda: page.locator("#graph svg .node").count() > before, True)
+    names = page.locator("#graph svg .node > title").all_text_contents()
+    assert len(set(names)) == len(names)
+    outer = page.locator("#graph svg .node.bystander")
     expect(outer.locator("text.name")).to_have_count(outer.count())
     expect(outer.locator("text.when")).to_have_count(outer.count())
 
@@ -543,7 +551,7 @@ def test_wholly_undated_data_is_said_to_be_so(
 
     page.route("**/api/model*", undated)
     page.goto(link(address, **(query | {"time": "?"})))
-    expect(page.locator("#about")).to_contain_text("all undated")
+    expect(page.locator("#footer")).to_contain_text("all undated")
     expect(page.locator("#time-hint")).to_have_text("all facts are undated")
     expect(page.get_by_label("undated")).to_be_disabled()
     expect(page.locator("#lanes")).to_contain_text("undated")
@@ -555,7 +563,10 @@ def test_probabilities_add_up_by_class_beside_the_predicates(
 ) -> None:
     page.goto(link(address, **query))
     (answer,) = served.predictor.predict([Query(**query)])
-    expect(page.locator("#shares h3")).to_have_text(["By group", "By class"])
-    expect(page.locator("#shares ol").first.locator(".name")).to_have_text(
-        [name for name, _ in answer.by_group]
-    )
+    expect(page.locator("#shares h3")).to_have_text(["By class"])
+    expect(page.locator("#shares ol .name")).to_have_text([name for name, _ in answer.by_class][:6])
+    groups = [name for name, share in answer.by_group if share >= 0.005]
+    shown = page.locator("#meter li")
+    expect(shown).to_have_count(len(groups))
+    for place, name in enumerate(groups):
+        expect(shown.nth(place)).to_contain_text(name)

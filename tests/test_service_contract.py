@@ -40,7 +40,7 @@ def test_the_description_holds(served: ServedModel) -> None:
     described = schemathesis.openapi.from_asgi("/api/openapi.json", create_app(served))
     found = list(described.get_all_operations())
     operations = [one.ok() for one in found if isinstance(one, Ok)]
-    assert len(operations) == len(found) == 12
+    assert len(operations) == len(found) == 17
     for operation in operations:
 
         @settings(max_examples=25, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
@@ -56,7 +56,8 @@ def test_every_route_is_described_with_its_problems(served: ServedModel) -> None
     expected = {
         "/api/health", "/api/model", "/api/entities", "/api/predicates", "/api/predict",
         "/api/explain", "/api/forecast", "/api/entity/{name}/timeline", "/api/pair",
-        "/api/topologies", "/api/counterfactual", "/api/contrast",
+        "/api/topologies", "/api/counterfactual", "/api/contrast", "/api/ribbon", "/api/questions",
+        "/api/outlook", "/api/watch", "/api/audit",
     }  # fmt: skip
     assert set(description["paths"]) == expected
     for methods in description["paths"].values():
@@ -87,7 +88,7 @@ def test_the_page_about_the_interface_names_what_there_is(served: ServedModel) -
     assert {path for _, path in rows} == set(paths)
     assert all(method.lower() in paths[path] for method, path in rows)
     lines = [line for line in page.replace("\\\n", " ").splitlines() if line.startswith("curl ")]
-    assert len(lines) == 11
+    assert len(lines) == 15
     for words in map(shlex.split, lines):
         path = words[1].removeprefix("http://127.0.0.1:8000")
         body = json.loads(words[words.index("-d") + 1]) if "-d" in words else None

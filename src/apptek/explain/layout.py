@@ -39,6 +39,7 @@ class Node:
     x: float
     y: float
     named: bool  # whether the name is written; else it shows when pointed at
+    side: str = ""  # of the entity on which its name stands: left, right, below, above-...
 
     @property
     def radius(self) -> float:
@@ -52,6 +53,11 @@ class DrawnEdge:
 
     fact   its index among the facts of the graph; -1: the query
     more   facts between the same two entities that are not drawn
+    group  of its predicate, empty for none
+    facts, reasons
+           all facts that it stands for, and the numbers of the reasons that cite them
+    distance
+           of the nearest of them to the query's time
     curve  from the rim of the source to the rim of the target
     label  where the middle of its text is; bystanders carry theirs beside the node
     """
@@ -68,6 +74,10 @@ class DrawnEdge:
     more: int
     curve: Curve
     label: tuple[float, float]
+    group: str = ""
+    facts: tuple[int, ...] = ()
+    reasons: tuple[int, ...] = ()
+    distance: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +96,8 @@ class Drawing:
         """The fields by their names, curves and places as lists of numbers."""
         content = asdict(self)
         for edge in content["edges"]:
-            edge |= {"curve": list(edge["curve"]), "label": list(edge["label"])}
+            for key in ("curve", "label", "facts", "reasons"):
+                edge[key] = list(edge[key])
         return content | {"nodes": list(content["nodes"]), "edges": list(content["edges"])}
 
 
@@ -317,6 +328,11 @@ def _columns(names: Sequence[str], fractions: dict[str, float]) -> list[list[str
 
 def _at(value: float) -> float:
     return round(value, 1)
+
+
+def at_rims(edge: DrawnEdge, nodes: Sequence[Node]) -> DrawnEdge:
+    """The edge, cut at the rims of its nodes."""
+    return _moved(edge, nodes, 0.0, 0.0)
 
 
 def _moved(edge: DrawnEdge, nodes: Sequence[Node], left: float, top: float) -> DrawnEdge:

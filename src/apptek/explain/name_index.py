@@ -100,7 +100,7 @@ class NameIndex:
             return first if text.strip() else self._by_count[:limit].tolist()
         begins = np.zeros(len(self._names), np.bool_)
         begins[self._order[_beginning_with(self._keys, key)]] = True
-        ids = self._with_words(key.split(" "))
+        ids = self.with_words(key.split(" "))
         weights = np.where(begins[ids], BEGINNING, 1) * (self._counts[ids].astype(np.int64) + 1)
         return list(dict.fromkeys(first + _heaviest(ids, weights, limit)))[:limit]
 
@@ -119,7 +119,7 @@ class NameIndex:
             if len(word) >= 3:
                 # Without its last two letters, too, in case the word ends differently.
                 for size in {len(word), max(len(word) - 2, 3)}:
-                    ids = self._with_words([word[:size]])
+                    ids = self.with_words([word[:size]])
                     candidates += _heaviest(ids, self._counts[ids].astype(np.int64), AROUND)
         return self._most_similar(key, list(dict.fromkeys(candidates)), limit)
 
@@ -134,7 +134,7 @@ class NameIndex:
                 scored.append((-matcher.ratio(), name))
         return [name for score, name in sorted(scored) if -score >= LIKE][:limit]
 
-    def _with_words(self, words: list[str]) -> Longs:
+    def with_words(self, words: list[str]) -> Longs:
         """The ids of the names in which every one of these words begins some word."""
         matches = np.ones(len(self._names), np.bool_)
         for word in words:

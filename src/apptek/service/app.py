@@ -13,6 +13,7 @@ from apptek.service import model_info, timelines
 from apptek.service.explorer_files import read_explorer_files
 from apptek.service.forecasts import forecast
 from apptek.service.network.request_limits import RequestLimits
+from apptek.service.page_data.routes import add_page_data
 from apptek.service.predict_explain import explain, predict
 from apptek.service.problem_json import (
     ServiceError,
@@ -70,6 +71,7 @@ def create_app(served: ServedModel, limits: RequestLimits | None = None) -> Fast
     _add_health(app, served, WorkerPool(replace(limits, workers=1)))  # waits for nobody
     _add_information(app, served, WorkerPool(limits))  # its own pool: names wait for no batch
     _add_predictions(app, served, WorkerPool(limits), limits)
+    add_page_data(app, served, WorkerPool(limits).answer)
     _add_pages(app)
     describe_as_problem_json(app)
     return app

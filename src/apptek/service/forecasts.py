@@ -13,15 +13,9 @@ NO_FORECASTS = "This model makes no forecasts"
 def forecast(served: ServedModel, body: ForecastBody) -> ForecastOut:
     """The forecast of a pair. Raises a ServiceError if the model or the window allows none."""
     predictor = served.predictor
-    if predictor.model.occurrence is None:
-        raise ServiceError(
-            422,
-            NO_FORECASTS,
-            "It was fitted with the preset paper, or on too few dated facts.",
-            advice="Serve a model that was fitted with the preset default or max on dated facts.",
-        )
+    require_forecasts(served)
     served.check_names(body.subject, body.object, allow_unknown=body.allow_unknown)
-    window = _window(served, body)
+    window = window_of_body(served, body)
     (made,) = predictor.forecaster.forecast(
         [(body.subject, body.object)], window, top=body.top, why=True
     )
@@ -29,13 +23,30 @@ def forecast(served: ServedModel, body: ForecastBody) -> ForecastOut:
     return ForecastOut.model_validate(made.as_json() | {"similar": similar})
 
 
-def _window(served: ServedModel, body: ForecastBody) -> Window:
+def require_forecasts(served: ServedModel) -> None:
+    """Raises a ServiceError if the model makes no forecasts."""
+    if served.predictor.model.occurrence is None:
+        raise ServiceError(
+            422,
+            NO_FORECASTS,
+            "It was fitted with the preset paper, or on too few dated facts.",
+            advice="Serve a model that was fitted with the preset default or max on dated facts.",
+        )
+
+
+def window_of_body(served: ServedModel, body: ForecastBody) -> Window:
+    """The window of a request. Raises a ServiceError that says what is wrong with it."""
     for text, where in ((body.start, "from"), (body.until, "until")):
         if text is not None:
             served.time(text, where)
     length = Length(body.until, body.days, body.months, body.years, body.steps)
+    return window_of(served, body.start, length)
+
+
+def window_of(served: ServedModel, start: str | None, length: Length) -> Window:
+    """The window from a time on, by default after the last fact."""
     try:
-        return served.predictor.forecaster.window(body.start, length)
+        return served.predictor.forecaster.window(start, length)
     except ApptekError as error:
         message = str(error)
         raise ServiceError(

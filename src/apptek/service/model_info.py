@@ -58,6 +58,7 @@ def describe_model(served: ServedModel) -> ModelInfo:
         metrics=model.main.report,
         settings=asdict(model.config),
         samples=[QueryFields(**asdict(query)) for query in served.samples],
+        forecasts=model.occurrence is not None,
     )
 
 

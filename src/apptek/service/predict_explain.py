@@ -1,14 +1,23 @@
 """Predictions and explanations of the served model."""
 
+from dataclasses import replace
 from typing import Any, Literal
 
+from apptek.arrays import Longs
 from apptek.compiling import in_threads
+from apptek.config import View
 from apptek.evaluation.predicate_classes import shares_json
-from apptek.explain.explanation import Explanation
+from apptek.explain.answer_layout import WIDTH, draw_answer
+from apptek.explain.explainer import explain as explain_query
+from apptek.explain.explanation import CitedFact, Explanation, Reason
 from apptek.explain.layout import draw_reason
+from apptek.explain.svg import drawing_json
 from apptek.explain.text import notes
+from apptek.explain.what_if.striking import strike_out
 from apptek.explain.wording import apart_text
 from apptek.features.topologies.connection import time_distance
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.answerer import Answerer
 from apptek.predictor import Answer, Query
 from apptek.service.schemas.explanations import ExplanationOut
 from apptek.service.schemas.requests import ExplainBody, PredictBatch, PredictQuery, QueryFields
@@ -27,10 +36,12 @@ def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> Answers:
     else:
         fields = [(body, "")]
     queries = [_check(served, query, where, body.allow_unknown) for query, where in fields]
+    answerer = _answerer(served, body.view)
 
     def answer_chunk(start: int) -> list[dict[str, Any]]:
         chunk = queries[start : start + CHUNK]
-        answers = served.predictor.predict([query for query, _ in chunk], top=body.top)
+        asked = [query for query, _ in chunk]
+        answers = answerer.answers(asked, answerer.ranked(answerer.queries_of(asked)), top=body.top)
         codes = (code for _, code in chunk)
         return [_answer(served, *pair) for pair in zip(answers, codes, strict=True)]
 
@@ -42,6 +53,12 @@ def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> Answers:
             "similar": served.similar(names),
         }
     )
+
+
+def _answerer(served: ServedModel, view: View | None) -> Answerer:
+    """What answers: with `ahead`, every query from what was known before its time."""
+    answerer = served.predictor.answerer
+    return answerer.ahead() if view == "ahead" else answerer
 
 
 def _check(
@@ -87,31 +104,71 @@ def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
         served.predicate(body.predicate, "predicate")
     if body.against is not None:
         served.predicate(body.against, "against")
-    explanation = served.predictor.explain(
-        query, body.predicate, against=body.against, most=body.top
+    whole = answerer = _answerer(served, body.view)
+    kept = None
+    if body.without:
+        struck = strike_out(answerer, query, body.without)
+        answerer, kept = struck.answerer, struck.kept
+    explanation = explain_query(
+        answerer, query, body.predicate, against=body.against, most=body.top
     )
+    if kept is not None:
+        explanation = _renamed(explanation, kept)
+    cited = {fact.fact for reason in explanation.all_reasons() for fact in reason.facts}
+    graph = whole.view_of(whole.queries_of([query])).space.process.graph
+    periphery = _periphery(served, query, code, graph, cited | set(body.without))
     # A reason that connects in the same way as an earlier one shares its drawing.
     drawn = [r for r in explanation.all_reasons() if r.facts and not r.same_as]
+    answer = draw_answer(
+        explanation,
+        width=body.width or WIDTH,
+        group_of=answerer.labels.group_of,
+        label_of=answerer.labels.label,
+        nearby=[_as_cited(fact) for fact in periphery] if body.nearby else (),
+    )
     return ExplanationOut.model_validate(
         explanation.as_json()
         | {
             "notes": notes(explanation),
             "similar": served.similar([query.subject, query.object]),
+            "drawing": drawing_json(answer),
             "drawings": [draw_reason(explanation, reason).as_json() for reason in drawn],
-            "periphery": _periphery(served, query, code, explanation),
+            "periphery": periphery,
         }
     )
 
 
+def _renamed(explanation: Explanation, kept: Longs) -> Explanation:
+    """The explanation with the facts of a part of the graph by their numbers in the whole."""
+
+    def renamed(reason: Reason) -> Reason:
+        facts = tuple(replace(fact, fact=int(kept[fact.fact])) for fact in reason.facts)
+        return replace(reason, facts=facts)
+
+    return replace(
+        explanation,
+        reasons=tuple(map(renamed, explanation.reasons)),
+        against=tuple(map(renamed, explanation.against)),
+    )
+
+
+def _as_cited(fact: NearFact) -> CitedFact:
+    return CitedFact(
+        fact=fact.fact, subject=fact.subject, predicate=fact.predicate, object=fact.object,
+        since=fact.since, until=fact.until, date=fact.date, distance=fact.distance,
+        apart=fact.apart, side=fact.side, step=0, expanded_by="", on_path=False,
+    )  # fmt: skip
+
+
 def _periphery(
-    served: ServedModel, query: Query, code: int, explanation: Explanation
+    served: ServedModel, query: Query, code: int, graph: TemporalGraph, cited: set[int]
 ) -> list[NearFact]:
-    """The N_tknn facts of both entities that no reason cites, the first of each side."""
+    """The N_tknn facts of both entities that no reason cites, the first of each side.
+
+    graph  as the answer saw it: looking ahead, facts of that day or later must not show
+    """
     predictor = served.predictor
     model, data = predictor.model, predictor.model.dataset
-    # As the answer saw it: looking ahead, facts of that day or later must not show.
-    graph = predictor.answerer.view_of(predictor.queries_of([query])).space.process.graph
-    cited = {fact.fact for reason in explanation.all_reasons() for fact in reason.facts}
     periphery: dict[int, NearFact] = {}
     sides: dict[Literal["subject", "object"], str] = {
         "subject": query.subject,

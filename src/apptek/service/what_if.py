@@ -1,5 +1,6 @@
 """What would change an answer of the served model, and what changed between two times."""
 
+from apptek.explain.what_if.counterfactual import counterfactual as find_counterfactual
 from apptek.service.schemas.requests import ContrastBody, CounterfactualBody
 from apptek.service.schemas.what_if import ContrastOut, CounterfactualOut
 from apptek.service.served_model import ServedModel
@@ -10,7 +11,10 @@ def counterfactual(served: ServedModel, body: CounterfactualBody) -> Counterfact
     query = served.query(body, allow_unknown=body.allow_unknown)
     if body.target is not None:
         served.predicate(body.target, "to")
-    found = served.predictor.counterfactual(query, body.target, add=body.add)
+    answerer = served.predictor.answerer
+    if body.view == "ahead":
+        answerer = answerer.ahead()
+    found = find_counterfactual(answerer, query, body.target, add=body.add)
     similar = served.similar([query.subject, query.object])
     return CounterfactualOut.model_validate(found.as_json() | {"similar": similar})
 

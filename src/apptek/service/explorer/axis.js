@@ -2,11 +2,12 @@
 
 import { el } from "./dom.js";
 
+const { d3 } = globalThis;
 const DAY = 86_400_000;
 // The milliseconds of the units that have a fixed length; weeks count from Monday, 1969-12-29.
 const LENGTHS = { second: 1000, minute: 60_000, hour: 3_600_000, day: DAY, week: 7 * DAY };
 const SHOWN = { second: 19, minute: 16, hour: 16 }; // characters of an ISO text; of days, 10
-const INPUTS = { day: "date", week: "date", month: "month", year: "number", integer: "number" };
+const INPUTS = { year: "number", integer: "number" };
 
 export class Axis {
   constructor(span) {
@@ -46,20 +47,31 @@ export class Axis {
     return Math.floor((moment.getTime() - this.origin) / this.length);
   }
 
+  // Round positions: of days and their parts, the beginnings of hours, days, months or years.
+  ticks(x) {
+    const [left, right] = x.range();
+    const count = Math.max(Math.floor((right - left) / 70), 2);
+    const { length, origin } = this;
+    if (!length) return x.ticks(count).filter(Number.isInteger);
+    const dates = d3.scaleUtc().domain(x.domain().map((step) => step * length + origin));
+    const steps = dates.ticks(count).map((date) => Math.ceil((date - origin) / length));
+    return [...new Set(steps)];
+  }
+
   isOutside(text) {
     const position = this.position(text);
     return position !== null && (position < this.first_position || position > this.last_position);
   }
 }
 
-// A field for a time. It uses the browser's picker unless the data mixes days, months and years.
+// A field for a time, written as everywhere else: a browser's own picker would show 12/31/2014.
 export class TimeField {
   constructor(container, axis) {
     this.axis = axis;
     const kind = axis.mixed ? "text" : (INPUTS[axis.unit] ?? "text");
     const limits =
       kind === "text"
-        ? { placeholder: axis.mixed ? "1999 or 1999-05-13" : axis.last }
+        ? { placeholder: axis.mixed ? "1999 or 1999-05-13" : axis.last, spellcheck: "false" }
         : { min: axis.first, max: axis.last, step: 1 };
     this.hint = el("span", { class: "hint", id: "time-hint" });
     this.input = el("input", {

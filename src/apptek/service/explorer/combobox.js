@@ -8,7 +8,7 @@ const PAUSE = 80; // milliseconds without a key before suggestions are fetched
 const SLOW = 150; // milliseconds before the list says that it is still looking
 
 export class Combobox {
-  constructor(container, { id, label, placeholder }) {
+  constructor(container, { id, label, placeholder = "Type a few letters", required = true }) {
     this.options = [];
     this.active = -1;
     this.list = el("ul", {
@@ -22,7 +22,7 @@ export class Combobox {
       id,
       placeholder,
       type: "text",
-      required: true,
+      required,
       role: "combobox",
       autocomplete: "off",
       spellcheck: "false",
@@ -64,7 +64,7 @@ export class Combobox {
     this.input.setAttribute("aria-busy", "true");
     const timer = setTimeout(() => this.showMessage("Looking for names …"), SLOW);
     try {
-      const matches = await get("/api/entities", { q: typed, limit: 8 }, signal);
+      const matches = await this.find(typed, signal);
       if (!signal.aborted && document.activeElement === this.input) this.offer(matches, typed);
     } catch (problem) {
       if (!signal.aborted) {
@@ -74,6 +74,10 @@ export class Combobox {
       clearTimeout(timer);
       if (this.fetching === fetching) this.input.removeAttribute("aria-busy");
     }
+  }
+
+  find(typed, signal) {
+    return get("/api/entities", { q: typed, limit: 8 }, signal);
   }
 
   // Shows a line of text instead of names.
@@ -94,25 +98,41 @@ export class Combobox {
           { class: "lead", role: "presentation" },
           near.length ? "No name starts like this. Did you mean:" : "No matching name",
         );
-    this.options = names.map((entity, index) => this.option(entity, index, typed));
-    this.list.replaceChildren(...(lead ? [lead] : []), ...this.options);
+    this.open(
+      names.map((entity, index) => this.option(entity, index, typed)),
+      lead,
+    );
+  }
+
+  open(options, lead) {
+    this.options = options;
+    this.list.replaceChildren(...(lead ? [lead] : []), ...options);
     this.list.hidden = false;
     this.input.setAttribute("aria-expanded", "true");
     this.mark(-1);
   }
 
   option({ name, facts }, index, typed) {
+    return this.row(
+      index,
+      name,
+      el("span", { class: "name" }, ...highlighted(shown(name), typed)),
+      facts == null ? null : el("span", { class: "count" }, counted(facts, "fact")),
+    );
+  }
+
+  // An option of the list that stands for a value.
+  row(index, value, ...children) {
     const choose = (event) => {
       event.preventDefault(); // the field keeps the focus
-      this.choose(name);
+      this.choose(value);
     };
     const option = el(
       "li",
       { role: "option", id: `${this.input.id}-${index}`, class: "option", onmousedown: choose },
-      el("span", { class: "name" }, ...highlighted(shown(name), typed)),
-      facts == null ? null : el("span", { class: "count" }, counted(facts, "fact")),
+      ...children,
     );
-    option.name = name;
+    option.choice = value;
     return option;
   }
 
@@ -125,7 +145,7 @@ export class Combobox {
       const size = this.options.length + 1; // one more: the field itself
       this.mark(((this.active + 1 + step + size) % size) - 1);
     } else if (event.key === "Enter" && open && this.active >= 0) {
-      this.choose(this.options[this.active].name);
+      this.choose(this.options[this.active].choice);
     } else if (event.key === "Escape" && open) {
       this.close();
     } else {
@@ -160,7 +180,7 @@ export class Combobox {
 }
 
 // The name with the typed beginnings of its words marked.
-function highlighted(name, typed) {
+export function highlighted(name, typed) {
   const words = typed
     .split(/[^\p{L}\p{N}]+/u)
     .filter(Boolean)

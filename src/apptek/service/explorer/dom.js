@@ -48,3 +48,11 @@ export function isZoomGesture(event) {
   if (event.type === "wheel") return event.ctrlKey || event.metaKey;
   return event.touches ? event.touches.length > 1 : !event.button;
 }
+
+// Marks the link of the page that is shown.
+export function markCurrent(page) {
+  for (const link of document.querySelectorAll("[data-page]")) {
+    if (link.dataset.page === page) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+}

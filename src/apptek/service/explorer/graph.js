@@ -1,13 +1,11 @@
-// The graph of a reason. Its layout comes from explain/layout.py and its look from explain/svg.py,
-// so that page and file show the same. Here entities can be moved, and asked about.
+// The graph of an answer. Its layout comes from explain/answer_layout.py and its look from
+// explain/svg.py, so that page and file show the same. Here entities can be moved, and asked about.
 
 import { el, isZoomGesture } from "./dom.js";
-import { addPeriphery, pathOf, withRadius } from "./graph_layout.js";
-import { drawLabel, drawNode } from "./graph_text.js";
 import { shown } from "./wording.js";
 
 const { d3 } = globalThis;
-const READABLE = 1; // a drawing is not made smaller than this, but scrolls
+const ROLES = { meeting: "both deal with it", bystander: "one of them deals with it" };
 
 export class Graph {
   constructor(container, { onAsk }) {
@@ -20,22 +18,24 @@ export class Graph {
     });
   }
 
+  // The width that a drawing should have to fill its card.
+  get width() {
+    return Math.max(Math.floor(this.scroller.clientWidth) - 16, 240);
+  }
+
   get svg() {
     return this.scroller.querySelector("svg");
   }
 
-  // facts: the cited facts of the drawing by their id; periphery: further facts, or none.
-  draw(drawing, facts, periphery) {
+  // The drawing of an answer, at the width that it was asked for.
+  draw(drawing) {
     this.closeMenu();
-    const nodes = drawing.nodes.map(withRadius);
-    const edges = drawing.edges.map((edge) => ({ ...edge, cited: facts.get(edge.fact) }));
-    const sheet = { left: 0, top: 0, right: drawing.width, bottom: drawing.height };
-    addPeriphery(nodes, edges, periphery, sheet);
-    const svg = createSheet(drawing, sheet);
+    const nodes = drawing.nodes.map((node) => ({ ...node, dx: 0, dy: 0 }));
+    const svg = createSheet(drawing);
     this.view = svg.append("g");
-    this.drawEdges(edges, nodes);
-    this.drawNodes(nodes, edges);
-    this.drawLabels(edges);
+    this.drawEdges(drawing.edges, nodes);
+    this.drawNodes(nodes);
+    this.drawLabels(drawing.edges);
     if (drawing.note) {
       svg
         .append("text")
@@ -47,7 +47,6 @@ export class Graph {
     this.move(nodes);
     this.listen(svg, nodes);
     this.scroller.replaceChildren(svg.node());
-    this.scrollToQuery(nodes, sheet);
   }
 
   drawEdges(edges, nodes) {
@@ -55,7 +54,8 @@ export class Graph {
       .selectAll("path.edge")
       .data(edges)
       .join("path")
-      .attr("class", (edge) => `edge ${edge.kind}`)
+      .attr("class", (edge) => `edge ${edge.kind} ${edge.tone}`)
+      .attr("stroke-width", (edge) => edge.thickness)
       .attr("marker-end", "url(#apptek-head)");
     this.lines
       .append("title")
@@ -66,47 +66,42 @@ export class Graph {
       );
   }
 
-  drawNodes(nodes, edges) {
+  drawNodes(nodes) {
     this.nodes = this.view
       .selectAll("g.node")
       .data(nodes)
       .join("g")
-      .attr("class", (node) => `node ${roleClass(node)}`)
+      .attr("class", (node) => `node ${node.role} ${node.side}`)
       .attr("tabindex", 0)
       .attr("role", "button")
       .attr("aria-haspopup", "menu")
-      .attr("aria-label", (node) => shown(node.about ?? `${node.name} (${node.role})`));
-    this.nodes.each((node, index, groups) =>
-      drawNode(d3.select(groups[index]), node, nodes, edges),
-    );
+      .attr("aria-label", (node) => shown(`${node.name} (${ROLES[node.role] ?? node.role})`));
+    this.nodes.append("title").text((node) => shown(node.name));
+    this.nodes
+      .append("circle")
+      .attr("cx", (node) => node.x)
+      .attr("cy", (node) => node.y)
+      .attr("r", (node) => node.radius);
+    writeTexts(this.nodes);
   }
 
   drawLabels(edges) {
     this.labels = this.view
       .selectAll("g.label")
-      .data(edges.filter((edge) => edge.kind !== "bystander"))
+      .data(edges.filter((edge) => edge.pill))
       .join("g")
-      .attr("class", (edge) => (edge.kind === "question" ? "label question-label" : "label"));
-    this.labels.each((edge, index, groups) => drawLabel(d3.select(groups[index]), edge));
-  }
-
-  // Puts subject and object in the middle if both fit, else the subject at the left.
-  scrollToQuery(nodes, sheet) {
-    const scale = this.svg.clientWidth / (sheet.right - sheet.left);
-    const [subject, object] = ["subject", "object"].map((role) => {
-      const node = nodes.find((candidate) => candidate.role === role) ?? nodes[0];
-      return (node.x - sheet.left) * scale;
-    });
-    const room = this.scroller.clientWidth;
-    const fits = object - subject + 60 < room;
-    this.scroller.scrollLeft = fits ? (subject + object - room) / 2 : subject - room / 3;
-  }
-
-  // Shows the whole drawing however small, or in readable size again.
-  fit(whole) {
-    if (!this.svg) return;
-    this.zoomBy(null);
-    this.svg.classList.toggle("whole", whole);
+      .attr("class", ({ kind, tone }) =>
+        kind === "question" ? `label question-label ${tone}` : `label ${tone}`,
+      );
+    this.labels
+      .append("rect")
+      .attr("class", "pill")
+      .attr("x", ({ pill }) => pill[0])
+      .attr("y", ({ pill }) => pill[1])
+      .attr("width", ({ pill }) => pill[2])
+      .attr("height", ({ pill }) => pill[3])
+      .attr("rx", 8);
+    writeTexts(this.labels);
   }
 
   empty(message) {
@@ -116,13 +111,23 @@ export class Graph {
 
   // Dims what is further from the query in time than `limit`; null: dims nothing.
   within(limit) {
+    this.mark("far", ({ distance }) => !isFar({ distance }, limit));
+  }
+
+  // Lights the facts of some reasons and dims the rest; null: all are alike.
+  light(numbers) {
+    this.mark("dim", ({ reasons }) => !numbers || reasons.some((one) => numbers.includes(one)));
+  }
+
+  // Gives a class to all that does not belong to what is wanted.
+  mark(name, isWanted) {
     if (!this.svg) return;
-    const far = ({ kind, cited }) => kind !== "question" && isFar(cited, limit);
-    this.lines.classed("far", far);
-    this.labels.classed("far", far);
-    const nearEdges = this.lines.filter((edge) => !far(edge)).data();
-    const near = new Set(nearEdges.flatMap((edge) => [edge.source, edge.target]));
-    this.nodes.classed("far", (node) => !near.has(node.id));
+    const other = (edge) => edge.kind !== "question" && !isWanted(edge);
+    this.lines.classed(name, other);
+    this.labels.classed(name, other);
+    const wanted = this.lines.filter((edge) => !other(edge)).data();
+    const near = new Set(wanted.flatMap((edge) => [edge.source, edge.target]));
+    this.nodes.classed(name, (node) => !near.has(node.id));
   }
 
   move(nodes) {
@@ -210,19 +215,39 @@ export class Graph {
 export const isFar = (fact, limit) =>
   limit !== null && (fact?.distance == null || Math.abs(fact.distance) > limit);
 
-const roleClass = ({ role }) => (role === "periphery" ? "bystander periphery" : role);
+// The texts of nodes or labels, where the service has placed them.
+function writeTexts(groups) {
+  groups
+    .selectAll("text")
+    .data(({ texts }) => texts)
+    .join("text")
+    .attr("class", ({ kind, anchor }) => `${kind} at-${anchor}`.trim())
+    .attr("x", ({ x }) => x)
+    .attr("y", ({ y }) => y)
+    .text(({ words }) => words);
+}
+
+// The path of an edge. Each of its points moves with the two nodes as they are dragged.
+function pathOf({ curve }, source, target) {
+  const mix = (share, key) => source[key] * (1 - share) + target[key] * share;
+  const [a, b, c, d] = [0, 0.3, 0.7, 1].map((share, index) =>
+    [curve[2 * index] + mix(share, "dx"), curve[2 * index + 1] + mix(share, "dy")]
+      .map((value) => value.toFixed(1))
+      .join(" "),
+  );
+  return `M${a}C${b} ${c} ${d}`;
+}
 
 // The empty SVG of a drawing, with the arrow head that its edges end in.
-function createSheet(drawing, sheet) {
-  const [width, height] = [sheet.right - sheet.left, sheet.bottom - sheet.top];
+function createSheet({ width, height, title }) {
   const svg = d3
     .create("svg")
     .attr("class", "apptek")
-    .attr("viewBox", `${sheet.left} ${sheet.top} ${width} ${height}`)
+    .attr("viewBox", `0 0 ${width} ${height}`)
+    .attr("data-width", width)
     .attr("role", "group")
-    .attr("aria-label", `Graph of reason ${drawing.number}: ${shown(drawing.title)}`);
-  svg.style("min-width", `${width * READABLE}px`).style("max-width", `${width * 1.25}px`);
-  svg.append("title").text(shown(drawing.title));
+    .attr("aria-label", `Graph of the answer: ${shown(title)}`);
+  svg.append("title").text(shown(title));
   svg
     .append("defs")
     .append("marker")
@@ -237,12 +262,6 @@ function createSheet(drawing, sheet) {
     .append("path")
     .attr("class", "head")
     .attr("d", "M0 0 8 4 0 8z");
-  svg
-    .append("rect")
-    .attr("class", "sheet")
-    .attr("x", sheet.left)
-    .attr("y", sheet.top)
-    .attr("width", width)
-    .attr("height", height);
+  svg.append("rect").attr("class", "sheet").attr("width", width).attr("height", height);
   return svg;
 }

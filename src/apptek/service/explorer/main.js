@@ -1,53 +1,64 @@
-// The explorer: a query in; its ranking, reasons, graph and history out. The address is the state.
+// The explorer: a question in; its answer, ribbon, reasons, graph and forecast out. The address is
+// the state.
 
 import { get, post } from "./api.js";
 import { Axis, TimeField } from "./axis.js";
 import { Combobox } from "./combobox.js";
-import { byId, el, waiting } from "./dom.js";
+import { bindControls } from "./controls.js";
+import { byId, markCurrent, waiting } from "./dom.js";
 import { exportView } from "./export.js";
-import { Graph, isFar } from "./graph.js";
+import { FirstScreen } from "./first_screen.js";
+import { ForecastPanel } from "./forecast.js";
+import { Graph } from "./graph.js";
+import { GraphTools } from "./graph_tools.js";
+import { ListPages } from "./list_pages.js";
 import { showModel } from "./model_summary.js";
 import { clearProblems, showNotes, showProblem } from "./notices.js";
-import { Ranking, showShares } from "./ranking.js";
-import { aboutOf, drawingOf, Reasons, showFacts } from "./reasons.js";
+import { Ranking, showMeter, showShares } from "./ranking.js";
+import { lightFacts, Reasons } from "./reasons.js";
+import { Ribbon, showLegend } from "./ribbon.js";
+import { rankedAt, sharesAt } from "./ribbon_shape.js";
+import { QuestionSearch } from "./search.js";
 import { readState, readZoom, writeState } from "./state.js";
+import { clearAnswer, notesOf, showAnswer, showHeadline, showViews, Tones } from "./story.js";
 import { Timelines } from "./timeline.js";
-import { counted, percent, shown } from "./wording.js";
+import { WhatIf } from "./what_if.js";
+import { shown } from "./wording.js";
 
 const TOP = 30; // predicates that are fetched
+const NARROW = 760; // pixels, as in screens.css
 const TITLE = document.title;
-const page = { state: {}, answer: null, explanation: null };
+const page = { state: {}, answer: null, explanation: null, whole: null };
 
-const subject = new Combobox(byId("subject-field"), {
-  id: "subject",
-  label: "Subject",
-  placeholder: "Who or what acts",
-});
-const object = new Combobox(byId("object-field"), {
-  id: "object",
-  label: "Object",
-  placeholder: "On whom or what",
-});
+const subject = new Combobox(byId("subject-field"), { id: "subject", label: "Who acts" });
+const object = new Combobox(byId("object-field"), { id: "object", label: "On whom" });
+void new QuestionSearch(byId("search-field"), { onAsk: (question) => ask(question) });
 const graph = new Graph(byId("graph"), {
   onAsk: (role, name) => ask({ ...query(), [role]: name }),
 });
-const ranking = new Ranking({
-  onSelect: (predicate) =>
-    update({ predicate, reason: null, within: null }, { push: true }).then(explain),
+const whatIf = new WhatIf(page, {
+  onChange: (changes) => update(changes, { push: true }).then(explain),
 });
+const tools = new GraphTools(page, graph, {
+  onUpdate: update,
+  onStrike: (facts) => whatIf.strike(facts),
+});
+const tones = new Tones();
+const ranking = new Ranking({ onSelect: choosePredicate });
 const reasons = new Reasons({
   onSelect: (reason) => update({ reason, within: null }).then(showReason),
+  onPoint: (reason) => lightFacts(reason, graph, ribbon),
 });
+const lists = new ListPages({ onAsk: (question) => ask({ view: null, ...question }) });
 // These need the time axis of the model, and are made as soon as it is known.
-let axis = null;
-let time = null;
-let timelines = null;
+let [axis, time, timelines, ribbon, forecasts, first] = [];
 
-const query = () => ({
-  subject: page.state.subject,
-  object: page.state.object,
-  time: page.state.time,
-});
+function query() {
+  const { subject: acts, object: other, time: when } = page.state;
+  return { subject: acts, object: other, time: when };
+}
+
+const view = () => (page.state.view === "ahead" ? "ahead" : "within");
 
 async function update(changes, options) {
   page.state = { ...page.state, ...changes };
@@ -72,24 +83,28 @@ function start() {
   return guarded("start", async () => {
     const model = await waiting([byId("ask")], get("/api/model"));
     axis = new Axis({ ...model.span, timeless: model.span.undated === model.counts.facts });
+    page.axis = axis;
+    page.forecasts = model.forecasts;
     time = new TimeField(byId("time-field"), axis);
     timelines = new Timelines(byId("lanes"), axis, {
       onZoom: (zoom) => update({ zoom }),
       guarded: (work) => guarded("timelines", work),
     });
-    showModel(model, { axis, onAsk: ask });
-    showNotes([]);
+    ribbon = new Ribbon(byId("ribbon"), axis, { onDay: moveDay, onSpan: changeSpan });
+    forecasts = new ForecastPanel(axis, { onDays: (days) => update({ days }).then(loadForecast) });
+    first = new FirstScreen(axis, { onAsk: ask });
+    showModel(model, { axis });
+    document.querySelector("[data-page=watch]").hidden = !model.forecasts;
     await restore();
   });
 }
 
 // Shows the view that the address describes.
 async function restore() {
-  page.answering?.abort();
-  page.explaining?.abort();
+  for (const each of ["answering", "explaining", "listing"]) page[each]?.abort();
   page.answering = new AbortController();
+  page.listing = new AbortController();
   clearProblems();
-  showNotes([]);
   document.title = TITLE;
   page.state = readState();
   const { state } = page;
@@ -97,20 +112,32 @@ async function restore() {
   object.value = state.object ?? "";
   time.value = state.time ?? axis.last;
   byId("hide-known").checked = state.hide === "1";
-  byId("periphery").checked = state.periphery === "1";
-  const complete = Boolean(state.subject && state.object && state.time);
-  byId("welcome").hidden = complete;
+  byId("nearby").checked = state.nearby === "1";
+  const listed = ["watch", "audit"].includes(state.page);
+  const complete = !listed && Boolean(state.subject && state.object && state.time);
+  markCurrent(listed ? state.page : "");
+  byId("list").hidden = !listed;
+  byId("ask").hidden = listed;
+  byId("welcome").hidden = listed || complete;
   if (complete) {
     await answer();
-  } else {
-    byId("result").hidden = true;
-    timelines.clear();
+    return;
   }
+  byId("result").hidden = true;
+  page.answer = null;
+  timelines.clear();
+  ribbon.clear();
+  const { signal } = page.listing;
+  if (listed) await guarded("list", () => lists.show(state.page, signal), signal);
+  else await guarded("first", () => first.show(signal), signal);
 }
 
 function ask(changes) {
-  const view = { predicate: null, reason: null, within: null, zoom: null };
-  return update({ ...view, ...changes }, { push: true }).then(restore);
+  const fresh = { page: null, predicate: null, reason: null, within: null, without: null };
+  const pair = changes.subject !== page.state.subject || changes.object !== page.state.object;
+  const span = pair ? { zoom: null, span: null } : {};
+  scrollTo({ top: 0 });
+  return update({ ...fresh, ...span, ...changes }, { push: true }).then(restore);
 }
 
 function answer() {
@@ -118,29 +145,129 @@ function answer() {
   const { state } = page;
   const work = async () => {
     document.title = `${shown(state.subject)}, ?, ${shown(state.object)}, ${state.time} · APPTeK`;
-    const request = post("/api/predict", { ...query(), top: TOP, allow_unknown: false }, signal);
-    const { answers } = await waiting([byId("ask")], request).catch((problem) => {
-      if (!signal.aborted) byId("result").hidden = true;
-      throw problem;
-    });
+    await fetchAnswer(signal);
     if (signal.aborted) return;
-    [page.answer] = answers;
     byId("result").hidden = false;
-    showShares(page.answer);
     await Promise.all([
       explain(),
+      guarded("ribbon", () => loadRibbon(signal), signal).then(loadForecast),
       guarded("timelines", () => timelines.load(query(), readZoom(page.state.zoom)), signal),
     ]);
   };
   return guarded("answer", work, signal);
 }
 
+async function fetchAnswer(signal) {
+  const body = { ...query(), view: view(), top: TOP, allow_unknown: false };
+  const { answers } = await waiting([byId("ask")], post("/api/predict", body, signal)).catch(
+    (problem) => {
+      if (!signal.aborted) byId("result").hidden = true;
+      throw problem;
+    },
+  );
+  if (signal.aborted) return;
+  [page.answer] = answers;
+  showShares(page.answer);
+  showViews(page.answer, page.state, axis);
+}
+
+async function loadRibbon(signal) {
+  byId("ribbon-card").hidden = axis.timeless || page.state.time === "?";
+  if (byId("ribbon-card").hidden) return;
+  const zoom = readZoom(page.state.span);
+  const span = Array.isArray(zoom) ? zoom.map(Math.round) : null;
+  const loading = ribbon.load(query(), { view: view(), span }, signal);
+  const data = await waiting([byId("ribbon-card")], loading);
+  if (signal.aborted) return;
+  tones.learn(data);
+  showLegend(data.layers);
+  showRanking();
+}
+
+function loadForecast() {
+  byId("forecast-card").hidden = !page.forecasts || page.state.subject === page.state.object;
+  if (byId("forecast-card").hidden || !page.answer) return undefined;
+  page.forecasting?.abort();
+  page.forecasting = new AbortController();
+  const { signal } = page.forecasting;
+  const { forward, backward } = ribbon.data ?? {};
+  const marks = [...(forward?.marks ?? []), ...(backward?.marks ?? [])];
+  const options = { days: page.state.days === "30" ? 30 : 7, marks };
+  return guarded("forecast", () => forecasts.load(query(), options, signal), signal);
+}
+
+function changeSpan(span) {
+  const { signal } = page.answering;
+  update({ span: span ? span.join("..") : null });
+  return guarded("ribbon", () => loadRibbon(signal), signal);
+}
+
+// The day was dragged: what the ribbon knows is shown at once, the rest as soon as it is there.
+async function moveDay(when, place, done) {
+  const moved = { time: when, predicate: null, reason: null, within: null, without: null };
+  const push = done && when !== page.settled;
+  await update(moved, { push });
+  time.value = when;
+  page.preview = rankedAt(ribbon.data, place);
+  showMeter(sharesAt(ribbon.data, place), (name) => tones.ofClass(name));
+  page.answer = {
+    ...page.answer,
+    predicates: page.preview,
+    view: ribbon.data.views[place],
+    time: when,
+  };
+  showViews(page.answer, page.state, axis);
+  showHeadline(query(), page.preview[0]);
+  showRanking();
+  if (!done) {
+    follow();
+    return;
+  }
+  page.settled = when;
+  page.answering.abort();
+  page.answering = new AbortController();
+  const { signal } = page.answering;
+  await guarded("answer", () => fetchAnswer(signal), signal);
+  await Promise.all([explain(), loadForecast()]);
+  timelines.moveTo(when);
+}
+
+// While the day is dragged, one explanation is on its way at a time: that of the latest day.
+async function follow() {
+  if (page.following) return;
+  page.following = true;
+  const { time: when } = page.state;
+  await explain();
+  page.following = false;
+  if (when !== page.state.time) await follow();
+}
+
 // The predicate to explain: the chosen one, else the first that is not hidden.
 function selected() {
   const hide = page.state.hide === "1";
   const { predicates } = page.answer;
-  const first = predicates.find(({ known }) => !(hide && known)) ?? predicates[0];
-  return page.state.predicate ?? first.predicate;
+  const firstShown = predicates.find(({ known }) => !(hide && known)) ?? predicates[0];
+  return page.state.predicate ?? firstShown.predicate;
+}
+
+async function choosePredicate(predicate) {
+  await update({ predicate, reason: null, within: null }, { push: true });
+  await explain();
+  if (innerWidth <= NARROW) byId("answer-card").scrollIntoView({ block: "start" });
+}
+
+function showRanking() {
+  const without = whatIf.facts.length > 0;
+  const now = page.explanation?.ranked;
+  const whole = page.answer.predicates;
+  const known = new Set(whole.filter((each) => each.known).map(({ predicate }) => predicate));
+  const struck = without && now?.map((each) => ({ ...each, known: known.has(each.predicate) }));
+  ranking.show(struck || whole, {
+    hide: page.state.hide === "1",
+    selected: selected(),
+    toneOf: (predicate) => tones.ofPredicate(predicate),
+    before: without ? new Map(whole.map((each) => [each.predicate, each.probability])) : null,
+  });
 }
 
 function explain() {
@@ -149,164 +276,71 @@ function explain() {
   const { signal } = page.explaining;
   const work = async () => {
     const predicate = selected();
-    ranking.show(page.answer.predicates, { hide: page.state.hide === "1", selected: predicate });
-    const request = post("/api/explain", { ...query(), predicate, allow_unknown: false }, signal);
+    const without = whatIf.facts;
+    showRanking();
+    const body = {
+      ...query(),
+      predicate,
+      view: view(),
+      width: Math.min(graph.width, 1400),
+      nearby: page.state.nearby === "1",
+      allow_unknown: false,
+    };
+    const request = Promise.all([
+      post("/api/explain", { ...body, without }, signal),
+      without.length ? post("/api/explain", { ...body, width: 400 }, signal) : null,
+    ]);
     const cards = ["graph-card", "reasons-card", "facts-card"].map((id) => byId(id));
-    const explanation = await waiting(cards, request).catch((problem) => {
+    const [explanation, whole] = await waiting(cards, request).catch((problem) => {
       if (!signal.aborted) clearExplanation();
       throw problem;
     });
     if (signal.aborted) return;
-    page.explanation = explanation;
-    showNotes(notesOf(explanation));
+    Object.assign(page, { explanation, whole: whole ?? explanation });
+    whatIf.remember(page.whole);
+    showNotes(notesOf(explanation, page.answer, axis));
+    showMeter(explanation.by_group.length ? explanation.by_group : explanation.by_class, (name) =>
+      tones.ofClass(name),
+    );
+    whatIf.show(page.whole, explanation);
+    showRanking();
     showReason();
   };
   return guarded("reasons", work, signal);
 }
 
-// The notes of an explanation. A time outside the data replaces the note that it is unseen.
-function notesOf({ notes }) {
-  if (!page.answer.outside_span) return notes;
-  const { time: when } = page.state;
-  const outside = axis.timeless
-    ? `All facts are undated, so none is near ${when}.`
-    : `${when} is outside the time of the data (${axis.first} to ${axis.last}). ` +
-      "The answer comes from the nearest facts.";
-  return [outside, ...notes.filter((note) => !note.startsWith("No fact is dated"))];
-}
-
 // Removes an earlier explanation, so that it does not stand beside a problem.
 function clearExplanation() {
-  Object.assign(page, { explanation: null, chosen: null, drawing: null });
-  byId("answer").replaceChildren();
-  byId("rather").textContent = "";
-  byId("facts-title").textContent = "Facts";
-  byId("facts").replaceChildren();
-  byId("within-label").textContent = "";
-  byId("within").disabled = true;
+  Object.assign(page, { explanation: null, chosen: null });
+  clearAnswer();
   showNotes([]);
   reasons.clear();
-  graph.empty("There is no explanation to draw.");
-  setTools();
+  tools.clear();
 }
 
 function showReason() {
   const { explanation, state } = page;
   const numbered = [...explanation.reasons, ...explanation.against];
-  const chosen =
+  page.chosen =
     numbered.find(({ number }) => String(number) === String(state.reason)) ??
-    numbered.find((reason) => drawingOf(explanation, reason)) ??
+    numbered.find(({ facts }) => facts.length) ??
     numbered[0];
-  const drawing = drawingOf(explanation, chosen);
-  const first = explanation.ranked[0].predicate === explanation.predicate;
-  byId("answer").replaceChildren(
-    el("span", {}, shown(explanation.label)),
-    el("span", { class: "share" }, percent(explanation.probability)),
-  );
-  const { runner_up_label: other, runner_up_probability: share } = explanation;
-  const comparison = first ? "rather than" : "less probable than";
-  byId("rather").textContent = `${comparison} ${shown(other)} (${percent(share)})`;
-  reasons.show(explanation, chosen?.number);
-  page.chosen = chosen;
-  page.drawing = drawing;
-  drawGraph();
+  showAnswer(explanation);
+  reasons.show(explanation, page.chosen?.number);
+  tools.show();
 }
 
-function drawGraph() {
-  const { chosen, drawing, explanation, state } = page;
-  setTools();
-  if (drawing) {
-    const numbered = [...explanation.reasons, ...explanation.against];
-    const cited = numbered.flatMap((reason) => reason.facts);
-    const facts = new Map(cited.map((fact) => [fact.fact, fact]));
-    graph.draw(drawing, facts, state.periphery === "1" ? explanation.periphery : []);
-    graph.fit(byId("zoom-fit").getAttribute("aria-pressed") === "true");
-  } else if (chosen) {
-    graph.empty(`${aboutOf(chosen)}: there are no facts to draw.`);
-  } else {
-    graph.empty("Nothing connects the two around that time.");
-  }
-  setSlider();
-}
-
-// Only tools that have something to work on can be used.
-function setTools() {
-  for (const id of ["periphery", "zoom-in", "zoom-out", "zoom-fit"]) {
-    byId(id).disabled = !page.drawing;
-  }
-  for (const button of document.querySelectorAll("[data-export]")) {
-    button.disabled = !(button.dataset.export === "json" ? page.explanation : page.drawing);
-  }
-}
-
-// The slider has a stop for each distance in time that occurs, and a last one for all facts.
-function setSlider() {
-  const { chosen, explanation, state } = page;
-  page.facts = [
-    ...(chosen?.facts ?? []),
-    ...(state.periphery === "1" ? explanation.periphery : []),
-  ];
-  const dated = page.facts.filter(({ distance }) => distance != null);
-  const distances = new Set(dated.map(({ distance }) => Math.abs(distance)));
-  page.distances = [...distances];
-  page.distances.sort((a, b) => a - b);
-  const slider = byId("within");
-  slider.max = page.distances.length;
-  slider.disabled = !page.distances.length;
-  if (state.within == null) {
-    slider.value = page.distances.length;
-  } else {
-    const limit = Number(state.within);
-    const stop = page.distances.findLastIndex((distance) => distance <= limit);
-    slider.value = Math.max(stop, 0);
-  }
-  dimFarFacts();
-}
-
-function dimFarFacts() {
-  const limit = page.distances[Number(byId("within").value)] ?? null;
-  update({ within: limit });
-  graph.within(limit);
-  showFacts(page.chosen, (fact) => isFar(fact, limit));
-  const near = page.facts.filter((fact) => !isFar(fact, limit)).length;
-  const share = near === page.facts.length ? "" : `${near} of `;
-  byId("within-label").textContent =
-    `${rangeText(limit)}: ${share}${counted(page.facts.length, "fact")}`;
-}
-
-function rangeText(limit) {
-  if (limit === null) return "At any time";
-  if (limit === 0) return `At ${page.state.time}`;
-  return `Within ${counted(limit, axis.word)} of ${page.state.time}`;
-}
-
-byId("ask").addEventListener("submit", (event) => {
-  event.preventDefault();
-  ask({ subject: subject.value, object: object.value, time: time.value || "?" });
+bindControls(page, {
+  fields: () => ({ subject, object, time }),
+  ask,
+  query,
+  update,
+  explain,
+  zoom: (factor) => ribbon.zoomBy(factor),
+  findSmallest: () =>
+    guarded("counterfactual", () => whatIf.findSmallest({ ...query(), view: view() })),
+  save: (kind) =>
+    guarded("export", () => exportView(kind, graph.svg, page.answer, page.explanation)),
 });
-byId("swap").addEventListener("click", () => {
-  [subject.value, object.value] = [object.value, subject.value];
-});
-byId("hide-known").addEventListener("change", async ({ target }) => {
-  const hide = target.checked ? "1" : null;
-  await update({ hide, predicate: null, reason: null, within: null });
-  if (page.answer) await explain();
-});
-byId("periphery").addEventListener("change", async ({ target }) => {
-  await update({ periphery: target.checked ? "1" : null });
-  if (page.explanation) drawGraph();
-});
-byId("within").addEventListener("input", dimFarFacts);
-byId("zoom-in").addEventListener("click", () => graph.zoomBy(1.4));
-byId("zoom-out").addEventListener("click", () => graph.zoomBy(1 / 1.4));
-byId("zoom-fit").addEventListener("click", ({ target }) => {
-  const whole = target.getAttribute("aria-pressed") !== "true";
-  target.setAttribute("aria-pressed", String(whole));
-  graph.fit(whole);
-});
-for (const button of document.querySelectorAll("[data-export]")) {
-  const work = () => exportView(button.dataset.export, graph.svg, page.answer, page.explanation);
-  button.addEventListener("click", () => guarded("export", work));
-}
 addEventListener("popstate", () => axis && restore());
 start();

@@ -7,7 +7,7 @@ import { shown } from "./wording.js";
 export function showNotes(notes) {
   byId("notice").replaceChildren(
     ...(notes.length
-      ? [el("div", { class: "note card" }, ...notes.map((note) => el("p", {}, shown(note))))]
+      ? [el("div", { class: "note" }, ...notes.map((note) => el("p", {}, shown(note))))]
       : []),
   );
 }

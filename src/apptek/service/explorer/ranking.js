@@ -12,8 +12,9 @@ export class Ranking {
     byId("more").addEventListener("click", () => this.drawAll());
   }
 
-  show(predicates, { hide, selected }) {
-    Object.assign(this, { predicates, hide, selected });
+  // toneOf(predicate): the colour of its class; before: probabilities to compare with, or null
+  show(predicates, { hide, selected, toneOf = () => "neutral", before = null }) {
+    Object.assign(this, { predicates, hide, selected, toneOf, before });
     this.draw();
   }
 
@@ -38,8 +39,8 @@ export class Ranking {
     byId("more").textContent = `Show ${rest} more`;
     byId("bars").toggleAttribute("data-empty", visible.length === 0);
     byId("ranking-title").textContent = hidden
-      ? `Most probable predicates (${counted(hidden, "known one")} hidden)`
-      : "Most probable predicates";
+      ? `Most probable (${counted(hidden, "known one")} hidden)`
+      : "Most probable";
   }
 
   // The button disappears, so the first new row gets its focus.
@@ -58,7 +59,7 @@ export class Ranking {
         "button",
         {
           type: "button",
-          class: "bar",
+          class: `bar tone-${this.toneOf(predicate)}`,
           "aria-pressed": String(predicate === this.selected),
           onclick: () => this.onSelect(predicate),
         },
@@ -67,19 +68,27 @@ export class Ranking {
         el(
           "span",
           { class: "track" },
-          el("span", { class: "fill", style: { width: `${(100 * probability) / most}%` } }),
+          el("span", { class: "fill tone", style: { width: `${(100 * probability) / most}%` } }),
+          this.ghost(predicate, most),
         ),
       ),
     );
   }
+
+  // Where the bar ended before facts were struck out.
+  ghost(predicate, most) {
+    const before = this.before?.get(predicate);
+    if (before === undefined) return null;
+    return el("span", {
+      class: "ghost",
+      style: { left: `${Math.min((100 * before) / most, 100)}%` },
+    });
+  }
 }
 
-// The classes and groups of predicates with the sums of their probabilities.
-export function showShares({ by_class: classes, by_group: groups }) {
-  byId("shares").replaceChildren(
-    ...shareList("By group", groups),
-    ...shareList("By class", classes),
-  );
+// The classes of predicates with the sums of their probabilities.
+export function showShares({ by_class: classes }) {
+  byId("shares").replaceChildren(...shareList("By class", classes));
 }
 
 function shareList(title, shares) {
@@ -101,4 +110,32 @@ function shareList(title, shares) {
       ),
     );
   return [el("h3", {}, title), el("ol", { class: "bars" }, ...rows)];
+}
+
+// One bar of all groups side by side.
+export function showMeter(shares, toneOf) {
+  const parts = shares.filter(({ probability }) => probability >= 0.005);
+  byId("meter").hidden = parts.length === 0;
+  byId("meter").replaceChildren(
+    el(
+      "div",
+      { class: "meter-bar", "aria-hidden": "true" },
+      ...parts.map(({ name, probability }) =>
+        el("span", { class: `tone-${toneOf(name)}`, style: { width: `${100 * probability}%` } }),
+      ),
+    ),
+    el(
+      "ul",
+      { class: "legend" },
+      ...parts.map(({ name, probability }) =>
+        el(
+          "li",
+          {},
+          el("span", { class: `swatch tone-${toneOf(name)}` }),
+          `${shown(name)} `,
+          el("b", {}, percent(probability)),
+        ),
+      ),
+    ),
+  );
 }

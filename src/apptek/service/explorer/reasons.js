@@ -1,10 +1,10 @@
 // The reasons of an explanation: what each adds to the log-odds, and the facts it cites.
 
 import { byId, el, replaceChoices } from "./dom.js";
+import { curveFigure } from "./reason_curve.js";
 import { counted, shown, signed } from "./wording.js";
 
 const OPEN = 12; // facts that are shown at once; the others unfold
-const KINDS = { topology: "topology", history: "history", trait: "trait", reranker: "re-ranker" };
 const WITHOUT_FACTS = {
   trait: "This reason is about who the two are",
   reranker: "This is what the re-ranker adds to the other reasons",
@@ -15,33 +15,32 @@ const NO_REASON = "There is no reason, so there are no facts to show.";
 // What a reason without facts is about.
 export const aboutOf = ({ kind }) => WITHOUT_FACTS[kind] ?? "This reason is about what is usual";
 
-export const drawingOf = (explanation, reason) =>
-  explanation.drawings.find(({ number }) => number === (reason?.same_as || reason?.number));
-
 export class Reasons {
-  constructor({ onSelect }) {
-    this.onSelect = onSelect;
+  // onSelect(number): a reason was chosen; onPoint(reason or null): one is pointed at.
+  constructor({ onSelect, onPoint }) {
+    Object.assign(this, { onSelect, onPoint });
   }
 
   show(explanation, selected) {
     const { reasons, against, further, groups, bias, log_odds: total } = explanation;
     const numbered = [...reasons, ...against];
-    const values = [...numbered, ...groups].map(({ log_odds: value }) => value);
-    values.push(bias, total);
-    const scale = { low: Math.min(0, ...values), high: Math.max(0, ...values, 1e-9) };
-    byId("reasons-note").textContent = shown(explanation.sentence);
+    const values = [...numbered, ...groups].map(({ log_odds: value }) => Math.abs(value));
+    const scale = Math.max(...values, Math.abs(bias), Math.abs(total), 1e-9);
+    byId("reasons-note").textContent = "";
     const other = shown(explanation.runner_up_label);
-    const titled = (title, items) =>
-      items.length
-        ? [
-            el("li", { class: "side" }, title),
-            ...items.map((reason) => this.item(reason, selected, scale)),
-          ]
-        : [];
-    replaceChoices(byId("reasons"), [
-      ...titled("For it", reasons),
-      ...titled(`Against it, and for ${other}`, against),
-    ]);
+    byId("against-title").textContent = `For ${other} instead`;
+    for (const [id, items] of [
+      ["reasons", reasons],
+      ["against", against],
+    ]) {
+      const rows = items.map((reason) => this.item(reason, selected, scale));
+      const none = el("li", { class: "soft" }, "Nothing worth a line.");
+      replaceChoices(byId(id), rows.length ? rows : [none]);
+    }
+    const count = groups.reduce((sum, { members }) => sum + members.length, 0);
+    byId("further").hidden = groups.length === 0;
+    byId("further").querySelector("summary").textContent =
+      `${counted(count, "smaller reason")}, and how it all adds up`;
     byId("sums").replaceChildren(
       ...groups.map((group) => groupOf(group, further, scale)),
       line("how common the two are in general", bias, scale),
@@ -51,15 +50,14 @@ export class Reasons {
 
   clear() {
     byId("reasons-note").textContent = "";
-    byId("reasons").replaceChildren();
-    byId("sums").replaceChildren();
+    for (const id of ["reasons", "against", "sums"]) byId(id).replaceChildren();
+    byId("further").hidden = true;
   }
 
   item(reason, selected, scale) {
     const { number, sentence, log_odds: value, same_as: same, facts } = reason;
     const about = [
-      KINDS[reason.kind ?? "topology"] ?? reason.kind,
-      facts.length ? counted(facts.length, "fact") : "no facts",
+      facts.length ? counted(facts.length, "fact") : aboutOf(reason).replace("This reason is ", ""),
       same ? `same connection as ${same}` : null,
     ];
     return el(
@@ -72,6 +70,10 @@ export class Reasons {
           class: "reason",
           "aria-pressed": String(number === selected),
           onclick: () => this.onSelect(number),
+          onpointerenter: () => this.onPoint(reason),
+          onpointerleave: () => this.onPoint(null),
+          onfocus: () => this.onPoint(reason),
+          onblur: () => this.onPoint(null),
         },
         el("span", { class: "number" }, String(number)),
         el(
@@ -80,10 +82,20 @@ export class Reasons {
           shown(sentence),
           el("span", { class: "about" }, about.filter(Boolean).join(" · ")),
         ),
-        el("span", { class: "value" }, signed(value)),
-        signedBar(value, scale),
+        el("span", { class: "value", title: "What it adds to the log-odds" }, signed(value)),
+        strengthBar(value, scale),
       ),
     );
+  }
+}
+
+// Lights the facts of a reason in graph, ribbon and list; null: all are alike again.
+export function lightFacts(reason, graph, ribbon) {
+  const facts = reason?.facts.map(({ fact }) => fact) ?? null;
+  graph.light(reason ? [reason.number, reason.same_as].filter(Boolean) : null);
+  ribbon.light(facts);
+  for (const row of document.querySelectorAll("[data-fact]")) {
+    row.classList.toggle("lit", Boolean(facts?.includes(Number(row.dataset.fact))));
   }
 }
 
@@ -105,40 +117,38 @@ function line(label, value, scale, kind = "") {
     { class: `sum ${kind}` },
     el("span", { class: "words" }, label),
     el("span", { class: "value" }, signed(value)),
-    signedBar(value, scale),
+    strengthBar(value, scale),
   );
 }
 
-function signedBar(value, { low, high }) {
-  const at = (number) => (100 * (number - low)) / (high - low);
-  const left = at(Math.min(value, 0));
+// How strong a reason is; its colour says for which side.
+function strengthBar(value, scale) {
+  const width = `${Math.min((100 * Math.abs(value)) / scale, 100)}%`;
   return el(
     "span",
-    { class: "track signed" },
-    el("span", {
-      class: `fill ${value < 0 ? "minus" : "plus"}`,
-      style: { left: `${left}%`, width: `${at(Math.max(value, 0)) - left}%` },
-    }),
-    el("span", { class: "zero", style: { left: `${at(0)}%` } }),
+    { class: "track" },
+    el("span", { class: `fill ${value < 0 ? "minus" : "plus"}`, style: { width } }),
   );
 }
 
 // Lists the facts of a reason: those on the path from subject to object first.
-export function showFacts(reason, isFar) {
+// onStrike(fact): a fact is to be struck out, where the model allows it.
+export function showFacts(reason, isFar, onStrike) {
   const facts = reason?.facts ?? [];
-  const path = facts.filter((fact) => fact.on_path !== false);
-  const others = facts.filter((fact) => fact.on_path === false);
+  const leads = reason?.kind === "topology"; // of a history, every fact counts
+  const path = facts.filter((fact) => !leads || fact.on_path !== false);
+  const others = facts.filter((fact) => leads && fact.on_path === false);
   const folded = [...path.slice(OPEN), ...others];
   const bundles = bundlesOf(reason);
-  byId("facts-title").textContent = reason ? `Facts of reason ${reason.number}` : "Facts";
+  byId("facts-title").textContent = reason ? `The facts of reason ${reason.number}` : "Facts";
+  byId("facts").replaceChildren(...statisticsOf(reason));
   if (bundles.length) {
-    byId("facts").replaceChildren(...bundles.map((bundle) => bundleOf(bundle, isFar)));
-    byId("facts").append(...statisticsOf(reason));
+    byId("facts").append(...bundles.map((bundle) => bundleOf(bundle, isFar, onStrike)));
     return;
   }
-  byId("facts").replaceChildren(
+  byId("facts").append(
     path.length
-      ? table(path.slice(0, OPEN), isFar)
+      ? table(path.slice(0, OPEN), isFar, onStrike)
       : el("p", { class: "soft" }, reason ? `${aboutOf(reason)}; it cites no facts.` : NO_REASON),
   );
   if (folded.length) {
@@ -146,23 +156,18 @@ export function showFacts(reason, isFar) {
       folded.length === others.length
         ? `${counted(others.length, "other fact")} leading elsewhere`
         : counted(folded.length, "more fact");
-    byId("facts").append(el("details", {}, el("summary", {}, label), table(folded, isFar)));
+    byId("facts").append(
+      el("details", {}, el("summary", {}, label), table(folded, isFar, onStrike)),
+    );
   }
-  byId("facts").append(...statisticsOf(reason));
 }
 
 // What training says about a reason, and what a single such fact adds, by its distance.
 function statisticsOf(reason) {
   const { support, curve = [] } = reason ?? {};
   const parts = [];
-  if (support) parts.push(el("p", { class: "soft" }, support.words));
-  if (curve.length) {
-    const values = curve.map(({ log_odds: value }) => value);
-    const scale = { low: Math.min(0, ...values), high: Math.max(0, ...values, 1e-9) };
-    const label = "What a single such fact would add, by its distance in time";
-    const lines = curve.map(({ apart, log_odds: value }) => line(apart, value, scale));
-    parts.push(el("details", {}, el("summary", {}, label), ...lines));
-  }
+  if (support) parts.push(el("p", { class: "soft support" }, support.words));
+  if (curve.length > 1) parts.push(curveFigure(curve));
   return parts;
 }
 
@@ -177,17 +182,33 @@ function bundlesOf(reason) {
   }));
 }
 
-function bundleOf({ entity, facts }, isFar) {
+function bundleOf({ entity, facts }, isFar, onStrike) {
   const label = `${counted(facts.length, "fact")} with ${shown(entity)}`;
   const open = facts.length <= OPEN ? "" : null;
-  return el("details", { open }, el("summary", {}, label), table(facts, isFar));
+  return el("details", { open }, el("summary", {}, label), table(facts, isFar, onStrike));
 }
 
-export function table(facts, isFar = () => false) {
+export function table(facts, isFar = () => false, onStrike = null) {
+  const strike = (fact) =>
+    el(
+      "td",
+      { class: "act" },
+      el(
+        "button",
+        {
+          type: "button",
+          class: "strike",
+          title: "What if this had not happened?",
+          "aria-label": `Strike out: ${shown(fact.subject)} ${shown(fact.predicate)} ${shown(fact.object)}, ${fact.date}`,
+          onclick: () => onStrike(fact),
+        },
+        "Strike out",
+      ),
+    );
   const row = (fact) =>
     el(
       "tr",
-      { class: isFar(fact) ? "far" : null },
+      { class: isFar(fact) ? "far" : null, "data-fact": fact.fact },
       el(
         "td",
         {},
@@ -197,6 +218,7 @@ export function table(facts, isFar = () => false) {
       ),
       el("td", { class: "when" }, shown(fact.date)),
       el("td", { class: "when soft" }, fact.apart ?? ""),
+      onStrike ? strike(fact) : null,
     );
   return el("table", {}, el("tbody", {}, ...facts.map(row)));
 }

@@ -1,15 +1,20 @@
 // The view in the address, so that it can be shared and gone back to.
 
 const FIELDS = [
+  "page", // watch or audit; else a question
   "subject",
   "object",
   "time",
+  "view", // ahead: only what was known then
   "predicate",
   "reason",
+  "without", // facts that are struck out
   "within",
-  "periphery",
+  "nearby",
   "hide",
-  "zoom",
+  "span", // of the ribbon
+  "zoom", // of the timelines
+  "days", // of the forecast
 ];
 
 export function readState(search = location.search) {
@@ -19,18 +24,30 @@ export function readState(search = location.search) {
   );
 }
 
-export function writeState(state, { push = false } = {}) {
+export function addressOf(state) {
   const set = FIELDS.filter((field) => state[field] != null && state[field] !== "");
   const parameters = new URLSearchParams(set.map((field) => [field, state[field]])).toString();
-  const address = parameters ? `?${parameters}` : location.pathname;
+  return parameters ? `?${parameters}` : location.pathname;
+}
+
+export function writeState(state, { push = false } = {}) {
+  const address = addressOf(state);
   if (push && address !== location.search) history.pushState(null, "", address);
   else history.replaceState(null, "", address);
 }
 
-// The zoom of the timelines: two ascending positions, "all", or null for anything else.
+// A range of positions: two ascending numbers, "all", or null for anything else.
 export function readZoom(text) {
   if (text === "all") return text;
   const match = /^(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)$/.exec(text ?? "");
   const [first, last] = match ? [Number(match[1]), Number(match[2])] : [];
   return Number.isFinite(first) && Number.isFinite(last) && first < last ? [first, last] : null;
 }
+
+// The facts that are struck out, by their numbers.
+export const readFacts = (text) =>
+  (text ?? "")
+    .split(",")
+    .filter((part) => /^\d{1,9}$/.test(part))
+    .map(Number)
+    .slice(0, 100);

@@ -41,6 +41,12 @@ export class Timelines {
     this.draw();
   }
 
+  // Marks another time.
+  moveTo(time) {
+    this.time = time;
+    if (this.lanes) this.draw();
+  }
+
   // Shows nothing, and waits for nothing.
   clear() {
     clearTimeout(this.timer);
@@ -256,7 +262,7 @@ export class Timelines {
     const queryX = at === null ? null : (x(at) + x(at + 1)) / 2;
     this.ticks
       .selectAll("text")
-      .data(withRoom(this.tickPositions(x), x, queryX))
+      .data(withRoom(this.axis.ticks(x), x, queryX))
       .join("text")
       .attr("x", (position) => x(position))
       .attr("y", 18)
@@ -269,17 +275,6 @@ export class Timelines {
       .select("text")
       .attr("x", Math.min(Math.max(queryX, left + 34), right - 34))
       .text(this.time);
-  }
-
-  // Round positions: of days and their parts, the beginnings of hours, days, months or years.
-  tickPositions(x) {
-    const [left, right] = x.range();
-    const count = Math.max(Math.floor((right - left) / 70), 2);
-    const { length, origin } = this.axis;
-    if (!length) return x.ticks(count).filter(Number.isInteger);
-    const dates = d3.scaleUtc().domain(x.domain().map((step) => step * length + origin));
-    const steps = dates.ticks(count).map((date) => Math.ceil((date - origin) / length));
-    return [...new Set(steps)];
   }
 
   // Lists the facts of the bar under the pointer.

@@ -177,7 +177,8 @@ class ExplanationOut(ExplainedOut):
 
     similar: dict[str, list[str]] = Field(description=SIMILAR)
     notes: list[str] = Field(description="What is unusual about the query, in words.")
-    drawings: list[DrawingOut]
+    drawing: DrawingOut = Field(description="All reasons in one drawing.")
+    drawings: list[DrawingOut] = Field(description="The drawing of each reason that has facts.")
     periphery: list[NearFact] = Field(
         description="The facts nearest in time on both sides that no reason cites."
     )

@@ -1,6 +1,6 @@
 """The bodies of requests."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 from pydantic.config import JsonDict
@@ -16,6 +16,13 @@ AllowUnknown = Annotated[
     Field(
         description="Whether to answer about a name that the data does not know, with a flag; "
         "false: such a name is a problem with suggestions."
+    ),
+]
+View = Annotated[
+    Literal["within", "ahead"] | None,
+    Field(
+        description="ahead: only from what was known before the time; without it, within where "
+        "the model allows it."
     ),
 ]
 Top = Annotated[int, Field(ge=1, le=1000, description="How many predicates to return.")]
@@ -52,6 +59,7 @@ class PredictQuery(QueryFields):
     """One query to predict."""
 
     top: Top = 10
+    view: View = None
     allow_unknown: AllowUnknown = True
 
 
@@ -64,6 +72,7 @@ class PredictBatch(_StrictBody):
 
     queries: Annotated[list[QueryFields], Field(min_length=1, fail_fast=True)]
     top: Top = 10
+    view: View = None
     allow_unknown: AllowUnknown = True
 
 
@@ -85,6 +94,16 @@ class ExplainBody(QueryFields):
         default=None, description="What to compare it with, instead of the runner-up."
     )
     top: int = Field(default=5, ge=0, le=50, description="How many reasons come with their facts.")
+    view: View = None
+    without: list[Annotated[int, Field(ge=0)]] = Field(
+        default=[], max_length=100, description="Facts that are left out, as if they were not."
+    )
+    width: float | None = Field(
+        default=None, ge=200, le=4000, description="The width that the drawing should have."
+    )
+    nearby: bool = Field(
+        default=False, description="Whether the periphery is drawn, too, as far as it has room."
+    )
     allow_unknown: AllowUnknown = True
 
 
@@ -97,6 +116,7 @@ class CounterfactualBody(QueryFields):
     add: bool = Field(
         default=False, description="Whether to look for single facts that would change it, too."
     )
+    view: View = None
     allow_unknown: AllowUnknown = True
 
 

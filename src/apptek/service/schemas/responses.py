@@ -62,6 +62,7 @@ class ModelInfo(BaseModel):
     metrics: dict[str, Any] = Field(description="Metrics on the tuning split, from fitting.")
     settings: dict[str, Any]
     samples: list[QueryFields] = Field(description="Queries to start with.")
+    forecasts: bool = Field(description="Whether it makes forecasts.")
 
 
 class CountedName(BaseModel):

@@ -1,0 +1,36 @@
+// The buttons and switches of the page, and what each of them does.
+
+import { byId } from "./dom.js";
+
+export function bindControls(page, actions) {
+  const { fields, ask, query, update, explain, zoom } = actions;
+  byId("ask").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const { subject, object, time } = fields();
+    ask({ subject: subject.value, object: object.value, time: time.value || "?" });
+  });
+  byId("swap").addEventListener("click", () => {
+    const { subject, object } = fields();
+    [subject.value, object.value] = [object.value, subject.value];
+    if (page.answer) byId("ask").requestSubmit();
+  });
+  for (const button of document.querySelectorAll("[data-view]")) {
+    button.addEventListener("click", () => ask({ ...query(), view: button.dataset.view || null }));
+  }
+  byId("hide-known").addEventListener("change", async ({ target }) => {
+    const hide = target.checked ? "1" : null;
+    await update({ hide, predicate: null, reason: null, within: null });
+    if (page.answer) await explain();
+  });
+  byId("nearby").addEventListener("change", async ({ target }) => {
+    await update({ nearby: target.checked ? "1" : null });
+    if (page.explanation) await explain();
+  });
+  byId("counterfactual").addEventListener("click", actions.findSmallest);
+  byId("span-in").addEventListener("click", () => zoom(2));
+  byId("span-out").addEventListener("click", () => zoom(0.5));
+  byId("span-all").addEventListener("click", () => zoom(null));
+  for (const button of document.querySelectorAll("[data-export]")) {
+    button.addEventListener("click", () => actions.save(button.dataset.export));
+  }
+}

@@ -1,0 +1,84 @@
+// The first screen: one question with its answer drawn, and more of them as cards.
+
+import { get } from "./api.js";
+import { byId, el } from "./dom.js";
+import { Ribbon } from "./ribbon.js";
+import { tonesOf } from "./ribbon_shape.js";
+import { addressOf } from "./state.js";
+import { percent, shown } from "./wording.js";
+
+const tone = ({ group }) => `tone-${tonesOf([{ name: group ?? "other" }])[0]}`;
+const stateOf = ({ subject, object, time, view }) => ({ subject, object, time, view });
+
+export class FirstScreen {
+  constructor(axis, { onAsk }) {
+    Object.assign(this, { axis, onAsk });
+  }
+
+  async show(signal) {
+    if (this.questions) return;
+    const { questions } = await get("/api/questions", {}, signal);
+    this.questions = questions;
+    const [first, ...others] = questions;
+    byId("samples").replaceChildren(...others.map((question) => this.card(question)));
+    byId("samples-title").hidden = others.length === 0;
+    if (first) await this.hero(first, signal);
+  }
+
+  link(question, attributes, ...children) {
+    const state = stateOf(question);
+    const open = (event) => {
+      if (event.metaKey || event.ctrlKey) return;
+      event.preventDefault();
+      this.onAsk(state);
+    };
+    return el("a", { href: addressOf(state), onclick: open, ...attributes }, ...children);
+  }
+
+  card(question) {
+    const { subject, object, time, label, probability } = question;
+    return this.link(
+      question,
+      { class: `sample card ${tone(question)}` },
+      el("span", { class: "who" }, `${shown(subject)} → ${shown(object)}`),
+      el("span", { class: "soft" }, time),
+      el("span", { class: "what" }, shown(label)),
+      el("span", { class: "share" }, percent(probability)),
+      el(
+        "span",
+        { class: "meter-line" },
+        el("span", { style: { width: `${100 * probability}%` } }),
+      ),
+    );
+  }
+
+  async hero(question, signal) {
+    const { subject, object, time, label, probability } = question;
+    const frame = el("div", { class: "ribbon-frame still", "aria-hidden": "true" });
+    byId("hero").hidden = false;
+    byId("hero").replaceChildren(
+      this.link(
+        question,
+        { class: `hero-link ${tone(question)}`, id: "hero-link" },
+        el("span", { class: "soft" }, `${time} · from what was known before`),
+        el(
+          "span",
+          { class: "hero-question" },
+          `What would ${shown(subject)} do to ${shown(object)}?`,
+        ),
+        el(
+          "span",
+          { class: "hero-answer" },
+          el("b", {}, shown(label)),
+          el("b", { class: "share" }, percent(probability)),
+          el("span", { class: "came-true" }, "it came true"),
+        ),
+        frame,
+        el("span", { class: "hero-more" }, "See why, and drag the day →"),
+      ),
+    );
+    if (this.axis.timeless) return;
+    const still = new Ribbon(frame, this.axis, { onDay: () => {}, onSpan: () => {} });
+    await still.load(question, { view: "ahead", span: null }, signal);
+  }
+}

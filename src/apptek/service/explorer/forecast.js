@@ -1,0 +1,201 @@
+// The forecast of a pair: the chance of anything in the next days, by class, how reliable such
+// forecasts were, and what really happened where that is known.
+
+import { post } from "./api.js";
+import { byId, el, waiting } from "./dom.js";
+import { tonesOf } from "./ribbon_shape.js";
+import { counted, percent, shown } from "./wording.js";
+
+const { d3 } = globalThis;
+const SHOWN = 5; // predicates
+const [CURVE_WIDTH, CURVE_HEIGHT] = [300, 56];
+
+export class ForecastPanel {
+  constructor(axis, { onDays }) {
+    this.axis = axis;
+    for (const button of document.querySelectorAll("[data-days]")) {
+      button.addEventListener("click", () => onDays(button.dataset.days));
+    }
+  }
+
+  // Loads the forecast for the days from a time on, or after the last fact.
+  async load({ subject, object, time }, { days, marks, top = 60 }, signal) {
+    const at = this.axis.position(time);
+    const inside = at !== null && at > this.axis.first_position;
+    const from = inside ? time : null;
+    for (const button of document.querySelectorAll("[data-days]")) {
+      button.setAttribute("aria-pressed", String(button.dataset.days === String(days)));
+    }
+    const unit = this.axis.length ? { days: Number(days) } : { steps: 1 };
+    const body = { subject, object, top, ...unit, ...(from && { from }) };
+    const request = post("/api/outlook", body, signal);
+    const outlook = await waiting([byId("forecast-card")], request).catch((problem) => {
+      if (problem.status !== 422) throw problem;
+      return { problem };
+    });
+    if (signal?.aborted) return;
+    this.show(outlook, marks);
+  }
+
+  show(outlook, marks) {
+    byId("forecast").replaceChildren(
+      ...(outlook.problem
+        ? [el("p", { class: "soft" }, outlook.problem.detail)]
+        : this.parts(outlook, marks)),
+    );
+  }
+
+  parts({ forecast, reliability }, marks) {
+    const { probability, expected, first, last, length, unit } = forecast;
+    const classes = forecast.by_group.length ? forecast.by_group : forecast.by_class.slice(0, 6);
+    const tones = tonesOf(classes);
+    const when = first === last ? first : `${first} to ${last}`;
+    const known = this.axis.position(first) <= this.axis.last_position;
+    return [
+      el(
+        "p",
+        { class: "soft" },
+        `${counted(length, unit)}: ${when}. ${known ? `As known before ${first}.` : ""}`,
+      ),
+      el(
+        "p",
+        { class: "chance" },
+        el("b", {}, percent(probability)),
+        el("span", {}, " that anything happens"),
+        el(
+          "span",
+          { class: "soft" },
+          `about ${expected < 9.5 ? expected.toFixed(1) : Math.round(expected)} facts`,
+        ),
+      ),
+      reliability ? el("p", { class: "reliability" }, ...reliabilityWords(reliability)) : null,
+      curveOf(forecast.curve),
+      el(
+        "ul",
+        { class: "class-bars" },
+        ...classes.map(({ name, probability: chance }, place) =>
+          el(
+            "li",
+            { class: `tone-${tones[place]}` },
+            el("span", { class: "name" }, shown(name)),
+            el("span", { class: "value" }, percent(chance)),
+            el(
+              "span",
+              { class: "track" },
+              el("span", { class: "fill tone", style: { width: `${100 * chance}%` } }),
+            ),
+          ),
+        ),
+      ),
+      el("h3", {}, "At least once"),
+      el(
+        "ol",
+        { class: "chances" },
+        ...forecast.predicates
+          .slice(0, SHOWN)
+          .map((each) =>
+            el(
+              "li",
+              {},
+              el(
+                "span",
+                {},
+                shown(each.label),
+                el("span", { class: "soft" }, ` ${shown(each.subject)} → ${shown(each.object)}`),
+              ),
+              el("b", {}, percent(each.probability)),
+            ),
+          ),
+      ),
+      known
+        ? happened(marks, this.axis.position(first), this.axis.position(last), this.axis)
+        : null,
+      reasonsOf(forecast),
+      ...forecast.notes
+        .filter((note) => !note.startsWith("Answered as of"))
+        .map((note) => el("p", { class: "soft" }, shown(note))),
+    ].filter(Boolean);
+  }
+}
+
+function reliabilityWords({ forecasts, came_true: right, low, high, first, last }) {
+  const range = `${Math.round(100 * low)} to ${Math.round(100 * high)} %`;
+  return [
+    "Of forecasts like this, ",
+    el("b", {}, `${Math.round((100 * right) / forecasts)} %`),
+    ` came true: ${right.toLocaleString("en")} of ${forecasts.toLocaleString("en")} that gave ${range}, from ${first} to ${last}.`,
+  ];
+}
+
+// What happened in the window, where it lies in the past.
+function happened(marks, first, last, axis) {
+  const end = Math.min(last, axis.last_position);
+  const count = marks.filter(({ start }) => start >= first && start <= end).length;
+  const words = count
+    ? `In fact, there were ${counted(count, "fact")}.`
+    : "In fact, nothing happened.";
+  return el("p", { class: "happened" }, words);
+}
+
+// The chance of anything until each day of the window.
+function curveOf(curve) {
+  if (curve.length < 2) return null;
+  const x = d3
+    .scaleLinear()
+    .domain([0, curve.length - 1])
+    .range([0, CURVE_WIDTH]);
+  const y = d3
+    .scaleLinear()
+    .domain([0, 1])
+    .range([CURVE_HEIGHT - 2, 4]);
+  const svg = d3
+    .create("svg")
+    .attr("class", "chance-curve")
+    .attr("viewBox", `0 0 ${CURVE_WIDTH} ${CURVE_HEIGHT}`)
+    .attr("role", "img")
+    .attr(
+      "aria-label",
+      `The chance of anything rises from ${percent(curve[0].probability)} to ${percent(curve.at(-1).probability)}`,
+    );
+  const line = (points) => points.x((_, place) => x(place)).curve(d3.curveMonotoneX);
+  svg
+    .append("path")
+    .attr("class", "under")
+    .attr(
+      "d",
+      line(d3.area())
+        .y0(y(0))
+        .y1((p) => y(p.probability))(curve),
+    );
+  svg
+    .append("path")
+    .attr("class", "over")
+    .attr("d", line(d3.line()).y((p) => y(p.probability))(curve));
+  return el(
+    "figure",
+    { class: "curve-figure" },
+    svg.node(),
+    el(
+      "figcaption",
+      { class: "soft" },
+      el("span", {}, curve[0].until),
+      el("span", {}, curve.at(-1).until),
+    ),
+  );
+}
+
+function reasonsOf({ directions }) {
+  const lines = directions.flatMap(({ subject, object, probability, reasons }) => [
+    el("h4", {}, `${shown(subject)} → ${shown(object)}: ${percent(probability)}`),
+    el(
+      "ul",
+      {},
+      ...reasons
+        .slice(0, 4)
+        .map(({ sentence, log_odds: value }) =>
+          el("li", { class: value < 0 ? "minus" : "plus" }, shown(sentence)),
+        ),
+    ),
+  ]);
+  return el("details", { class: "forecast-why" }, el("summary", {}, "Why this chance"), ...lines);
+}

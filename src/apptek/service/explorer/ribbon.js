@@ -1,0 +1,325 @@
+// The ribbon: how probable each class of predicates is over time, in both directions, with the real
+// events as dots in the same colours, and the day that is asked about, which can be dragged.
+
+import { get } from "./api.js";
+import { byId, el } from "./dom.js";
+import { withRoom } from "./lanes.js";
+import { dotsOf, layerOrder, nearestPlace, stacked, tonesOf, zoomed } from "./ribbon_shape.js";
+import { percent, shortened, shown } from "./wording.js";
+
+const { d3 } = globalThis;
+const [TITLE, BAND, DOTS, AXIS, SIDE, DOT] = [22, 84, 20, 24, 12, 5]; // pixels
+const HEIGHT = 2 * (TITLE + BAND + DOTS) + AXIS;
+const MIDDLE = TITLE + BAND + DOTS + AXIS / 2;
+const KEYS = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageDown: -30, PageUp: 30 };
+
+export class Ribbon {
+  // onDay(time, place, done): the day was moved; done: it was let go. onSpan: the range has changed.
+  constructor(container, axis, { onDay, onSpan }) {
+    Object.assign(this, { container, axis, onDay, onSpan });
+    this.tip = el("div", { class: "tip", hidden: true });
+    new ResizeObserver(() => this.data && this.draw()).observe(container);
+  }
+
+  // Loads and draws the ribbon of a pair. span: two positions, or null for all of the time.
+  async load({ subject, object, time }, { view, span }, signal) {
+    const ends = Array.isArray(span)
+      ? { from: this.axis.text(span[0]), to: this.axis.text(span[1]) }
+      : {};
+    this.data = null;
+    this.data = await get("/api/ribbon", { subject, object, view, ...ends }, signal);
+    this.time = time;
+    this.tones = tonesOf(this.data.layers);
+    this.draw();
+    return this.data;
+  }
+
+  clear() {
+    this.data = null;
+    this.container.replaceChildren();
+  }
+
+  // The place of the day among the times of the data; null if the day has no position.
+  placeOf(time) {
+    const position = this.axis.position(time);
+    if (position === null || !this.data) return null;
+    return nearestPlace(this.data.positions, position);
+  }
+
+  draw() {
+    const width = this.container.clientWidth;
+    if (!width) return;
+    const { positions, forward, backward } = this.data;
+    const step = positions.length > 1 ? positions[1] - positions[0] : 1;
+    this.x = d3
+      .scaleLinear()
+      .domain([positions[0], positions.at(-1) + step])
+      .range([SIDE, width - SIDE]);
+    const svg = d3
+      .create("svg")
+      .attr("class", "ribbon")
+      .attr("width", width)
+      .attr("height", HEIGHT)
+      .attr("viewBox", `0 0 ${width} ${HEIGHT}`);
+    svg.append("rect").attr("class", "catch").attr("width", width).attr("height", HEIGHT);
+    this.drawDirection(svg, forward, -1);
+    if (forward.subject !== forward.object) this.drawDirection(svg, backward, 1);
+    this.drawBeyond(svg, width);
+    this.drawAxis(svg);
+    this.drawDay(svg);
+    const focused = this.container.contains(document.activeElement);
+    this.container.replaceChildren(svg.node(), this.tip);
+    this.svg = svg;
+    this.moveDay(this.time);
+    this.listen(svg);
+    if (focused) this.handle.node().focus({ preventScroll: true });
+  }
+
+  // side: -1 above the axis, 1 below it
+  drawDirection(svg, direction, side) {
+    const { positions, layers, predicates } = this.data;
+    const order = layerOrder(layers);
+    const bounds = stacked(direction.shares, order);
+    const floor = MIDDLE + side * (AXIS / 2 + DOTS);
+    const y = (share) => floor + side * share * BAND;
+    const step = positions.length > 1 ? positions[1] - positions[0] : 1;
+    const area = d3
+      .area()
+      .x((_, place) => this.x(positions[place] + step / 2))
+      .y0(([low]) => y(low))
+      .y1(([, high]) => y(high))
+      .curve(d3.curveMonotoneX);
+    const group = svg.append("g").attr("class", "direction");
+    for (const [place, layer] of order.entries()) {
+      group
+        .append("path")
+        .attr("class", `layer tone-${this.tones[layer]}`)
+        .attr("d", area(bounds[place]));
+    }
+    const dots = dotsOf(direction.marks, predicates, this.x, DOT);
+    const columns = d3.group(dots, (dot) => dot.x);
+    for (const column of columns.values()) {
+      column.sort((a, b) => order.indexOf(a.layer) - order.indexOf(b.layer));
+      for (const [row, dot] of column.slice(0, 4).entries()) {
+        dot.y = MIDDLE + side * (AXIS / 2 + 3 + row * 4.6);
+      }
+    }
+    group
+      .selectAll("circle")
+      .data(dots.filter((dot) => dot.y !== undefined))
+      .join("circle")
+      .attr("class", (dot) => `dot tone-${this.tones[dot.layer]}`)
+      .attr("cx", (dot) => dot.x)
+      .attr("cy", (dot) => dot.y)
+      .attr("r", (dot) => Math.min(1.8 + 0.5 * Math.log2(dot.facts.length), 3.4));
+    const [title, base] = side < 0 ? [direction, TITLE - 9] : [direction, HEIGHT - 8];
+    group
+      .append("text")
+      .attr("class", "title")
+      .attr("x", SIDE)
+      .attr("y", base)
+      .text(
+        shortened(
+          `${shown(title.subject)} → ${shown(title.object)}`,
+          Math.floor((this.x.range()[1] - SIDE) / 8),
+        ),
+      );
+  }
+
+  // Covers the time after the last fact, which is all foresight.
+  drawBeyond(svg, width) {
+    const from = this.x(this.axis.last_position + 1);
+    if (this.axis.timeless || from > width - SIDE - 4) return;
+    const beyond = svg.append("g").attr("class", "beyond");
+    beyond
+      .append("rect")
+      .attr("x", from)
+      .attr("width", width - SIDE - from)
+      .attr("y", TITLE)
+      .attr("height", HEIGHT - 2 * TITLE);
+    beyond
+      .append("line")
+      .attr("x1", from)
+      .attr("x2", from)
+      .attr("y1", TITLE)
+      .attr("y2", HEIGHT - TITLE);
+    if (width - SIDE - from > 20) {
+      beyond
+        .append("text")
+        .attr("x", width - SIDE)
+        .attr("y", TITLE - 9)
+        .text("after the last fact");
+    }
+  }
+
+  drawAxis(svg) {
+    const [left, right] = this.x.range();
+    this.ticks = svg.append("g").attr("class", "axis");
+    this.ticks
+      .append("line")
+      .attr("x1", left)
+      .attr("x2", right)
+      .attr("y1", MIDDLE)
+      .attr("y2", MIDDLE);
+  }
+
+  drawTicks() {
+    const at = this.axis.position(this.time);
+    const cursor = at === null ? null : this.x(at + 0.5);
+    this.ticks
+      .selectAll("text")
+      .data(withRoom(this.axis.ticks(this.x), this.x, cursor))
+      .join("text")
+      .attr("x", (position) => this.x(position))
+      .attr("y", MIDDLE + 4)
+      .text((position) => this.axis.text(position));
+  }
+
+  drawDay(svg) {
+    this.day = svg.append("g").attr("class", "day");
+    this.day
+      .append("line")
+      .attr("y1", TITLE - 4)
+      .attr("y2", HEIGHT - TITLE + 4);
+    this.handle = this.day
+      .append("g")
+      .attr("class", "handle")
+      .attr("tabindex", 0)
+      .attr("role", "slider")
+      .attr("aria-label", "The day that is asked about")
+      .attr("aria-orientation", "horizontal")
+      .attr("aria-valuemin", this.data.positions[0])
+      .attr("aria-valuemax", this.data.positions.at(-1));
+    this.handle
+      .append("rect")
+      .attr("y", MIDDLE - 11)
+      .attr("height", 22)
+      .attr("rx", 11);
+    this.handle.append("text").attr("y", MIDDLE + 4);
+  }
+
+  // Shows another day, without telling anybody.
+  moveDay(time) {
+    this.time = time;
+    const at = this.axis.position(time);
+    const [left, right] = this.x.range();
+    const x = at === null ? null : this.x(at + 0.5);
+    const visible = x !== null && x >= left - 1 && x <= right + 1;
+    this.day.attr("display", visible ? null : "none");
+    this.drawTicks();
+    if (!visible) return;
+    const width = 16 + 7.4 * time.length;
+    const middle = Math.min(Math.max(x, left + width / 2 - SIDE + 2), right - width / 2 + SIDE - 2);
+    this.day.select("line").attr("x1", x).attr("x2", x);
+    this.handle
+      .select("rect")
+      .attr("x", middle - width / 2)
+      .attr("width", width);
+    this.handle.select("text").attr("x", middle).text(time);
+    const place = this.placeOf(time);
+    const [number, share] = this.data.forward.first[place][0];
+    const label = shown(this.data.predicates[number].label);
+    this.handle
+      .attr("aria-valuenow", at)
+      .attr("aria-valuetext", `${time}: ${label}, ${percent(share)}`);
+  }
+
+  listen(svg) {
+    const tell = (time, done) => {
+      this.moveDay(time);
+      this.onDay(time, this.placeOf(time), done);
+    };
+    const timeAt = (event) => {
+      const [first, last] = [this.data.positions[0], this.data.positions.at(-1)];
+      const position = Math.floor(this.x.invert(d3.pointer(event, svg.node())[0]));
+      return this.axis.text(Math.min(Math.max(position, first), last));
+    };
+    svg.call(
+      d3
+        .drag()
+        .container(svg.node())
+        .clickDistance(0)
+        .on("start drag", ({ sourceEvent }) => {
+          this.tip.hidden = true;
+          const time = timeAt(sourceEvent);
+          if (time !== this.time) tell(time, false);
+        })
+        .on("end", () => tell(this.time, true)),
+    );
+    svg.on("pointermove", (event) => !event.buttons && this.showTip(event, timeAt(event)));
+    svg.on("pointerleave", () => (this.tip.hidden = true));
+    this.handle.on("keydown", (event) => {
+      const ends = { Home: this.data.positions[0], End: this.data.positions.at(-1) };
+      const steps = (KEYS[event.key] ?? 0) * (event.shiftKey ? 7 : 1);
+      const target = ends[event.key] ?? this.axis.position(this.time) + steps;
+      if (!(event.key in ends) && !steps) return;
+      event.preventDefault();
+      const { positions } = this.data;
+      tell(this.axis.text(Math.min(Math.max(target, positions[0]), positions.at(-1))), true);
+    });
+  }
+
+  // The most probable predicates of the day under the pointer, and what happened on it.
+  showTip(event, time) {
+    const place = this.placeOf(time);
+    const { forward, backward, predicates, positions } = this.data;
+    const [x, y] = d3.pointer(event, this.svg.node());
+    const direction = y < MIDDLE ? forward : backward;
+    const line = (number, text) =>
+      el(
+        "p",
+        { class: "tip-line" },
+        el("span", { class: `swatch tone-${this.tones[predicates[number].layer]}` }),
+        el("span", {}, shown(predicates[number].label)),
+        el("b", {}, text),
+      );
+    const happened = direction.marks.filter(
+      ({ start, end }) => start <= positions[place] && positions[place] <= end,
+    );
+    this.tip.replaceChildren(
+      el(
+        "p",
+        { class: "soft" },
+        `${time} · ${shown(direction.subject)} → ${shown(direction.object)}`,
+      ),
+      ...direction.first[place].slice(0, 3).map(([number, share]) => line(number, percent(share))),
+      ...happened.slice(0, 3).map(({ predicate }) => line(predicate, "happened")),
+    );
+    this.tip.hidden = false;
+    const widest = this.container.clientWidth - this.tip.offsetWidth;
+    this.tip.style.left = `${Math.max(Math.min(x + 14, widest), 0)}px`;
+    this.tip.style.top = `${y < MIDDLE ? y + 18 : y - this.tip.offsetHeight - 12}px`;
+  }
+
+  // Lights the dots of some facts and dims the others; null: all are alike.
+  light(facts) {
+    if (!this.svg) return;
+    const wanted = facts && new Set(facts);
+    const is = (dot) => Boolean(wanted) && dot.facts.some((fact) => wanted.has(fact));
+    this.svg.classed("lighting", Boolean(wanted));
+    this.svg.selectAll("circle.dot").classed("lit", is);
+  }
+
+  // Less or more time around the day; null: all of it.
+  zoomBy(factor) {
+    if (!this.data) return;
+    if (factor === null) {
+      this.onSpan(null);
+      return;
+    }
+    const { first_position: first, last_position: last } = this.axis;
+    const { positions } = this.data;
+    const centre = this.axis.position(this.time) ?? (positions[0] + positions.at(-1)) / 2;
+    this.onSpan(zoomed([positions[0], positions.at(-1)], [first, last + 30], centre, factor));
+  }
+}
+
+// The classes with their colours, above the ribbon.
+export function showLegend(layers) {
+  const tones = tonesOf(layers);
+  byId("legend").replaceChildren(
+    ...layerOrder(layers).map((layer) =>
+      el("li", {}, el("span", { class: `swatch tone-${tones[layer]}` }), shown(layers[layer].name)),
+    ),
+  );
+}

@@ -1,0 +1,157 @@
+// @ts-check
+// The shape of the ribbon: which layer lies where, which marks stand together, which day is meant.
+// Plain functions without a page, so that they can be tested alone.
+
+/**
+ * @typedef {{name: string, predicates: number[]}} Layer
+ * @typedef {{fact: number, start: number, end: number, predicate: number, date: string}} Mark
+ * @typedef {{subject: string, object: string, shares: number[][],
+ *   first: [number, number][][], marks: Mark[]}} Direction
+ * @typedef {{name: string, label: string, layer: number}} Listed
+ * @typedef {{level: string, layers: Layer[], predicates: Listed[], positions: number[],
+ *   times: string[], views: string[], forward: Direction, backward: Direction}} RibbonData
+ * @typedef {{x: number, layer: number, facts: number[], marks: Mark[]}} Dot
+ */
+
+// From the axis outwards: talk before deeds, cooperation before conflict.
+const ORDER = [
+  "verbal cooperation",
+  "material cooperation",
+  "verbal conflict",
+  "material conflict",
+];
+const COLOURS = 6; // tones for classes that have no colour of their own
+
+/**
+ * The tone of each layer: a name for its colour.
+ * @param {{name: string}[]} layers
+ * @returns {string[]}
+ */
+export function tonesOf(layers) {
+  let next = 0;
+  return layers.map(({ name }) => {
+    if (ORDER.includes(name)) return name.replaceAll(" ", "-");
+    if (name === "other" || next >= COLOURS) return "neutral";
+    next += 1;
+    return `class-${next}`;
+  });
+}
+
+/**
+ * The layers from the axis outwards, by their places; what is other lies outermost.
+ * @param {{name: string}[]} layers
+ * @returns {number[]}
+ */
+export function layerOrder(layers) {
+  const rank = (/** @type {number} */ place) => {
+    const { name } = layers[place];
+    const known = ORDER.indexOf(name);
+    if (known >= 0) return known;
+    return name === "other" ? layers.length + ORDER.length : place;
+  };
+  return layers.map((_, place) => place).toSorted((a, b) => rank(a) - rank(b));
+}
+
+/**
+ * The lower and upper bound of every layer at every time, from 0 at the axis to 1.
+ * @param {number[][]} shares  for each time, the probability of each layer
+ * @param {number[]} order  the layers from the axis outwards
+ * @returns {[number, number][][]}  by layer, in the order given
+ */
+export function stacked(shares, order) {
+  const bounds = order.map(() => /** @type {[number, number][]} */ ([]));
+  for (const row of shares) {
+    const total = row.reduce((sum, share) => sum + share, 0) || 1;
+    let low = 0;
+    for (const [place, layer] of order.entries()) {
+      const high = low + row[layer] / total;
+      bounds[place].push([low, high]);
+      low = high;
+    }
+  }
+  return bounds;
+}
+
+/**
+ * The place of the time that is nearest to a position; of two equally near ones the earlier.
+ * @param {number[]} positions  ascending
+ * @param {number} position
+ */
+export function nearestPlace(positions, position) {
+  let [low, high] = [0, positions.length - 1];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (positions[middle] < position) low = middle + 1;
+    else high = middle;
+  }
+  const before = low - 1;
+  if (before < 0) return low;
+  return position - positions[before] <= Math.abs(positions[low] - position) ? before : low;
+}
+
+/**
+ * The marks of a direction as dots: those of one layer that would overlap are one dot.
+ * @param {Mark[]} marks
+ * @param {Listed[]} predicates
+ * @param {(position: number) => number} x
+ * @param {number} width  of a dot, in pixels
+ * @returns {Dot[]}
+ */
+export function dotsOf(marks, predicates, x, width) {
+  /** @type {Map<string, Dot>} */
+  const dots = new Map();
+  for (const mark of marks) {
+    const { layer } = predicates[mark.predicate];
+    const column = Math.floor(x(mark.start + 0.5) / width);
+    const key = `${column} ${layer}`;
+    const dot = dots.get(key) ?? { x: (column + 0.5) * width, layer, facts: [], marks: [] };
+    dot.facts.push(mark.fact);
+    dot.marks.push(mark);
+    dots.set(key, dot);
+  }
+  return [...dots.values()];
+}
+
+/**
+ * What the ranking shows at a place of the ribbon, before the full answer is there.
+ * @param {RibbonData} data
+ * @param {number} place
+ */
+export function rankedAt({ forward, predicates, positions }, place) {
+  const at = positions[place];
+  const known = new Set(
+    forward.marks.filter(({ start, end }) => start <= at && at <= end).map((m) => m.predicate),
+  );
+  return forward.first[place].map(([number, probability]) => ({
+    predicate: predicates[number].name,
+    label: predicates[number].label,
+    layer: predicates[number].layer,
+    probability,
+    known: known.has(number),
+  }));
+}
+
+/**
+ * The sums of all layers at a place, the largest first.
+ * @param {RibbonData} data
+ * @param {number} place
+ */
+export function sharesAt({ forward, layers }, place) {
+  return layers
+    .map(({ name }, layer) => ({ name, layer, probability: forward.shares[place][layer] }))
+    .toSorted((a, b) => b.probability - a.probability);
+}
+
+/**
+ * A part of a range around a position, inside the whole range.
+ * @param {[number, number]} range
+ * @param {[number, number]} whole
+ * @param {number} centre
+ * @param {number} factor  above 1: less time
+ * @returns {[number, number]}
+ */
+export function zoomed([first, last], [low, high], centre, factor) {
+  const length = Math.min(Math.max(Math.round((last - first) / factor), 14), high - low);
+  const start = Math.round(Math.min(Math.max(centre - length / 2, low), high - length));
+  return [start, start + length];
+}

@@ -1,0 +1,55 @@
+// The search: words for names and events find pairs to ask about ("korea visit").
+
+import { get } from "./api.js";
+import { Combobox, highlighted } from "./combobox.js";
+import { el } from "./dom.js";
+import { tonesOf } from "./ribbon_shape.js";
+import { counted, shown } from "./wording.js";
+
+export class QuestionSearch extends Combobox {
+  constructor(container, { onAsk }) {
+    super(container, {
+      id: "search",
+      label: "Search",
+      placeholder: "Names and events: korea visit",
+      required: false,
+    });
+    this.onAsk = onAsk;
+  }
+
+  find(typed, signal) {
+    if (!typed.trim()) return { questions: [] };
+    return get("/api/questions", { q: typed, limit: 8 }, signal);
+  }
+
+  offer({ questions }, typed) {
+    if (!typed.trim()) {
+      this.close();
+      return;
+    }
+    const lead = questions.length
+      ? null
+      : el("li", { class: "lead", role: "presentation" }, "No facts are described by these words.");
+    this.open(
+      questions.map((question, index) => this.option(question, index, typed)),
+      lead,
+    );
+  }
+
+  option(question, index, typed) {
+    const [tone] = tonesOf([{ name: question.group ?? "other" }]);
+    return this.row(
+      index,
+      question,
+      el("span", { class: `swatch tone-${tone}` }),
+      el("span", { class: "name" }, ...highlighted(shown(question.sentence), typed)),
+      el("span", { class: "count" }, `${counted(question.facts, "fact")}, last ${question.time}`),
+    );
+  }
+
+  choose({ subject, object, time, predicate }) {
+    this.value = "";
+    this.input.blur();
+    this.onAsk({ subject, object, time, predicate, view: null });
+  }
+}

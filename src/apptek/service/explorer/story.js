@@ -1,0 +1,84 @@
+// The answer in words: what was asked, what is most probable, from what, and why in a sentence.
+
+import { byId, el } from "./dom.js";
+import { tonesOf } from "./ribbon_shape.js";
+import { percent, shown } from "./wording.js";
+
+// The colours of classes and predicates, as the ribbon has told them.
+export class Tones {
+  constructor() {
+    Object.assign(this, { classes: new Map(), predicates: new Map() });
+  }
+
+  learn({ layers, predicates }) {
+    const tones = tonesOf(layers);
+    this.classes = new Map(layers.map(({ name }, place) => [name, tones[place]]));
+    for (const { name, layer } of predicates) this.predicates.set(name, tones[layer]);
+  }
+
+  ofClass(name) {
+    return this.classes.get(name) ?? tonesOf([{ name }])[0];
+  }
+
+  ofPredicate(name) {
+    return this.predicates.get(name) ?? "neutral";
+  }
+}
+
+// What was asked, and the answer to it.
+export function showHeadline({ subject, object, time }, { label, probability }) {
+  const when = time === "?" ? "at no known time" : time;
+  byId("asked").textContent = `${shown(subject)} → ${shown(object)}, ${when}`;
+  byId("answer").replaceChildren(
+    el("span", {}, shown(label)),
+    el("span", { class: "share" }, percent(probability)),
+  );
+}
+
+export function showAnswer(explanation) {
+  const first = explanation.ranked[0].predicate === explanation.predicate;
+  showHeadline(explanation, explanation);
+  const { runner_up_label: other, runner_up_probability: share } = explanation;
+  const comparison = first ? "rather than" : "less probable than";
+  byId("rather").textContent = `${comparison} ${shown(other)} (${percent(share)})`;
+  byId("story").textContent = storyOf(explanation);
+}
+
+const sentence = (text) => `${shown(text).charAt(0).toUpperCase()}${shown(text).slice(1)}`;
+
+// The strongest reason for the answer as one sentence, and the strongest against it.
+function storyOf({ reasons, against }) {
+  const [pro] = reasons;
+  const [con] = against;
+  if (!pro) return "Nothing in particular speaks for it: this is what is usual.";
+  const because = `${sentence(pro.sentence)}.`;
+  return con ? `${because} But: ${shown(con.sentence)}.` : because;
+}
+
+// Which of the two views answered. Beyond the last fact there is only foresight.
+export function showViews(answer, state, axis) {
+  const beyond = !axis.timeless && axis.position(state.time) > axis.last_position;
+  for (const button of document.querySelectorAll("[data-view]")) {
+    const ahead = button.dataset.view === "ahead";
+    button.setAttribute("aria-pressed", String(ahead === (answer.view === "ahead")));
+    button.disabled = !ahead && (beyond || state.time === "?") && answer.view === "ahead";
+  }
+  byId("answer-card").dataset.view = answer.view;
+}
+
+export function clearAnswer() {
+  for (const id of ["asked", "answer", "rather", "story"]) byId(id).replaceChildren();
+  byId("meter").replaceChildren();
+  byId("what-if").hidden = true;
+}
+
+// The notes of an explanation. A time outside the data replaces the note that it is unseen.
+export function notesOf({ notes }, { outside_span: outside, time: when }, axis) {
+  const others = notes.filter((note) => !note.startsWith("Answered "));
+  if (!outside) return others;
+  const words = axis.timeless
+    ? `All facts are undated, so none is near ${when}.`
+    : `${when} is outside the time of the data (${axis.first} to ${axis.last}). ` +
+      "The answer comes from the nearest facts.";
+  return [words, ...others.filter((note) => !note.startsWith("No fact is dated"))];
+}

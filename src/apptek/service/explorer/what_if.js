@@ -1,0 +1,102 @@
+// What if: facts that are struck out, what the answer is without them, and how to take it back.
+
+import { post } from "./api.js";
+import { byId, el, waiting } from "./dom.js";
+import { readFacts } from "./state.js";
+import { counted, percent, shown } from "./wording.js";
+
+const NOTHING = "No set of up to 40 facts that were tried would change the answer.";
+
+const factText = ({ subject, predicate, object, date }) =>
+  `${shown(subject)} · ${shown(predicate)} · ${shown(object)}, ${date}`;
+
+export class WhatIf {
+  // page: what is shown; onChange(state): explain again.
+  constructor(page, { onChange }) {
+    Object.assign(this, { page, onChange, known: new Map() });
+  }
+
+  // The facts that are struck out, by number.
+  get facts() {
+    return readFacts(this.page.state.without);
+  }
+
+  // Keeps the facts of an explanation, so that those that are struck out can be named.
+  remember({ reasons, against, periphery }) {
+    const cited = [...reasons, ...against].flatMap(({ facts }) => facts);
+    for (const fact of [...cited, ...periphery]) this.known.set(fact.fact, fact);
+  }
+
+  async strike(facts) {
+    await this.change([...new Set([...this.facts, ...facts])]);
+    byId("what-if").scrollIntoView({ block: "center" });
+  }
+
+  undo(facts) {
+    return this.change(this.facts.filter((fact) => !facts.includes(fact)));
+  }
+
+  change(facts) {
+    return this.onChange({ without: facts.join(","), reason: null, within: null });
+  }
+
+  // Strikes out the smallest set of facts without which the answer is another.
+  async findSmallest(query) {
+    const request = post("/api/counterfactual", query);
+    const { removed } = await waiting([byId("reasons-card")], request);
+    for (const fact of removed) this.known.set(fact.fact, fact);
+    if (removed.length) await this.strike(removed.map(({ fact }) => fact));
+    else byId("reasons-note").textContent = NOTHING;
+  }
+
+  // before: the whole answer; after: the one without these facts.
+  show(before, after) {
+    const box = byId("what-if");
+    const facts = this.facts.map((fact) => this.known.get(fact) ?? unknownFact(fact));
+    box.hidden = facts.length === 0;
+    if (box.hidden) {
+      box.replaceChildren();
+      return;
+    }
+    box.replaceChildren(
+      el(
+        "p",
+        {},
+        el("b", {}, `What if ${counted(facts.length, "fact")} had not happened? `),
+        el("span", { id: "what-if-words" }, changeText(before.ranked[0], after.ranked[0])),
+      ),
+      el("ul", {}, ...facts.map((fact) => this.chip(fact))),
+      el(
+        "button",
+        { type: "button", class: "quiet", onclick: () => this.undo(this.facts) },
+        "Undo all",
+      ),
+    );
+  }
+
+  chip(fact) {
+    const undo = {
+      type: "button",
+      class: "undo",
+      onclick: () => this.undo([fact.fact]),
+      "aria-label": `Undo: ${factText(fact)}`,
+    };
+    return el("li", {}, el("s", {}, factText(fact)), el("button", undo, "↶"));
+  }
+}
+
+const unknownFact = (fact) => ({
+  fact,
+  subject: "fact",
+  predicate: `${fact}`,
+  object: "",
+  date: "",
+});
+
+function changeText(before, after) {
+  const was = `${shown(before.label)} (${percent(before.probability)})`;
+  if (after.predicate === before.predicate) {
+    return `It stays ${was}, now with ${percent(after.probability)}.`;
+  }
+  return `The answer would be ${shown(after.label)} (${percent(after.probability)}) instead of ${was}.`;
+}

@@ -1,0 +1,117 @@
+"""Lists to look through: the pairs to watch, and the facts that look wrong."""
+
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from apptek.audit.audit import audit_facts
+from apptek.audit.judge import Judge
+from apptek.audit.report import audit_table
+from apptek.explain.wording import when_text
+from apptek.forecasting.forecaster import Forecaster
+from apptek.forecasting.watch import most_changed, watch
+from apptek.forecasting.window import Length, Window
+from apptek.service.forecasts import require_forecasts, window_of
+from apptek.service.page_data.kept import started
+from apptek.service.schemas.responses import PredicateForecastOut
+from apptek.service.served_model import ServedModel
+
+AUDITED = 120  # facts that are listed with their reasons
+
+
+class WatchedPair(BaseModel):
+    """A pair: its chance of anything, the change against the window before, and its past."""
+
+    subject: str
+    object: str
+    probability: float
+    expected: float
+    previous: float
+    change: float
+    predicates: list[PredicateForecastOut]
+    groups: list[str | None] = Field(description="The groups of these predicates.")
+    reason: str
+    past: list[int] = Field(description="The facts in each of the windows before this one.")
+
+
+class WatchedPairs(BaseModel):
+    """The pairs whose chance of anything changes most."""
+
+    first: str
+    last: str
+    length: int
+    unit: str
+    rows: list[WatchedPair]
+    notes: list[str]
+
+
+class SuspectFact(BaseModel):
+    """A fact that looks wrong: in which way, how much so, what was expected, and why."""
+
+    subject: str
+    predicate: str
+    label: str
+    object: str
+    date: str
+    time: str
+    finding: str
+    suspicion: float
+    probability: float
+    expected: str
+    expected_label: str
+    expected_probability: float
+    group: str | None
+    reason: str
+
+
+class SuspectFacts(BaseModel):
+    """The least plausible facts; while the model is asked about all of them, `ready` is false."""
+
+    ready: bool
+    facts: int = Field(description="How many facts are judged.")
+    rows: list[SuspectFact]
+
+
+def watched_pairs(served: ServedModel, days: int, count: int) -> WatchedPairs:
+    """The pairs whose chance of anything changes most in the next window."""
+    require_forecasts(served)
+    forecaster = served.predictor.forecaster
+    window = window_of(served, None, Length(days=days))
+    name = f"watch {window.length} {count}"
+    return started(served.predictor, name, lambda: _watch(forecaster, window, count)).result()
+
+
+def _watch(forecaster: Forecaster, window: Window, count: int) -> WatchedPairs:
+    labels = forecaster.answerer.labels
+    found = watch(forecaster, most_changed(forecaster, window, count), window)
+    rows: list[dict[str, Any]] = list(found.as_json()["rows"])
+    for row in rows:
+        row["groups"] = [labels.group_of(part["predicate"]) for part in row["predicates"]]
+    return WatchedPairs.model_validate(found.as_json() | {"rows": rows})
+
+
+def suspect_facts(served: ServedModel, wait: float) -> SuspectFacts:
+    """The facts that look wrong, if they are found within some seconds; else nothing yet."""
+    model = served.predictor.model
+    work = started(served.predictor, "audit", lambda: _audit(served))
+    try:
+        rows = work.result(timeout=wait)
+    except TimeoutError:
+        return SuspectFacts(ready=False, facts=len(model.graph.facts), rows=[])
+    return SuspectFacts(ready=True, facts=len(model.graph.facts), rows=rows)
+
+
+def _audit(served: ServedModel) -> list[SuspectFact]:
+    model, labels = served.predictor.model, served.predictor.answerer.labels
+    table = audit_table(audit_facts(Judge.of_model(model)), AUDITED).slice(0, AUDITED)
+    return [
+        SuspectFact(
+            **row,
+            label=labels.label(row["predicate"]),
+            expected_label=labels.label(row["expected"]),
+            group=labels.group_of(row["predicate"]),
+            date=when_text(row["since"], row["until"]),
+            time=row["since"],
+        )
+        for row in table.to_pylist()
+    ]

@@ -1,0 +1,34 @@
+"""The outlook of a pair: its forecast, and how reliable such forecasts were."""
+
+from pydantic import BaseModel, Field
+
+from apptek.service.forecasts import forecast, window_of_body
+from apptek.service.page_data.kept import started
+from apptek.service.page_data.reliability import Reliability, past_forecasts
+from apptek.service.schemas.requests import ForecastBody
+from apptek.service.schemas.responses import ForecastOut
+from apptek.service.served_model import ServedModel
+
+
+class Outlook(BaseModel):
+    """A forecast, and similar forecasts of the past."""
+
+    forecast: ForecastOut
+    reliability: Reliability | None = Field(
+        description="How often such forecasts came true; null if there were too few."
+    )
+
+
+def outlook(served: ServedModel, body: ForecastBody) -> Outlook:
+    """The outlook of a pair. Raises a ServiceError if the model or the window allows none."""
+    made = forecast(served, body)
+    forecaster, window = served.predictor.forecaster, window_of_body(served, body)
+    past = started(
+        served.predictor,
+        f"reliability {window.length}",
+        lambda: past_forecasts(forecaster, window.length),
+    ).result()
+    return Outlook(
+        forecast=made,
+        reliability=None if past is None else past.near(made.probability),
+    )

@@ -1,0 +1,225 @@
+"""Questions worth asking: a few that make a good first impression, and those that words find."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from pydantic import BaseModel, Field
+
+from apptek.arrays import Bools, Ints, Longs
+from apptek.config import View
+from apptek.data.facts import Facts
+from apptek.data.times import UNKNOWN
+from apptek.explain.name_index import key_of
+from apptek.explain.sentences import clause
+from apptek.graph.lookups import between
+from apptek.service.served_model import ServedModel, query_of_fact
+
+CARDS = 8
+CANDIDATES = 1500  # facts that the cards are chosen from
+CONFIDENT = (0.35, 0.97)  # what is nearly certain is no striking answer
+WORDS = 8  # of a search text that are used
+STOP_WORDS = frozenset(
+    ("a", "an", "and", "at", "between", "by", "did", "does", "in", "of", "on", "the", "to", "what",
+     "when", "will", "with")
+)  # fmt: skip
+
+
+class Question(BaseModel):
+    """A pair and a time to ask about, with a predicate that happened between the two then."""
+
+    subject: str
+    object: str
+    time: str
+    predicate: str
+    label: str
+    sentence: str = Field(description="The fact in words.")
+    group: str | None = Field(description="The group of its predicate, null if it has none.")
+    facts: int = Field(description="How many facts of the pair the words describe.")
+    view: View
+    probability: float | None = Field(
+        default=None, description="Of the predicate; only of questions that were not searched for."
+    )
+
+
+class Questions(BaseModel):
+    """Questions, the best first."""
+
+    questions: list[Question]
+
+
+def striking_questions(served: ServedModel) -> Questions:
+    """Questions that the model answers well from what was known before, of different pairs.
+
+    Entities with many facts of different groups come first; no entity occurs twice, and groups of
+    predicates (or predicates, where there are no groups) take turns.
+    """
+    data, facts = served.predictor.model.dataset, served.predictor.model.graph.facts
+    rows = _candidates(served, facts)
+    queries = [query_of_fact(data, facts, int(row)) for row in rows]
+    if not queries:
+        return Questions(questions=[])
+    answerer = served.predictor.answerer.ahead()
+    ranked = answerer.ranked(answerer.queries_of(queries))
+    truths = facts.predicates[rows]
+    first = ranked.probabilities.argmax(axis=1)
+    chances = ranked.probabilities[np.arange(len(rows)), first]
+    low, high = CONFIDENT
+    right = (first == truths) & (chances > low) & (chances < high)
+    fewest = np.minimum(served.counts[facts.subjects[rows]], served.counts[facts.objects[rows]])
+    variety = np.asarray([_variety(served, int(row)) for row in rows])
+    worth = np.sqrt(fewest) * (0.5 + chances) * (0.2 + variety)
+    order = np.lexsort((np.arange(len(rows)), -worth, ~right))
+    turns: dict[str, list[int]] = {}
+    for place in order[: max(int(right.sum()), CARDS)].tolist():
+        name = data.predicates[int(truths[place])]
+        turns.setdefault(answerer.labels.group_of(name) or name, []).append(place)
+    chosen = _in_turns(list(turns.values()), facts, rows)
+    return Questions(
+        questions=[
+            _question(
+                served, int(rows[place]), count=1, view="ahead", probability=float(chances[place])
+            )
+            for place in chosen
+        ]
+    )
+
+
+def _candidates(served: ServedModel, facts: Facts) -> Longs:
+    """Evenly spread facts from the second half of the time, between two different entities."""
+    axis = served.predictor.model.dataset.axis
+    times = axis.positions(facts.times)
+    middle = (served.span.first + served.span.last) // 2
+    rows = np.flatnonzero((facts.subjects != facts.objects) & (times != UNKNOWN) & (times > middle))
+    if len(rows) == 0:
+        rows = np.flatnonzero(facts.subjects != facts.objects)
+    count = min(CANDIDATES, len(rows))
+    return rows[np.linspace(0, len(rows) - 1, count).astype(int)] if count else rows
+
+
+def _variety(served: ServedModel, row: int) -> float:
+    """How different the facts between the two of a fact are: entropy of their groups, in bits."""
+    graph = served.predictor.model.graph
+    ends = int(graph.facts.subjects[row]), int(graph.facts.objects[row])
+    facts = np.concatenate([between(graph, *ends), between(graph, *ends[::-1])])
+    predicates = graph.facts.predicates[facts]
+    groups = served.predictor.answerer.predicates.levels.get("group")
+    kinds = predicates if groups is None else groups.of_predicate[predicates]
+    shares = np.unique(kinds, return_counts=True)[1] / (len(kinds) + 5)  # few facts: little variety
+    return float(-(shares * np.log2(shares)).sum())
+
+
+def _in_turns(groups: list[list[int]], facts: Facts, rows: Longs) -> list[int]:
+    """One of each group after the other, as long as their entities are new."""
+    chosen: list[int] = []
+    taken: set[int] = set()
+    predicates: set[int] = set()
+    groups = [list(group) for group in groups]
+    while len(chosen) < CARDS and any(groups):
+        for group in groups:
+            while group:
+                place = group.pop(0)
+                row = int(rows[place])
+                ends = {int(facts.subjects[row]), int(facts.objects[row])}
+                predicate = int(facts.predicates[row])
+                if not ends & taken and predicate not in predicates:
+                    taken |= ends
+                    predicates.add(predicate)
+                    chosen.append(place)
+                    break
+    return chosen[:CARDS]
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """What a word of a search can mean: some entities, some predicates."""
+
+    entities: Bools
+    predicates: Bools
+
+    @property
+    def is_any(self) -> bool:
+        """Whether it means anything; a word that does not is passed over."""
+        return bool(self.entities.any() or self.predicates.any())
+
+
+def find_questions(served: ServedModel, text: str, limit: int) -> Questions:
+    """The pairs whose facts all words of a text describe: by the names of both, or the predicate.
+
+    "korea visit" finds the visits of pairs with Korea in a name, those with the most first.
+    """
+    words = [word for word in key_of(text).split(" ") if word and word not in STOP_WORDS][:WORDS]
+    graph = served.predictor.model.graph
+    facts, data = graph.facts, served.predictor.model.dataset
+    if not words:
+        return Questions(questions=[])
+    meanings = [meaning for meaning in (_meaning(served, word) for word in words) if meaning.is_any]
+    described = facts.subjects != facts.objects if meanings else np.zeros(len(facts), np.bool_)
+    for meaning in meanings:
+        described &= (
+            meaning.entities[facts.subjects]
+            | meaning.entities[facts.objects]
+            | meaning.predicates[facts.predicates]
+        )
+    rows = np.flatnonzero(described)
+    width = np.int64(len(data.entities))
+    low = np.minimum(facts.subjects[rows], facts.objects[rows]).astype(np.int64)
+    high = np.maximum(facts.subjects[rows], facts.objects[rows])
+    _, places, counts = np.unique(low * width + high, return_inverse=True, return_counts=True)
+    best = np.argsort(-counts, kind="stable")[:limit]
+    questions = []
+    for pair in best.tolist():
+        row = _last(graph.axis.positions(facts.times), rows[places == pair])
+        questions.append(_question(served, row, count=int(counts[pair]), view="within"))
+    return Questions(questions=questions)
+
+
+def _last(times: Ints, rows: Longs) -> int:
+    """The latest of some facts."""
+    return int(rows[times[rows].argmax()])
+
+
+def _meaning(served: ServedModel, word: str) -> _Word:
+    data = served.predictor.model.dataset
+    entities = np.zeros(len(data.entities), np.bool_)
+    entities[served.index.with_words([word])] = True
+    predicates = np.asarray(
+        [any(_is_like(own, word) for own in key_of(text).split(" ")) for text in _texts(served)],
+        np.bool_,
+    )
+    return _Word(entities, predicates)
+
+
+def _texts(served: ServedModel) -> list[str]:
+    """What each predicate is called: its label, its phrase, its class."""
+    words, table = served.predictor.answerer.predicates.words, served.predictor.answerer.labels
+    return [
+        f"{label} {table.phrase(name) or ''} {kind}"
+        for name, label, (kind, _) in zip(words.names, words.labels, words.kinds, strict=True)
+    ]
+
+
+def _is_like(own: str, word: str) -> bool:
+    """Whether a word begins like another one: visits, visited and visit are alike."""
+    shared = max(len(word) - 3, 4)
+    return own.startswith(word) or (len(own) >= 4 and own[:shared] == word[:shared])
+
+
+def _question(
+    served: ServedModel, row: int, *, count: int, view: View, probability: float | None = None
+) -> Question:
+    facts = served.predictor.model.graph.facts
+    query = query_of_fact(served.predictor.model.dataset, facts, row)
+    data, labels = served.predictor.model.dataset, served.predictor.answerer.labels
+    name = data.predicates[int(facts.predicates[row])]
+    return Question(
+        subject=query.subject,
+        object=query.object,
+        time=query.time,
+        predicate=name,
+        label=labels.label(name),
+        sentence=clause(labels.label(name), labels.phrase(name), query.subject, query.object),
+        group=labels.group_of(name),
+        facts=count,
+        view=view,
+        probability=probability,
+    )

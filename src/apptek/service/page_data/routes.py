@@ -1,0 +1,78 @@
+"""The routes of what the explorer asks for beyond single answers."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Annotated
+
+from fastapi import FastAPI, Query, Response
+from pydantic import BaseModel
+
+from apptek.config import View
+from apptek.service.page_data.kept import started
+from apptek.service.page_data.lists import (
+    SuspectFacts,
+    WatchedPairs,
+    suspect_facts,
+    watched_pairs,
+)
+from apptek.service.page_data.outlook import Outlook, outlook
+from apptek.service.page_data.questions import Questions, find_questions, striking_questions
+from apptek.service.page_data.ribbon import Ribbon, ribbon
+from apptek.service.problem_json import problem_responses
+from apptek.service.schemas.requests import ForecastBody
+from apptek.service.served_model import ServedModel, Window
+from apptek.service.timelines import read_window
+
+Answer = Callable[[Callable[[], BaseModel]], Awaitable[Response]]
+Name = Annotated[str, Query(min_length=1, max_length=10_000)]
+BEYOND = 30  # steps after the last fact that a ribbon shows
+PATIENCE = 2.0  # seconds that a request for the audit waits
+
+
+def add_page_data(app: FastAPI, served: ServedModel, answer: Answer) -> None:
+    """Adds the routes; `answer` computes a response in a thread."""
+    missing = problem_responses(404)
+
+    @app.get("/api/ribbon", response_model=Ribbon, tags=["histories"], responses=missing)
+    async def pair_ribbon(
+        subject: Name,
+        object_: Annotated[str, Query(alias="object", min_length=1, max_length=10_000)],
+        since: Annotated[str | None, Query(alias="from", max_length=100)] = None,
+        to: Annotated[str | None, Query(max_length=100)] = None,
+        view: Annotated[View, Query(description="ahead: from what was known before.")] = "within",
+    ) -> Response:
+        """The answers about a pair over a range of times, in both directions."""
+        pair = (served.entity(subject, "subject", 404), served.entity(object_, "object", 404))
+        window = read_window(served, since, to)
+        if to is None:
+            window = Window(window.first, max(window.last, served.span.last) + BEYOND)
+        return await answer(partial(ribbon, served, pair, window, ahead=view == "ahead"))
+
+    @app.get("/api/questions", response_model=Questions, tags=["names"])
+    async def questions(
+        q: Annotated[str, Query(max_length=10_000, description="Names and events.")] = "",
+        limit: Annotated[int, Query(ge=1, le=50)] = 8,
+    ) -> Response:
+        """Pairs whose facts some words describe; without words, a few that are well answered."""
+        if q.strip():
+            return await answer(partial(find_questions, served, q, limit))
+        work = started(served.predictor, "questions", partial(striking_questions, served))
+        return await answer(work.result)
+
+    @app.post("/api/outlook", response_model=Outlook, tags=["answers"])
+    async def pair_outlook(body: ForecastBody) -> Response:
+        """A forecast, and how often such forecasts came true."""
+        return await answer(partial(outlook, served, body))
+
+    @app.get("/api/watch", response_model=WatchedPairs, tags=["lists"])
+    async def watch_list(
+        days: Annotated[int, Query(ge=1, le=366)] = 7,
+        limit: Annotated[int, Query(ge=1, le=200)] = 40,
+    ) -> Response:
+        """The pairs whose chance of anything changes most in the days after the last fact."""
+        return await answer(partial(watched_pairs, served, days, limit))
+
+    @app.get("/api/audit", response_model=SuspectFacts, tags=["lists"])
+    async def audit_list() -> Response:
+        """The facts that look wrong. While they are looked for, `ready` is false: ask again."""
+        return await answer(partial(suspect_facts, served, PATIENCE))

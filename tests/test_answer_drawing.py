@@ -1,0 +1,132 @@
+"""The drawing of an answer: everybody is drawn once, nothing overlaps, all of it fits the width."""
+
+from dataclasses import replace
+from itertools import combinations
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_drawing import explained, explanations, fact
+
+from apptek.explain.answer_layout import FURTHER, MOST_SIDE, draw_answer
+from apptek.explain.explanation import CitedFact, Explanation
+from apptek.explain.layout import Drawing
+from apptek.explain.svg import NAMESPACE, draw_svg, drawing_json, edge_label, node_texts
+from apptek.service.served_model import ServedModel
+
+
+def assert_sound(drawing: Drawing, explanation: Explanation) -> None:
+    names = [node.name for node in drawing.nodes]
+    assert len(set(names)) == len(names)
+    assert names[:2] == [explanation.subject, explanation.object]
+    for one, other in combinations(drawing.nodes, 2):
+        apart = ((one.x - other.x) ** 2 + (one.y - other.y) ** 2) ** 0.5
+        assert apart > one.radius + other.radius + 4, (one, other)
+    for node in drawing.nodes:
+        assert node.radius <= node.x <= drawing.width - node.radius
+        assert node.radius <= node.y <= drawing.height - node.radius
+    for edge in drawing.edges:
+        assert 0 <= edge.label[0] <= drawing.width
+        assert 0 <= edge.label[1] <= drawing.height
+    pills = [edge_label(edge).pill for edge in drawing.edges if edge.kind != "bystander"]
+    for one_pill, other_pill in combinations(pills, 2):
+        assert not _overlap(one_pill, other_pill), (one_pill, other_pill)
+    drawn = [f for edge in drawing.edges for f in edge.facts]
+    assert len(set(drawn)) == len(drawn)
+
+
+def _overlap(
+    one: tuple[float, float, float, float], other: tuple[float, float, float, float]
+) -> bool:
+    return (
+        one[0] < other[0] + other[2] - 4
+        and other[0] < one[0] + one[2] - 4
+        and one[1] < other[1] + other[3] - 4
+        and other[1] < one[1] + one[3] - 4
+    )
+
+
+def facts_of(lanes: int, both: int, left: int, right: int) -> list[CitedFact]:
+    facts = [fact("S", "O", "both", True, f"P{row}") for row in range(lanes)]
+    facts += [fact("S", f"m{row}", "subject", True) for row in range(both)]
+    facts += [fact(f"m{row}", "O", "object", True) for row in range(both)]
+    facts += [fact("S", f"l{row}", "subject", False) for row in range(left)]
+    facts += [fact(f"r{row}", "O", "object", False) for row in range(right)]
+    return [replace(each, fact=number) for number, each in enumerate(facts)]
+
+
+@settings(max_examples=80)
+@given(
+    st.integers(0, 9),
+    st.integers(0, 9),
+    st.integers(0, 9),
+    st.integers(0, 9),
+    st.sampled_from([340.0, 620.0, 900.0, 1300.0]),
+)
+def test_drawings_of_any_size_are_sound(
+    lanes: int, both: int, left: int, right: int, width: float
+) -> None:
+    explanation = explained(facts_of(lanes, both, left, right), [])
+    drawing = draw_answer(explanation, width=width)
+    assert_sound(drawing, explanation)
+    assert drawing.width == width
+    facts = {number for edge in drawing.edges for number in edge.facts}
+    missing = lanes + 2 * both + left + right - len(facts)
+    assert drawing.note == (
+        f"+{missing} more fact{'' if missing == 1 else 's'} not drawn" if missing else ""
+    )
+
+
+def test_roles_are_who_both_deal_with_and_who_one_of_them_does() -> None:
+    explanation = explained(facts_of(2, 1, 2, 1), [])
+    drawing = draw_answer(explanation, width=1000)
+    roles = {node.name: node.role for node in drawing.nodes}
+    assert roles == {
+        "S": "subject", "O": "object", "m0": "meeting",
+        "l0": "bystander", "l1": "bystander", "r0": "bystander",
+    }  # fmt: skip
+    place = {node.name: node.x for node in drawing.nodes}
+    assert place["l0"] < place["S"] < place["m0"] < place["O"] < place["r0"]
+    narrow = draw_answer(explanation, width=340)
+    heights = {node.name: node.y for node in narrow.nodes}
+    assert heights["l0"] > heights["m0"] > heights["S"] == heights["O"]
+
+
+def test_repeated_facts_are_one_line_with_a_count() -> None:
+    facts = [replace(fact("S", "O", "both", True), fact=number) for number in range(5)]
+    drawing = draw_answer(explained(facts, []), width=800)
+    question, line = drawing.edges
+    assert question.kind == "question"
+    assert line.facts == (0, 1, 2, 3, 4)
+    assert edge_label(line).texts[0].words.endswith("\N{MULTIPLICATION SIGN}5")
+    assert line.reasons == (1,)
+
+
+def test_the_periphery_is_added_once_for_each_entity() -> None:
+    explanation = explained(facts_of(1, 0, 9, 0), [])
+    near = [replace(fact("S", f"n{row % 3}", "subject", False), fact=90 + row) for row in range(9)]
+    few = draw_answer(explanation, width=1000)
+    more = draw_answer(explanation, width=1000, nearby=near)
+    assert len([n for n in few.nodes if n.role == "bystander"]) == MOST_SIDE
+    assert len([n for n in more.nodes if n.role == "bystander"]) == MOST_SIDE + FURTHER
+    assert_sound(more, explanation)
+
+
+@pytest.mark.parametrize("width", [340.0, 900.0])
+def test_real_answers_are_drawn_soundly_and_always_alike(served: ServedModel, width: float) -> None:
+    predictor = served.predictor
+    labels = predictor.answerer.labels
+    for one in explanations(predictor):
+        drawing = draw_answer(one, width=width, group_of=labels.group_of, label_of=labels.label)
+        again = draw_answer(one, width=width, group_of=labels.group_of, label_of=labels.label)
+        assert draw_svg(drawing) == draw_svg(again)
+        names = [node.name for node in drawing.nodes]
+        assert len(set(names)) == len(names)
+        root = ElementTree.fromstring(draw_svg(drawing))
+        assert len(root.findall(f"{{{NAMESPACE}}}path")) == len(drawing.edges)
+        written = drawing_json(drawing)
+        for node, about in zip(drawing.nodes, written["nodes"], strict=True):
+            assert [text["words"] for text in about["texts"]] == [
+                text.words for text in node_texts(node, drawing)
+            ]

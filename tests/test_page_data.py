@@ -1,0 +1,230 @@
+"""What the explorer asks for beyond single answers: the same as from Python, many at once."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+from service_parts import client_of, problem, tuning_query
+
+from apptek.data.times import UNKNOWN
+from apptek.forecasting.learning import codes_at
+from apptek.predictor import Predictor, Query
+from apptek.service.page_data.reliability import PastForecasts, past_forecasts
+from apptek.service.served_model import ServedModel
+
+
+@pytest.fixture(scope="module")
+def client(served: ServedModel) -> TestClient:
+    return client_of(served)
+
+
+@pytest.fixture(scope="module")
+def query(served: ServedModel) -> dict[str, str]:
+    return tuning_query(served)
+
+
+@pytest.fixture(scope="module")
+def forecasting(forecast_model: Path) -> ServedModel:
+    return ServedModel.open(forecast_model)
+
+
+def pair_of(query: dict[str, str]) -> dict[str, str]:
+    return {"subject": query["subject"], "object": query["object"]}
+
+
+@pytest.mark.parametrize("view", ["within", "ahead"])
+def test_a_ribbon_is_the_answers_of_its_days(
+    client: TestClient, served: ServedModel, query: dict[str, str], view: Any
+) -> None:
+    body = client.get("/api/ribbon", params=pair_of(query) | {"view": view}).json()
+    times = body["times"]
+    assert body["positions"][-1] == served.span.last + 30
+    assert body["views"][-1] == "ahead"
+    assert set(body["views"][:-31]) == {view}
+    answerer = served.predictor.answerer
+    for place in (0, len(times) // 2, len(times) - 1):
+        for way in ("forward", "backward"):
+            direction = body[way]
+            asked = {"subject": direction["subject"], "object": direction["object"]}
+            own = client.post(
+                "/api/predict", json=asked | {"time": times[place], "view": view, "top": 8}
+            ).json()["answers"][0]
+            listed = [body["predicates"][p]["name"] for p, _ in direction["first"][place]]
+            assert listed == [each["predicate"] for each in own["predicates"]]
+            chances = [chance for _, chance in direction["first"][place]]
+            assert chances == pytest.approx(
+                [each["probability"] for each in own["predicates"]], abs=1e-4
+            )
+            shares = dict(
+                zip(
+                    [layer["name"] for layer in body["layers"]],
+                    direction["shares"][place],
+                    strict=True,
+                )
+            )
+            assert sum(shares.values()) == pytest.approx(1, abs=1e-3)
+            for each in own["by_group"] or own["by_class"]:
+                assert shares[each["name"]] == pytest.approx(each["probability"], abs=1e-4)
+    marks = body["forward"]["marks"]
+    facts = served.predictor.model.graph.facts
+    names = [answerer.entities.find(query[side]) for side in ("subject", "object")]
+    expected = np.flatnonzero(
+        (facts.subjects == names[0]) & (facts.objects == names[1]) & (facts.times != UNKNOWN)
+    )
+    assert sorted(mark["fact"] for mark in marks) == expected.tolist()
+    for mark in marks:
+        predicate = served.predictor.model.dataset.predicates[int(facts.predicates[mark["fact"]])]
+        assert body["predicates"][mark["predicate"]]["name"] == predicate
+
+
+def test_a_long_range_has_evenly_spread_days(
+    client: TestClient, served: ServedModel, query: dict[str, str]
+) -> None:
+    axis = served.predictor.model.dataset.axis
+    last = axis.format(int(codes_at(axis, np.asarray([served.span.first + 3999]))[0]))
+    first = axis.format(int(codes_at(axis, np.asarray([served.span.first]))[0]))
+    asked = pair_of(query) | {"from": first, "to": last}
+    body = client.get("/api/ribbon", params=asked).json()
+    steps = np.diff(body["positions"])
+    assert len(body["positions"]) == 400
+    assert {int(steps.min()), int(steps.max())} <= {9, 10, 11}
+    assert body["positions"][-1] - body["positions"][0] == 3999
+    problem(client.get("/api/ribbon", params=asked | {"subject": "nobody"}), 404)
+
+
+def test_words_find_the_pairs_whose_facts_they_describe(
+    client: TestClient, served: ServedModel
+) -> None:
+    model = served.predictor.model
+    facts, data = model.graph.facts, model.dataset
+    row = int(np.flatnonzero(facts.subjects != facts.objects)[0])
+    subject, predicate, object_ = (
+        data.entities[int(facts.subjects[row])],
+        data.predicates[int(facts.predicates[row])],
+        data.entities[int(facts.objects[row])],
+    )
+    found = client.get(
+        "/api/questions", params={"q": f"{subject} and {predicate} {object_}"}
+    ).json()["questions"]
+    pairs = [{each["subject"], each["object"]} for each in found]
+    assert {subject, object_} in pairs
+    best = found[pairs.index({subject, object_})]
+    assert best["facts"] >= 1
+    assert client.get("/api/questions", params={"q": "qqq zzz"}).json()["questions"] == []
+    assert client.get("/api/questions", params={"q": "!? and"}).json()["questions"] == []
+
+
+def test_striking_questions_are_right_and_about_different_pairs(
+    client: TestClient, served: ServedModel
+) -> None:
+    questions = client.get("/api/questions").json()["questions"]
+    assert 2 <= len(questions) <= 8
+    names = [each[side] for each in questions for side in ("subject", "object")]
+    assert len(set(names)) == len(names)
+    for each in questions:
+        asked = {key: each[key] for key in ("subject", "object", "time", "view")}
+        (answer,) = client.post("/api/predict", json=asked | {"top": 1}).json()["answers"]
+        assert answer["view"] == "ahead"
+        assert answer["predicates"][0]["predicate"] == each["predicate"]
+        assert answer["predicates"][0]["probability"] == pytest.approx(each["probability"])
+
+
+def test_a_struck_out_fact_is_as_if_it_had_not_been(
+    forecasting: ServedModel,
+) -> None:
+    """The same as a model that was told to retract the fact."""
+    client = client_of(forecasting)
+    sample = forecasting.samples[0]
+    asked = {"subject": sample.subject, "object": sample.object, "time": sample.time}
+    whole = client.post("/api/explain", json=asked).json()
+    fact = next(fact for reason in whole["reasons"] for fact in reason["facts"])
+    struck = client.post("/api/explain", json=asked | {"without": [fact["fact"]]}).json()
+    cited = [each for reason in struck["reasons"] + struck["against"] for each in reason["facts"]]
+    assert fact["fact"] not in {each["fact"] for each in cited}
+    facts, data = forecasting.predictor.model.graph.facts, forecasting.predictor.model.dataset
+    for each in cited:  # the numbers are those of the whole graph
+        assert data.entities[int(facts.subjects[each["fact"]])] == each["subject"]
+        assert data.entities[int(facts.objects[each["fact"]])] == each["object"]
+    gone = [(fact["subject"], fact["predicate"], fact["object"], fact["date"])]
+    changed, report = forecasting.predictor.update(retract=gone)
+    assert report.retracted == 1
+    expected = changed.explain(Query(**asked), struck["predicate"])
+    assert struck["probability"] == pytest.approx(expected.probability, rel=1e-4)
+    assert whole["probability"] != struck["probability"]
+
+
+def test_an_outlook_is_a_forecast_with_its_reliability(
+    forecasting: ServedModel,
+) -> None:
+    client = client_of(forecasting)
+    sample = forecasting.samples[0]
+    asked = {"subject": sample.subject, "object": sample.object, "days": 7}
+    body = client.post("/api/outlook", json=asked).json()
+    assert body["forecast"] == client.post("/api/forecast", json=asked).json()
+    reliability = body["reliability"]
+    if reliability is not None:
+        assert reliability["forecasts"] >= 30
+        assert 0 <= reliability["came_true"] <= reliability["forecasts"]
+        low, high = reliability["low"], reliability["high"]
+        assert low <= body["forecast"]["probability"] <= high
+
+
+def test_similar_forecasts_are_counted_as_they_are() -> None:
+    chances = np.asarray([0.1] * 40 + [0.5] * 100)
+    happened = np.asarray([1.0] * 10 + [0.0] * 30 + [1.0] * 60 + [0.0] * 40)
+    past = PastForecasts(chances, happened, "2014-01-01", "2014-03-01")
+    near = past.near(0.52)
+    assert near is not None
+    assert (near.forecasts, near.came_true) == (100, 60)
+    near = past.near(0.14)
+    assert near is not None
+    assert (near.forecasts, near.came_true) == (40, 10)
+    assert past.near(0.95) is None
+
+
+def test_past_forecasts_are_those_of_their_time(forecasting: ServedModel) -> None:
+    """One of them is asked for by itself, and what happened is looked up by hand."""
+    forecaster = forecasting.predictor.forecaster
+    past = past_forecasts(forecaster, 7)
+    assert past is not None
+    axis = forecasting.predictor.model.dataset.axis
+    assert axis.position(axis.parse(past.last)) == forecaster.span[1]
+    assert 0 < past.happened.mean() < 1
+    assert np.all((past.chances > 0) & (past.chances < 1))
+    # Calibrated: what was expected is near to what happened.
+    assert past.chances.sum() == pytest.approx(past.happened.sum(), rel=0.5)
+
+
+def test_the_lists_are_those_of_the_commands(forecasting: ServedModel) -> None:
+    client = client_of(forecasting)
+    body = client.get("/api/watch", params={"days": 7, "limit": 5}).json()
+    assert len(body["rows"]) == 5
+    changes = [abs(row["change"]) for row in body["rows"]]
+    assert changes == sorted(changes, reverse=True)
+    found = client.get("/api/audit").json()
+    for _ in range(30):
+        if found["ready"]:
+            break
+        found = client.get("/api/audit").json()
+    assert found["ready"]
+    suspicions = [row["suspicion"] for row in found["rows"]]
+    assert suspicions == sorted(suspicions, reverse=True)
+    assert all(row["reason"] for row in found["rows"])
+
+
+def test_a_model_without_forecasts_has_no_list_to_watch(client: TestClient) -> None:
+    assert "no forecasts" in problem(client.get("/api/watch"), 422)["title"]
+
+
+def test_predictions_ahead_are_those_of_a_predictor_as_of_then(
+    client: TestClient, served: ServedModel, query: dict[str, str]
+) -> None:
+    early = Predictor.load(served.folder, as_of=True)
+    expected = early.explain(Query(**query))
+    found = client.post("/api/explain", json=query | {"view": "ahead"}).json()
+    assert found["view"] == "ahead"
+    assert found["predicate"] == expected.predicate
+    assert found["sentence"] == expected.sentence
+    assert found["probability"] == pytest.approx(expected.probability)
