@@ -110,7 +110,7 @@ class Model:
     @property
     def calibrated(self) -> bool:
         """Whether its probabilities were calibrated, which takes valid facts."""
-        return all(fitted.report["ece_after"] is not None for fitted in self.views.values())
+        return all(fitted.report.get("ece_after") is not None for fitted in self.views.values())
 
     def fitted(self, view: View) -> FittedView:
         """What answers in a view: where it was not fitted, what was fitted for the other one."""
