@@ -257,6 +257,20 @@ def test_a_time_that_needs_a_pattern_is_told_which(text: str, pattern: str, read
     assert axis.how_to_read()["date_format"] in (pattern, axis.order)
 
 
+@pytest.mark.parametrize(
+    ("text", "pattern"),
+    [
+        *(("13 May 2014", "%d %B %Y"), ("13-Jun-2014", "%d-%b-%Y"), ("June 13, 2014", "%B %d, %Y")),
+        *(("Jun 3 2014 14:22", "%b %d %Y"), ("2014-05-13", "ISO 8601"), ("13.05.2014", "%d.%m.%Y")),
+    ],
+)
+def test_the_pattern_of_dates_is_told(text: str, pattern: str) -> None:
+    times = TimeDictionary()
+    times.add("")
+    times.add(text)
+    assert times.date_pattern() == pattern
+
+
 def test_further_files_must_have_the_order_of_a_pattern() -> None:
     axis, _ = axis_of("03/05/2021", date_format="%d/%m/%Y")
     assert axis.how_to_read() == {"granularity": "day", "date_format": "dmy"}

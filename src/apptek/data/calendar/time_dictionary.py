@@ -12,6 +12,7 @@ from apptek.data.calendar.written import (
     Kind,
     WrittenTime,
     check_pattern,
+    named_pattern,
     read_by_pattern,
     read_time,
 )
@@ -169,7 +170,8 @@ class TimeDictionary:
         if self.kind == "integer":
             return "integer"
         if not self.order:
-            return self.date_format or "ISO 8601"
+            texts = (text for text, w in zip(self.ids, self.written, strict=True) if w is not None)
+            return self.date_format or named_pattern(next(texts, "")) or "ISO 8601"
         texts = (text for text, w in zip(self.ids, self.written, strict=True) if w and w.order)
         first = next(texts, "//").strip('"')
         separator = next(character for character in first if not character.isdigit())

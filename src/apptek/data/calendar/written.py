@@ -152,6 +152,18 @@ def read_time(text: str) -> WrittenTime | None:
     return _stamped(date, match)
 
 
+def named_pattern(text: str) -> str:
+    """The pattern of a day whose month is named, such as %d %B %Y; empty for any other text."""
+    match = _DAY_NAMED.fullmatch(text) or _MONTH_NAMED.fullmatch(text)
+    if match is None:
+        return ""
+    month = "%b" if len(match["name"]) == 3 and match["name"].lower() != "may" else "%B"
+    if match.re is _DAY_NAMED:
+        separator = text[match.end("day")]
+        return separator.join(("%d", month, "%Y"))
+    return f"{month} %d{',' if ',' in text else ''} %Y"
+
+
 def _hint(text: str) -> str:
     """How to have a time read that needs a pattern: of twelve hours, or of two digits a year."""
     match = _NEEDS_PATTERN.fullmatch(text)
