@@ -305,7 +305,7 @@ def test_many_timestamps_get_the_codes_of_few(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("apptek.data.calendar.time_dictionary.MANY", 1)
     for (axis, codes), one in zip(few, unit, strict=True):
         times = TimeDictionary(one)
-        ids = [*times.add_all(texts), times.add("")]
+        ids = [*times.add_all(texts[:100]), *times.add_all(texts[50:])[50:], times.add("")]
         many_axis, many = times.resolve([1] * len(times.written))
         assert (many_axis, many[ids].tolist()) == (axis, codes)
     with pytest.raises(TimeFormatError, match="a time from 1902 to 2037"):

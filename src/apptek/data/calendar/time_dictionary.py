@@ -94,9 +94,14 @@ class TimeDictionary:
         if stamps is None:
             return [self.add(text) for text in texts]
         self._agree(stamps[0])
+        start = len(self.written)
+        fresh = dict(zip(texts, range(start, start + len(texts)), strict=True))
+        if len(fresh) == len(texts) and self.ids.keys().isdisjoint(fresh):  # the usual case
+            self.ids |= fresh
+            self.written += stamps
+            return list(fresh.values())
         for text, written in zip(texts, stamps, strict=True):
-            if text not in self.ids:
-                self.ids[text] = len(self.written)
+            if self.ids.setdefault(text, len(self.written)) == len(self.written):
                 self.written.append(written)
         return [self.ids[text] for text in texts]
 
@@ -245,10 +250,11 @@ def _fine_enough(used: list[WrittenTime | None]) -> Unit:
     Where there are too few times for that, the coarsest one that keeps them all apart.
     """
     years, months, days, seconds = columns_of([w for w in used if w is not None])
-    moments = np.unique(position("day", years, months, days) * DAY_SECONDS + seconds)
+    moments = np.sort(position("day", years, months, days) * DAY_SECONDS + seconds)
     steps: dict[Unit, int] = {"day": DAY_SECONDS, "hour": 3600, "minute": 60, "second": 1}
     if np.abs(moments).max() > LARGEST:
         del steps["second"]
-    counts = {unit: len(np.unique(moments // step)) for unit, step in steps.items()}
+    # Of ascending numbers, the distinct ones are counted by where they change.
+    counts = {u: 1 + int(np.count_nonzero(np.diff(moments // s))) for u, s in steps.items()}
     enough = min(ENOUGH_VALUES, max(counts.values()))
     return next(unit for unit, count in counts.items() if count >= enough)
