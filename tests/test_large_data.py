@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 from model_folders import files_of
 
 from apptek.data import fact_keys
-from apptek.data.synthetic.world import make_world
+from apptek.data.facts import SPLITS
+from apptek.data.reading.reader import read_dataset
+from apptek.data.synthetic import world as world_module
+from apptek.data.synthetic.world import make_world, write_world
+from apptek.errors import DataError
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.groups import groups
 from apptek.features import clock as clock_module
@@ -114,3 +118,35 @@ def test_evaluate_on_some_queries(tmp_path: Path) -> None:
     done = apptek("evaluate", str(tmp_path / "model"), "--queries", "100", "--rolling")
     assert done.returncode == 2
     assert "--queries is an estimate" in done.stderr
+
+
+def test_a_world_in_parts_is_the_same_world(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(3_000, 5)
+    monkeypatch.setattr(world_module, "_PART", 700)
+    write_world(world, tmp_path / "text")
+    write_world(world, tmp_path / "parts", parquet=True)
+    parts = sorted(path.name for path in (tmp_path / "parts" / "train").iterdir())
+    assert parts == [f"part-0000{number}.parquet" for number in range(4)]
+    (tmp_path / "parts" / "train" / "_SUCCESS").touch()
+    one, other = (read_dataset(tmp_path / name) for name in ("text", "parts"))
+    assert all(one.split(split).equals(other.split(split)) for split in SPLITS)
+    (tmp_path / "parts" / "train.tsv").write_text("a\tb\tc\t2020\n")
+    with pytest.raises(DataError, match=r"more than one file for train: train\.tsv, train$"):
+        read_dataset(tmp_path / "parts")
+
+
+@pytest.mark.slow
+def test_the_bench_of_scale_measures_every_size() -> None:
+    done = apptek("bench", "scale", "--facts", "2e3,1e4", "--json")
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    for name in ("read_seconds", "index_seconds", "fit_seconds", "fit_peak_mb"):
+        assert set(shown["figures"][name]) == {"2000", "10000"}
+        assert all(value > 0 for value in shown["figures"][name].values())
+    assert shown["figures"]["mrr"]["10000"] > 0.5
+    assert {"fit_peak_10x", "fit_seconds_10x", "predict_10x"} <= set(shown["ratios"])
+    done = apptek("bench", "scale", "--facts", "many")
+    assert done.returncode == 1
+    assert "expected numbers of facts" in done.stderr

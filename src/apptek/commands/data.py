@@ -91,6 +91,9 @@ def make_world(
         int, typer.Option("--facts", metavar="N", help="How many facts to make.")
     ] = 20_000,
     seed: SeedOption = 0,
+    parquet: Annotated[
+        bool, typer.Option("--parquet", help="Parquet in parts of 4 million facts, not text.")
+    ] = False,
 ) -> None:
     """Make a small invented world, whose events follow the rules listed in its rules.json.
 
@@ -102,7 +105,7 @@ def make_world(
 
     with working(f"making a world of {facts:,} facts"):
         world = make(facts, seed)
-        write_world(world, folder)
+        write_world(world, folder, parquet=parquet)
     tell(f"A world of {facts:,} facts is in {folder}")
     tell_next(["fit", str(folder), "--out", "model"])
 

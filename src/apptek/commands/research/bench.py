@@ -12,7 +12,7 @@ from apptek.extras import require_service, require_torch, require_trees
 
 def bench(
     what: Annotated[
-        Literal["graph", "agent", "predict", "serve", "forecast", "audit"],
+        Literal["graph", "agent", "predict", "serve", "forecast", "audit", "scale"],
         typer.Argument(metavar="PART", help="The part to measure."),
     ] = "graph",
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes, below a minute.")] = False,
@@ -25,6 +25,12 @@ def bench(
     data: Annotated[
         str | None,
         typer.Option("--data", metavar="DATA", help="For audit: this data, instead of icews14."),
+    ] = None,
+    facts: Annotated[
+        str | None,
+        typer.Option(
+            "--facts", metavar="SIZES", help="For scale: numbers of facts, as 1e6,1e7,1e8."
+        ),
     ] = None,
     result: ResultOption = None,
     as_json: JsonOption = False,
@@ -53,6 +59,10 @@ def bench(
         from apptek.benches.audit import bench_audit
 
         measure = partial(bench_audit, data=data)
+    elif what == "scale":
+        from apptek.benches.scale import bench_scale
+
+        measure = partial(bench_scale, facts=facts)
     else:
         from apptek.benches.graph import bench_graph as measure
     with working(f"measuring: {what}"):

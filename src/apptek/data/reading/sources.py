@@ -102,23 +102,39 @@ def dataset_name(path: Path) -> str:
 
 
 def find_split_files(path: Path) -> dict[Split, list[Path]]:
-    """The files of train, valid and test in a folder; a single file is all train."""
+    """The files of train, valid and test in a folder; a single file is all train.
+
+    A split is a file, or a folder with the files of its parts, as Spark writes them.
+    """
     if not path.is_dir():
         return {"train": [path]}
     split_files: dict[Split, list[Path]] = {}
     for split in SPLITS:
         files = [file for file in sorted(path.iterdir()) if _is_split_file(file, split)]
-        if len(files) > 1:
-            names = ", ".join(file.name for file in files)
+        parts = [list(_parts(folder)) for folder in _split_folders(path, split)]
+        if len(files) + len(parts) > 1:
+            names = ", ".join(file.name for file in [*files, *_split_folders(path, split)])
             raise DataError(f"{path}: more than one file for {split}: {names}")
-        if files:
-            split_files[split] = files
+        if files or parts:
+            split_files[split] = files or parts[0]
     if "train" not in split_files:
         raise DataError(
             f"{path}: there is no train file (train{', train'.join(SUFFIXES)}); "
             f"to read all its files as one, say '{path}/*'"
         )
     return split_files
+
+
+def _split_folders(path: Path, split: Split) -> list[Path]:
+    names = (path / name for name in SPLIT_NAMES[split])
+    return [folder for folder in names if folder.is_dir() and any(_parts(folder))]
+
+
+def _parts(folder: Path) -> Iterator[Path]:
+    """The files of a split's parts, by name; those that begin with _ or . are not data."""
+    for file in sorted(folder.iterdir()):
+        if file.name[0] not in "_." and stem_and_suffix(file)[1] in SUFFIXES and file.is_file():
+            yield file
 
 
 def _is_split_file(file: Path, split: Split) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet
 
 from apptek.arrays import Bools, Ints, Longs, read_only
 from apptek.data.facts import SPLITS, Dataset, Facts, Names, Split
@@ -37,7 +38,7 @@ from apptek.seeding import generator
 
 SMALLEST, LARGEST = 200, 100_000_000  # facts
 HEADER = b"subject\tpredicate\tobject\tsince\tuntil\trule\n"
-_BATCH = 1_000_000  # rows written at once
+_BATCH, _PART = 1_000_000, 4_000_000  # rows written at once; of a part
 _TSV = pa.csv.WriteOptions(include_header=False, delimiter="\t", quoting_style="none")
 
 
@@ -204,11 +205,17 @@ def _split(pinned: Bools, *, rng: np.random.Generator) -> dict[Split, Longs]:
     }
 
 
-def write_world(world: World, folder: Path) -> None:
-    """Writes train.tsv, valid.tsv, test.tsv and rules.json into a new folder, all or nothing."""
+def write_world(world: World, folder: Path, *, parquet: bool = False) -> None:
+    """Writes train.tsv, valid.tsv, test.tsv and rules.json into a new folder, all or nothing.
+
+    parquet  in the place of each file a folder with parts of _PART facts
+    """
     with new_folder(folder) as building:
         for split in SPLITS:
-            _write_facts(world, split, building / f"{split}.tsv")
+            if parquet:
+                _write_parts(world, split, building / split)
+            else:
+                _write_facts(world, split, building / f"{split}.tsv")
         (building / "rules.json").write_text(_rules_json(world), encoding="utf-8")
 
 
@@ -219,6 +226,13 @@ def _write_facts(world: World, split: Split, path: Path) -> None:
         for start in range(0, len(facts), _BATCH):
             table = _table(world, split, slice(start, start + _BATCH))
             pa.csv.write_csv(table, file, _TSV)
+
+
+def _write_parts(world: World, split: Split, folder: Path) -> None:
+    folder.mkdir()
+    for number, start in enumerate(range(0, len(world.dataset.split(split)), _PART)):
+        table = _table(world, split, slice(start, start + _PART))
+        pa.parquet.write_table(table, folder / f"part-{number:05}.parquet")
 
 
 def _table(world: World, split: Split, rows: slice) -> pa.Table:
