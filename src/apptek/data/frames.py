@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from apptek.data.facts import SPLITS, Dataset, Split, usual_open_end
 from apptek.data.reading.assembly import assemble, each_pair_once, second_reader, with_mirrored
@@ -185,21 +186,28 @@ def _batches(
 
 def read_query_texts(frame: Any, name: str = "frame") -> list[tuple[str, str, str]]:
     """Subject, object and time of each row of a frame, as texts; errors count rows from 1."""
-    table = table_of(frame, name)
+    columns = query_text_columns(table_of(frame, name), name)
+    return list(zip(*(column.cast(pa.string()).to_pylist() for column in columns), strict=True))
+
+
+def query_text_columns(table: pa.Table, name: str) -> list[pa.DictionaryArray]:
+    """Subjects, objects and times of a table as dictionaries of distinct texts."""
     names = [str(column) for column in table.column_names]
     columns = query_columns(names)
     if columns is None:
         raise DataError(
             f"{name}: found the columns {', '.join(names)}; expected subject, object and time"
         )
-    texts = [text_column(table.column(column), names[column], name) for column in columns]
-    rows = zip(*(text.cast(pa.string()).to_pylist() for text in texts), strict=True)
-    queries = []
-    for row, (subject, object_, time) in enumerate(rows, 1):
-        if not (subject and object_):
-            raise DataError(f"{name}:{row}: found an empty name, expected a subject and an object")
-        queries.append((subject, object_, time))
-    return queries
+    texts = [
+        text_column(table.column(column), names[column], name).cast(pa.string()).combine_chunks()
+        for column in columns
+    ]
+    empty = [row for text in texts[:2] if (row := pc.index(text, "").as_py()) >= 0]
+    if empty:
+        raise DataError(
+            f"{name}:{min(empty) + 1}: found an empty name, expected a subject and an object"
+        )
+    return [text.dictionary_encode() for text in texts]
 
 
 def _find_layout(names: list[str], column_of: Mapping[str, Any] | None, name: str) -> ColumnLayout:

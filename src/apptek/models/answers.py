@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from apptek.arrays import Bools, Ints, Matrix
+from apptek.arrays import Bools, Ints, Longs, Matrix
 from apptek.config import VIEWS, View
 from apptek.data.calendar.positions import SECONDS
 from apptek.data.facts import Dataset, Split
@@ -255,6 +255,21 @@ def queries_of(axis: TimeAxis, entities: NameResolver, asked: Sequence[Query]) -
     )
 
 
+def best_predicates(probabilities: Matrix, top: int) -> tuple[Longs, Matrix]:
+    """The most probable predicates of each row and their probabilities; of equal ones the first.
+
+    Probabilities that are not negative are ordered as their bits are. With the predicate in the
+    lower half of each number no two are equal, and numbers are sorted many times faster than
+    an order is found.
+    """
+    width = probabilities.shape[1]
+    bits = np.ascontiguousarray(probabilities, np.float32).view(np.uint32).astype(np.int64)
+    keys = (bits << 32) | np.arange(width - 1, -1, -1)
+    keys.sort(axis=1)
+    order = width - 1 - (keys[:, : -top - 1 : -1] & 0xFFFFFFFF)
+    return order, np.take_along_axis(probabilities, order, 1)
+
+
 def best_answers(
     asked: Sequence[Query],
     ranked: RankedPredicates,
@@ -266,8 +281,8 @@ def best_answers(
 ) -> list[Answer]:
     """The most probable predicates of each query; unseen entities and times are flagged."""
     queries, probabilities, words = ranked.queries, ranked.probabilities, predicates.words
-    order = np.argsort(-probabilities, axis=1, kind="stable")[:, :top]
-    columns, largest = order.tolist(), np.take_along_axis(probabilities, order, 1).tolist()
+    order, probable = best_predicates(probabilities, top)
+    columns, largest = order.tolist(), probable.tolist()
     ends = zip(
         *(part.tolist() for part in (queries.subjects, queries.objects, queries.times)), strict=True
     )

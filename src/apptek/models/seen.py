@@ -4,11 +4,12 @@ from functools import cached_property
 
 import numpy as np
 
-from apptek.arrays import Bools, Ints
+from apptek.arrays import Bools, Ints, Longs
 from apptek.config import View
 from apptek.data.facts import Names
 from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN
+from apptek.graph.known_facts import known_among
 from apptek.graph.lookups import predicates_at
 from apptek.graph.temporal_graph import TemporalGraph
 
@@ -44,6 +45,24 @@ class Seen:
         for ends in (facts.subjects, facts.objects):
             np.minimum.at(first, ends, positions)
         return first
+
+    def entities(self, entities: Ints, codes: Ints, ahead: Bools) -> Bools:
+        """`entity` for many, each with its time and view."""
+        occurs: Bools = (entities >= 0) & self._entities[entities]
+        positions = self._graph.axis.positions(codes)
+        asked = occurs & ahead & (codes != UNKNOWN) & (positions <= self._last_start)
+        if asked.any():
+            occurs[asked] = positions[asked] > self._first_starts[entities[asked]]
+        return occurs
+
+    def times(self, codes: Ints) -> Bools:
+        """`time` for many."""
+        occurs: Bools = np.isin(codes, self._times) | (codes == UNKNOWN)
+        return occurs
+
+    def known(self, queries: Queries, ahead: Bools, predicates: Longs) -> Bools:
+        """Which of the predicates that each query lists are among its `predicates`: (B, k)."""
+        return known_among(self._graph, queries, ahead, predicates)
 
     def time(self, code: int) -> bool:
         """Whether a time occurs; an unknown time counts as seen."""

@@ -16,7 +16,6 @@ from apptek.service.network.request_limits import RequestLimits
 from apptek.service.page_data.routes import add_page_data
 from apptek.service.predict_explain import explain, predict
 from apptek.service.problem_json import (
-    ServiceError,
     add_error_handlers,
     describe_as_problem_json,
     problem_responses,
@@ -43,6 +42,8 @@ from apptek.service.schemas.responses import (
 )
 from apptek.service.schemas.what_if import ContrastOut, CounterfactualOut
 from apptek.service.served_model import ServedModel
+from apptek.service.tables.batches import JSON, answer_type, check_batch
+from apptek.service.tables.routes import add_table_predictions, answer_as_table
 from apptek.service.what_if import contrast, counterfactual
 from apptek.service.worker_pool import WorkerPool
 
@@ -153,20 +154,25 @@ def _add_predictions(
     def check_batch_size(body: Any) -> Any:
         # Before pydantic looks at each query: millions of invalid ones would cost much memory.
         queries = body.get("queries") if isinstance(body, dict) else None
-        if isinstance(queries, list) and len(queries) > limits.batch:
-            raise _batch_too_large(f"at most {limits.batch:,} queries, not {len(queries):,}")
+        if isinstance(queries, list):
+            check_batch(len(queries), 0, limits)
         return body
+
+    add_table_predictions(app, served, pool, limits)
 
     @app.post("/api/predict", response_model=Answers, tags=["answers"])
     async def predictions(
-        body: Annotated[PredictBody, BeforeValidator(check_batch_size)],
+        request: Request, body: Annotated[PredictBody, BeforeValidator(check_batch_size)]
     ) -> Response:
-        """The most probable predicates for one query, or for a batch."""
-        if isinstance(body, PredictBatch) and len(body.queries) * body.top > limits.pairs:
-            raise _batch_too_large(
-                f"at most {limits.pairs:,} predicates to return, "
-                f"not {len(body.queries):,} queries x top {body.top:,}"
-            )
+        """The most probable predicates for one query, or for a batch.
+
+        A batch may also be a table of Arrow or Parquet, and so may the answer.
+        """
+        if isinstance(body, PredictBatch):
+            check_batch(len(body.queries), body.top, limits)
+        wanted = answer_type(JSON, request.headers.get("accept", ""))
+        if wanted != JSON:
+            return await answer_as_table(served, pool, body, wanted)
         return await pool.answer(partial(predict, served, body))
 
     @app.post("/api/explain", response_model=ExplanationOut, tags=["answers"])
@@ -188,16 +194,6 @@ def _add_predictions(
     async def forecasts(body: ForecastBody) -> Response:
         """What will happen between two entities in a window, and whether anything will."""
         return await pool.answer(partial(forecast, served, body))
-
-
-def _batch_too_large(limit: str) -> ServiceError:
-    return ServiceError(
-        422,
-        "The batch is too large",
-        f"A batch may have {limit}.",
-        advice="Split it into several requests.",
-        where="queries",
-    )
 
 
 def _add_pages(app: FastAPI) -> None:

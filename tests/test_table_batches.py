@@ -1,0 +1,403 @@
+"""Batches as tables of Arrow and Parquet: the answers of JSON, and no body that does harm."""
+
+import struct
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from fastapi.testclient import TestClient
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import PlainFact
+from pyarrow import ipc, parquet
+from service_parts import client_of, problem, tuning_query
+from worlds import ENTITIES, graph_of, moments, plain_facts
+
+from apptek.data.queries import Queries
+from apptek.data.times import UNKNOWN
+from apptek.graph.known_facts import known_among
+from apptek.graph.lookups import predicates_at
+from apptek.models.answer_tables import AskedColumns, answer_columns
+from apptek.models.answers import Query, best_predicates
+from apptek.models.batch_files import SCHEMA, answer_table
+from apptek.predictor import Predictor
+from apptek.service.served_model import ServedModel
+from apptek.service.tables.batches import ARROW, PARQUET, write_table
+from apptek.service.tables.parquet_footer import codecs
+
+BATCH = "/api/predict"
+
+
+def read(content: bytes, kind: str) -> pa.Table:
+    if kind == PARQUET:
+        return parquet.read_table(pa.BufferReader(content))
+    return ipc.open_stream(content).read_all()
+
+
+@pytest.fixture(scope="module")
+def client(served: ServedModel) -> TestClient:
+    return client_of(served)
+
+
+def send(client: TestClient, body: bytes, kind: str, query: str = "", **headers: str) -> Any:
+    headers = {"Content-Type": kind, **headers}
+    return client.post(f"{BATCH}{query}", content=body, headers=headers)
+
+
+@pytest.fixture
+def queries(served: ServedModel) -> list[dict[str, str]]:
+    asked = [tuning_query(served, row) for row in range(40)]
+    asked[3]["time"] = "?"
+    asked[4]["subject"] = "Nobody at all"
+    asked[5]["object"] = asked[5]["object"].upper()
+    asked[6]["time"] = "2031-01-01"
+    return asked
+
+
+entities = st.integers(-1, ENTITIES - 1)
+
+
+@given(
+    st.lists(plain_facts(), min_size=1, max_size=30),
+    st.lists(st.tuples(entities, entities, st.none() | moments, st.booleans()), max_size=8),
+)
+def test_what_is_known_of_many_queries_is_what_is_known_of_each(
+    plain: list[PlainFact], asked: list[tuple[int, int, int | None, bool]]
+) -> None:
+    graph = graph_of(plain)
+    whens = [UNKNOWN if when is None else when for _, _, when, _ in asked]
+    columns = ([one for one, *_ in asked], [other for _, other, *_ in asked], whens)
+    subjects, objects, times = (np.asarray(column, np.int32) for column in columns)
+    queries = Queries(subjects, objects, times, np.full(len(asked), -1, np.int32))
+    ahead = np.asarray([last for *_, last in asked], np.bool_)
+    every = np.tile(np.arange(graph.predicate_count), (len(asked), 1))
+    flags = known_among(graph, queries, ahead, every)
+    for row, (subject, object_, _, is_ahead) in enumerate(asked):
+        known = predicates_at(graph, subject, object_, whens[row], ahead=is_ahead)
+        assert np.flatnonzero(flags[row]).tolist() == known
+
+
+@given(st.integers(1, 9), st.integers(1, 12), st.data())
+def test_the_best_predicates_are_those_of_a_stable_order(
+    width: int, top: int, data: st.DataObject
+) -> None:
+    values = st.sampled_from([0.0, 1e-40, 1e-9, 0.25, 0.5, 1.0])
+    rows = data.draw(st.lists(st.lists(values, min_size=width, max_size=width), max_size=5))
+    matrix = np.asarray(rows, np.float32).reshape(-1, width)
+    order, largest = best_predicates(matrix, top)
+    expected = np.argsort(-matrix, axis=1, kind="stable")[:, :top]
+    np.testing.assert_array_equal(order, expected)
+    np.testing.assert_array_equal(largest, np.take_along_axis(matrix, expected, 1))
+
+
+def columns_of(predictor: Predictor, asked: list[Query], top: int) -> pa.Table:
+    texts = [[getattr(query, name) for query in asked] for name in ("subject", "object", "time")]
+    columns = AskedColumns(*(pa.array(text, pa.string()).dictionary_encode() for text in texts))
+    ids = columns.ids(
+        lambda name, _, __: predictor.answerer.entities.find(name),
+        lambda time, _, __: predictor.model.dataset.axis.parse(time),
+    )
+    return answer_columns(predictor.answerer, columns, ids, top=top)
+
+
+@pytest.mark.parametrize("top", [1, 3, 100])
+def test_the_table_is_that_of_the_answers_one_by_one(
+    served: ServedModel, queries: list[dict[str, str]], top: int
+) -> None:
+    asked = [Query(**query) for query in queries]
+    slow = answer_table(served.predictor.predict(asked, top=top))
+    fast = columns_of(served.predictor, asked, top)
+    assert fast.cast(SCHEMA).equals(slow)
+    assert {"within", "ahead"} == set(slow["view"].to_pylist())
+
+
+def test_foresight_flags_what_comes_later(
+    served: ServedModel, queries: list[dict[str, str]]
+) -> None:
+    ahead = Predictor(served.predictor.model, as_of=True)
+    asked = [Query(**query) for query in queries]
+    early = [Query(query.subject, query.object, "2019-01-02") for query in asked]
+    slow = answer_table(ahead.predict([*asked, *early], top=2))
+    assert columns_of(ahead, [*asked, *early], 2).cast(SCHEMA).equals(slow)
+    assert slow["unseen_object"].to_pylist().count(True) > 4
+
+
+def test_classes_and_labels_are_in_the_table(forecast_model: Path) -> None:
+    predictor = Predictor.load(forecast_model)
+    data = predictor.model.dataset
+    asked = [
+        Query(data.entities[int(s)], data.entities[int(o)], data.axis.format(int(t)))
+        for s, o, t in zip(data.valid.subjects, data.valid.objects, data.valid.times, strict=True)
+    ][:30]
+    slow = answer_table(predictor.predict(asked, top=4))
+    assert slow["class_probability"].null_count < len(slow)
+    assert columns_of(predictor, asked, 4).cast(SCHEMA).equals(slow)
+
+
+@pytest.mark.parametrize("kind", [ARROW, PARQUET])
+def test_a_table_is_answered_as_json_is(
+    client: TestClient, queries: list[dict[str, str]], kind: str
+) -> None:
+    body = write_table(pa.Table.from_pylist(queries), kind)
+    response = send(client, body, kind, "?top=4")
+    assert response.status_code == 200
+    assert response.headers["content-type"] == kind
+    table = read(response.content, kind)
+    assert table.column_names == SCHEMA.names
+    whole = client.post(BATCH, json={"queries": queries, "top": 4}).json()
+    rows = [
+        (number, rank, part["predicate"], part["probability"], part["known"])
+        for number, answer in enumerate(whole["answers"], 1)
+        for rank, part in enumerate(answer["predicates"], 1)
+    ]
+    names = ("query", "rank", "predicate", "probability", "known")
+    assert list(zip(*(table[name].to_pylist() for name in names), strict=True)) == rows
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        (PARQUET, PARQUET),
+        (f"text/html, {PARQUET};q=0.5", PARQUET),
+        (f"*/*, {PARQUET}", ARROW),
+        ("text/html", ARROW),
+        ("application/json", "application/json"),
+    ],
+)
+def test_the_type_of_the_answer_is_chosen_by_accept(
+    client: TestClient, queries: list[dict[str, str]], accept: str, kind: str
+) -> None:
+    body = write_table(pa.Table.from_pylist(queries), ARROW)
+    response = send(client, body, ARROW, Accept=accept)
+    assert response.headers["content-type"] == kind
+    if kind == "application/json":
+        expected = client.post(BATCH, json={"queries": queries}).json()
+        assert response.json() == expected
+    else:
+        assert len(read(response.content, kind)) == 10 * len(queries)
+
+
+def test_queries_in_json_can_be_answered_by_a_table(
+    client: TestClient, queries: list[dict[str, str]]
+) -> None:
+    body = write_table(pa.Table.from_pylist(queries), ARROW)
+    expected = read(send(client, body, ARROW, "?top=2").content, ARROW)
+    batch = client.post(BATCH, json={"queries": queries, "top": 2}, headers={"Accept": ARROW})
+    assert read(batch.content, ARROW).equals(expected)
+    one = client.post(BATCH, json=queries[0] | {"top": 2}, headers={"Accept": ARROW})
+    assert read(one.content, ARROW).cast(SCHEMA).equals(expected.cast(SCHEMA).slice(0, 2))
+
+
+@pytest.mark.parametrize(
+    ("names", "times"),
+    [
+        (pa.string_view(), pa.date32()),
+        (pa.large_string(), pa.timestamp("ns")),
+        (pa.dictionary(pa.int8(), pa.string()), pa.date64()),
+    ],
+)
+def test_columns_may_be_of_other_types(
+    client: TestClient, served: ServedModel, names: pa.DataType, times: pa.DataType
+) -> None:
+    asked = [query for row in range(40) if len((query := tuning_query(served, row))["time"]) == 10]
+    table = pa.Table.from_pylist(asked)
+    days = [date.fromisoformat(query["time"]) for query in asked]
+    moments = [datetime(day.year, day.month, day.day) for day in days]
+    typed = pa.table(
+        {
+            "subject": pa.array(table["subject"].to_pylist(), pa.string()).cast(names),
+            "OBJECT": pa.array(table["object"].to_pylist(), pa.string()).cast(names),
+            "note": pa.array([[1]] * len(asked)),
+            "date": pa.array(moments, pa.timestamp("ns")).cast(times),
+        }
+    )
+    plain = read(send(client, write_table(table, ARROW), ARROW).content, ARROW)
+    other = read(send(client, write_table(typed, ARROW), ARROW).content, ARROW)
+    assert other.cast(SCHEMA).equals(plain.cast(SCHEMA))
+
+
+def ipc_body(table: pa.Table, compression: str | None = None) -> bytes:
+    sink = pa.BufferOutputStream()
+    with ipc.new_stream(
+        sink, table.schema, options=ipc.IpcWriteOptions(compression=compression)
+    ) as writer:
+        writer.write_table(table)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def parquet_body(table: pa.Table, **options: Any) -> bytes:
+    sink = pa.BufferOutputStream()
+    parquet.write_table(table, sink, **options)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def same_views(text: str, count: int) -> pa.Array:
+    """A text that is stored once and seen many times."""
+    _, views, data = pa.array([text], pa.string_view()).buffers()
+    many = pa.py_buffer(views.to_pybytes()[:16] * count)
+    return pa.Array.from_buffers(pa.string_view(), count, [None, many, data])
+
+
+ROW = {"subject": ["a"], "object": ["b"], "time": ["?"]}
+MANY, MANY_VALUES = 30_000_000, 1_000_000
+LONG = "n" * 3_000_000
+BAD: dict[str, tuple[bytes, str, str]] = {
+    "nothing": (b"", ARROW, "cannot be read"),
+    "no Parquet": (b"PAR1 and more", PARQUET, "cannot be read"),
+    "no rows": (ipc_body(pa.table(ROW).slice(0, 0)), ARROW, "no rows"),
+    "no column of times": (
+        ipc_body(pa.table({"subject": ["a"], "object": ["b"]})),
+        ARROW,
+        "expected subject, object and time",
+    ),
+    "an empty name": (
+        ipc_body(pa.table(ROW | {"object": [None]}, schema=pa.table(ROW).schema)),
+        ARROW,
+        "the body:1: found an empty name",
+    ),
+    "a time that is none": (
+        ipc_body(pa.table({name: cells * 2 for name, cells in ROW.items()} | {"time": ["?", "x"]})),
+        ARROW,
+        "'x' cannot be read",
+    ),
+    "lists": (ipc_body(pa.table(ROW | {"subject": [["a"]]})), ARROW, "expected texts"),
+    "zstd": (ipc_body(pa.table(ROW), "zstd"), ARROW, "compressed"),
+    "lz4": (ipc_body(pa.table(ROW), "lz4"), ARROW, "compressed"),
+    "zstd in Parquet": (parquet_body(pa.table(ROW), compression="zstd"), PARQUET, "by ZSTD"),
+    "a list in Parquet": (
+        parquet_body(pa.table(ROW | {"subject": [["a"] * MANY_VALUES]})),
+        PARQUET,
+        "a list where a text is expected",
+    ),
+    "no column of times in Parquet": (
+        parquet_body(pa.table({"subject": ["a"], "object": ["b"]})),
+        PARQUET,
+        "has the columns subject, object",
+    ),
+    "rows that cost no bytes": (
+        ipc_body(pa.table({"subject": pa.nulls(MANY), "object": pa.nulls(MANY)})),
+        ARROW,
+        "at most 5,000 queries",
+    ),
+    "a long name in many rows": (
+        ipc_body(
+            pa.table(
+                {
+                    "subject": pa.DictionaryArray.from_arrays(np.zeros(5000, np.int32), [LONG]),
+                    "object": ["b"] * 5000,
+                    "time": ["?"] * 5000,
+                }
+            )
+        ),
+        ARROW,
+        "3,000,000 bytes",
+    ),
+    "a long name in many views": (
+        ipc_body(
+            pa.table(
+                {
+                    "subject": same_views(LONG, 5000),
+                    "object": ["b"] * 5000,
+                    "time": ["?"] * 5000,
+                }
+            )
+        ),
+        ARROW,
+        "3,000,000 bytes",
+    ),
+    "a name that begins all others": (
+        parquet_body(
+            pa.table({name: [f"{LONG[:20_000]}{i}" for i in range(50)] for name in ROW}),
+            use_dictionary=False,
+            column_encoding="DELTA_BYTE_ARRAY",
+            compression="snappy",
+        ),
+        PARQUET,
+        "bytes; a name may have",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_what_cannot_be_answered_is_a_problem(client: TestClient, what: str) -> None:
+    body, kind, said = BAD[what]
+    response = send(client, body, kind)
+    assert said in problem(response, 422)["detail"]
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "brotli", "zstd", "lz4"])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_the_codecs_of_a_footer_are_those_that_pyarrow_tells(compression: str, groups: int) -> None:
+    table = pa.table({name: cells * 4 for name, cells in ROW.items()} | {"x": [[1.5, None]] * 4})
+    metadata = {"key": "value" * 100, "other": ""}
+    body = parquet_body(
+        table.replace_schema_metadata(metadata),
+        compression={"subject": "snappy", "x.list.element": compression},
+        row_group_size=4 // groups,
+    )
+    about = parquet.ParquetFile(pa.BufferReader(body)).metadata
+    told = {
+        about.row_group(group).column(column).compression
+        for group in range(groups)
+        for column in range(about.num_columns)
+    }
+    assert codecs(body) == told
+
+
+def test_a_codec_that_does_not_exist_is_refused(client: TestClient) -> None:
+    body = bytearray(parquet_body(pa.table(ROW), compression="snappy"))
+    (length,) = struct.unpack("<I", body[-8:-4])
+    found = 0
+    for place in range(len(body) - 8 - length, len(body) - 8):
+        changed = bytes(body[:place]) + b"\x22" + bytes(body[place + 1 :])  # zigzag of 17
+        response = send(client, changed, PARQUET)
+        assert response.status_code in (200, 422)
+        found += "codec 17" in response.text
+    assert found == 3  # a column each
+
+
+def test_the_limits_of_json_hold_for_tables(
+    client: TestClient, served: ServedModel, queries: list[dict[str, str]]
+) -> None:
+    body = write_table(pa.Table.from_pylist(queries), ARROW)
+    headers = {"Content-Type": ARROW}
+    small = client_of(served, batch=39)
+    assert "at most 39" in problem(small.post(BATCH, content=body, headers=headers), 422)["detail"]
+    few = client_of(served, pairs=100)
+    said = problem(few.post(f"{BATCH}?top=3", content=body, headers=headers), 422)["detail"]
+    assert "40 queries x top 3" in said
+    for query in ("?top=0", "?top=1001", "?allow_unknown=perhaps"):
+        problem(send(client, body, ARROW, query), 422)
+    asked = {"queries": queries, "top": 3}
+    problem(few.post(BATCH, json=asked, headers={"Accept": ARROW}), 422)
+
+
+def test_an_unknown_name_is_a_problem_on_request(
+    client: TestClient, queries: list[dict[str, str]]
+) -> None:
+    body = write_table(pa.Table.from_pylist(queries), PARQUET)
+    found = problem(send(client, body, PARQUET, "?allow_unknown=false"), 422)
+    assert found["where"] == "subject of row 5"
+    assert "'Nobody at all'" in found["detail"]
+
+
+@settings(max_examples=150)
+@given(
+    st.sampled_from([ARROW, PARQUET]),
+    st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=4),
+    st.floats(0, 1),
+)
+def test_a_damaged_body_is_answered_or_refused(
+    client: TestClient, kind: str, changes: list[tuple[float, int]], cut: float
+) -> None:
+    whole = write_table(pa.table({name: cells * 3 for name, cells in ROW.items()}), kind)
+    damaged = bytearray(whole)
+    for place, value in changes:
+        damaged[int(place * (len(whole) - 1))] = value
+    for body in (bytes(damaged), whole[: int(cut * len(whole))]):
+        assert send(client, body, kind).status_code in (200, 422)
