@@ -16,7 +16,7 @@ from apptek.data.splitting import Splitting, split_facts
 from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import ApptekError
-from apptek.explain.wording import GIVEN
+from apptek.explain.wording import GIVEN, signed
 from apptek.forecasting.learning import learn_occurrence, predicates_in
 from apptek.forecasting.window import Length, Window, read_window
 from apptek.graph.temporal_graph import TemporalGraph
@@ -279,6 +279,22 @@ def test_classes_are_no_less_probable_than_their_predicates(predictor: Predictor
     assert ordered == sorted(ordered, reverse=True)
     assert ordered[0] <= made.probability + 1e-9
     assert "At least one of a class: " in repr(made)
+
+
+def test_of_equally_probable_predicates_the_larger_share_comes_first(
+    predictor: Predictor,
+) -> None:
+    """As where all chances are cut off at the chance of anything."""
+    size = len(predictor.model.dataset.predicates)
+    shares = np.random.default_rng(0).dirichlet(np.ones(size), 2)
+    ends = (("A", "B"), ("B", "A"))
+    chances = np.full((2, size), 0.003)
+    parts = predictor.forecaster._predicates(ends, chances, shares, np.ones(2), None)
+    assert [part.share for part in parts] == sorted(shares.ravel().tolist(), reverse=True)
+
+
+def test_next_to_nothing_has_no_minus() -> None:
+    assert (signed(-0.001), signed(-0.01)) == ("+0.00", "\N{MINUS SIGN}0.01")
 
 
 def test_facts_beyond_those_of_train_are_mentioned(data: Dataset) -> None:

@@ -32,8 +32,8 @@ def shortened(text: str, length: int) -> str:
 
 
 def signed(value: float) -> str:
-    """+1.32, -0.40 (with a true minus sign)."""
-    return f"{value:+.2f}".replace("-", "\N{MINUS SIGN}")
+    """+1.32, -0.40 (with a true minus sign); next to nothing has no minus."""
+    return f"{round(value, 2) + 0.0:+.2f}".replace("-", "\N{MINUS SIGN}")
 
 
 def points(change: float) -> str:

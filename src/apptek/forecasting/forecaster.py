@@ -243,7 +243,8 @@ class Forecaster:
     ) -> tuple[PredicateForecast, ...]:
         """Of both directions, the most probable first: (2, R) each."""
         names, size = self._predicate_names, chances.shape[1]
-        order = np.argsort(-chances.ravel(), kind="stable")[: 2 * size if top is None else top]
+        # Where both are as probable as anything at all, the larger share comes first.
+        order = np.lexsort((-shares.ravel(), -chances.ravel()))[: 2 * size if top is None else top]
         return tuple(
             PredicateForecast(
                 subject=ends[place // size][0],
