@@ -1,5 +1,7 @@
 """The command line: all commands by help panel, and how errors become exit codes."""
 
+import errno
+import os
 import sys
 from typing import Annotated, Any
 
@@ -37,6 +39,7 @@ from apptek.safe_text import printable
 
 # Newer versions of Typer carry a click of their own: this is the class of either.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what stdout may come to
 ABOUT = "What kind of relation holds between A and B at time t, and why?"
 
 app = typer.Typer(
@@ -122,7 +125,9 @@ def main() -> None:
     1 for every other error.
     """
     try:
-        sys.exit(app(standalone_mode=False))
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code)
     except USAGE_ERROR as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help
             error.show()
@@ -138,8 +143,15 @@ def main() -> None:
         _tell_error(str(error))
         sys.exit(_exit_code(error))
     except MemoryError as error:
-        typer.echo(f"apptek: not enough memory: {error}", err=True)
+        _tell_error(f"not enough memory: {error}".removesuffix(": "))
         sys.exit(1)
     except BrokenPipeError:  # the reader of stdout has gone, as in `apptek ... | head`
         sys.stderr.close()
+        sys.exit(1)
+    except OSError as error:
+        if error.errno not in _UNWRITABLE or error.filename is not None:
+            raise
+        # What is left in the buffer must not be tried once more when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _tell_error(f"the output could not be written: {error.strerror}")
         sys.exit(1)

@@ -34,7 +34,9 @@ def writing(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ApptekError(f"{target} could not be written: {error.strerror or error}") from None
+        # numpy has no number and no text of the system where only a part was written.
+        reason = error.strerror or (str(error) if error.errno else "the disk is full")
+        raise ApptekError(f"{target} could not be written: {reason}") from None
 
 
 @contextmanager

@@ -51,7 +51,7 @@ def _find_form(text: bytes, usual: TextFormat) -> TextFormat:
 
 def _parquet_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     try:
-        table = parquet.read_table(path)
+        table = parquet.ParquetFile(path).read(use_threads=False)
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path} cannot be read: {error}") from None
     yield 1, list(table.column_names)

@@ -131,7 +131,8 @@ def _save_names(path: Path, names: Names) -> None:
 
 
 def _load_names(path: Path) -> Names:
-    table = parquet.read_table(path)
+    # Not read_table: it waits for ever where the memory of the process is too small for a thread.
+    table = parquet.ParquetFile(path).read(use_threads=False)
     sorted_count = int((table.schema.metadata or {}).get(b"sorted", len(table)))
     if not 0 <= sorted_count <= len(table):
         raise ValueError(f"{sorted_count} sorted names of {len(table)}")
