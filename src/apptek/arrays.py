@@ -1,9 +1,12 @@
-"""The types of the arrays that modules exchange, and two helpers for all of them."""
+"""The types of the arrays that modules exchange, and helpers for all of them."""
 
+import ctypes
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -20,6 +23,13 @@ def read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     """Makes an array read-only and returns it."""
     array.flags.writeable = False
     return array
+
+
+def give_memory_back() -> None:
+    """Returns what the allocators keep of freed memory to the system, where that is possible."""
+    pa.default_memory_pool().release_unused()
+    with suppress(OSError, AttributeError):  # only some C libraries can
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def take_ragged(offsets: Longs, rows: npt.NDArray[np.intp]) -> tuple[Longs, Longs]:

@@ -97,7 +97,12 @@ def _order(groups: np.ndarray[tuple[int], np.dtype[np.int64]], starts: Ints) -> 
     if int(groups.max(initial=0)).bit_length() + span + row_bits > 63:
         return np.lexsort((starts, groups)).astype(np.int32)
     keys = groups << (span + row_bits)
-    keys |= np.maximum(starts.astype(np.int64) - (low - 1), 0) << row_bits  # UNKNOWN becomes 0
+    moments = starts.astype(np.int64)  # in place, as there may be many
+    moments -= low - 1
+    np.maximum(moments, 0, out=moments)  # UNKNOWN becomes 0
+    moments <<= row_bits
+    keys |= moments
+    del moments
     keys |= np.arange(len(starts))
     keys.sort()
     keys &= (1 << row_bits) - 1

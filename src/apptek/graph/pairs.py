@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apptek.arrays import Ints, read_only
+from apptek.arrays import Ints, Longs, read_only
 from apptek.compiling import leaf
 from apptek.graph.incidence import Incidence, build_incidence
 from apptek.graph.slot_search import lower_bound
@@ -33,14 +33,29 @@ class PairIndex:
     @classmethod
     def _of(cls, graph: TemporalGraph) -> "PairIndex":
         subjects, objects = graph.facts.subjects, graph.facts.objects
-        keys = subjects.astype(np.int64) * graph.entity_count + objects
-        pairs, pair_of_fact = np.unique(keys, return_inverse=True)
+        pairs, pair_of_fact = _numbered(subjects.astype(np.int64) * graph.entity_count + objects)
         firsts = np.searchsorted(pairs, np.arange(graph.entity_count + 1) * graph.entity_count)
         return cls(
             read_only(firsts.astype(np.int32)),
             read_only((pairs % graph.entity_count).astype(np.int32)),
-            build_incidence((pair_of_fact.astype(np.int32),), len(pairs), graph.since, graph.until),
+            build_incidence((pair_of_fact,), len(pairs), graph.since, graph.until),
         )
+
+
+def _numbered(keys: Longs) -> tuple[Longs, Ints]:
+    """The distinct keys, ascending, and the place of each key among them.
+
+    As np.unique does it, in less memory.
+    """
+    order = np.argsort(keys)
+    ascending = keys[order]
+    is_new = np.ones(len(keys), np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=is_new[1:])
+    distinct = ascending[is_new]
+    del keys, ascending
+    places = np.empty(len(order), np.int32)
+    places[order] = np.cumsum(is_new, dtype=np.int32) - np.int32(1)
+    return distinct, places
 
 
 @leaf

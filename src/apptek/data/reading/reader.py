@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from apptek.arrays import give_memory_back
 from apptek.data.benchmarks import BENCHMARKS
 from apptek.data.facts import Dataset, has_open_ends, usual_open_end
 from apptek.data.frames import is_frame, is_list_of_facts, read_facts, read_frame
@@ -62,6 +63,7 @@ def read_dataset(source: Any, *, progress: Progress | None = None, **options: An
             reading = _Reading(again, columns, _Progress(progress, files))
             batches = reading.read(found.files)
     dataset = assemble(found.name, batches, reading.facts, merge_intervals=chosen.merge_intervals)
+    give_memory_back()
     of_dump = reading.of_dump()
     report = replace(
         dataset.report, how=reading.how | dataset.report.how, notes=tuple(reading.notes)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from apptek.agent.environment import DecisionProcess
+from apptek.arrays import give_memory_back
 from apptek.config import Config, View
 from apptek.data.facts import SPLITS, Dataset, Facts
 from apptek.data.protocols import Protocol, apply_protocol
@@ -108,6 +109,7 @@ class Fit:
         self.options.on_stage(told)
         start = time.monotonic()
         yield
+        give_memory_back()
         self.done[name] += 1
         self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - start
 
