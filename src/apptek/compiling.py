@@ -122,6 +122,15 @@ def leaf(function: Function) -> Function:
     return compiled
 
 
+_most_threads = os.cpu_count()
+
+
+def limit_threads(count: int) -> None:
+    """Lets `in_threads` use at most so many threads: for processes of which each has one core."""
+    global _most_threads  # noqa: PLW0603  a property of the process, as the number of cores is
+    _most_threads = count
+
+
 def in_threads(
     work: Callable[[int], Result], starts: range, threads: int | None = None
 ) -> list[Result]:
@@ -131,5 +140,5 @@ def in_threads(
     """
     if len(starts) < 2:
         return [work(start) for start in starts]
-    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+    with ThreadPoolExecutor(threads or _most_threads) as pool:
         return list(pool.map(work, starts))

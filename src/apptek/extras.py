@@ -60,3 +60,9 @@ def require_trees(who: str = "boosted trees") -> None:
     """Raises ApptekError with the command that installs LightGBM, if it is missing."""
     if find_spec("lightgbm") is None:
         raise ApptekError(f"{who} need LightGBM: pip install 'apptek[max]'")
+
+
+def require_ray() -> None:
+    """Raises ApptekError with the command that installs Ray, if it is missing."""
+    if find_spec("ray") is None:
+        raise ApptekError("--engine ray needs Ray: pip install 'apptek[ray]'")

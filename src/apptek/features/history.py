@@ -17,7 +17,9 @@ share = z / (1 + sum of z over all r'). The feature's value is weight * ln(1 + 6
 z < 0.01 there is no feature.
 """
 
+from collections.abc import Collection
 from functools import partial
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,16 +65,25 @@ class History:
 
     A column is (family * predicates + predicate) * kernels + kernel. Kernels that only undated
     facts and queries need are left out where every fact is dated: every fact of the graph, unless
-    `dated` says so of the facts of the fit, to which others may have been added.
+    `dated` says so of the facts of the fit, to which others may have been added, or of which the
+    graph may be a part.
+
+    pairs  the pairs of the graph; by default they are indexed when they are first needed
     """
 
     def __init__(
-        self, graph: TemporalGraph, clock: Clock, config: HistoryConfig, dated: bool | None = None
+        self,
+        graph: TemporalGraph,
+        clock: Clock,
+        config: HistoryConfig,
+        dated: bool | None = None,
+        pairs: PairIndex | None = None,
     ) -> None:
         self.graph, self.clock, self.config = graph, clock, config
-        self._pairs, self._fading = PairIndex.of(graph), clock.fading()
+        self._pairs, self._indexing, self._fading = pairs, Lock(), clock.fading()
         if dated is None:
             dated = not bool(np.any((graph.since == UNKNOWN) & (graph.until == UNKNOWN)))
+        self.dated = dated
         idle = {KERNELS[kernel] for kernel in OF_UNDATED} if dated else set()
         self.kernels = tuple(k for k in KERNELS if k in config.kernels and k not in idle)
         self.families = tuple(family for family in FAMILIES if family in config.families)
@@ -115,9 +126,16 @@ class History:
         shares = np.where(sums >= LEAST, sums / (sums + 1.0), 0.0)
         return columns, weight * np.log(1.0 + SHARPNESS * shares)
 
-    def rows(self, queries: Queries) -> tuple[SparseRows, int]:
-        """The features of many queries, and how many profiles a dominant partner cut short."""
-        part_of = partial(self._part, queries.for_kernels(self.graph.axis))
+    def rows(
+        self, queries: Queries, families: Collection[str] = FAMILIES
+    ) -> tuple[SparseRows, int]:
+        """The features of many queries, and how many profiles a dominant partner cut short.
+
+        families  those that are looked at; the columns stay the same
+        """
+        chosen = [name in families for name in FAMILIES]
+        indices = np.where(chosen, self._family_indices, -1).astype(np.int32)
+        part_of = partial(self._part, queries.for_kernels(self.graph.axis), indices)
         parts = in_threads(part_of, range(0, len(queries), CHUNK))
         counts = [np.zeros(1, np.int64), *(part[0] for part in parts)]
         offsets = np.cumsum(np.concatenate(counts))
@@ -125,7 +143,9 @@ class History:
         values = np.concatenate([np.zeros(0, np.float32), *(part[2] for part in parts)])
         return SparseRows(offsets, columns, len(self), values), sum(part[3] for part in parts)
 
-    def _part(self, queries: QueryColumns, start: int) -> tuple[Longs, Ints, Floats, int]:
+    def _part(
+        self, queries: QueryColumns, families: Ints, start: int
+    ) -> tuple[Longs, Ints, Floats, int]:
         """Feature counts, columns, values and cuts of the CHUNK queries from `start` on."""
         part = tuple(column[start : start + CHUNK] for column in queries)
         config, count = self.config, len(part[0])
@@ -136,7 +156,7 @@ class History:
         columns, values = np.empty(most, np.int32), np.empty(most, np.float32)
         counts, cuts = np.zeros(count, np.int64), np.zeros(1, np.int64)
         arguments: Any = (
-            *self._arguments(), part, self._family_indices, self._kernel_indices,
+            *self._arguments(), part, families, self._kernel_indices,
             len(self.kernels), self.graph.predicate_count, self._fading, counts, columns, values,
             cuts,
         )  # fmt: skip
@@ -148,7 +168,7 @@ class History:
         return counts, columns, values, int(cuts[0])
 
     def _arguments(self) -> tuple[Any, ...]:
-        graph, pairs, config = self.graph, self._pairs, self.config
+        graph, pairs, config = self.graph, self._indexed_pairs(), self.config
         by_pair = pairs.incidence
         return (
             graph.kernel_arrays(),
@@ -160,6 +180,12 @@ class History:
             ),
             graph.directions("both") & VIEW, config.pair_facts, config.profile_facts,
         )  # fmt: skip
+
+    def _indexed_pairs(self) -> PairIndex:
+        with self._indexing:  # several threads may ask first
+            if self._pairs is None:
+                self._pairs = PairIndex.of(self.graph)
+            return self._pairs
 
     def facts(self, queries: Queries, row: int) -> dict[str, Ints]:
         """The facts behind one query's features: for each family, the nearest first."""

@@ -4,7 +4,7 @@ Each query is answered in one of two views: *within*, from all facts, or *ahead*
 known before its time. A time after the last known start can only be looked at ahead.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -52,14 +52,20 @@ class ScoredQueries:
 
 @dataclass(frozen=True, slots=True)
 class WorkingView:
-    """A view at work: the features that it sees, and the weights over them."""
+    """A view at work: the features that it sees, and the weights over them.
+
+    score_many  what scores queries in its place: the workers of an engine
+    """
 
     name: View
     space: FeatureSpace
     fitted: FittedView
+    score_many: Callable[[Queries], Floats] | None = None
 
     def scores(self, queries: Queries) -> Floats:
         """The logits of all predicates: (B, R)."""
+        if self.score_many is not None:
+            return self.score_many(queries)
         if self.fitted.reranker is None:  # the features of a chunk are dropped when it is scored
             return linear_scores(self.space, self.fitted.classifier, queries)
         return self.scored(queries).scores

@@ -5,17 +5,19 @@ A fit looks at one shard at a time, so that its memory does not grow with the nu
 
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import overload
+from typing import Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from apptek.arrays import Ints, read_only
+from apptek.data.queries import Queries
 from apptek.evaluation.filters import KnownPredicates, join_known
+from apptek.features.space import FeatureSpace
 from apptek.features.sparse import SparseRows, one_below_the_other
 from apptek.files import make_folder, writing
 
@@ -52,6 +54,16 @@ class Examples:
     def take(self, rows: Rows) -> "Examples":
         """Some examples, in this order."""
         return Examples(self.rows.take(rows), self.labels[rows], self.others.take(rows))
+
+
+class FeatureMaker(Protocol):
+    """Makes the features of many queries elsewhere, such as by the workers of an engine."""
+
+    def make(self, space: FeatureSpace, batches: Mapping[str, Queries]) -> None:
+        """Has the features of batches of queries made, all at once, unless they are already."""
+
+    def take(self, name: str) -> tuple[SparseRows, int]:
+        """The features of a batch, and how many profiles were cut short; only once."""
 
 
 def join_examples(shards: Sequence[Examples]) -> Examples:
@@ -102,11 +114,14 @@ class StoredExamples(Sequence[Examples]):
             _write(self._path(number), stored)
         return stored
 
+    def is_made(self, number: int) -> bool:
+        """Whether a shard stands in the folder; it may still be damaged."""
+        return zipfile.is_zipfile(self._path(number))
+
     def prepare(self, number: int) -> int:
         """Makes a shard where it is not there yet; returns its cuts."""
-        path = self._path(number)
-        if zipfile.is_zipfile(path):
-            with suppress(*_DAMAGED), np.load(path, allow_pickle=False) as stored:
+        if self.is_made(number):
+            with suppress(*_DAMAGED), np.load(self._path(number), allow_pickle=False) as stored:
                 return int(stored["cuts"])
         return self[number].cuts
 

@@ -37,6 +37,7 @@ from apptek.files import write_whole
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.fitting.examples import (
     Examples,
+    FeatureMaker,
     StoredExamples,
     cuts_of,
     join_examples,
@@ -69,6 +70,7 @@ class FitOptions:
                evaluated on its training facts all the same
     resume     whether to go on from what a stopped fit has left in the work folder
     observers  are called with the agent's trainer after every step
+    engine     makes the features, in place of this process
     """
 
     config: Config
@@ -80,6 +82,7 @@ class FitOptions:
     resume: bool = False
     on_stage: Stage = print_nothing
     observers: Sequence[Any] = ()
+    engine: FeatureMaker | None = None
 
 
 @dataclass(slots=True)
@@ -227,7 +230,19 @@ def _training_examples(
     if len(parts) == 1:
         return [make(0)], rows
     shelf = StoredExamples(_shelf(fit, view), [len(part) for part in parts], make)
+    if fit.options.engine is not None:
+        missing = [number for number in range(len(parts)) if not shelf.is_made(number)]
+        batches = {
+            _batch(f"train, {view}", number): training_queries(train, parts[number])
+            for number in missing
+        }
+        with fit.stage(f"features of train, {view}, by the engine"):
+            fit.options.engine.make(space, batches)
     return shelf, rows
+
+
+def _batch(name: str, number: int) -> str:
+    return f"{name}, {number}"
 
 
 def _shelf(fit: Fit, view: View) -> Path:
@@ -368,7 +383,11 @@ def _features(
             file = name if place[1] == 1 else f"{name}, {place[0]}"
             fired = _fired(fit.work, space, queries, file)
     with fit.stage(f"features of {name}", *place):
-        return space.counted_rows(queries, fired)
+        if fit.options.engine is None:
+            return space.counted_rows(queries, fired)
+        batch = _batch(name, place[0])
+        fit.options.engine.make(space, {batch: queries})
+        return fit.options.engine.take(batch)
 
 
 def _fired(work: Path, space: FeatureSpace, queries: Queries, name: str) -> SparseRows:

@@ -1,0 +1,121 @@
+"""The feature space of a model over parts: the same features as over the whole graph.
+
+Every family of facts has an owner, the subject or the object of the query, and lies among the facts
+of the owner. So the part of the subject gives three of the six families and the part of the object
+the other three.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from apptek.arrays import AnyInts, Longs
+from apptek.config import FAMILIES, HistoryConfig, View
+from apptek.data.queries import Queries
+from apptek.engine.parts import Part, part_of
+from apptek.features.clock import Clock
+from apptek.features.history import History
+from apptek.features.space import CHUNK
+from apptek.features.sparse import SparseRows, one_below_the_other, side_by_side
+from apptek.features.traits import Traits
+
+OF_SUBJECT = ("pair", "subject_out", "subject_in")  # the families of which the subject is the owner
+OF_OBJECT = tuple(family for family in FAMILIES if family not in OF_SUBJECT)
+OPEN_PARTS = 2  # parts that a process keeps open
+
+
+def bucket_order(queries: Queries, part_count: int) -> Longs:
+    """The rows of the queries by (part of the subject, part of the object), else as they stand."""
+    return np.argsort(_buckets(queries, part_count), kind="stable")
+
+
+def _buckets(queries: Queries, part_count: int) -> AnyInts:
+    of_subject = part_of(queries.subjects, part_count).astype(np.int64)
+    return of_subject * part_count + part_of(queries.objects, part_count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartedSpace:
+    """History and traits, as a view sees them, of queries over the parts of a folder.
+
+    clock  None: there are no features of history
+    dated  whether every fact of the data is dated
+    """
+
+    storage: Path
+    part_count: int
+    view: View
+    clock: Clock | None
+    config: HistoryConfig
+    dated: bool
+    traits: Traits | None
+
+    def counted_rows(self, queries: Queries) -> tuple[SparseRows, int]:
+        """The features of many queries, and how many profiles a dominant partner cut short."""
+        stack, cuts = [], 0
+        for start in range(0, max(1, len(queries)), CHUNK):
+            chunk = queries.part(slice(start, start + CHUNK))
+            parts = []
+            if self.clock is not None:
+                history, cut = self._history(chunk)
+                parts.append(history)
+                cuts += cut
+            if self.traits is not None:
+                parts.append(self.traits.rows(chunk))
+            stack.append(side_by_side(parts))
+        return one_below_the_other(stack), cuts
+
+    def rows(self, queries: Queries) -> SparseRows:
+        """The features of many queries."""
+        return self.counted_rows(queries)[0]
+
+    def _history(self, queries: Queries) -> tuple[SparseRows, int]:
+        if not len(queries):
+            return _open_history(self, 0)[1].rows(queries)
+        order = bucket_order(queries, self.part_count)
+        queries = queries.take(order)
+        stack, cuts = [], 0
+        for bucket, start, stop in _runs(_buckets(queries, self.part_count)):
+            halves: list[SparseRows] = []
+            sides = zip(divmod(bucket, self.part_count), (OF_SUBJECT, OF_OBJECT), strict=True)
+            for number, families in sides:
+                part, history = _open_history(self, number)
+                local = part.localized(queries.part(slice(start, stop)))
+                rows, cut = history.rows(local, families)
+                halves.append(rows)
+                cuts += cut
+                width = history.graph.predicate_count * len(history.kernels)
+            stack.append(_merged(halves[0], halves[1], width))
+        return one_below_the_other(stack).take(np.argsort(order, kind="stable")), cuts
+
+
+def _runs(buckets: AnyInts) -> Iterator[tuple[int, int, int]]:
+    """Each bucket with the stretch of rows that it takes."""
+    starts = np.flatnonzero(np.diff(buckets, prepend=-1)).tolist()
+    for start, stop in zip(starts, [*starts[1:], len(buckets)], strict=True):
+        yield int(buckets[start]), start, stop
+
+
+def _merged(one: SparseRows, two: SparseRows, width: int) -> SparseRows:
+    """The features of both in each row, by family; within a family as they stand.
+
+    width  columns of a family
+    """
+    counts = [np.diff(rows.offsets) for rows in (one, two)]
+    rows = np.concatenate([np.repeat(np.arange(len(count)), count) for count in counts])
+    columns = np.concatenate([one.columns, two.columns])
+    order = np.argsort(rows * len(FAMILIES) + columns // width, kind="stable")
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[0] + counts[1])])
+    values = np.concatenate([one.flat_values, two.flat_values])
+    return SparseRows(offsets, columns[order], one.feature_count, values[order])
+
+
+@lru_cache(maxsize=OPEN_PARTS)
+def _open_history(space: PartedSpace, number: int) -> tuple[Part, History]:
+    part = Part.open(space.storage, space.part_count, number, space.view)
+    assert space.clock is not None
+    history = History(part.graph, space.clock, space.config, pairs=part.pairs, dated=space.dated)
+    return part, history

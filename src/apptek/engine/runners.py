@@ -1,0 +1,186 @@
+"""Who does the tasks: processes of this machine, or the workers of a Ray cluster.
+
+Both take any tasks and return when all are done. A task whose worker died is done by another; one
+that fails with an error ends the run. What is finished stays, so that a second run goes on.
+"""
+
+import logging
+import multiprocessing
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from typing import Any, Literal, Protocol
+
+from apptek.compiling import limit_threads
+from apptek.engine.tasks import Task, run_task
+from apptek.errors import ApptekError
+from apptek.extras import require_ray
+
+EngineName = Literal["local", "ray"]
+DEATHS = 5  # of workers without any task done in between, after which a run gives up
+NOBODY = 60.0  # seconds without any worker in a cluster, after which a run gives up
+LOOK = 5.0  # seconds between two looks at a cluster that finishes nothing
+Done = Callable[[], None]  # is called after each task
+_GO_ON = "what is finished is kept: run the command again to go on"
+
+
+class Runner(Protocol):
+    """Does tasks."""
+
+    def run(self, tasks: Sequence[Task], done: Done) -> None:
+        """Returns when all tasks are done."""
+
+
+class LocalRunner:
+    """Processes of this machine, one for each core, each with one thread."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = workers or os.cpu_count() or 1
+        self._pool = self._new_pool()
+
+    def _new_pool(self) -> ProcessPoolExecutor:
+        # Spawned, not forked: the driver has threads.
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(
+            self.workers, mp_context=context, initializer=limit_threads, initargs=(1,)
+        )
+
+    def run(self, tasks: Sequence[Task], done: Done) -> None:
+        """Returns when all tasks are done; the pool is replaced when one of its processes dies."""
+        left, deaths = list(tasks), 0
+        while left:
+            futures = {self._pool.submit(run_task, task): task for task in left}
+            before = len(left)
+            try:
+                for future in as_completed(futures):
+                    future.result()
+                    left.remove(futures[future])
+                    done()
+            except BrokenProcessPool:
+                deaths = deaths + 1 if len(left) == before else 1
+                self._pool.shutdown(wait=False, cancel_futures=True)
+                if deaths == DEATHS:
+                    text = f"worker processes died {DEATHS} times: is there enough memory?"
+                    raise ApptekError(f"{text} {_GO_ON}") from None
+                self._pool = self._new_pool()
+            except BaseException:
+                _cancel(futures)
+                raise
+
+    def close(self) -> None:
+        """Ends the processes."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _cancel(futures: dict[Future[str], Task]) -> None:
+    for future in futures:
+        future.cancel()
+
+
+class RayRunner:
+    """The workers of a Ray cluster: of one that runs at `address`, or of one of its own.
+
+    A cluster of its own has as many workers as this machine has cores. It listens on the loopback
+    interface alone, wants a token from whoever connects, and has no dashboard.
+    """
+
+    def __init__(self, address: str | None = None, workers: int | None = None) -> None:
+        require_ray()
+        if address is None:
+            # Ray reads these when it is imported.
+            os.environ.setdefault("RAY_AUTH_MODE", "token")
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+            os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # i. e. not beyond this machine
+        elif address != "auto":
+            _check_address(address)
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        import ray
+
+        self._ray: Any = ray
+        own: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False}
+        with _plain_errors(ray):
+            ray.init(
+                address=address or "local",
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                **(own if address is None else {}),
+            )
+        self._run = ray.remote(num_cpus=1, max_retries=DEATHS, retry_exceptions=False)(_run_alone)
+
+    def run(self, tasks: Sequence[Task], done: Done) -> None:
+        """Returns when all tasks are done."""
+        ray, seen = self._ray, time.monotonic()
+        with _plain_errors(ray):
+            left = [self._run.remote(task) for task in tasks]
+            try:
+                while left:
+                    ended, left = ray.wait(left, timeout=LOOK)
+                    for reference in ended:
+                        ray.get(reference)
+                        done()
+                    if ended or ray.cluster_resources().get("CPU", 0) > 0:
+                        seen = time.monotonic()
+                    elif time.monotonic() - seen > NOBODY:
+                        raise ApptekError(f"the cluster has no workers any more; {_GO_ON}")
+            finally:
+                for reference in left:
+                    ray.cancel(reference)
+
+    def close(self) -> None:
+        """Leaves the cluster, or ends it where it is its own."""
+        self._ray.shutdown()
+
+
+def _run_alone(task: Task) -> str:
+    """A task in a worker that has one core."""
+    limit_threads(1)
+    return run_task(task)
+
+
+def _check_address(address: str) -> None:
+    """ApptekError where nobody listens: Ray itself would wait for long."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or "/" in address:
+        raise ApptekError(f"--address {address}: expected HOST:PORT of a Ray cluster, or auto")
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except OSError as error:
+        reason = error.strerror or error
+        raise ApptekError(f"there is no Ray cluster at {address}: {reason}") from None
+
+
+@contextmanager
+def _plain_errors(ray: Any) -> Iterator[None]:
+    """Turns the errors of Ray into one line; those of a task are what the task has raised."""
+    try:
+        yield
+    except ray.exceptions.RayTaskError as error:
+        cause = error.cause
+        if isinstance(cause, ApptekError):
+            raise cause from None
+        raise ApptekError(f"a worker failed: {_first_line(cause)}") from None
+    except ray.exceptions.WorkerCrashedError:
+        text = f"workers died {DEATHS} times at the same task: is there enough memory?"
+        raise ApptekError(f"{text} {_GO_ON}") from None
+    except (ray.exceptions.RayError, ConnectionError, RuntimeError, ValueError) as error:
+        raise ApptekError(f"Ray: {_first_line(error)}; {_GO_ON}") from None
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def open_runner(
+    name: EngineName, address: str | None = None, workers: int | None = None
+) -> LocalRunner | RayRunner:
+    """The runner of this name; ApptekError for an address without Ray."""
+    if name == "ray":
+        return RayRunner(address, workers)
+    if address is not None:
+        raise ApptekError("--address is the one of a Ray cluster: it goes with --engine ray")
+    return LocalRunner(workers)
