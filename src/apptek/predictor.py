@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,11 @@ from apptek.data.predicate_table import PredicateLabels, as_predicate_table
 from apptek.data.protocols import Protocol
 from apptek.data.queries import Queries
 from apptek.data.reading.reader import as_dataset
+from apptek.engine.engine import Engine
 from apptek.errors import ApptekError
 from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
 from apptek.evaluation.ranking import Evaluation
-from apptek.evaluation.scorer import ViewScorer, evaluate_split
+from apptek.evaluation.scorer import Scores, ScoresByQuery, ViewScorer, evaluate_split
 from apptek.explain.explainer import explain
 from apptek.explain.explanation import Explanation
 from apptek.explain.name_index import similar_names
@@ -68,6 +70,7 @@ class Predictor:
         self.model = model
         self.run = run or {}  # how it was fitted: seconds of each stage, and `about_run` of fit
         self.answerer = Answerer(model, as_of=as_of, strict_names=strict_names)
+        self.engine: Engine | None = None
 
     @classmethod
     def fit(  # a facade: each keyword is one thing that a user may say
@@ -89,6 +92,7 @@ class Predictor:
         on_stage: Stage = print_nothing,
         observers: Sequence[Any] = (),
         about_run: dict[str, Any] | None = None,
+        engine: Engine | None = None,
     ) -> "Predictor":
         """Fits a model; with a `folder`, it is saved there, and a run that was stopped can resume.
 
@@ -107,6 +111,7 @@ class Predictor:
                    where they came as one file. The metrics stay those of the training facts
         replace    whether the folder may be a model: the new one takes its place at the end
         about_run  further entries for run.json: a command, a commit
+        engine     makes the features, in place of this process; see `open_engine`
         """
         table = read_types(Path(types)) if isinstance(types, str | Path) else types
         labels = as_predicate_table(predicates)
@@ -126,6 +131,7 @@ class Predictor:
             resume=resume,
             on_stage=on_stage,
             observers=observers,
+            engine=engine,
         )
         with work_folder(folder, replace=replace) as work:
             model, seconds = fit_model(data, options, work)
@@ -168,6 +174,14 @@ class Predictor:
                       underscores and spaces make no difference
         """
         return cls(load_model(Path(folder)), as_of=as_of, strict_names=strict_names)
+
+    def on_engine(self, engine: Engine) -> "Predictor":
+        """The same predictor, its scores of many queries made by an engine."""
+        predictor = copy(self)
+        predictor.engine, predictor.answerer = engine, copy(self.answerer)
+        views = self.answerer.views
+        predictor.answerer.views = {name: engine.view(view) for name, view in views.items()}
+        return predictor
 
     def features(self, queries: Queries) -> SparseRows:
         """The features of each query in the main view."""
@@ -294,14 +308,16 @@ class Predictor:
     ) -> ViewScorer:
         """What `evaluate` ranks: the model in a view, on the facts that the split may see."""
         working = self._evaluated_view(split, view, rolling=rolling)
-        return ViewScorer(working.scores, working.probabilities)
+        at_once = self.engine is not None
+        return ViewScorer(working.scores, working.probabilities, at_once=at_once)
 
     def evaluate_forecast(self, split: Split = "test", *, rolling: bool = False) -> ForecastFigures:
         """The four figures of the forecasting literature on a split that lies beyond train."""
-        working = self._evaluated_view(split, "ahead", rolling=rolling)
-        return evaluate_forecast(
-            working.scores, working.probabilities, self.model.dataset, split, rolling=rolling
-        )
+        working, data = self._evaluated_view(split, "ahead", rolling=rolling), self.model.dataset
+        scores: Scores = working.scores
+        if self.engine is not None:
+            scores = ScoresByQuery.of_both_directions(scores, data.split(split))
+        return evaluate_forecast(scores, working.probabilities, data, split, rolling=rolling)
 
     def _evaluated_view(self, split: Split, view: View | None, *, rolling: bool) -> WorkingView:
         known: tuple[View, ...] = ("ahead",) if rolling else self.views_of(split)
@@ -315,4 +331,5 @@ class Predictor:
         model = with_earlier_facts(self.model) if rolling else with_training_facts(self.model)
         if model is self.model:
             return self.answerer.views[name]
-        return WorkingView(name, model.space(name), model.fitted(name))
+        view_at_work = WorkingView(name, model.space(name), model.fitted(name))
+        return view_at_work if self.engine is None else self.engine.view(view_at_work)

@@ -5,6 +5,8 @@ from typing import Any
 
 from apptek.baselines.baseline import KIND, Baseline
 from apptek.baselines.definition import BaselineModel
+from apptek.engine.engine import Engine
+from apptek.errors import ApptekError
 from apptek.models.storage import ABOUT, read_json
 from apptek.models.summary import summarize, summarize_data
 from apptek.predictor import Predictor
@@ -36,3 +38,12 @@ def open_model(
     if read_json(folder, ABOUT).get("kind") != KIND:
         return Predictor.load(folder, as_of=as_of, strict_names=strict_names)
     return Baseline.load(folder, as_of=as_of, strict_names=strict_names)
+
+
+def on_engine(model: Baseline | Predictor, engine: Engine | None) -> Baseline | Predictor:
+    """The model with its scores made by an engine; ApptekError for a baseline."""
+    if engine is None:
+        return model
+    if isinstance(model, Baseline):
+        raise ApptekError("a baseline stays on one machine: leave out --engine")
+    return model.on_engine(engine)

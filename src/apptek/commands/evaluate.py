@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from apptek.commands.engine_options import Distribution, distributes
 from apptek.commands.options import (
     JsonOption,
     ModelArgument,
@@ -28,6 +29,7 @@ METRICS = {
 }
 
 
+@distributes
 def evaluate(
     model: ModelArgument,
     split: Annotated[
@@ -63,6 +65,8 @@ def evaluate(
         ),
     ] = None,
     as_json: JsonOption = False,
+    *,
+    spread: Distribution,
 ) -> None:
     """Evaluate a model on held-out facts: how high it ranks their predicates.
 
@@ -71,7 +75,7 @@ def evaluate(
 
     Example: `apptek evaluate model --result model.json`
     """
-    from apptek.baselines.open_model import open_model
+    from apptek.baselines.open_model import on_engine, open_model
     from apptek.experiments.model_result import evaluate_model, write_evaluation
     from apptek.files import check_target
     from apptek.terminal import output, table, tell_next, working
@@ -83,7 +87,8 @@ def evaluate(
     if queries is not None and (rolling or result is not None):
         raise typer.BadParameter("--queries is an estimate: not with --rolling or --result")
     predictor = open_model(model)
-    with working(f"evaluating on the {split} split"):
+    with working(f"evaluating on the {split} split"), spread.open(model) as engine:
+        predictor = on_engine(predictor, engine)
         evaluated = evaluate_model(predictor, split, view, rolling=rolling, most=queries)
     if result is not None:
         write_evaluation(result, predictor, model, evaluated)

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from apptek.commands.engine_options import Distribution, distributes
 from apptek.commands.options import (
     AliasesOption,
     DataArguments,
@@ -26,6 +27,7 @@ from apptek.extras import require_torch
 SEES = {"within": "with all facts in sight", "ahead": "with only the past in sight"}
 
 
+@distributes
 @reads_data
 def fit(
     data: DataArguments,
@@ -77,6 +79,7 @@ def fit(
     aliases: AliasesOption = None,
     *,
     reading: Reading,
+    spread: Distribution,
 ) -> None:
     """Fit a model that predicts predicates.
 
@@ -97,11 +100,15 @@ def fit(
     with_agent = "topologies" in config.features.parts
     if with_agent:
         require_torch()
+    if spread.engine is not None:
+        from apptek.engine.engine import check_engine_config
+
+        check_engine_config(config)
     # Before the data, which may take long to read: a bad table should fail at once.
     entity_types = None if types is None else read_types(types)
     tables = NameTables.read(predicates, aliases)
     dataset = tables.apply(reading.read(data))
-    with _agent_progress(with_agent) as observers:
+    with _agent_progress(with_agent) as observers, spread.open(out) as engine:
         predictor = Predictor.fit(
             dataset,
             folder=out.resolve() if replace else out,  # a link stays one
@@ -116,6 +123,7 @@ def fit(
             on_stage=lambda name: tell(f"stage: {name}"),
             observers=observers,
             about_run=about_run(),
+            engine=engine,
         )
     report = predictor.model.main.report
     if report["profiles_cut_short"]:

@@ -186,36 +186,39 @@ class Reading:
 
 def reads_data(command: Callable[..., None]) -> Callable[..., None]:
     """Adds the options of `Reading` to a command, which gets them as its argument `reading`."""
-    return _with_options(command, [field.name for field in fields(Reading)])
+    return with_options(command, Reading, "reading", [field.name for field in fields(Reading)])
 
 
 def reads_facts(command: Callable[..., None]) -> Callable[..., None]:
     """The same for facts that are added to a model: they are not split, and have its times."""
     of_model = ("granularity", "open_end", "split_by", "split")
     names = [field.name for field in fields(Reading) if field.name not in of_model]
-    return _with_options(command, names)
+    return with_options(command, Reading, "reading", names)
 
 
 def reads_queries(command: Callable[..., None]) -> Callable[..., None]:
     """The same for a file of queries, whose columns are known."""
-    return _with_options(command, list(OF_QUERIES))
+    return with_options(command, Reading, "reading", list(OF_QUERIES))
 
 
-def _with_options(command: Callable[..., None], names: list[str]) -> Callable[..., None]:
+def with_options(
+    command: Callable[..., None], holder: Any, argument: str, names: list[str]
+) -> Callable[..., None]:
+    """Adds some fields of a dataclass as options to a command, which gets them as one argument."""
     signature = inspect.signature(command, eval_str=True)
-    own = [parameter for parameter in signature.parameters.values() if parameter.name != "reading"]
+    own = [parameter for parameter in signature.parameters.values() if parameter.name != argument]
     options = [
         inspect.Parameter(
             field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
         )
-        for field in fields(Reading)
+        for field in fields(holder)
         if field.name in names
     ]
 
     @wraps(command)
     def run(*args: Any, **named: Any) -> None:
-        reading = Reading(**{option.name: named.pop(option.name) for option in options})
-        command(*args, reading=reading, **named)
+        held = holder(**{option.name: named.pop(option.name) for option in options})
+        command(*args, **{argument: held}, **named)
 
     # typer builds the command line from the signature.
     run.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]

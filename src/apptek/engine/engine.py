@@ -34,7 +34,7 @@ from apptek.engine.tasks import (
     read_rows,
     read_scores,
 )
-from apptek.errors import ApptekError, ConfigError, ModelError
+from apptek.errors import ApptekError, ConfigError, DataError, ModelError
 from apptek.features.space import FeatureSpace
 from apptek.features.sparse import SparseRows, one_below_the_other
 from apptek.files import make_folder, write_whole, writing
@@ -75,8 +75,17 @@ class Engine:
     Parts, queries and results are kept in the storage, a folder that all workers see.
     """
 
-    def __init__(self, runner: Runner, storage: Path, part_count: int, tell: Tell) -> None:
-        self.runner, self.storage, self.part_count, self.tell = runner, storage, part_count, tell
+    def __init__(
+        self,
+        runner: Runner,
+        storage: Path,
+        part_count: int = PARTS,
+        *,
+        size: int = SIZE,
+        tell: Tell = lambda _: None,
+    ) -> None:
+        self.runner, self.storage, self.tell = runner, storage, tell
+        self.part_count, self.size = part_count, size
         self._jobs: dict[str, Job] = {}
         self._settings: dict[int, tuple[TemporalGraph, Setting]] = {}
 
@@ -111,8 +120,7 @@ class Engine:
         self._run(job.tasks, "scores")
         scores = np.empty((len(queries), len(classifier.bias)), np.float32)
         for task in job.tasks:
-            rows = job.order[task.number * SIZE : (task.number + 1) * SIZE]
-            scores[rows] = self._read(task, read_scores)
+            scores[job.order[task.stretch]] = self._read(task, read_scores)
         shutil.rmtree(job.folder, ignore_errors=True)
         return scores
 
@@ -147,7 +155,7 @@ class Engine:
             write_whole(folder / TOKEN, secrets.token_hex(16).encode())
         _renew(folder / FACTS, lambda: save_facts(folder / FACTS, graph))
         token = (folder / TOKEN).read_text(encoding="utf-8")
-        setting = Setting(str(folder), self.part_count, token)
+        setting = Setting(str(folder), self.part_count, token, self.size)
         self._run([Task(setting, "part", number) for number in range(self.part_count)], "parts")
         self._settings[id(graph.facts)] = (graph, setting)
         return setting
@@ -156,11 +164,11 @@ class Engine:
         order = bucket_order(queries, self.part_count)
         columns = np.stack(queries.take(order).columns())
         state = hashlib.blake2b(columns.tobytes(), digest_size=16)
-        state.update(f"{kind} {space.name} {self.part_count} {SIZE}".encode())
+        state.update(f"{kind} {space.name} {self.part_count} {self.size}".encode())
         folder = Path(setting.storage) / f"job-{state.hexdigest()}"
         make_folder(folder)
         write_whole(folder / QUERIES, columns)
-        numbers = range(-(-len(queries) // SIZE))
+        numbers = range(-(-len(queries) // self.size))
         tasks = tuple(Task(setting, kind, n, space.name, folder.name) for n in numbers)
         return Job(folder, order, tasks)
 
@@ -232,14 +240,17 @@ def open_engine(
     The storage is removed when the block ends well. With `keep` it stays, and the parts serve the
     next time. After an error it always stays, and a second run goes on from there.
     """
+    runner, resumable = open_runner(name, address, workers), False
     try:
-        make_folder(storage)
-    except OSError as error:
-        raise ApptekError(f"{storage} cannot be written: {error.strerror}") from None
-    runner = open_runner(name, address, workers)
-    try:
-        yield Engine(runner, storage, part_count or PARTS, tell)
+        with writing(storage):
+            make_folder(storage)
+        yield Engine(runner, storage, part_count or PARTS, tell=tell)
+    except (ConfigError, DataError):  # a second run would fail again
+        raise
+    except BaseException:
+        resumable = storage.is_dir() and any(storage.iterdir())
+        raise
     finally:
         runner.close()
-    if not keep:
-        shutil.rmtree(storage, ignore_errors=True)
+        if not keep and not resumable:
+            shutil.rmtree(storage, ignore_errors=True)

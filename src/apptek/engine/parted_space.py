@@ -74,7 +74,7 @@ class PartedSpace:
 
     def _history(self, queries: Queries) -> tuple[SparseRows, int]:
         if not len(queries):
-            return _open_history(self, 0)[1].rows(queries)
+            return open_history(self, 0)[1].rows(queries)
         order = bucket_order(queries, self.part_count)
         queries = queries.take(order)
         stack, cuts = [], 0
@@ -82,7 +82,7 @@ class PartedSpace:
             halves: list[SparseRows] = []
             sides = zip(divmod(bucket, self.part_count), (OF_SUBJECT, OF_OBJECT), strict=True)
             for number, families in sides:
-                part, history = _open_history(self, number)
+                part, history = open_history(self, number)
                 local = part.localized(queries.part(slice(start, stop)))
                 rows, cut = history.rows(local, families)
                 halves.append(rows)
@@ -114,7 +114,8 @@ def _merged(one: SparseRows, two: SparseRows, width: int) -> SparseRows:
 
 
 @lru_cache(maxsize=OPEN_PARTS)
-def _open_history(space: PartedSpace, number: int) -> tuple[Part, History]:
+def open_history(space: PartedSpace, number: int) -> tuple[Part, History]:
+    """A part with the features of its facts; a process keeps the last two open."""
     part = Part.open(space.storage, space.part_count, number, space.view)
     assert space.clock is not None
     history = History(part.graph, space.clock, space.config, pairs=part.pairs, dated=space.dated)

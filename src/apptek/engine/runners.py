@@ -95,7 +95,7 @@ class RayRunner:
             # Ray reads these when it is imported.
             os.environ.setdefault("RAY_AUTH_MODE", "token")
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-            os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # i. e. not beyond this machine
+            os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # off: it stays on loopback
         elif address != "auto":
             _check_address(address)
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")

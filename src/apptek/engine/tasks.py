@@ -22,7 +22,7 @@ from apptek.errors import ApptekError
 from apptek.features.sparse import SparseRows
 from apptek.files import writing
 
-SIZE = 16_384  # queries of a task
+SIZE = 16_384  # queries of a task, usually
 QUERIES = "queries.npy"  # of a job, in the order of their buckets: four columns
 TOKEN = "token"  # noqa: S105  a file that shows whether a worker sees the storage
 VERSION: str = import_module("apptek").__version__  # an import would be one of all rooms
@@ -34,11 +34,15 @@ _DAMAGED = (OSError, ValueError, EOFError, LookupError, NotImplementedError, zip
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all tasks of a run share; a worker compares it with what it is and sees."""
+    """What all tasks of a run share; a worker compares it with what it is and sees.
+
+    size  queries of a task
+    """
 
     storage: str
     part_count: int
     token: str
+    size: int = SIZE
     version: str = VERSION
     python: str = PYTHON
 
@@ -48,7 +52,7 @@ class Task:
     """One unit of work.
 
     kind    part: a part of the facts; rows: the features of queries; scores: of all predicates
-    number  of the part, or of the stretch of SIZE queries
+    number  of the part, or of the stretch of queries
     space   the folder of the features, below the storage; "" for a part
     job     the folder of the queries and of what is made of them
     """
@@ -58,6 +62,11 @@ class Task:
     number: int
     space: str = ""
     job: str = ""
+
+    @property
+    def stretch(self) -> slice:
+        """The rows of the job's queries that the task is about."""
+        return slice(self.number * self.setting.size, (self.number + 1) * self.setting.size)
 
     @property
     def path(self) -> Path:
@@ -118,8 +127,7 @@ def _check_worker(setting: Setting) -> None:
 def _read_queries(task: Task) -> Queries:
     path = Path(task.setting.storage) / task.job / QUERIES
     columns = np.load(path, mmap_mode="r", allow_pickle=False)
-    stretch = slice(task.number * SIZE, (task.number + 1) * SIZE)
-    return Queries(*(np.ascontiguousarray(column[stretch]) for column in columns))
+    return Queries(*(np.ascontiguousarray(column[task.stretch]) for column in columns))
 
 
 def is_finished(task: Task) -> bool:
@@ -146,7 +154,7 @@ def read_scores(task: Task) -> npt.NDArray[np.float32] | None:
 
 def _read(path: Path) -> Arrays | None:
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
     except _DAMAGED:
         return None

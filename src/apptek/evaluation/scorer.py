@@ -109,6 +109,24 @@ def checked_scores(scores: Any, queries: Queries, widths: Sequence[int]) -> Matr
     return np.clip(matrix, -_LARGE, _LARGE)
 
 
+class ScoresByQuery:
+    """The scores of queries that were asked before, to be looked up by query."""
+
+    def __init__(self, asked: Queries, scores: Matrix) -> None:
+        self._row_of, self._scores = {key: row for row, key in enumerate(_keys(asked))}, scores
+
+    @classmethod
+    def of_both_directions(cls, scores: Scores, facts: Facts) -> "ScoresByQuery":
+        """Asks for the queries of these facts and of their reversals, all at once."""
+        asked = _with_reversals(facts)
+        return cls(asked, scores(asked))
+
+    def __call__(self, queries: Queries) -> Matrix:
+        """The scores that were given: (B, R)."""
+        scores: Matrix = self._scores[[self._row_of[key] for key in _keys(queries)]]
+        return scores
+
+
 class RollingScores:
     """The scores of a foreign scorer that is shown the facts of valid and test as time goes on.
 
@@ -121,7 +139,6 @@ class RollingScores:
         self, scores: Scores, observe: Callable[[Facts], None], data: Dataset, split: Split
     ) -> None:
         asked = _with_reversals(data.split(split))
-        self._row_of = {key: row for row, key in enumerate(_keys(asked))}
         facts = join_facts(data.valid, data.test)
         facts = facts.take(facts.dated)
         starts = data.axis.positions(facts.times)
@@ -136,12 +153,12 @@ class RollingScores:
                 shown = until
             order.append(np.flatnonzero(moments == moment))
             parts.append(scores(asked.take(order[-1])))
-        self._scores = np.concatenate(parts)[np.argsort(np.concatenate(order))]
+        scored = np.concatenate(parts)[np.argsort(np.concatenate(order))]
+        self._scores = ScoresByQuery(asked, scored)
 
     def __call__(self, queries: Queries) -> Matrix:
         """The scores that were given when it was their time: (B, R)."""
-        scores: Matrix = self._scores[[self._row_of[key] for key in _keys(queries)]]
-        return scores
+        return self._scores(queries)
 
 
 def _with_reversals(facts: Facts) -> Queries:

@@ -19,7 +19,7 @@ from apptek.files import new_file, writing
 from apptek.models.answers import Answer, Answering, Query
 from apptek.safe_text import without_formulas
 
-BATCH = 10_000  # queries that are answered at a time
+BATCH = 10_000  # queries whose answers are written at a time
 USUAL = ReadOptions()
 COLUMNS = ("subject", "object", "time")
 SCHEMA = pa.schema(
@@ -63,20 +63,23 @@ def answer_file(
     top: int = 10,
     reading: ReadOptions = USUAL,
     unknown: Counter[str] | None = None,
+    at_once: int = BATCH,
 ) -> tuple[int, list[str]]:
     """Writes the answers to a file of queries; returns how many, and the rows that were left out.
 
     The answers stand in the order of the queries, `top` rows for each, numbered by `query` from 1.
 
     unknown  counts the names that mean no entity
+    at_once  queries that are answered at a time; what is written does not depend on it
     """
     left_out: list[str] = []
     numbered = _check(predictor, queries, reading, left_out)
     answered = 0
     with _writing(out) as write:
-        while batch := list(islice(numbered, BATCH)):
+        while batch := list(islice(numbered, at_once)):
             answers = predictor.predict(batch, top=top)
-            write(answer_table(answers, answered))
+            for start in range(0, len(batch), BATCH):
+                write(answer_table(answers[start : start + BATCH], answered + start))
             if unknown is not None:
                 unknown.update(name for answer in answers for name in answer.unknown_names)
             answered += len(batch)

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from apptek.commands.engine_options import Distribution, distributes
 from apptek.commands.options import (
     AsOfOption,
     JsonOption,
@@ -17,10 +18,12 @@ from apptek.commands.options import (
 from apptek.commands.reading_options import BAD_ROWS_SHOWN, OF_QUERIES, Reading, reads_queries
 
 TIME = "The time, as the data writes times; '?' (in quotes) if unknown."
+FOR_ENGINE = 8  # times as many queries are answered at once by an engine
 UNKNOWN_SHOWN = 5  # names that a file asks about and the model does not know
 _FILE_PANEL = "Many queries at once"
 
 
+@distributes
 @reads_queries
 def predict(
     model: ModelArgument,
@@ -55,6 +58,7 @@ def predict(
     as_json: JsonOption = False,
     *,
     reading: Reading,
+    spread: Distribution,
 ) -> None:
     """Rank the predicates between two entities at a time, most probable first.
 
@@ -63,18 +67,23 @@ def predict(
 
     Example: `apptek predict model Coresia Falgard 2019-07-26`
     """
-    from apptek.baselines.open_model import open_model
+    from apptek.baselines.open_model import on_engine, open_model
     from apptek.models.answers import Query
+    from apptek.models.batch_files import BATCH
     from apptek.terminal import output, tell
 
     words = (subject, object_, time)
     if queries is not None and out is not None and words == (None, None, None):
         opened = open_model(model, as_of=as_of, strict_names=strict_names)
-        _answer_file(opened, queries, out, top, reading)
+        with spread.open(out) as engine:
+            at_once = BATCH * (1 if engine is None else FOR_ENGINE)
+            answering = on_engine(opened, engine)
+            _answer_file(answering, queries, out, top, reading, at_once)
         return
     if subject is None or object_ is None or time is None or queries or out:
         raise typer.BadParameter("give SUBJECT OBJECT TIME, or --queries FILE and --out FILE")
-    if words_of_file := reading.words():
+    words_of_file = [*reading.words(), *spread.words()]
+    if words_of_file:
         raise typer.BadParameter(f"{words_of_file[0]} is for a file of queries: see --queries")
     predictor = open_model(model, as_of=as_of, strict_names=strict_names)
     (answer,) = predictor.predict([Query(subject, object_, time)], top=top)
@@ -119,7 +128,9 @@ def similar_lines(similar: dict[str, list[str]]) -> list[str]:
     return [f"Similar to {name}: {', '.join(names)}." for name, names in similar.items() if names]
 
 
-def _answer_file(predictor: Any, queries: Path, out: Path, top: int, reading: Reading) -> None:
+def _answer_file(
+    predictor: Any, queries: Path, out: Path, top: int, reading: Reading, at_once: int
+) -> None:
     from apptek.data.reading.options import ReadOptions
     from apptek.models.batch_files import answer_file
     from apptek.terminal import tell, working
@@ -128,7 +139,13 @@ def _answer_file(predictor: Any, queries: Path, out: Path, top: int, reading: Re
     with working(f"answering {queries}"):
         unknown: Counter[str] = Counter()
         answered, skipped = answer_file(
-            predictor, queries, out, top=top, reading=options, unknown=unknown
+            predictor,
+            queries,
+            out,
+            top=top,
+            reading=options,
+            unknown=unknown,
+            at_once=at_once,
         )
     for defect in skipped[:BAD_ROWS_SHOWN]:
         typer.echo(f"skipped: {defect}", err=True)
