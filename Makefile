@@ -22,8 +22,9 @@ lint: $(READY)
 	$(BIN)/ruff check src tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/oxfmt --check src/apptek/service/explorer
+	$(BIN)/oxfmt --check src/apptek/service/explorer tests/explorer
 	$(BIN)/oxlint src/apptek/service/explorer
+	$(BIN)/deno check --quiet --no-lock --no-remote src/apptek/service/explorer/globals.d.ts src/apptek/service/explorer/*.js
 
 browser:  ## what the tests of the page need: installed where it is missing and the machine allows it
 	@command -v chromium > /dev/null || { test "$$(id -u)" = 0 && command -v apt-get > /dev/null \

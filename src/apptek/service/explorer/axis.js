@@ -10,8 +10,20 @@ const SHOWN = { second: 19, minute: 16, hour: 16 }; // characters of an ISO text
 const INPUTS = { year: "number", integer: "number" };
 
 export class Axis {
+  /**
+   * @param {{unit: string, mixed: boolean, first: string, last: string, first_position: number,
+   *   last_position: number, undated: number, timeless: boolean}} span  as the service describes
+   *   it, and timeless: no fact is dated
+   */
   constructor(span) {
-    Object.assign(this, span); // as the service describes it, and timeless: no fact is dated
+    this.unit = span.unit;
+    this.mixed = span.mixed;
+    this.first = span.first;
+    this.last = span.last;
+    this.first_position = span.first_position;
+    this.last_position = span.last_position;
+    this.undated = span.undated;
+    this.timeless = span.timeless;
     this.word = span.unit === "integer" ? "step" : span.unit;
     this.length = LENGTHS[span.unit]; // of a step in milliseconds, if all are equally long
     this.origin = span.unit === "week" ? -3 * DAY : 0;

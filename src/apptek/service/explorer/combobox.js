@@ -89,6 +89,10 @@ export class Combobox {
     this.mark(-1);
   }
 
+  /**
+   * @param {any} found
+   * @param {string} typed
+   */
   offer({ entities, near }, typed) {
     const names = entities.length ? entities : near.map((name) => ({ name }));
     const lead = entities.length

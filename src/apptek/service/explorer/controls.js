@@ -1,6 +1,6 @@
 // The buttons and switches of the page, and what each of them does.
 
-import { byId } from "./dom.js";
+import { all, byId } from "./dom.js";
 
 export function bindControls(page, actions) {
   const { fields, ask, query, update, explain, zoom } = actions;
@@ -14,7 +14,7 @@ export function bindControls(page, actions) {
     [subject.value, object.value] = [object.value, subject.value];
     if (page.answer) byId("ask").requestSubmit();
   });
-  for (const button of document.querySelectorAll("[data-view]")) {
+  for (const button of all("[data-view]")) {
     button.addEventListener("click", () => ask({ ...query(), view: button.dataset.view || null }));
   }
   byId("hide-known").addEventListener("change", async ({ target }) => {
@@ -30,7 +30,7 @@ export function bindControls(page, actions) {
   byId("span-in").addEventListener("click", () => zoom(2));
   byId("span-out").addEventListener("click", () => zoom(0.5));
   byId("span-all").addEventListener("click", () => zoom(null));
-  for (const button of document.querySelectorAll("[data-export]")) {
+  for (const button of all("[data-export]")) {
     button.addEventListener("click", () => actions.save(button.dataset.export));
   }
 }

@@ -22,7 +22,7 @@ async function start() {
     );
     byId("operations").replaceChildren(...operations);
   } catch (problem) {
-    showProblem(problem, "docs", { onRetry: start });
+    showProblem(problem, "docs", { onRetry: start, onSuggestion: () => {} });
   }
 }
 

@@ -20,13 +20,25 @@ export function el(name, attributes = {}, ...children) {
   return element;
 }
 
+/**
+ * The element with an id, of whatever kind it is.
+ * @param {string} id
+ * @returns {any}
+ */
 export const byId = (id) => document.getElementById(id);
 
-// Replaces the children of a list of choices. If one had the focus, the pressed one gets it.
+/**
+ * All elements that match, of whatever kind they are.
+ * @param {string} selector
+ * @returns {any[]}
+ */
+export const all = (selector) => [...document.querySelectorAll(selector)];
+
+// Replaces the children of a list of choices. If one had the focus, that in its place gets it.
 export function replaceChoices(list, choices) {
-  const focused = list.contains(document.activeElement);
+  const place = [...list.children].findIndex((each) => each.contains(document.activeElement));
   list.replaceChildren(...choices);
-  if (focused) list.querySelector("[aria-pressed=true]")?.focus({ preventScroll: true });
+  if (place >= 0) choices[place]?.querySelector("button")?.focus({ preventScroll: true });
 }
 
 // Marks elements as waiting while some work takes longer than 150 ms.
@@ -51,7 +63,7 @@ export function isZoomGesture(event) {
 
 // Marks the link of the page that is shown.
 export function markCurrent(page) {
-  for (const link of document.querySelectorAll("[data-page]")) {
+  for (const link of all("[data-page]")) {
     if (link.dataset.page === page) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }

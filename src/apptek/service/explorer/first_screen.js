@@ -12,7 +12,8 @@ const stateOf = ({ subject, object, time, view }) => ({ subject, object, time, v
 
 export class FirstScreen {
   constructor(axis, { onAsk }) {
-    Object.assign(this, { axis, onAsk });
+    this.axis = axis;
+    this.onAsk = onAsk;
   }
 
   async show(signal) {
@@ -78,7 +79,7 @@ export class FirstScreen {
       ),
     );
     if (this.axis.timeless) return;
-    const still = new Ribbon(frame, this.axis, { onDay: () => {}, onSpan: () => {} });
+    const still = new Ribbon(frame, this.axis, { onDay: null, onSpan: null, still: true });
     await still.load(question, { view: "ahead", span: null }, signal);
   }
 }

@@ -2,7 +2,7 @@
 // forecasts were, and what really happened where that is known.
 
 import { post } from "./api.js";
-import { byId, el, waiting } from "./dom.js";
+import { all, byId, el, waiting } from "./dom.js";
 import { tonesOf } from "./ribbon_shape.js";
 import { counted, percent, shown } from "./wording.js";
 
@@ -13,7 +13,7 @@ const [CURVE_WIDTH, CURVE_HEIGHT] = [300, 56];
 export class ForecastPanel {
   constructor(axis, { onDays }) {
     this.axis = axis;
-    for (const button of document.querySelectorAll("[data-days]")) {
+    for (const button of all("[data-days]")) {
       button.addEventListener("click", () => onDays(button.dataset.days));
     }
   }
@@ -23,7 +23,7 @@ export class ForecastPanel {
     const at = this.axis.position(time);
     const inside = at !== null && at > this.axis.first_position;
     const from = inside ? time : null;
-    for (const button of document.querySelectorAll("[data-days]")) {
+    for (const button of all("[data-days]")) {
       button.setAttribute("aria-pressed", String(button.dataset.days === String(days)));
     }
     const unit = this.axis.length ? { days: Number(days) } : { steps: 1 };

@@ -1,6 +1,6 @@
 // What stands around the graph: its slider, its buttons, and the facts of the chosen reason.
 
-import { byId } from "./dom.js";
+import { all, byId } from "./dom.js";
 import { isFar } from "./graph.js";
 import { showFacts } from "./reasons.js";
 import { counted } from "./wording.js";
@@ -8,7 +8,12 @@ import { counted } from "./wording.js";
 export class GraphTools {
   // page: what is shown; onStrike(facts): facts are to be struck out.
   constructor(page, graph, { onUpdate, onStrike }) {
-    Object.assign(this, { page, graph, onUpdate, onStrike, distances: [], facts: [] });
+    this.page = page;
+    this.graph = graph;
+    this.onUpdate = onUpdate;
+    this.onStrike = onStrike;
+    this.distances = [];
+    this.facts = [];
     byId("within").addEventListener("input", () => this.dimFarFacts());
     byId("zoom-in").addEventListener("click", () => graph.zoomBy(1.4));
     byId("zoom-out").addEventListener("click", () => graph.zoomBy(1 / 1.4));
@@ -37,7 +42,7 @@ export class GraphTools {
   enable(drawn) {
     for (const id of ["zoom-in", "zoom-out", "zoom-fit"]) byId(id).disabled = !drawn;
     byId("nearby").disabled = !this.page.explanation;
-    for (const button of document.querySelectorAll("[data-export]")) {
+    for (const button of all("[data-export]")) {
       button.disabled = !(button.dataset.export === "json" ? this.page.explanation : drawn);
     }
   }
@@ -46,8 +51,9 @@ export class GraphTools {
   setSlider() {
     const { explanation, state } = this.page;
     const numbered = [...explanation.reasons, ...explanation.against];
-    const cited = numbered.flatMap(({ facts }) => facts).map((fact) => [fact.fact, fact]);
-    this.facts = [...new Map(cited).values()];
+    const cited = new Map();
+    for (const fact of numbered.flatMap(({ facts }) => facts)) cited.set(fact.fact, fact);
+    this.facts = [...cited.values()];
     const dated = this.facts.filter(({ distance }) => distance != null);
     this.distances = [...new Set(dated.map(({ distance }) => Math.abs(distance)))];
     this.distances.sort((a, b) => a - b);

@@ -5,7 +5,7 @@ import { get, post } from "./api.js";
 import { Axis, TimeField } from "./axis.js";
 import { Combobox } from "./combobox.js";
 import { bindControls } from "./controls.js";
-import { byId, markCurrent, waiting } from "./dom.js";
+import { all, byId, markCurrent, waiting } from "./dom.js";
 import { exportView } from "./export.js";
 import { FirstScreen } from "./first_screen.js";
 import { ForecastPanel } from "./forecast.js";
@@ -26,8 +26,8 @@ import { WhatIf } from "./what_if.js";
 import { shown } from "./wording.js";
 
 const TOP = 30; // predicates that are fetched
-const NARROW = 760; // pixels, as in screens.css
-const TITLE = document.title;
+const [NARROW, TITLE] = [760, document.title]; // pixels, as in screens.css
+/** @type {Record<string, any>} */
 const page = { state: {}, answer: null, explanation: null, whole: null };
 
 const subject = new Combobox(byId("subject-field"), { id: "subject", label: "Who acts" });
@@ -51,7 +51,12 @@ const reasons = new Reasons({
 });
 const lists = new ListPages({ onAsk: (question) => ask({ view: null, ...question }) });
 // These need the time axis of the model, and are made as soon as it is known.
-let [axis, time, timelines, ribbon, forecasts, first] = [];
+/** @type {Axis} */ let axis;
+/** @type {TimeField} */ let time;
+/** @type {Timelines} */ let timelines;
+/** @type {Ribbon} */ let ribbon;
+/** @type {ForecastPanel} */ let forecasts;
+/** @type {FirstScreen} */ let first;
 
 function query() {
   const { subject: acts, object: other, time: when } = page.state;
@@ -94,7 +99,7 @@ function start() {
     forecasts = new ForecastPanel(axis, { onDays: (days) => update({ days }).then(loadForecast) });
     first = new FirstScreen(axis, { onAsk: ask });
     showModel(model, { axis });
-    document.querySelector("[data-page=watch]").hidden = !model.forecasts;
+    for (const link of all("[data-page=watch]")) link.hidden = !model.forecasts;
     await restore();
   });
 }
@@ -205,8 +210,8 @@ function changeSpan(span) {
 // The day was dragged: what the ribbon knows is shown at once, the rest as soon as it is there.
 async function moveDay(when, place, done) {
   const moved = { time: when, predicate: null, reason: null, within: null, without: null };
-  const push = done && when !== page.settled;
-  await update(moved, { push });
+  await update(moved, { push: !page.dragging }); // one step back from the whole drag
+  page.dragging = !done;
   time.value = when;
   page.preview = rankedAt(ribbon.data, place);
   showMeter(sharesAt(ribbon.data, place), (name) => tones.ofClass(name));
@@ -223,7 +228,6 @@ async function moveDay(when, place, done) {
     follow();
     return;
   }
-  page.settled = when;
   page.answering.abort();
   page.answering = new AbortController();
   const { signal } = page.answering;
@@ -246,8 +250,8 @@ async function follow() {
 function selected() {
   const hide = page.state.hide === "1";
   const { predicates } = page.answer;
-  const firstShown = predicates.find(({ known }) => !(hide && known)) ?? predicates[0];
-  return page.state.predicate ?? firstShown.predicate;
+  const offered = predicates.find(({ known }) => !(hide && known)) ?? predicates[0];
+  return page.state.predicate ?? offered.predicate;
 }
 
 async function choosePredicate(predicate) {
@@ -299,9 +303,8 @@ function explain() {
     Object.assign(page, { explanation, whole: whole ?? explanation });
     whatIf.remember(page.whole);
     showNotes(notesOf(explanation, page.answer, axis));
-    showMeter(explanation.by_group.length ? explanation.by_group : explanation.by_class, (name) =>
-      tones.ofClass(name),
-    );
+    const { by_group: groups, by_class: classes } = explanation;
+    showMeter(groups.length ? groups : classes, (name) => tones.ofClass(name));
     whatIf.show(page.whole, explanation);
     showRanking();
     showReason();

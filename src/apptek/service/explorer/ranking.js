@@ -6,15 +6,25 @@ import { counted, labelled, percent, shown } from "./wording.js";
 const FIRST = 10; // bars before "Show more"
 const CLASSES = 6; // classes and groups that are shown
 
+/** @type {(predicate: string) => string} */
+const neutral = () => "neutral";
+
 export class Ranking {
   constructor({ onSelect }) {
     this.onSelect = onSelect;
+    this.isWhole = false; // whether all predicates are listed
     byId("more").addEventListener("click", () => this.drawAll());
   }
 
   // toneOf(predicate): the colour of its class; before: probabilities to compare with, or null
-  show(predicates, { hide, selected, toneOf = () => "neutral", before = null }) {
-    Object.assign(this, { predicates, hide, selected, toneOf, before });
+  show(predicates, { hide, selected, toneOf = neutral, before = null }) {
+    // What was unfolded stays so while the answer is the same.
+    this.isWhole = this.isWhole && predicates === this.predicates;
+    this.predicates = predicates;
+    this.hide = hide;
+    this.selected = selected;
+    this.toneOf = toneOf;
+    this.before = before;
     this.draw();
   }
 
@@ -23,11 +33,11 @@ export class Ranking {
     return this.predicates.filter(({ known }) => !(this.hide && known));
   }
 
-  draw({ all = false } = {}) {
+  draw() {
     const visible = this.visible();
     const most = Math.max(...visible.map(({ probability }) => probability), 1e-9);
     const listed = visible.filter(
-      ({ predicate }, index) => all || index < FIRST || predicate === this.selected,
+      ({ predicate }, index) => this.isWhole || index < FIRST || predicate === this.selected,
     );
     replaceChoices(
       byId("bars"),
@@ -45,7 +55,8 @@ export class Ranking {
 
   // The button disappears, so the first new row gets its focus.
   drawAll() {
-    this.draw({ all: true });
+    this.isWhole = true;
+    this.draw();
     byId("bars").children[FIRST]?.querySelector("button").focus();
   }
 

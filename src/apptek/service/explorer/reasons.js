@@ -1,6 +1,6 @@
 // The reasons of an explanation: what each adds to the log-odds, and the facts it cites.
 
-import { byId, el, replaceChoices } from "./dom.js";
+import { all, byId, el, replaceChoices } from "./dom.js";
 import { curveFigure } from "./reason_curve.js";
 import { counted, shown, signed } from "./wording.js";
 
@@ -18,7 +18,8 @@ export const aboutOf = ({ kind }) => WITHOUT_FACTS[kind] ?? "This reason is abou
 export class Reasons {
   // onSelect(number): a reason was chosen; onPoint(reason or null): one is pointed at.
   constructor({ onSelect, onPoint }) {
-    Object.assign(this, { onSelect, onPoint });
+    this.onSelect = onSelect;
+    this.onPoint = onPoint;
   }
 
   show(explanation, selected) {
@@ -94,7 +95,7 @@ export function lightFacts(reason, graph, ribbon) {
   const facts = reason?.facts.map(({ fact }) => fact) ?? null;
   graph.light(reason ? [reason.number, reason.same_as].filter(Boolean) : null);
   ribbon.light(facts);
-  for (const row of document.querySelectorAll("[data-fact]")) {
+  for (const row of all("[data-fact]")) {
     row.classList.toggle("lit", Boolean(facts?.includes(Number(row.dataset.fact))));
   }
 }
@@ -188,7 +189,10 @@ function bundleOf({ entity, facts }, isFar, onStrike) {
   return el("details", { open }, el("summary", {}, label), table(facts, isFar, onStrike));
 }
 
-export function table(facts, isFar = () => false, onStrike = null) {
+/** @type {(fact: any) => boolean} */
+const nothing = () => false;
+
+export function table(facts, isFar = nothing, onStrike = null) {
   const strike = (fact) =>
     el(
       "td",

@@ -15,8 +15,13 @@ const KEYS = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageDown
 
 export class Ribbon {
   // onDay(time, place, done): the day was moved; done: it was let go. onSpan: the range has changed.
-  constructor(container, axis, { onDay, onSpan }) {
-    Object.assign(this, { container, axis, onDay, onSpan });
+  // still: it is a picture and nothing can be moved.
+  constructor(container, axis, { onDay, onSpan, still = false }) {
+    this.still = still;
+    this.container = container;
+    this.axis = axis;
+    this.onDay = onDay;
+    this.onSpan = onSpan;
     this.tip = el("div", { class: "tip", hidden: true });
     new ResizeObserver(() => this.data && this.draw()).observe(container);
   }
@@ -71,7 +76,7 @@ export class Ribbon {
     this.container.replaceChildren(svg.node(), this.tip);
     this.svg = svg;
     this.moveDay(this.time);
-    this.listen(svg);
+    if (!this.still) this.listen(svg);
     if (focused) this.handle.node().focus({ preventScroll: true });
   }
 
@@ -184,7 +189,7 @@ export class Ribbon {
     this.handle = this.day
       .append("g")
       .attr("class", "handle")
-      .attr("tabindex", 0)
+      .attr("tabindex", this.still ? null : 0)
       .attr("role", "slider")
       .attr("aria-label", "The day that is asked about")
       .attr("aria-orientation", "horizontal")

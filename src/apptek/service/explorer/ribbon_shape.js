@@ -10,7 +10,7 @@
  * @typedef {{name: string, label: string, layer: number}} Listed
  * @typedef {{level: string, layers: Layer[], predicates: Listed[], positions: number[],
  *   times: string[], views: string[], forward: Direction, backward: Direction}} RibbonData
- * @typedef {{x: number, layer: number, facts: number[], marks: Mark[]}} Dot
+ * @typedef {{x: number, y?: number, layer: number, facts: number[], marks: Mark[]}} Dot
  */
 
 // From the axis outwards: talk before deeds, cooperation before conflict.

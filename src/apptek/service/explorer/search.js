@@ -17,11 +17,17 @@ export class QuestionSearch extends Combobox {
     this.onAsk = onAsk;
   }
 
-  find(typed, signal) {
+  /** @override */
+  async find(typed, signal) {
     if (!typed.trim()) return { questions: [] };
     return get("/api/questions", { q: typed, limit: 8 }, signal);
   }
 
+  /**
+   * @override
+   * @param {any} found
+   * @param {string} typed
+   */
   offer({ questions }, typed) {
     if (!typed.trim()) {
       this.close();

@@ -36,7 +36,11 @@ export function writeState(state, { push = false } = {}) {
   else history.replaceState(null, "", address);
 }
 
-// A range of positions: two ascending numbers, "all", or null for anything else.
+/**
+ * A range of positions: two ascending numbers, "all", or null for anything else.
+ * @param {string | null | undefined} text
+ * @returns {[number, number] | "all" | null}
+ */
 export function readZoom(text) {
   if (text === "all") return text;
   const match = /^(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)$/.exec(text ?? "");

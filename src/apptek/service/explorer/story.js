@@ -1,13 +1,14 @@
 // The answer in words: what was asked, what is most probable, from what, and why in a sentence.
 
-import { byId, el } from "./dom.js";
+import { all, byId, el } from "./dom.js";
 import { tonesOf } from "./ribbon_shape.js";
 import { percent, shown } from "./wording.js";
 
 // The colours of classes and predicates, as the ribbon has told them.
 export class Tones {
   constructor() {
-    Object.assign(this, { classes: new Map(), predicates: new Map() });
+    this.classes = new Map();
+    this.predicates = new Map();
   }
 
   learn({ layers, predicates }) {
@@ -58,7 +59,7 @@ function storyOf({ reasons, against }) {
 // Which of the two views answered. Beyond the last fact there is only foresight.
 export function showViews(answer, state, axis) {
   const beyond = !axis.timeless && axis.position(state.time) > axis.last_position;
-  for (const button of document.querySelectorAll("[data-view]")) {
+  for (const button of all("[data-view]")) {
     const ahead = button.dataset.view === "ahead";
     button.setAttribute("aria-pressed", String(ahead === (answer.view === "ahead")));
     button.disabled = !ahead && (beyond || state.time === "?") && answer.view === "ahead";

@@ -14,7 +14,10 @@ const PAUSE = 250; // milliseconds after zooming before finer counts are fetched
 
 export class Timelines {
   constructor(container, axis, { onZoom, guarded }) {
-    Object.assign(this, { container, axis, onZoom, guarded });
+    this.container = container;
+    this.axis = axis;
+    this.onZoom = onZoom;
+    this.guarded = guarded;
     this.tip = el("div", { class: "tip", hidden: true });
     this.zoom = d3
       .zoom()
@@ -35,7 +38,10 @@ export class Timelines {
       return;
     }
     const domain = Array.isArray(zoom) ? this.insideData(zoom) : null;
-    Object.assign(this, { subject, object, time, domain: domain ?? this.whole() });
+    this.subject = subject;
+    this.object = object;
+    this.time = time;
+    this.domain = domain ?? this.whole();
     await this.fetch();
     if (!domain && zoom !== "all") this.domain = this.busyDomain();
     this.draw();
@@ -57,7 +63,7 @@ export class Timelines {
   }
 
   // The part of a stretch that is inside the data; null if there is none.
-  insideData([first, last]) {
+  insideData(/** @type {number[]} */ [first, last]) {
     const [low, high] = this.whole();
     const [from, to] = [Math.max(first, low), Math.min(last, high)];
     return from < to ? [from, to] : null;

@@ -13,7 +13,9 @@ const factText = ({ subject, predicate, object, date }) =>
 export class WhatIf {
   // page: what is shown; onChange(state): explain again.
   constructor(page, { onChange }) {
-    Object.assign(this, { page, onChange, known: new Map() });
+    this.page = page;
+    this.onChange = onChange;
+    this.known = new Map();
   }
 
   // The facts that are struck out, by number.

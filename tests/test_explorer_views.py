@@ -1,0 +1,325 @@
+"""What the page shows over time: ribbon, hindsight, forecast, reasons, what if, search, lists."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from test_explorer_page import CHROMIUM, FLAGS, comes, comes_to, link, state
+
+from apptek.benches.http_clients import running_service
+from apptek.config import preset
+from apptek.data.synthetic.world import make_world
+from apptek.explain.wording import percent
+from apptek.predictor import Predictor, Query
+from apptek.setting_rules import with_settings
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="the page was NOT tested: no chromium here"),
+]
+
+
+@pytest.fixture(scope="module")
+def predictor(tmp_path_factory: pytest.TempPathFactory) -> Predictor:
+    """A model with both views that makes forecasts."""
+    folder = tmp_path_factory.mktemp("explored") / "model"
+    config = with_settings(preset("default"), ["classifier.epochs=1"])
+    Predictor.fit(make_world(4000, 0).dataset, preset="default", config=config, folder=folder)
+    predictor = Predictor.load(folder)
+    predictor.run["folder"] = str(folder)
+    return predictor
+
+
+@pytest.fixture(scope="module")
+def address(predictor: Predictor) -> Iterator[str]:
+    with running_service(Path(predictor.run["folder"])) as service:
+        yield service.address
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser, address: str) -> Iterator[Page]:
+    """A page whose errors are ours, and that asks nobody else."""
+    context = browser.new_context(viewport={"width": 1500, "height": 1000})
+    page = context.new_page()
+    errors: list[str] = []
+    asked: set[str] = set()
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("request", lambda request: asked.add(request.url.split("?")[0]))
+    yield page
+    context.close()
+    assert errors == []
+    assert all(url.startswith((address, "data:", "blob:")) for url in asked)
+
+
+@pytest.fixture(scope="module")
+def query(predictor: Predictor) -> dict[str, str]:
+    """A query in the middle of the time whose first reason has facts."""
+    data = predictor.model.dataset
+    for row in range(300, len(data.train)):
+        ends = (data.train.subjects[row], data.train.objects[row])
+        subject, object_ = (data.entities[int(end)] for end in ends)
+        time = data.axis.format(int(data.train.times[row]))
+        found = predictor.explain(Query(subject, object_, time))
+        if len(found.reasons) > 1 and found.reasons[0].facts and found.against:
+            return {"subject": subject, "object": object_, "time": time}
+    raise AssertionError("no such query")
+
+
+def opened(page: Page, address: str, **values: str) -> Page:
+    page.goto(link(address, **values))
+    expect(page.locator("#ribbon .handle")).to_be_visible()
+    expect(page.locator("#reasons .reason").first).to_be_visible()
+    expect(page.locator("#forecast .chance")).to_be_visible()
+    return page
+
+
+def shown_answer(page: Page) -> str:
+    return " ".join(page.locator("#answer span").all_inner_texts())
+
+
+def test_the_day_is_dragged_along_the_ribbon_and_all_else_follows(
+    page: Page, address: str, query: dict[str, str], predictor: Predictor
+) -> None:
+    opened(page, address, **query)
+    expect(page.locator("#ribbon .direction")).to_have_count(2)
+    titles = page.locator("#ribbon .title").all_text_contents()
+    assert titles[0] == f"{query['subject']} → {query['object']}"
+    assert titles[1] == f"{query['object']} → {query['subject']}"
+    assert page.locator("#ribbon .dot").count() > 0
+    expect(page.locator("#legend li").first).to_be_visible()
+    box = page.locator("#ribbon svg").bounding_box()
+    assert box is not None
+    middle = box["y"] + box["height"] / 2
+    before = page.locator("#ribbon .handle text").text_content()
+    page.mouse.move(box["x"] + 0.7 * box["width"], middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.4 * box["width"], middle)
+    when = page.locator("#ribbon .handle text").text_content() or ""
+    assert when != before
+    comes_to(page, time=when)  # also before it is let go
+    page.mouse.up()
+    expect(page.locator("#time")).to_have_value(when)
+    (answer,) = predictor.predict([Query(query["subject"], query["object"], when)], top=3)
+    expected = f"{answer.labels[0]} {percent(answer.probabilities[0])}"
+    comes(page, lambda: shown_answer(page), expected)
+    names = page.locator("#bars .bar .name")
+    expect(names.nth(1)).to_contain_text(answer.labels[1])
+    expect(page.locator("#forecast")).to_contain_text(when)
+    comes(page, lambda: when in page.locator("#graph .question-label").inner_html(), True)
+    page.go_back()
+    comes_to(page, time=query["time"])
+
+
+def test_the_day_is_moved_by_keys(page: Page, address: str, query: dict[str, str]) -> None:
+    opened(page, address, **query)
+    handle = page.get_by_role("slider", name="The day that is asked about")
+    at = int(handle.get_attribute("aria-valuenow") or 0)
+    handle.focus()
+    page.keyboard.press("ArrowRight")
+    expect(handle).to_have_attribute("aria-valuenow", str(at + 1))
+    page.keyboard.press("Shift+ArrowLeft")
+    expect(handle).to_have_attribute("aria-valuenow", str(at - 6))
+    comes(page, lambda: state(page)["time"] != query["time"], True)
+    page.get_by_role("button", name="Show fewer days").click()
+    comes(page, lambda: ".." in state(page).get("span", ""), True)
+    expect(page.locator("#ribbon .handle")).to_be_visible()
+    page.get_by_role("button", name="Show all days").click()
+    comes(page, lambda: "span" in state(page), False)
+
+
+def test_foresight_uses_only_what_was_known_then(
+    page: Page, address: str, query: dict[str, str], predictor: Predictor
+) -> None:
+    opened(page, address, **query)
+    hindsight = page.get_by_role("button", name="Hindsight")
+    foresight = page.get_by_role("button", name="Foresight")
+    expect(hindsight).to_have_attribute("aria-pressed", "true")
+    foresight.click()
+    expect(foresight).to_have_attribute("aria-pressed", "true")
+    comes_to(page, view="ahead")
+    early = Predictor.load(Path(predictor.run["folder"]), as_of=True)
+    (answer,) = early.predict([Query(**query)], top=1)
+    comes(
+        page, lambda: shown_answer(page), f"{answer.labels[0]} {percent(answer.probabilities[0])}"
+    )
+    hindsight.click()
+    expect(hindsight).to_have_attribute("aria-pressed", "true")
+    last = predictor.model.dataset.axis
+    beyond = last.format(int(predictor.model.graph.last_start) + 5)
+    opened(page, address, **(query | {"time": beyond}))
+    expect(foresight).to_have_attribute("aria-pressed", "true")  # by itself
+    expect(hindsight).to_be_disabled()
+
+
+def test_the_forecast_has_a_chance_and_its_reliability(
+    page: Page, address: str, query: dict[str, str], predictor: Predictor
+) -> None:
+    opened(page, address, **query)
+    made = predictor.forecast(query["subject"], query["object"], query["time"], days=7)
+    expect(page.locator("#forecast .chance b")).to_have_text(percent(made.probability))
+    expect(page.locator("#forecast")).to_contain_text(re.compile("In fact, (there were|nothing)"))
+    expect(page.locator("#forecast .reliability")).to_contain_text("Of forecasts like this")
+    page.get_by_role("button", name="30 days").click()
+    made = predictor.forecast(query["subject"], query["object"], query["time"], days=30)
+    expect(page.locator("#forecast .chance b")).to_have_text(percent(made.probability))
+    comes_to(page, days="30")
+
+
+def test_a_reason_lights_its_facts_in_graph_ribbon_and_list(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    opened(page, address, **query)
+    expect(page.locator("#graph .edge").first).to_be_attached()
+    page.locator("#reasons .reason").nth(0).hover()
+    comes(page, lambda: page.locator("#facts tr.lit").count() > 0, True)
+    edges = page.locator("#graph .edge:not(.question)")
+    lit = page.locator("#graph .edge:not(.question):not(.dim)")
+    assert 0 < lit.count() <= edges.count()
+    page.mouse.move(0, 0)
+    expect(page.locator("#graph .dim")).to_have_count(0)
+    expect(page.locator("#facts tr.lit")).to_have_count(0)
+    further = page.locator("#further")
+    further.locator("summary").first.click()
+    expect(further.locator(".sum.total")).to_be_visible()
+    further.locator(".group summary").first.click()
+    expect(further.locator(".sum.member").first).to_be_visible()
+
+
+def test_a_fact_is_struck_out_and_comes_back(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    opened(page, address, **query)
+    before = shown_answer(page)
+    page.get_by_role("button", name=re.compile("^Strike out")).first.click()
+    box = page.locator("#what-if")
+    expect(box).to_contain_text("What if 1 fact had not happened?")
+    comes(page, lambda: "without" in state(page), True)
+    comes(page, lambda: shown_answer(page) != before, True)
+    expect(page.locator("#bars .ghost").first).to_be_attached()
+    box.get_by_role("button", name=re.compile("^Undo:")).click()
+    expect(box).to_be_hidden()
+    comes(page, lambda: shown_answer(page), before)
+    page.get_by_role("button", name="What would change it?").click()
+    expect(page.locator("#what-if-words, #reasons-note")).not_to_have_count(0)
+    comes(
+        page,
+        lambda: (
+            "instead of" in box.inner_text()
+            or "would change" in page.locator("#reasons-note").inner_text()
+        ),
+        True,
+    )
+
+
+def test_words_find_a_question_by_names_and_events(
+    page: Page, address: str, query: dict[str, str], predictor: Predictor
+) -> None:
+    page.goto(address)
+    search = page.get_by_role("combobox", name="Search")
+    found = predictor.predict([Query(**query)], top=1)
+    assert found
+    search.fill(f"{query['subject']} {query['object']}")
+    options = page.get_by_role("listbox", name="Search").get_by_role("option")
+    expect(options.first).to_contain_text(query["subject"])
+    search.press("ArrowDown")
+    search.press("Enter")
+    expect(page.locator("#reasons .reason").first).to_be_visible()
+    assert {state(page)["subject"], state(page)["object"]} == {query["subject"], query["object"]}
+
+
+def test_the_first_screen_answers(page: Page, address: str) -> None:
+    page.goto(address)
+    hero = page.locator("#hero-link")
+    expect(hero).to_be_visible()
+    expect(hero.locator(".layer").first).to_be_attached()
+    answer = " ".join(hero.locator(".hero-answer b").all_inner_texts())
+    expect(page.locator(".sample").first).to_be_visible()
+    hero.click()
+    expect(page.locator("#answer")).to_be_visible()
+    comes(page, lambda: shown_answer(page), answer)
+    expect(page.get_by_role("button", name="Foresight")).to_have_attribute("aria-pressed", "true")
+
+
+def test_the_lists_are_sorted_and_open_their_questions(page: Page, address: str) -> None:
+    page.goto(address)
+    page.get_by_role("link", name="Watch list").click()
+    rows = page.locator("table.list tbody tr")
+    expect(rows.first).to_be_visible()
+    expect(rows.first.locator("svg.spark")).to_be_visible()
+    page.get_by_role("button", name="Chance", exact=True).click()
+    chances = [
+        float(text.split()[0]) for text in page.locator("table.list td.number b").all_inner_texts()
+    ]
+    assert chances == sorted(chances, reverse=True)
+    page.get_by_role("button", name="Chance", exact=True).click()
+    expect(page.get_by_role("columnheader", name="Chance")).to_have_attribute(
+        "aria-sort", "ascending"
+    )
+    rows.first.get_by_role("link").click()
+    expect(page.locator("#forecast .chance")).to_be_visible()
+    page.get_by_role("link", name="Audit").click()
+    expect(rows.first).to_be_visible(timeout=60_000)
+    expect(rows.first).to_contain_text("%")
+    rows.first.get_by_role("link").click()
+    expect(page.locator("#reasons .reason").first).to_be_visible()
+    comes(page, lambda: "predicate" in state(page), True)
+
+
+def test_on_a_phone_a_chosen_predicate_shows_and_the_graph_fits(
+    browser: Browser, address: str, query: dict[str, str]
+) -> None:
+    page = browser.new_page(viewport={"width": 400, "height": 800})
+    opened(page, address, **query)
+    second = page.locator("#bars .bar").nth(1)
+    label = second.locator(".name").inner_text().split("\n")[0]
+    second.click()
+    comes(page, lambda: label in shown_answer(page), True)
+    comes(page, lambda: in_sight(page, "#answer"), True)
+    expect(page.locator("#graph svg")).to_be_visible()
+    frame = page.locator("#graph svg").bounding_box()
+    assert frame is not None
+    for node in page.locator("#graph .node circle").all():
+        box = node.bounding_box()
+        assert box is not None
+        assert frame["x"] <= box["x"]
+        assert box["x"] + box["width"] <= frame["x"] + frame["width"]
+    page.close()
+
+
+def in_sight(page: Page, selector: str) -> bool:
+    top: Any = page.locator(selector).evaluate("e => [e.getBoundingClientRect().top, innerHeight]")
+    return bool(0 <= top[0] < top[1])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_view_has_barriers(
+    browser: Browser, address: str, query: dict[str, str], scheme: Any
+) -> None:
+    context = browser.new_context(viewport={"width": 1000, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    views = {
+        address: "#hero-link",
+        link(address, **query): "#forecast .chance",
+        f"{address}/?page=watch": "table.list",
+        f"{address}/?page=audit": "table.list",
+        f"{address}/docs": ".operation",
+    }
+    for view, part in views.items():
+        page.goto(view)
+        expect(page.locator(part).first).to_be_visible(timeout=60_000)
+        page.wait_for_load_state("networkidle")
+        found = Axe().run(page)
+        assert found.violations_count == 0, f"{view}\n{found.generate_report()}"
+    context.close()
