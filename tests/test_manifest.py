@@ -11,9 +11,9 @@ from apptek.baselines.baseline import Baseline
 from apptek.baselines.open_model import open_model
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, ModelError
-from apptek.files import write_whole
+from apptek.files import replaced_folder, write_whole
 from apptek.models import manifest
-from apptek.models.manifest import check_files, verify_folder
+from apptek.models.manifest import check_files, read_whole, verify_folder
 
 ADVICE = "; copy the folder again, or fit again"
 
@@ -198,7 +198,8 @@ def test_verify_says_what_it_has_read(whole: Path) -> None:
     assert (about["files"], about["bytes"]) == expected
     done = apptek("verify", str(whole))
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{expected[0]} files, {expected[1]:,} bytes: all as they were written\n"
+    told = f"{expected[0]} files, {expected[1]:,} bytes: all as they were written"
+    assert done.stdout == f"{told}; digest {about['digest']}\n"
 
 
 def test_verify_of_something_else_says_so(tmp_path: Path) -> None:
@@ -244,3 +245,35 @@ def test_a_manifest_that_is_written_again_fits(folder: Path) -> None:
     (folder / "run.json").write_text("{}")
     rewrite_manifest(folder)
     open_model(folder)
+
+
+def test_a_folder_that_is_exchanged_while_it_is_read_is_read_once_more(
+    whole: Path, folder: Path
+) -> None:
+    read: list[str] = []
+
+    def exchange_once(path: Path) -> str:
+        content = (path / "model.json").read_text(encoding="utf-8")
+        if not read:
+            with replaced_folder(folder) as building:
+                shutil.copytree(whole, building, dirs_exist_ok=True)
+        read.append(content)
+        if len(read) == 1:
+            raise ModelError("a part of the old one and a part of the new one")
+        return content
+
+    assert read_whole(folder, exchange_once) == read[1]
+    assert len(read) == 2
+
+    def exchange(path: Path) -> None:
+        with replaced_folder(folder) as building:
+            shutil.copytree(whole, building, dirs_exist_ok=True)
+
+    with pytest.raises(ModelError, match="exchanged again and again: try again later"):
+        read_whole(folder, exchange)
+    with pytest.raises(ModelError, match=r"^damaged$"):
+        read_whole(folder, _damaged)
+
+
+def _damaged(_: Path) -> None:
+    raise ModelError("damaged")

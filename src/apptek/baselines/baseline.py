@@ -40,7 +40,7 @@ from apptek.models.answers import (
     queries_of,
     ranked_by_view,
 )
-from apptek.models.manifest import read_about, write_manifest
+from apptek.models.manifest import read_about, read_whole, write_manifest
 from apptek.models.model import rolling_graph
 from apptek.models.seen import Seen
 from apptek.models.storage import (
@@ -281,6 +281,10 @@ def save_baseline(model: BaselineModel, folder: Path, run: dict[str, Any]) -> No
 
 def load_baseline(folder: Path) -> BaselineModel:
     """The baseline of a folder; ModelError if it holds none, or is damaged."""
+    return read_whole(folder, _load_checked)
+
+
+def _load_checked(folder: Path) -> BaselineModel:
     about = read_about(folder)
     if about.get("kind") != KIND:
         raise ModelError(f"{folder} is not the folder of a baseline")

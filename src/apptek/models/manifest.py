@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from apptek.errors import ModelError
 from apptek.files import is_file
@@ -24,6 +24,9 @@ FORMAT = 1
 MAPPED = ".npy"
 HEAD = 4096  # bytes; the header of an array is much shorter
 BLOCK = 1 << 20
+EXCHANGES = 5  # of a folder for another while it is read
+
+Opened = TypeVar("Opened")
 
 Progress = Callable[[str, int, int], None]  # a file, bytes read so far, bytes in all
 
@@ -74,8 +77,40 @@ def check_files(folder: Path) -> None:
         _check_content(folder, name, record, whole=whole)
 
 
+def read_whole(folder: Path, read: Callable[[Path], Opened]) -> Opened:
+    """What `read` makes of a folder, as long as no other folder takes its place meanwhile.
+
+    Else it is read once more: a part of an old model and a part of a new one are no model.
+    """
+    for _ in range(EXCHANGES):
+        before = _identity(folder)
+        try:
+            opened = read(folder)
+        except (ModelError, OSError) as error:
+            if _identity(folder) != before:
+                continue
+            if isinstance(error, OSError):
+                raise ModelError(f"{folder} cannot be read: {error.strerror or error}") from None
+            raise
+        if _identity(folder) == before:
+            return opened
+    raise ModelError(f"{folder} is being exchanged again and again: try again later")
+
+
+def _identity(folder: Path) -> tuple[int, int, int] | None:
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns
+
+
 def verify_folder(folder: Path, progress: Progress = no_progress) -> Verified:
     """Compares all contents of a folder with its manifest; ModelError names what differs."""
+    return read_whole(folder, lambda path: _verify(path, progress))
+
+
+def _verify(folder: Path, progress: Progress) -> Verified:
     records = _read_manifest(folder)
     _check_names(folder, records)
     done, total = 0, sum(record.size for record in records.values())

@@ -17,7 +17,7 @@ from apptek.features.topologies.topology import from_names, to_names, topology_s
 from apptek.features.traits import Kind
 from apptek.files import new_folder, replaced_folder
 from apptek.models.linear_softmax import LinearSoftmax
-from apptek.models.manifest import read_about, write_manifest
+from apptek.models.manifest import read_about, read_whole, write_manifest
 from apptek.models.model import FeatureSources, FittedView, Model
 from apptek.models.reranker import Reranker
 from apptek.models.reranker_features import Mirrors
@@ -123,6 +123,10 @@ def _topologies_json(model: Model) -> dict[str, Any]:
 
 def load_model(folder: Path) -> Model:
     """The model of a folder, its arrays memory-mapped; ModelError where it is none, or damaged."""
+    return read_whole(folder, _load_checked)
+
+
+def _load_checked(folder: Path) -> Model:
     about = read_about(folder)
     if about.get("kind") == "baseline":
         name = about.get("name")

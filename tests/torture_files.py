@@ -1,0 +1,420 @@
+"""Attacks on files: mutations, bombs, kills, cuts of the power, full disks, two writers.
+
+Each takes seeds and a folder to work in, and returns what came of each seed. A seed always does the
+same, but for the moment at which a process is killed or the power is cut.
+"""
+
+import gzip
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import mutations
+import numpy as np
+import pyarrow as pa
+import reader_mutations
+import work_mutations
+from model_folders import files_of
+
+from apptek.baselines.baseline import Baseline
+from apptek.config import preset
+from apptek.data.synthetic.world import make_world, write_world
+from apptek.errors import ApptekError
+from apptek.models.manifest import model_digest, verify_folder
+from apptek.predictor import Predictor
+from apptek.setting_rules import with_settings
+
+QUICK = ["classifier.epochs=1", "classifier.l2=[3.0]"]
+TREES = [*QUICK, "reranker.rounds=5", "reranker.least_rows=20", "reranker.candidates=4"]
+BOMB_MEMORY = 1_500_000_000  # bytes that a process may take while it refuses a bomb
+MINUTES = 600  # seconds after which a process hangs
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one seed; `good` is false for a crash, a hang, a traceback or a loss."""
+
+    seed: int
+    what: str
+    good: bool = True
+
+
+Attack = Callable[[range, Path], Iterable[Outcome]]
+
+
+@contextmanager
+def scratch(place: Path) -> Iterator[Path]:
+    """An empty folder for one seed."""
+    folder = place / "scratch"
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def world_of(place: Path) -> Path:
+    """The folder of a small world."""
+    folder = place / "world"
+    if not folder.exists():
+        write_world(make_world(600, 0), folder)
+    return folder
+
+
+def models_of(place: Path) -> dict[str, Path]:
+    """A model of each kind that is written, of a small world."""
+    data = make_world(600, 0).dataset
+    folders = {name: place / f"model-{name}" for name in ("default", "max", "recency")}
+    if not folders["recency"].exists():
+        for name, settings in (("default", QUICK), ("max", TREES)):
+            config = with_settings(preset(name), settings)
+            Predictor.fit(data, preset=name, config=config, folder=folders[name])
+        Baseline.fit("recency", data, folder=folders["recency"])
+    return folders
+
+
+def query_of(model: Path) -> list[str]:
+    """A query that the model knows."""
+    data = make_world(600, 0).dataset
+    facts = data.train
+    ends = (data.entities[int(facts.subjects[0])], data.entities[int(facts.objects[0])])
+    return [*ends, data.axis.format(int(facts.times[0]))]
+
+
+def start(*words: str) -> "subprocess.Popen[str]":
+    """A command in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-c", "from apptek.cli import main; main()", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process: "subprocess.Popen[str]") -> tuple[int, str]:
+    """The exit code and the messages of a command; -1 where it hangs."""
+    try:
+        _, messages = process.communicate(timeout=MINUTES)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return -1, "it hangs"
+    return process.returncode, messages
+
+
+def run(*words: str) -> tuple[int, str]:
+    """Runs a command to its end."""
+    return finish(start(*words))
+
+
+def last_line(messages: str) -> str:
+    """The last line of what a command says; a traceback is told as such."""
+    if "Traceback" in messages:
+        return f"traceback: {messages.strip().splitlines()[-1]}"
+    return (messages.strip().splitlines() or [""])[-1]
+
+
+def _seed_by_seed(seeds: range, words: Callable[[int, int], list[str]]) -> Iterator[str]:
+    """The lines that a program prints for seeds; one that ends it is told and passed over."""
+    first = seeds.start
+    while first < seeds.stop:
+        done = subprocess.run(
+            [sys.executable, *words(first, seeds.stop)],
+            capture_output=True, text=True, check=False, timeout=MINUTES * 3,
+        )  # fmt: skip
+        lines = [line for line in done.stdout.splitlines() if line.startswith("[")]
+        yield from lines
+        first += len(lines)
+        if done.returncode and first < seeds.stop:
+            yield json.dumps([first, "?", f"exit {done.returncode}: {last_line(done.stderr)}"])
+            first += 1
+        elif not lines:
+            raise RuntimeError(done.stderr)
+
+
+def damaged_models(seeds: range, place: Path) -> Iterator[Outcome]:
+    """Random damage to a file of a model folder: opening it must refuse it by one line."""
+    folders = list(models_of(place).values())
+    for number, folder in enumerate(folders):
+        own = range(
+            seeds.start + number * len(seeds) // len(folders),
+            seeds.start + (number + 1) * len(seeds) // len(folders),
+        )
+        query = json.dumps(query_of(folder))
+
+        def words(first: int, last: int, folder: Path = folder, query: str = query) -> list[str]:
+            return [mutations.__file__, str(folder), query, str(first), str(last)]
+
+        for line in _seed_by_seed(own, words):
+            seed, done, result = json.loads(line)
+            refused = result.startswith(mutations.REFUSED)
+            yield Outcome(seed, "refused" if refused else f"{done}: {result}", refused)
+
+
+def damaged_work(seeds: range, place: Path) -> Iterator[Outcome]:
+    """Random damage to a work folder: resuming refuses it, or comes to the same model."""
+
+    def words(first: int, last: int) -> list[str]:
+        return [work_mutations.__file__, str(first), str(last)]
+
+    for line in _seed_by_seed(seeds, words):
+        seed, done, result = json.loads(line)
+        good = result == work_mutations.SAME or result.startswith(work_mutations.REFUSED)
+        yield Outcome(seed, result.partition(":")[0] if good else f"{done}: {result}", good)
+
+
+def damaged_facts(seeds: range, place: Path) -> Iterator[Outcome]:
+    """Random damage to files of all kinds, read as facts and as queries."""
+    first = seeds.start
+    while first < seeds.stop:
+        last = min(first + 500, seeds.stop)
+        done = subprocess.run(
+            [sys.executable, reader_mutations.__file__, str(first), str(last)],
+            capture_output=True, text=True, check=False, timeout=MINUTES * 3,
+        )  # fmt: skip
+        if done.returncode:
+            numbers = [line for line in done.stderr.splitlines() if line.isdecimal()]
+            seed = int(numbers[-1])
+            yield Outcome(seed, last_line(done.stderr), good=False)
+            yield from (Outcome(other, "read or refused") for other in range(first, seed))
+            first = seed + 1
+            continue
+        counts = json.loads(done.stdout)
+        kinds = ["read"] * counts["read"] + ["refused"] * counts["refused"]
+        yield from map(Outcome, range(first, last), kinds)
+        first = last
+
+
+def bombs(seeds: range, place: Path) -> Iterator[Outcome]:
+    """A small file that grows to gigabytes: it is refused, in little memory."""
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        size = int(rng.integers(1, 4)) << 29
+        row = b"a\tp\tb\t2014-05-13\n" if rng.random() < 0.5 else b"x"
+        with scratch(place) as folder:
+            path = folder / f"facts.tsv.{('gz', 'zst')[seed % 2]}"
+            block = row * ((16 << 20) // len(row))
+            opened = (
+                gzip.open(path, "wb", compresslevel=9)  # noqa: SIM115 - it is one, below
+                if path.suffix == ".gz"
+                else pa.CompressedOutputStream(str(path), "zstd")
+            )
+            with opened as file:
+                for _ in range(size // len(block)):
+                    file.write(block)
+            process = start("data", "stats", str(path))
+            code, messages = finish(process)
+        memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+        good = code == 1 and len(messages.splitlines()) == 1 and "Traceback" not in messages
+        # The largest child so far: one that took too much is told by all that follow it.
+        if memory > BOMB_MEMORY and not _grew_before(place, memory):
+            yield Outcome(seed, f"{memory:,} bytes of memory", good=False)
+        yield Outcome(seed, "refused" if good else last_line(messages), good)
+
+
+def _grew_before(place: Path, memory: int) -> bool:
+    """Whether an earlier attack of this process had children as large."""
+    record = place / "largest-child"
+    before = int(record.read_text()) if record.exists() else 0
+    record.write_text(str(max(before, memory)))
+    return memory <= before
+
+
+FITS = {
+    "default": ("--set", "classifier.epochs=2"),
+    "paper": ("--preset", "paper", "--set", "agent.epochs=0.2", "--set", "classifier.epochs=1"),
+}
+
+
+def kills(seeds: range, place: Path) -> Iterator[Outcome]:
+    """A fit is killed at any moment, and resumed: it comes to the same bytes."""
+    world = str(world_of(place))
+    whole: dict[str, tuple[dict[str, bytes], float]] = {}
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        name = list(FITS)[seed % len(FITS)]
+        if name not in whole:
+            with scratch(place) as folder:
+                begun = time.monotonic()
+                code, messages = run("fit", world, "--out", str(folder / "m"), *FITS[name])
+                assert code == 0, messages
+                whole[name] = files_of(folder / "m"), time.monotonic() - begun
+        expected, seconds = whole[name]
+        with scratch(place) as folder:
+            words = ("fit", world, "--out", str(folder / "m"), *FITS[name])
+            for _ in range(int(rng.integers(1, 3))):
+                more = ("--resume",) if (folder / ".m-fit" / "fit.json").exists() else ()
+                process = start(*words, *more)
+                time.sleep(float(rng.uniform(0, 1.1) * seconds))
+                process.kill()
+                process.communicate()
+                if (folder / "m").exists():
+                    break
+            more = ("--resume",) if (folder / ".m-fit" / "fit.json").exists() else ()
+            code, messages = (0, "") if (folder / "m").exists() else run(*words, *more)
+            if code:
+                yield Outcome(seed, last_line(messages), good=False)
+            else:
+                same = files_of(folder / "m") == expected
+                yield Outcome(seed, "the same model" if same else "another model", same)
+
+
+def can_mount() -> bool:
+    """Whether this process may mount file systems."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("mkfs.ext4") is not None
+
+
+@contextmanager
+def mounted(source: str, target: Path, *options: str) -> Iterator[Path]:
+    """A file system for the time of the block."""
+    target.mkdir(exist_ok=True)
+    subprocess.run(["mount", *options, source, str(target)], check=True)
+    try:
+        yield target
+    finally:
+        subprocess.run(["umount", str(target)], check=True)
+
+
+def _facts(path: Path, rng: np.random.Generator) -> Path:
+    """Five new facts of entities that the small world has."""
+    data = make_world(600, 0).dataset
+    lines = [
+        "\t".join(
+            (
+                data.entities[int(rng.integers(20))],
+                data.predicates[int(rng.integers(len(data.predicates)))],
+                f"New {rng.integers(10**9)}",
+                "2019-05-05",
+            )
+        )
+        for _ in range(5)
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def cuts(seeds: range, place: Path) -> Iterator[Outcome]:
+    """The power is cut while a command runs, or soon after it: what it had finished is there.
+
+    An image of a disk is copied as it is at that moment; what only the memory has is lost.
+    """
+    models = models_of(place)
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        with scratch(place) as folder:
+            image, copy = folder / "disk", folder / "copy"
+            facts = _facts(folder / "facts.tsv", rng)
+            with image.open("wb") as file:
+                file.truncate(96 << 20)
+            subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+            options = ("-o", "loop,commit=300")
+            with mounted(str(image), folder / "before", *options) as disk:
+                old = disk / "model"
+                shutil.copytree(models["default"], old)
+                subprocess.run(["sync"], check=True)
+                digest = model_digest(old)
+                new = disk / "new"
+                words = (
+                    ("fit", str(world_of(place)), "--out", str(new), *FITS["default"])
+                    if seed % 2
+                    else ("update", str(old), str(facts), "--in-place")
+                )
+                process = start(*words)
+                time.sleep(float(rng.uniform(0.5, 12)))
+                process.send_signal(signal.SIGSTOP)
+                ended = process.poll() == 0
+                shutil.copyfile(image, copy)
+                process.kill()
+                process.communicate()
+            with mounted(str(copy), folder / "after", "-o", "loop") as disk:
+                yield _after_cut(seed, disk, ended, digest)
+
+
+def _after_cut(seed: int, disk: Path, ended: bool, digest: str) -> Outcome:
+    try:
+        verify_folder(disk / "model")
+        changed = model_digest(disk / "model") != digest
+        if (disk / "new").exists():
+            verify_folder(disk / "new")
+    except ApptekError as error:
+        return Outcome(seed, str(error), good=False)
+    finished = (disk / "new").exists() if seed % 2 else changed
+    if ended and not finished:
+        return Outcome(seed, "what was finished is lost", good=False)
+    return Outcome(seed, "whole, and new" if finished else "whole, and as before")
+
+
+def full_disks(seeds: range, place: Path) -> Iterator[Outcome]:
+    """A disk that is full at any moment: one line says so, and what was there stays."""
+    models = models_of(place)
+    size = sum(path.stat().st_size for path in models["default"].rglob("*"))
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        with scratch(place) as folder:
+            facts = _facts(folder / "facts.tsv", rng)
+            room = int(size * rng.uniform(1.2, 3.5)) >> 10
+            with mounted("tmpfs", folder / "disk", "-t", "tmpfs", "-o", f"size={room}k") as disk:
+                old = Path(shutil.copytree(models["default"], disk / "model"))
+                digest = model_digest(old)
+                words = (
+                    ("fit", str(world_of(place)), "--out", str(disk / "new"), *FITS["default"])
+                    if seed % 2
+                    else ("update", str(old), str(facts), "--in-place")
+                )
+                code, messages = run(*words)
+                yield _after_full(seed, disk, digest, code, messages)
+
+
+def _after_full(seed: int, disk: Path, digest: str, code: int, messages: str) -> Outcome:
+    try:
+        verify_folder(disk / "model")
+        if (disk / "new").exists():
+            verify_folder(disk / "new")
+    except ApptekError as error:
+        return Outcome(seed, str(error), good=False)
+    if code == 0:
+        return Outcome(seed, "there was room")
+    told = code == 1 and ("No space left" in messages or "disk is full" in messages)
+    if not told or "Traceback" in messages:
+        return Outcome(seed, last_line(messages), good=False)
+    kept = model_digest(disk / "model") == digest and not (disk / "new").exists()
+    left = [path.name for path in disk.iterdir() if path.name not in ("model", ".new-fit")]
+    good = kept and not left
+    return Outcome(seed, "told, and as before" if good else f"left behind: {left}", good)
+
+
+def writers(seeds: range, place: Path) -> Iterator[Outcome]:
+    """Three processes change one model at once, others read it: no fact is lost, none half."""
+    models = models_of(place)
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        with scratch(place) as folder:
+            model = Path(shutil.copytree(models["default"], folder / "model"))
+            before = len(Predictor.load(model).model.graph.facts)
+            processes = []
+            for number in range(3):
+                facts = _facts(folder / f"facts-{number}.tsv", rng)
+                processes.append(start("update", str(model), str(facts), "--in-place"))
+                time.sleep(float(rng.uniform(0, 2)))
+            readers = [start("verify", str(model)) for _ in range(2)]
+            results = [finish(process) for process in processes]
+            readings = [finish(process) for process in readers]
+            done = sum(code == 0 for code, _ in results)
+            others = [text for code, text in results if code and "another process" not in text]
+            others += [text for code, text in readings if code]
+            after = len(Predictor.load(model).model.graph.facts)
+            if others:
+                yield Outcome(seed, last_line(others[0]), good=False)
+            elif after != before + 5 * done:
+                yield Outcome(seed, f"{after} facts after {done} updates", good=False)
+            else:
+                yield Outcome(seed, f"{done} of 3 updates, all there")
