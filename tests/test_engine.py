@@ -12,6 +12,8 @@ from command_line import apptek
 from model_folders import Killed, files_of
 
 from apptek import extras
+from apptek.audit.audit import audit_facts
+from apptek.audit.judge import all_in_train, cross_fit
 from apptek.config import VIEWS
 from apptek.data.facts import Dataset, join_facts
 from apptek.data.queries import training_queries
@@ -111,6 +113,15 @@ def test_the_figures_of_forecasts_do_not_depend_on_parts(
     for rolling in (False, True):
         figures = (m.evaluate_forecast("test", rolling=rolling) for m in (model, spread))
         assert next(figures) == next(figures)
+
+
+def test_an_audit_does_not_depend_on_parts(data: Dataset, tmp_path: Path) -> None:
+    engine = Engine(InThisProcess(), tmp_path, 3, size=SIZE)
+    facts = all_in_train(data)
+    alone = audit_facts(cross_fit(facts, folds=2))
+    spread = audit_facts(cross_fit(facts, folds=2, engine=engine).on_engine(engine))
+    assert alone.predicate_odds.tobytes() == spread.predicate_odds.tobytes()
+    assert alone.direction_odds.tobytes() == spread.direction_odds.tobytes()
 
 
 def test_a_run_that_was_stopped_goes_on_where_it_was(

@@ -15,9 +15,12 @@ from apptek.compiling import in_threads
 from apptek.config import DEFAULT, preset
 from apptek.data.facts import Dataset
 from apptek.data.queries import Queries, training_queries
+from apptek.engine.engine import Engine
 from apptek.errors import DataError
 from apptek.evaluation.filters import known_predicates
 from apptek.features.clock import Clock
+from apptek.features.space import FeatureSpace
+from apptek.features.sparse import SparseRows
 from apptek.features.topologies.mining import Mined
 from apptek.features.topologies.topology import topology_set
 from apptek.features.traits import types_from_names
@@ -32,6 +35,7 @@ from apptek.models.reranker import folds_of
 from apptek.seeding import generator
 
 FOLDS = 4
+AT_ONCE, AT_ONCE_BY_ENGINE = 8192, 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +44,13 @@ class Judge:
 
     views    one for each fold; a fitted model is a single one
     fold_of  the fold of each fact of the graph
+    at_once  facts whose scores exist at a time
     """
 
     model: Model
     views: tuple[WorkingView, ...]
     fold_of: Longs
+    at_once: int = AT_ONCE
 
     @classmethod
     def of_model(cls, model: Model) -> "Judge":
@@ -52,6 +58,10 @@ class Judge:
         name = model.main_view
         view = WorkingView(name, model.space(name), model.main)
         return cls(model, (view,), np.zeros(len(model.graph.facts), np.int64))
+
+    def on_engine(self, engine: Engine) -> "Judge":
+        """The same judge, its scores made by an engine."""
+        return replace(self, views=tuple(map(engine.view, self.views)), at_once=AT_ONCE_BY_ENGINE)
 
     def scores(self, queries: Queries) -> Floats:
         """The logits of all predicates, each query scored by the model of its hidden fact."""
@@ -80,7 +90,12 @@ class Judge:
 
 
 def cross_fit(
-    data: Dataset, *, seed: int = 0, folds: int = FOLDS, on_stage: Stage = print_nothing
+    data: Dataset,
+    *,
+    seed: int = 0,
+    folds: int = FOLDS,
+    on_stage: Stage = print_nothing,
+    engine: Engine | None = None,
 ) -> Judge:
     """Models of the default preset for the training facts, each fitted without one fold.
 
@@ -99,7 +114,7 @@ def cross_fit(
     kinds = tuple(types_from_names(data.entities, train))
     space = sources.space("within", kinds)
     on_stage("features")
-    rows = space.rows(training_queries(train))
+    rows = _rows(space, training_queries(train), engine)
     examples = Examples(rows, train.predicates, known_predicates(train, (train,)))
     rng = generator(seed, "audit folds")
     fold_of = folds_of(train, folds, rng)
@@ -129,6 +144,13 @@ def cross_fit(
         views={"within": fitted[0]},
     )
     return Judge(model, tuple(WorkingView("within", space, view) for view in fitted), fold_of)
+
+
+def _rows(space: FeatureSpace, queries: Queries, engine: Engine | None) -> SparseRows:
+    if engine is None:
+        return space.rows(queries)
+    engine.make(space, {"audit": queries})
+    return engine.take("audit")[0]
 
 
 def all_in_train(data: Dataset) -> Dataset:

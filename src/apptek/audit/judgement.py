@@ -10,7 +10,6 @@ from apptek.data.queries import Queries, training_queries
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import expected_ranks
 
-CHUNK = 8192  # facts whose scores exist at a time
 _LEAST = 1e-30
 
 
@@ -44,8 +43,8 @@ def judge_facts(judge: Judge, chosen: Longs) -> Judgements:
     queries, known = training_queries(facts), known_predicates(facts.take(chosen), (facts,))
     probabilities, ranks, best, leanings = (np.zeros(len(facts)) for _ in range(4))
     expected = np.zeros(len(facts), np.int32)
-    for start in range(0, len(chosen), CHUNK):
-        part = chosen[start : start + CHUNK]
+    for start in range(0, len(chosen), judge.at_once):
+        part = chosen[start : start + judge.at_once]
         asked = queries.take(part)
         own, others = facts.predicates[part], known.part(start, start + len(part))
         scores = judge.scores(asked)

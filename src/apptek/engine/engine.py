@@ -25,7 +25,6 @@ from apptek.engine.runners import EngineName, Runner, open_runner
 from apptek.engine.stored_space import save_space
 from apptek.engine.tasks import (
     QUERIES,
-    SIZE,
     TOKEN,
     Kind,
     Setting,
@@ -33,6 +32,7 @@ from apptek.engine.tasks import (
     is_finished,
     read_rows,
     read_scores,
+    task_size,
 )
 from apptek.errors import ApptekError, ConfigError, DataError, ModelError
 from apptek.features.space import FeatureSpace
@@ -73,6 +73,8 @@ class Engine:
 
     Whatever the runner, the number of workers and the number of parts: the results are the same.
     Parts, queries and results are kept in the storage, a folder that all workers see.
+
+    size  queries of a task; by default as many as give all workers some
     """
 
     def __init__(
@@ -81,7 +83,7 @@ class Engine:
         storage: Path,
         part_count: int = PARTS,
         *,
-        size: int = SIZE,
+        size: int | None = None,
         tell: Tell = lambda _: None,
     ) -> None:
         self.runner, self.storage, self.tell = runner, storage, tell
@@ -155,7 +157,7 @@ class Engine:
             write_whole(folder / TOKEN, secrets.token_hex(16).encode())
         _renew(folder / FACTS, lambda: save_facts(folder / FACTS, graph))
         token = (folder / TOKEN).read_text(encoding="utf-8")
-        setting = Setting(str(folder), self.part_count, token, self.size)
+        setting = Setting(str(folder), self.part_count, token)
         self._run([Task(setting, "part", number) for number in range(self.part_count)], "parts")
         self._settings[id(graph.facts)] = (graph, setting)
         return setting
@@ -164,12 +166,13 @@ class Engine:
         order = bucket_order(queries, self.part_count)
         columns = np.stack(queries.take(order).columns())
         state = hashlib.blake2b(columns.tobytes(), digest_size=16)
-        state.update(f"{kind} {space.name} {self.part_count} {self.size}".encode())
+        size = self.size or task_size(len(queries))
+        state.update(f"{kind} {space.name} {self.part_count} {size}".encode())
         folder = Path(setting.storage) / f"job-{state.hexdigest()}"
         make_folder(folder)
         write_whole(folder / QUERIES, columns)
-        numbers = range(-(-len(queries) // self.size))
-        tasks = tuple(Task(setting, kind, n, space.name, folder.name) for n in numbers)
+        numbers = range(-(-len(queries) // size))
+        tasks = tuple(Task(setting, kind, n, space.name, folder.name, size) for n in numbers)
         return Job(folder, order, tasks)
 
     def _run(self, tasks: Sequence[Task], what: str) -> None:

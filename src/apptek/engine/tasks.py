@@ -22,7 +22,9 @@ from apptek.errors import ApptekError
 from apptek.features.sparse import SparseRows
 from apptek.files import writing
 
-SIZE = 16_384  # queries of a task, usually
+SIZE = 16_384  # queries of a task, at most
+LEAST_SIZE = 1024  # and at least, unless there are fewer
+TASKS = 16  # tasks into which fewer queries are divided, so that several workers have some
 QUERIES = "queries.npy"  # of a job, in the order of their buckets: four columns
 TOKEN = "token"  # noqa: S105  a file that shows whether a worker sees the storage
 VERSION: str = import_module("apptek").__version__  # an import would be one of all rooms
@@ -32,17 +34,18 @@ Arrays = dict[str, npt.NDArray[Any]]
 _DAMAGED = (OSError, ValueError, EOFError, LookupError, NotImplementedError, zipfile.BadZipFile)
 
 
+def task_size(query_count: int) -> int:
+    """How many queries a task has."""
+    return min(max(-(-query_count // TASKS), LEAST_SIZE), SIZE)
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all tasks of a run share; a worker compares it with what it is and sees.
-
-    size  queries of a task
-    """
+    """What all tasks of a run share; a worker compares it with what it is and sees."""
 
     storage: str
     part_count: int
     token: str
-    size: int = SIZE
     version: str = VERSION
     python: str = PYTHON
 
@@ -55,6 +58,7 @@ class Task:
     number  of the part, or of the stretch of queries
     space   the folder of the features, below the storage; "" for a part
     job     the folder of the queries and of what is made of them
+    size    queries of a stretch
     """
 
     setting: Setting
@@ -62,11 +66,12 @@ class Task:
     number: int
     space: str = ""
     job: str = ""
+    size: int = SIZE
 
     @property
     def stretch(self) -> slice:
         """The rows of the job's queries that the task is about."""
-        return slice(self.number * self.setting.size, (self.number + 1) * self.setting.size)
+        return slice(self.number * self.size, (self.number + 1) * self.size)
 
     @property
     def path(self) -> Path:

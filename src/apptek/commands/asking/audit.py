@@ -6,10 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
+from apptek.commands.engine_options import Distribution, distributes
 from apptek.commands.options import JsonOption, SeedOption, TopOption, print_json
 from apptek.commands.reading_options import Reading, reads_data
 
 
+@distributes
 @reads_data
 def audit(
     source: Annotated[
@@ -24,6 +26,7 @@ def audit(
         typer.Option("--out", metavar="FILE", help="A .csv, .parquet, .html or .json file."),
     ],
     reading: Reading,
+    spread: Distribution,
     explained: Annotated[
         int, typer.Option("--reasons", metavar="N", min=0, help="How many facts get a reason.")
     ] = 1000,
@@ -57,15 +60,20 @@ def audit(
     check_audit_file(out)
     bad_rows, left_out = 0, list[Any]()
     if is_file(Path(source) / "model.json"):
-        judge = Judge.of_model(load_model(Path(source)))
+        model = load_model(Path(source))
     else:
         data = replace(reading, skip_bad=True).read(source)
         bad_rows, left_out = data.report.defect_count, list(data.report.defects)
-        with working("fitting"):
-            judge = cross_fit(all_in_train(data), seed=seed)
-    with working("asking about every fact"):
-        found = audit_facts(judge)
-        table = audit_table(found, explained, left_out)
+        model = None
+    with spread.open(out) as engine:
+        if model is not None:
+            judge = Judge.of_model(model)
+        else:
+            with working("fitting"):
+                judge = cross_fit(all_in_train(data), seed=seed, engine=engine)
+        with working("asking about every fact"):
+            found = audit_facts(judge if engine is None else judge.on_engine(engine))
+            table = audit_table(found, explained, left_out)
     summary = audit_summary(found, table, bad_rows)
     write_audit(summary, table, out)
     if as_json:
