@@ -24,7 +24,7 @@ from apptek.engine.stored_space import open_space, save_space
 from apptek.errors import ApptekError
 from apptek.features.clock import Clock
 from apptek.features.history import History
-from apptek.features.sparse import SparseRows
+from apptek.features.sparse import SparseRows, in_places, one_below_the_other
 from apptek.features.topologies.topology import topology_set
 from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
@@ -72,6 +72,22 @@ def test_parts_give_the_features_of_the_whole_graph(
         make_parts(Path(folder), graph, count)
         rows = parted(Path(folder), count, history).counted_rows(queries)
         assert_same(rows, history.rows(queries))
+
+
+@given(
+    sizes=st.lists(st.lists(st.integers(0, 4), max_size=6), min_size=1, max_size=4),
+    seed=st.integers(0, 99),
+)
+def test_rows_of_pieces_go_to_their_places(sizes: list[list[int]], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    pieces = []
+    for counts in sizes:
+        offsets = np.cumsum([0, *counts]).astype(np.int64)
+        columns = rng.integers(0, 9, offsets[-1], dtype=np.int32)
+        pieces.append(SparseRows(offsets, columns, 9, rng.random(offsets[-1], np.float32)))
+    places = rng.permutation(sum(map(len, sizes)))
+    expected = one_below_the_other(list(pieces)).take(np.argsort(places))
+    assert_same((in_places(pieces, places), 0), (expected, 0))
 
 
 def coarse_dates() -> Dataset:

@@ -36,7 +36,7 @@ from apptek.engine.tasks import (
 )
 from apptek.errors import ApptekError, ConfigError, DataError, ModelError
 from apptek.features.space import FeatureSpace
-from apptek.features.sparse import SparseRows, one_below_the_other
+from apptek.features.sparse import SparseRows, in_places
 from apptek.files import make_folder, write_whole, writing
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import WorkingView
@@ -105,11 +105,14 @@ class Engine:
     def take(self, name: str) -> tuple[SparseRows, int]:
         """The features of a batch, in the order of its queries, and the cuts; only once."""
         job = self._jobs.pop(name)
-        pieces = [self._read(task, read_rows) for task in job.tasks]
-        cuts = sum(piece[1] for piece in pieces)
-        rows = one_below_the_other([piece[0] for piece in pieces])
+        pieces, cuts = [], 0
+        for task in job.tasks:
+            piece, cut = self._read(task, read_rows)
+            pieces.append(piece)
+            cuts += cut
+        rows = in_places(pieces, job.order)
         shutil.rmtree(job.folder, ignore_errors=True)
-        return rows.take(np.argsort(job.order, kind="stable")), cuts
+        return rows, cuts
 
     def scores(self, view: WorkingView, queries: Queries) -> Floats:
         """The scores of all predicates in a view, (B, R)."""

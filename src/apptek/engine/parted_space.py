@@ -19,7 +19,7 @@ from apptek.engine.parts import Part, part_of
 from apptek.features.clock import Clock
 from apptek.features.history import History
 from apptek.features.space import CHUNK
-from apptek.features.sparse import SparseRows, one_below_the_other, side_by_side
+from apptek.features.sparse import SparseRows, in_places, one_below_the_other, side_by_side
 from apptek.features.traits import Traits
 
 OF_SUBJECT = ("pair", "subject_out", "subject_in")  # the families of which the subject is the owner
@@ -89,7 +89,7 @@ class PartedSpace:
                 cuts += cut
                 width = history.graph.predicate_count * len(history.kernels)
             stack.append(_merged(halves[0], halves[1], width))
-        return one_below_the_other(stack).take(np.argsort(order, kind="stable")), cuts
+        return in_places(stack, order), cuts
 
 
 def _runs(buckets: AnyInts) -> Iterator[tuple[int, int, int]]:

@@ -114,6 +114,24 @@ def one_below_the_other(parts: list[SparseRows]) -> SparseRows:
     return SparseRows(offsets, columns, feature_count, values)
 
 
+def in_places(parts: list[SparseRows], places: npt.NDArray[np.intp]) -> SparseRows:
+    """The rows of all parts, row i of them at places[i]; empties the list, to free what is copied.
+
+    places  each row of the result once
+    """
+    offsets = np.zeros(len(places) + 1, np.int64)
+    offsets[1:][places] = np.concatenate([np.diff(part.offsets) for part in parts])
+    np.cumsum(offsets, out=offsets)
+    feature_count, done = parts[0].feature_count, 0
+    columns, values = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
+    while parts:
+        part = parts.pop(0)
+        starts = offsets[places[done : done + len(part)]]
+        _write_part(part.offsets, part.columns, part.flat_values, 0, starts, columns, values)
+        done += len(part)
+    return SparseRows(offsets, columns, feature_count, values)
+
+
 @kernel
 def _find_fault(columns: Ints, values: Floats, first: int, last: int, count: int) -> int:
     """1 if a column is not one of `count` features, 2 if a value is not finite, else 0."""
