@@ -1,8 +1,10 @@
 """Parts and workers: the same bytes as one process, and one clear line where it cannot be."""
 
 import socket
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from apptek.engine.parted_space import open_history
 from apptek.engine.runners import LocalRunner, RayRunner
 from apptek.engine.tasks import Task, run_task
 from apptek.errors import ApptekError, DataError
+from apptek.models.answer_tables import answer_rows
 from apptek.models.batch_files import answer_file
 from apptek.models.fitting import examples as shards
 from apptek.predictor import Predictor
@@ -92,10 +95,19 @@ def test_two_workers_and_four_parts_give_the_bytes_of_one_process(
         for s, o, t in zip(data.test.subjects, data.test.objects, data.test.times, strict=True)
     ]
     asked.write_text("".join([*queries, "Nobody\tNowhere\t2031-01-01\n"]), encoding="utf-8")
-    for name, predictor in (("alone", alone), ("spread", spread)):
-        answer_file(predictor, asked, tmp_path / f"{name}.parquet", top=3)
+    unknown = Counter[str](), Counter[str]()
+    answer_file(alone, asked, tmp_path / "alone.parquet", top=3, unknown=unknown[0])
+    answer_file(
+        spread,
+        asked,
+        tmp_path / "spread.parquet",
+        unknown=unknown[1],
+        at_once=20_000,
+        to_table=partial(answer_rows, spread.answerer, top=3),
+    )
     both = [(tmp_path / f"{name}.parquet").read_bytes() for name in ("alone", "spread")]
     assert both[0] == both[1]
+    assert unknown[0] == unknown[1] == {"Nobody": 1, "Nowhere": 1}
 
 
 @pytest.mark.parametrize("parts", [1, 3])

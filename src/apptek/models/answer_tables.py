@@ -15,7 +15,7 @@ from apptek.arrays import Bools, Ints, Longs
 from apptek.data.queries import Queries
 from apptek.evaluation.predicate_classes import LEVELS, LabelledPredicates
 from apptek.models.answerer import Answerer
-from apptek.models.answers import RankedPredicates, best_predicates
+from apptek.models.answers import Query, RankedPredicates, asked_queries, best_predicates
 from apptek.models.batch_files import SCHEMA
 
 
@@ -96,6 +96,20 @@ def answer_columns(
     }
     columns |= _class_columns(answerer.predicates, ranked, best)
     return pa.table([columns[name] for name in SCHEMA.names], names=SCHEMA.names)
+
+
+def answer_rows(answerer: Answerer, queries: Sequence[Query], before: int, *, top: int) -> pa.Table:
+    """The rows of `batch_files.answer_table` for queries in words, numbered from `before` + 1."""
+    axis = answerer.model.dataset.axis
+    texts = zip(*((q.subject, q.object, q.time) for q in asked_queries(queries, axis)), strict=True)
+    asked = AskedColumns(*(pa.array(column, pa.string()).dictionary_encode() for column in texts))
+    ids = asked.ids(
+        lambda name, _column, _row: answerer.entities.find(name),
+        lambda time, _column, _row: axis.parse(time),
+    )
+    rows = answer_columns(answerer, asked, ids, top=top).cast(SCHEMA)
+    numbers = pa.array(rows.column("query").to_numpy() + before)
+    return rows.set_column(0, SCHEMA.field("query"), numbers)
 
 
 def _texts(texts: Sequence[str | None], codes: Longs) -> pa.DictionaryArray:

@@ -21,6 +21,7 @@ from apptek.safe_text import without_formulas
 
 BATCH = 10_000  # queries whose answers are written at a time
 USUAL = ReadOptions()
+ToTable = Callable[[Sequence[Query], int], pa.Table]  # of queries, numbered after so many others
 COLUMNS = ("subject", "object", "time")
 SCHEMA = pa.schema(
     [
@@ -64,6 +65,7 @@ def answer_file(
     reading: ReadOptions = USUAL,
     unknown: Counter[str] | None = None,
     at_once: int = BATCH,
+    to_table: ToTable | None = None,
 ) -> tuple[int, list[str]]:
     """Writes the answers to a file of queries; returns how many, and the rows that were left out.
 
@@ -71,19 +73,31 @@ def answer_file(
 
     unknown  counts the names that mean no entity
     at_once  queries that are answered at a time; what is written does not depend on it
+    to_table answers queries at once as the rows of a table, the same as those of `predict`
     """
     left_out: list[str] = []
     numbered = _check(predictor, queries, reading, left_out)
     answered = 0
     with _writing(out) as write:
         while batch := list(islice(numbered, at_once)):
-            answers = predictor.predict(batch, top=top)
-            for start in range(0, len(batch), BATCH):
-                write(answer_table(answers[start : start + BATCH], answered + start))
+            if to_table is None:
+                rows = answer_table(predictor.predict(batch, top=top), answered)
+            else:
+                rows = to_table(batch, answered)
+            each = len(rows) // len(batch)
+            for start in range(0, len(rows), BATCH * each):
+                write(rows.slice(start, BATCH * each))
             if unknown is not None:
-                unknown.update(name for answer in answers for name in answer.unknown_names)
+                unknown.update(_unknown_names(rows.take(pa.array(range(0, len(rows), each)))))
             answered += len(batch)
     return answered, left_out
+
+
+def _unknown_names(rows: pa.Table) -> Iterator[str]:
+    """The names that mean no entity, in rows of which there is one for each query."""
+    for name in ("subject", "object"):
+        nobody = rows.column(f"meant_{name}").is_null()
+        yield from rows.column(name).filter(nobody).to_pylist()
 
 
 def _check(

@@ -1,6 +1,7 @@
 """The command `predict`."""
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -132,10 +133,15 @@ def _answer_file(
     predictor: Any, queries: Path, out: Path, top: int, reading: Reading, at_once: int
 ) -> None:
     from apptek.data.reading.options import ReadOptions
+    from apptek.models.answer_tables import answer_rows
     from apptek.models.batch_files import answer_file
+    from apptek.predictor import Predictor
     from apptek.terminal import tell, working
 
     options = ReadOptions(**{name: getattr(reading, name) for name in OF_QUERIES})
+    to_table = None
+    if isinstance(predictor, Predictor):
+        to_table = partial(answer_rows, predictor.answerer, top=top)
     with working(f"answering {queries}"):
         unknown: Counter[str] = Counter()
         answered, skipped = answer_file(
@@ -146,6 +152,7 @@ def _answer_file(
             reading=options,
             unknown=unknown,
             at_once=at_once,
+            to_table=to_table,
         )
     for defect in skipped[:BAD_ROWS_SHOWN]:
         typer.echo(f"skipped: {defect}", err=True)
