@@ -1,0 +1,64 @@
+"""The same model on another processor: narrower vectors, no fused multiply-add."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from model_folders import files_of
+
+from apptek.compiling import processor
+from apptek.data.synthetic.world import make_world, write_world
+from apptek.predictor import Predictor
+
+RARE = pytest.mark.skipif(
+    not os.environ.get("APPTEK_SLOW"), reason="only in make test-slow: it compiles every kernel"
+)
+FIT = """
+import sys
+from apptek.predictor import Predictor
+Predictor.fit(sys.argv[1], folder=sys.argv[2])
+"""
+
+
+def test_the_processor_is_named() -> None:
+    found = processor()
+    assert found["name"]
+    assert set(found["vectors"]) <= {"sse4.2", "avx", "avx2", "fma", "avx512f", "neon", "sve"}
+
+
+@RARE
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="names processors of x86")
+def test_a_narrower_processor_fits_the_same_model(tmp_path: Path) -> None:
+    write_world(make_world(4_000, 1), tmp_path / "world")
+    Predictor.fit(tmp_path / "world", folder=tmp_path / "here")
+    other = {
+        **os.environ,
+        "NUMBA_CPU_NAME": "x86-64",
+        "NUMBA_CPU_FEATURES": "+sse2",
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+        "NPY_DISABLE_CPU_FEATURES": "AVX512_ICL AVX512_SPR X86_V4",
+    }
+    command = [sys.executable, "-c", FIT, str(tmp_path / "world"), str(tmp_path / "there")]
+    subprocess.run(command, check=True, env=other, capture_output=True)
+    here, there = files_of(tmp_path / "here"), files_of(tmp_path / "there")
+    assert here.keys() == there.keys()
+    fitted = {"model.json", "occurrence/occurrence.json"}  # what numerical minimisers have found
+    different = {name for name in here if here[name] != there[name]}
+    assert different <= fitted
+    for name in different:
+        assert numbers(json.loads(here[name])) == pytest.approx(
+            numbers(json.loads(there[name])), abs=1e-4, rel=1e-3
+        )
+
+
+def numbers(value: Any) -> list[float]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [number for part in value for number in numbers(part)]
+    return [float(value)] if isinstance(value, int | float) else []
