@@ -411,7 +411,7 @@ def test_the_token_is_asked_for(browser: Browser, served: ServedModel) -> None:
 
 def test_the_description_of_the_interface_can_be_tried(page: Page, address: str) -> None:
     page.goto(f"{address}/docs")
-    expect(page.locator(".operation")).to_have_count(17)
+    expect(page.locator(".operation")).to_have_count(18)
     operation = page.locator(".operation").filter(has_text="/api/predict").filter(has_text="POST")
     expect(operation.locator("pre").first).to_contain_text("curl 'http://127.0.0.1")
     operation.get_by_role("button", name="Try it").click()

@@ -223,6 +223,22 @@ def test_a_fact_is_struck_out_and_comes_back(
     )
 
 
+def test_a_way_is_found_step_by_step(page: Page, address: str, query: dict[str, str]) -> None:
+    opened(page, address, **query)
+    page.get_by_role("button", name="Find a way yourself").click()
+    steps = page.locator("#steps .step")
+    expect(steps.first).to_be_visible()
+    first = steps.first.get_attribute("data-step") or ""
+    steps.first.click()
+    expect(page.locator("#steps .trail li")).to_have_count(1)
+    comes_to(page, steps=first)
+    page.get_by_role("button", name="Go back before step 1").click()
+    expect(page.locator("#steps .trail")).to_have_count(0)
+    page.get_by_role("button", name="The reasons").click()
+    expect(page.locator("#steps")).to_be_hidden()
+    expect(page.locator("#graph-tools")).to_be_visible()
+
+
 def test_words_find_a_question_by_names_and_events(
     page: Page, address: str, query: dict[str, str], predictor: Predictor
 ) -> None:

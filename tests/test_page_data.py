@@ -8,11 +8,14 @@ import pytest
 from fastapi.testclient import TestClient
 from service_parts import client_of, problem, tuning_query
 
+from apptek.config import preset
+from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN
 from apptek.forecasting.learning import codes_at
 from apptek.predictor import Predictor, Query
 from apptek.service.page_data.reliability import PastForecasts, past_forecasts
 from apptek.service.served_model import ServedModel
+from apptek.setting_rules import with_settings
 
 
 @pytest.fixture(scope="module")
@@ -228,3 +231,39 @@ def test_predictions_ahead_are_those_of_a_predictor_as_of_then(
     assert found["predicate"] == expected.predicate
     assert found["sentence"] == expected.sentence
     assert found["probability"] == pytest.approx(expected.probability)
+
+
+def test_both_sides_are_expanded_step_by_step_until_they_meet(
+    client: TestClient, served: ServedModel, query: dict[str, str]
+) -> None:
+    """As the topologies of an explanation say: the same steps make them meet."""
+    found = served.predictor.explain(Query(**query))
+    topology = next(reason for reason in found.reasons if reason.contribution.kind == "topology")
+    steps = list(topology.contribution.topology)[: topology.steps]
+    for count in range(len(steps)):
+        body = client.post("/api/steps", json=query | {"steps": steps[:count]}).json()
+        assert not body["met"]
+        assert body["left"] == served.predictor.model.config.agent.max_steps - count
+        choice = next(each for each in body["choices"] if each["name"] == steps[count])
+        assert choice["meets"] == (count == len(steps) - 1)
+        assert choice["facts"] > 0
+    body = client.post("/api/steps", json=query | {"steps": steps}).json()
+    assert body["met"]
+    assert body["over"]
+    assert body["choices"] == []
+    assert set(body["meeting"]) == {met.entity for met in topology.meeting}
+    drawn = {node["name"] for node in body["drawing"]["nodes"]}
+    assert drawn & ({met.entity for met in topology.meeting} | {query["subject"]})
+    said = problem(client.post("/api/steps", json=query | {"steps": [*steps, steps[0]]}), 422)
+    assert "cannot be taken" in said["title"]
+
+
+def test_the_trained_agent_says_what_it_would_choose(tmp_path: Path) -> None:
+    config = with_settings(preset("paper"), ["agent.epochs=0.02", "classifier.epochs=1"])
+    data = make_world(1500, 0).dataset
+    Predictor.fit(data, preset="paper", config=config, folder=tmp_path / "model")
+    model = ServedModel.open(tmp_path / "model")
+    assert model.predictor.model.agent is not None
+    client = client_of(model)
+    body = client.post("/api/steps", json=tuning_query(model)).json()
+    assert body["agent"] in {choice["name"] for choice in body["choices"]}

@@ -40,7 +40,7 @@ def test_the_description_holds(served: ServedModel) -> None:
     described = schemathesis.openapi.from_asgi("/api/openapi.json", create_app(served))
     found = list(described.get_all_operations())
     operations = [one.ok() for one in found if isinstance(one, Ok)]
-    assert len(operations) == len(found) == 17
+    assert len(operations) == len(found) == 18
     for operation in operations:
 
         @settings(max_examples=25, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
@@ -57,7 +57,7 @@ def test_every_route_is_described_with_its_problems(served: ServedModel) -> None
         "/api/health", "/api/model", "/api/entities", "/api/predicates", "/api/predict",
         "/api/explain", "/api/forecast", "/api/entity/{name}/timeline", "/api/pair",
         "/api/topologies", "/api/counterfactual", "/api/contrast", "/api/ribbon", "/api/questions",
-        "/api/outlook", "/api/watch", "/api/audit",
+        "/api/outlook", "/api/watch", "/api/audit", "/api/steps",
     }  # fmt: skip
     assert set(description["paths"]) == expected
     for methods in description["paths"].values():

@@ -243,7 +243,11 @@ class _Sketch:
             if bundle.ends == {self.subject, self.object}:
                 if bundle in self.lanes:
                     yield bundle
-            elif bundle.ends <= self.places.keys() and len(bundle.ends) == 2:
+            elif (
+                bundle.ends <= self.places.keys()
+                and len(bundle.ends) == 2
+                and any(self.roles[name] != "bystander" for name in bundle.ends)
+            ):
                 yield bundle
 
     def edges(
@@ -276,6 +280,8 @@ class _Sketch:
         heights = {name: self.places[name][1] for name in bundle.ends}
         if "bystander" in {self.roles[name] for name in bundle.ends}:
             return sum(heights.values()) / 2
+        if bundle.ends <= self.fractions.keys() and len(set(heights.values())) == 1:
+            return min(heights.values()) - 30  # above the entities that it joins
         return 0.12 * min(heights.values()) + 0.88 * max(heights.values())
 
     def _question(self, nodes: dict[str, Node], group_of: Callable[[str], str | None]) -> DrawnEdge:

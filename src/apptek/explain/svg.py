@@ -15,7 +15,7 @@ LETTER = 6.6  # width of one in a label, a little more than it takes
 NAME_LINE, NAME_LINES = 16, 3  # characters of a line of a name; lines
 SIDE_NAME = 36  # characters of a bystander's name, and of its fact
 LEAST_WORDS = 12  # letters of a predicate beside which its date is told
-NAME_LETTER, SMALL_LETTER = 8.2, 6.2  # widths of letters of names above, and of dates
+NAME_LETTER, SMALL_LETTER = 8.2, 6.5  # widths of letters of names above, and of dates
 # The colours of the paper's figure: query entities orange, what they meet in blue, bystanders
 # lavender. Lines have the colour of their predicate's group: conflict is warm, cooperation cool.
 # Contrast of all texts with the paper is at least 4.5 in light and in dark.

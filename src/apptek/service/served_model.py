@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from apptek.agent.environment import Environment
 from apptek.arrays import Ints
 from apptek.data.facts import Dataset, Facts
 from apptek.data.times import UNKNOWN
@@ -77,6 +78,8 @@ class ServedModel:
         if model.occurrence is not None:
             predictor.forecast(samples[0].subject, samples[0].object, steps=1)
         model.graph.nearest([0], [UNKNOWN], model.config.agent.tknn)  # for the periphery
+        asked = predictor.queries_of(samples[:1])
+        Environment(predictor.answerer.main.space.process, asked)  # for the steps of the agent
         span = time_span(model.graph)
         return cls(predictor, folder, digest, span, samples, counts, pending_index)
 

@@ -20,6 +20,7 @@ import { Ribbon, showLegend } from "./ribbon.js";
 import { rankedAt, sharesAt } from "./ribbon_shape.js";
 import { QuestionSearch } from "./search.js";
 import { readState, readZoom, writeState } from "./state.js";
+import { StepByStep } from "./steps.js";
 import { clearAnswer, notesOf, showAnswer, showHeadline, showViews, Tones } from "./story.js";
 import { Timelines } from "./timeline.js";
 import { WhatIf } from "./what_if.js";
@@ -27,7 +28,7 @@ import { shown } from "./wording.js";
 
 const TOP = 30; // predicates that are fetched
 const [NARROW, TITLE] = [760, document.title]; // pixels, as in screens.css
-/** @type {Record<string, any>} */
+/** @type {any} */
 const page = { state: {}, answer: null, explanation: null, whole: null };
 
 const subject = new Combobox(byId("subject-field"), { id: "subject", label: "Who acts" });
@@ -42,6 +43,9 @@ const whatIf = new WhatIf(page, {
 const tools = new GraphTools(page, graph, {
   onUpdate: update,
   onStrike: (facts) => whatIf.strike(facts),
+});
+const stepByStep = new StepByStep(graph, {
+  onSteps: (steps) => update({ steps }, { push: true }).then(showReason),
 });
 const tones = new Tones();
 const ranking = new Ranking({ onSelect: choosePredicate });
@@ -58,10 +62,11 @@ const lists = new ListPages({ onAsk: (question) => ask({ view: null, ...question
 /** @type {ForecastPanel} */ let forecasts;
 /** @type {FirstScreen} */ let first;
 
-function query() {
-  const { subject: acts, object: other, time: when } = page.state;
-  return { subject: acts, object: other, time: when };
-}
+const query = () => ({
+  subject: page.state.subject,
+  object: page.state.object,
+  time: page.state.time,
+});
 
 const view = () => (page.state.view === "ahead" ? "ahead" : "within");
 
@@ -138,7 +143,14 @@ async function restore() {
 }
 
 function ask(changes) {
-  const fresh = { page: null, predicate: null, reason: null, within: null, without: null };
+  const fresh = {
+    page: null,
+    predicate: null,
+    reason: null,
+    within: null,
+    without: null,
+    steps: null,
+  };
   const pair = changes.subject !== page.state.subject || changes.object !== page.state.object;
   const span = pair ? { zoom: null, span: null } : {};
   scrollTo({ top: 0 });
@@ -209,18 +221,14 @@ function changeSpan(span) {
 
 // The day was dragged: what the ribbon knows is shown at once, the rest as soon as it is there.
 async function moveDay(when, place, done) {
-  const moved = { time: when, predicate: null, reason: null, within: null, without: null };
-  await update(moved, { push: !page.dragging }); // one step back from the whole drag
+  const fresh = { predicate: null, reason: null, within: null, without: null, steps: null };
+  await update({ ...fresh, time: when }, { push: !page.dragging }); // one step back from the whole drag
   page.dragging = !done;
   time.value = when;
   page.preview = rankedAt(ribbon.data, place);
   showMeter(sharesAt(ribbon.data, place), (name) => tones.ofClass(name));
-  page.answer = {
-    ...page.answer,
-    predicates: page.preview,
-    view: ribbon.data.views[place],
-    time: when,
-  };
+  const { views } = ribbon.data;
+  Object.assign(page.answer, { predicates: page.preview, view: views[place], time: when });
   showViews(page.answer, page.state, axis);
   showHeadline(query(), page.preview[0]);
   showRanking();
@@ -261,17 +269,7 @@ async function choosePredicate(predicate) {
 }
 
 function showRanking() {
-  const without = whatIf.facts.length > 0;
-  const now = page.explanation?.ranked;
-  const whole = page.answer.predicates;
-  const known = new Set(whole.filter((each) => each.known).map(({ predicate }) => predicate));
-  const struck = without && now?.map((each) => ({ ...each, known: known.has(each.predicate) }));
-  ranking.show(struck || whole, {
-    hide: page.state.hide === "1",
-    selected: selected(),
-    toneOf: (predicate) => tones.ofPredicate(predicate),
-    before: without ? new Map(whole.map((each) => [each.predicate, each.probability])) : null,
-  });
+  ranking.showAnswer(page, selected(), tones, whatIf.facts.length > 0);
 }
 
 function explain() {
@@ -331,6 +329,9 @@ function showReason() {
   showAnswer(explanation);
   reasons.show(explanation, page.chosen?.number);
   tools.show();
+  if (!stepByStep.mark(state.steps)) return;
+  const { signal } = page.explaining;
+  guarded("steps", () => stepByStep.show(query(), view(), state.steps, signal), signal);
 }
 
 bindControls(page, {

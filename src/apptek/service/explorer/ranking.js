@@ -16,6 +16,20 @@ export class Ranking {
     byId("more").addEventListener("click", () => this.drawAll());
   }
 
+  // The predicates of an answer; after facts were struck out, with what they were before.
+  showAnswer({ answer, explanation, state }, selected, tones, without) {
+    const whole = answer.predicates;
+    const known = new Set(whole.filter((each) => each.known).map(({ predicate }) => predicate));
+    const now = without && explanation?.ranked;
+    const struck = now && now.map((each) => ({ ...each, known: known.has(each.predicate) }));
+    this.show(struck || whole, {
+      hide: state.hide === "1",
+      selected,
+      toneOf: (predicate) => tones.ofPredicate(predicate),
+      before: without ? new Map(whole.map((each) => [each.predicate, each.probability])) : null,
+    });
+  }
+
   // toneOf(predicate): the colour of its class; before: probabilities to compare with, or null
   show(predicates, { hide, selected, toneOf = neutral, before = null }) {
     // What was unfolded stays so while the answer is the same.

@@ -15,6 +15,7 @@ const FIELDS = [
   "span", // of the ribbon
   "zoom", // of the timelines
   "days", // of the forecast
+  "steps", // of the exploration; present: it is shown instead of the reasons
 ];
 
 export function readState(search = location.search) {
@@ -25,7 +26,9 @@ export function readState(search = location.search) {
 }
 
 export function addressOf(state) {
-  const set = FIELDS.filter((field) => state[field] != null && state[field] !== "");
+  const set = FIELDS.filter(
+    (field) => state[field] != null && (state[field] !== "" || field === "steps"),
+  );
   const parameters = new URLSearchParams(set.map((field) => [field, state[field]])).toString();
   return parameters ? `?${parameters}` : location.pathname;
 }

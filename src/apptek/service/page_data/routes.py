@@ -18,6 +18,7 @@ from apptek.service.page_data.lists import (
 from apptek.service.page_data.outlook import Outlook, outlook
 from apptek.service.page_data.questions import Questions, find_questions, striking_questions
 from apptek.service.page_data.ribbon import Ribbon, ribbon
+from apptek.service.page_data.steps import Steps, StepsBody, explore
 from apptek.service.problem_json import problem_responses
 from apptek.service.schemas.requests import ForecastBody
 from apptek.service.served_model import ServedModel, Window
@@ -63,6 +64,11 @@ def add_page_data(app: FastAPI, served: ServedModel, answer: Answer) -> None:
     async def pair_outlook(body: ForecastBody) -> Response:
         """A forecast, and how often such forecasts came true."""
         return await answer(partial(outlook, served, body))
+
+    @app.post("/api/steps", response_model=Steps, tags=["histories"])
+    async def exploration(body: StepsBody) -> Response:
+        """The paper's exploration: what both sides reach by some predicates, and what is next."""
+        return await answer(partial(explore, served, body))
 
     @app.get("/api/watch", response_model=WatchedPairs, tags=["lists"])
     async def watch_list(

@@ -1,0 +1,121 @@
+// The paper's exploration, played by the visitor: choose a predicate, and both sides follow it along
+// their facts nearest in time, until they meet.
+
+import { post } from "./api.js";
+import { all, byId, el, waiting } from "./dom.js";
+import { tonesOf } from "./ribbon_shape.js";
+import { counted, shown } from "./wording.js";
+
+const SEPARATOR = "|";
+const SHOWN = 14; // choices before the others unfold
+
+export class StepByStep {
+  // onSteps(text or null): other steps are to be shown; null: the reasons again.
+  constructor(graph, { onSteps }) {
+    this.graph = graph;
+    this.onSteps = onSteps;
+    byId("show-reasons").addEventListener("click", () => onSteps(null));
+    byId("show-steps").addEventListener("click", () => onSteps(""));
+  }
+
+  // text: the steps of the address; null or undefined: none are played
+  mark(text) {
+    const playing = text != null;
+    byId("show-reasons").setAttribute("aria-pressed", String(!playing));
+    byId("show-steps").setAttribute("aria-pressed", String(playing));
+    byId("graph-tools").hidden = playing;
+    byId("steps").hidden = !playing;
+    return playing;
+  }
+
+  async show(query, view, text, signal) {
+    const steps = text.split(SEPARATOR).filter(Boolean);
+    const body = { ...query, view, steps, width: Math.min(this.graph.width, 1400) };
+    const found = await waiting([byId("graph-card")], post("/api/steps", body, signal));
+    if (signal?.aborted) return;
+    this.graph.draw(found.drawing);
+    byId("steps").replaceChildren(...this.parts(found, query));
+    for (const button of all("#steps [data-step]")) {
+      button.addEventListener("click", () =>
+        this.onSteps([...found.steps, button.dataset.step].join(SEPARATOR)),
+      );
+    }
+  }
+
+  parts(found, { subject, object }) {
+    const { steps, met, meeting, over, left, choices, agent } = found;
+    const back = (count) => () => this.onSteps(steps.slice(0, count).join(SEPARATOR));
+    const trail = el(
+      "ol",
+      { class: "trail" },
+      ...steps.map((step, place) =>
+        el(
+          "li",
+          {},
+          `${place + 1}. ${shown(step)}`,
+          el(
+            "button",
+            {
+              type: "button",
+              class: "undo",
+              "aria-label": `Go back before step ${place + 1}`,
+              onclick: back(place),
+            },
+            "↶",
+          ),
+        ),
+      ),
+    );
+    const words = met
+      ? `After ${counted(steps.length, "step")} they meet${meetingText(meeting, subject, object)}.`
+      : openText(over, left, choices.length);
+    return [
+      el("p", { class: "steps-words", role: "status" }, words),
+      steps.length ? trail : null,
+      over ? null : this.choiceList(choices, agent),
+    ].filter(Boolean);
+  }
+
+  choiceList(choices, agent) {
+    const chip = ({ name, label, group, facts, meets }) =>
+      el(
+        "li",
+        {},
+        el(
+          "button",
+          { type: "button", class: meets ? "step meets" : "step", "data-step": name },
+          el("span", { class: `swatch tone-${tonesOf([{ name: group ?? "other" }])[0]}` }),
+          shown(label),
+          el("span", { class: "count" }, ` ${facts}`),
+          meets ? el("span", { class: "flag" }, "they meet") : null,
+          name === agent ? el("span", { class: "flag agent" }, "the agent's choice") : null,
+        ),
+      );
+    const order = choices.toSorted((a, b) => Number(b.name === agent) - Number(a.name === agent));
+    const list = (items) => el("ul", { class: "steps-choices" }, ...items.map(chip));
+    const rest = order.slice(SHOWN);
+    return el(
+      "div",
+      {},
+      list(order.slice(0, SHOWN)),
+      rest.length
+        ? el("details", {}, el("summary", {}, `${rest.length} more choices`), list(rest))
+        : null,
+    );
+  }
+}
+
+function meetingText(meeting, subject, object) {
+  const others = meeting.filter((name) => name !== subject && name !== object).map(shown);
+  if (!others.length) return ": one reaches the other";
+  return ` in ${others.slice(0, 4).join(", ")}${others.length > 4 ? " and others" : ""}`;
+}
+
+function openText(over, left, count) {
+  if (over) return "No steps are left, and they have not met. Go back and try another way.";
+  if (!count) return "There is nothing to follow near in time.";
+  return (
+    "Choose what both sides follow, along their facts nearest in time, until they meet. " +
+    `${counted(left, "step")} left.`
+  );
+}
