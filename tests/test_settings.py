@@ -1,8 +1,11 @@
+import json
+from dataclasses import asdict, replace
+
 import pytest
 
 from apptek.config import Config, MiningConfig, preset
 from apptek.errors import ConfigError
-from apptek.setting_rules import with_settings
+from apptek.setting_rules import config_from_json, with_settings
 
 
 def test_settings_are_read_in_the_type_of_their_declaration() -> None:
@@ -57,3 +60,11 @@ def test_presets_are_known_by_name() -> None:
         preset("papr")
     with pytest.raises(ConfigError, match="from 0 to 1"):
         MiningConfig(epsilon=2.0)
+
+
+def test_a_section_that_is_younger_than_a_model_has_its_defaults() -> None:
+    config = with_settings(preset("default"), ["fit.queries=5", "history.pair_facts=7"])
+    stored = json.loads(json.dumps(asdict(config)))
+    assert config_from_json(Config(), stored) == config
+    del stored["fit"]
+    assert config_from_json(Config(), stored) == replace(config, fit=Config().fit)

@@ -132,12 +132,15 @@ def setting_texts(settings: Mapping[str, Any]) -> list[str]:
 
 
 def config_from_json(default: Config, stored: Mapping[str, Mapping[str, Any]]) -> Config:
-    """The config that `dataclasses.asdict` has turned into JSON; `default` gives its classes."""
+    """The config that `dataclasses.asdict` has turned into JSON; `default` gives its classes.
+
+    A section that is younger than what is stored has its defaults.
+    """
     sections = {
         section.name: type(getattr(default, section.name))(
             **{
                 key: tuple(value) if isinstance(value, list) else value
-                for key, value in stored[section.name].items()
+                for key, value in stored.get(section.name, {}).items()
             }
         )
         for section in fields(default)  # type: ignore[arg-type]
