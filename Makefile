@@ -2,9 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+MINUTES ?= 60
+SEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check check-fast lint browser load bench docs clean
+.PHONY: demo test check check-fast test-slow torture lint browser load bench docs clean
 
 demo: $(READY)  ## a first look: an explained answer on a small invented world
 	@$(BIN)/apptek demo
@@ -12,10 +14,16 @@ demo: $(READY)  ## a first look: an explained answer on a small invented world
 test: check  ## everything that must hold
 
 check: lint browser  ## the one gate: format, lint, types, import contracts, tests
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 -m "not rare"
 
 check-fast: lint  ## the same without slow tests, for the loop while writing
-	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+	$(BIN)/python -m pytest -q -n 2 -m "not slow and not rare"
+
+test-slow: $(READY)  ## what takes long and rarely breaks: many seeds of damage, builds, a short campaign
+	$(BIN)/python -m pytest -q -n 2 -m rare
+
+torture: $(READY)  ## the standing campaign: an hour of kills, cuts, full disks, mutations, bombs, slow clients
+	$(BIN)/python tests/torture.py --minutes $(MINUTES) --seed $(SEED) --result torture.json
 
 lint: $(READY)
 	$(BIN)/ruff format --check src tests

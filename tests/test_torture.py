@@ -1,0 +1,42 @@
+"""A short version of the standing campaign; `make torture` runs it for an hour."""
+
+from pathlib import Path
+
+import pytest
+from torture import NEEDS_MOUNT, ROUND, Campaign
+from torture_files import can_mount, models_of
+from torture_service import slow_clients, steady_load
+
+SHORT = {"damaged_models": 24, "damaged_work": 12, "damaged_facts": 300}
+SEED = 900
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("torture")
+
+
+@pytest.mark.rare
+@pytest.mark.parametrize("name", ROUND)
+def test_an_attack_breaks_nothing(name: str, place: Path) -> None:
+    if name in NEEDS_MOUNT and not can_mount():
+        pytest.skip("file systems cannot be mounted here")
+    campaign, count = Campaign(SEED, place), SHORT.get(name, 2)
+    campaign.attack(name, count)
+    assert campaign.failures == []
+    assert campaign.counts[name].total() == count
+
+
+@pytest.mark.rare
+def test_health_is_answered_beside_slow_and_busy_clients(place: Path) -> None:
+    figures = slow_clients(models_of(place)["default"], slow=300, busy=30, seconds=15.0)
+    assert figures["health_unanswered"] == []
+    assert figures["health_asked"] > 3
+    assert set(figures["answers"]) == {"200"}
+
+
+@pytest.mark.rare
+def test_memory_is_steady_under_load(place: Path) -> None:
+    figures = steady_load(models_of(place)["default"], clients=20, minutes=0.5)
+    assert set(figures["answers"]) == {"200"}
+    assert figures["growth"] < 0.2  # of a small process
