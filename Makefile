@@ -6,7 +6,7 @@ MINUTES ?= 60
 SEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check check-fast test-slow torture lint browser load bench docs clean
+.PHONY: demo test check check-fast test-slow torture lint browser load bench lock sbom docs clean
 
 demo: $(READY)  ## a first look: an explained answer on a small invented world
 	@$(BIN)/apptek demo
@@ -44,6 +44,12 @@ load: $(READY)  ## 200 clients for 30 s: no error, no growth
 
 bench: $(READY)  ## speed and memory, as ratios within one run
 	$(BIN)/apptek bench graph
+
+lock: $(READY)  ## the release lock, with the checksums that the package index has
+	$(BIN)/python tests/make_lock.py
+
+sbom: $(READY)  ## the bill of materials of a release, as CycloneDX
+	$(BIN)/python tests/make_sbom.py sbom.cdx.json
 
 docs: $(READY)  ## rebuild what is generated in the docs
 	$(BIN)/python tests/make_docs.py

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import typer
+from dependencies import licence_table
 from typer.cli import get_docs_for_click
 
 from apptek.cli import app
@@ -35,7 +36,16 @@ def page_with_tables(name: str) -> str:
     return with_tables(text, read_results(ROOT / "paper" / "results"), tables)
 
 
+def licences_page() -> str:
+    """The page of licences, with the packages that are installed here."""
+    text = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8")
+    before, marker, rest = text.partition("<!-- licences -->\n")
+    _, end, after = rest.partition("<!-- end -->")
+    return f"{before}{marker}{licence_table()}\n{end}{after}"
+
+
 if __name__ == "__main__":
+    (ROOT / "docs" / "licences.md").write_text(licences_page(), encoding="utf-8")
     (ROOT / "docs" / "cli.md").write_text(cli_docs(), encoding="utf-8")
     for page in PAGES:
         (ROOT / page).write_text(page_with_tables(page), encoding="utf-8")

@@ -1,0 +1,122 @@
+"""What APPTeK and its extras need to run, at the versions of constraints.txt."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+EXTRAS = ("agent", "excel", "figures", "max", "mcp", "ray", "serve")  # for users; not dev
+CORE = ""  # what every installation has
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package that is installed with APPTeK, or with one of its extras."""
+
+    name: str
+    version: str
+    licence: str
+    needs: tuple[str, ...]
+    extras: set[str] = field(default_factory=set)  # through which it comes; CORE: always
+
+
+def pins() -> dict[str, str]:
+    """The version of each package in constraints.txt."""
+    text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    lines = (line.partition("==") for line in text.splitlines() if "==" in line)
+    return {canonicalize_name(name): version.strip() for name, _, version in lines}
+
+
+def packages() -> list[Package]:
+    """All packages that APPTeK and its extras need, by name."""
+    pinned = pins()
+    found: dict[str, Package] = {}
+    for extra in (CORE, *EXTRAS):
+        waiting: list[tuple[str, frozenset[str]]] = list(_own_needs(extra))
+        seen: set[tuple[str, frozenset[str]]] = set()
+        while waiting:
+            name, extras = waiting.pop()
+            if (name, extras) in seen:
+                continue
+            seen.add((name, extras))
+            about = _installed(name)
+            needs = list(_needs(about.requires or [], extras))
+            package = found.setdefault(
+                name,
+                Package(
+                    about.metadata["Name"],
+                    pinned.get(name, about.version),
+                    licence_of(about),
+                    tuple(sorted(need for need, _ in needs)),
+                ),
+            )
+            package.extras.add(extra)
+            waiting += needs
+    return [found[name] for name in sorted(found)]
+
+
+def direct_names() -> set[str]:
+    """The packages that pyproject.toml names."""
+    return {name for extra in (CORE, *EXTRAS) for name, _ in _own_needs(extra)}
+
+
+def _own_needs(extra: str) -> Iterable[tuple[str, frozenset[str]]]:
+    """The direct dependencies of APPTeK, or of one of its extras, as pyproject.toml has them."""
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    texts = project["optional-dependencies"][extra] if extra else project["dependencies"]
+    for text in texts:
+        need = Requirement(text)
+        if need.name == "apptek":
+            for other in need.extras:
+                yield from _own_needs(other)
+        else:
+            yield canonicalize_name(need.name), frozenset(need.extras)
+
+
+def _needs(texts: Iterable[str], extras: frozenset[str]) -> Iterable[tuple[str, frozenset[str]]]:
+    for text in texts:
+        need = Requirement(text)
+        here = [{"extra": extra} for extra in (*extras, "")]
+        if need.marker is None or any(need.marker.evaluate(place) for place in here):
+            yield canonicalize_name(need.name), frozenset(need.extras)
+
+
+def _installed(name: str) -> Distribution:
+    try:
+        return distribution(name)
+    except PackageNotFoundError:
+        raise SystemExit(f"{name} is not installed: run make, or pip install -e '.[dev]'") from None
+
+
+def licence_of(about: Distribution) -> str:
+    """The licence that a package names: an SPDX expression, a short text, or its classifiers."""
+    for expression in about.metadata.get_all("License-Expression") or []:
+        return str(expression)
+    classifiers = about.metadata.get_all("Classifier") or []
+    named = [text.rpartition(" :: ")[2] for text in classifiers if text.startswith("License :: ")]
+    named = [text for text in named if text != "OSI Approved"]
+    if named:
+        return " and ".join(sorted(named))
+    (text,) = (about.metadata.get_all("License") or [""])[:1]
+    text = text.strip()
+    return re.sub(r"\s+", " ", text) if 0 < len(text) < 60 else "see its files"
+
+
+def licence_table() -> str:
+    """All packages with version, licence and where they come from, as Markdown."""
+    lines = ["| package | version | licence | comes with |", "|---|---|---|---|"]
+    for package in packages():
+        where = (
+            "every installation"
+            if CORE in package.extras
+            else ", ".join(f"`{extra}`" for extra in sorted(package.extras))
+        )
+        lines.append(f"| {package.name} | {package.version} | {package.licence} | {where} |")
+    return "\n".join(lines)
