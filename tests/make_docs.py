@@ -18,6 +18,7 @@ PAGES = (
     "docs/audit.md",
     "docs/deviations.md",
     "docs/faithfulness.md",
+    "docs/reliability.md",
     "docs/results.md",
 )
 

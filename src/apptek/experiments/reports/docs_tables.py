@@ -17,6 +17,7 @@ from apptek.experiments.reports.markdown import (
     markdown,
 )
 from apptek.experiments.reports.printed import PRINTED_OWN
+from apptek.experiments.reports.torture_table import torture_table
 from apptek.experiments.result import Result, mean_seconds
 from apptek.setting_rules import setting_texts
 
@@ -230,5 +231,6 @@ DOCS_TABLES: dict[str, Maker] = {
     "ablation": ablation_table,
     "comparison": comparison_table,
     "audit": audit_table,
+    "torture": torture_table,
     "faithfulness": faithfulness_table,
 }
