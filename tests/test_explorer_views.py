@@ -319,6 +319,26 @@ def in_sight(page: Page, selector: str) -> bool:
     return bool(0 <= top[0] < top[1])
 
 
+@pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1000, "light"), (1600, "dark")])
+def test_all_views_fit_their_screen(
+    browser: Browser, address: str, query: dict[str, str], width: int, scheme: Any
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    views = {
+        address: "#hero-link",
+        link(address, **query): "#forecast .chance",
+        f"{address}/?page=watch": "table.list",
+        f"{address}/?page=audit": "table.list",
+    }
+    for view, part in views.items():
+        page.goto(view)
+        expect(page.locator(part).first).to_be_visible(timeout=60_000)
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0, view
+    context.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_view_has_barriers(
     browser: Browser, address: str, query: dict[str, str], scheme: Any

@@ -72,7 +72,8 @@ def test_no_file_of_the_project_is_data_or_names_a_machine() -> None:
     files = [ROOT / name for name in listed.stdout.split("\0") if name]
     assert files
     for file in files:
-        assert file.stat().st_size < 1 << 20, file
+        moving = file.suffix == ".gif"  # the capture that opens the README
+        assert file.stat().st_size < (3_000_000 if moving else 1 << 20), file
         if file.suffix in {".py", ".md", ".toml", ".txt", ".json", ""}:
             text = file.read_text(encoding="utf-8")
             for unwanted in ("/" + "root/", "/" + "home/", "/" + "work/"):

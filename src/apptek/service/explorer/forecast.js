@@ -8,6 +8,7 @@ import { counted, percent, shown } from "./wording.js";
 
 const { d3 } = globalThis;
 const SHOWN = 5; // predicates
+const PAUSE = 2000; // milliseconds before the reliability is asked for again
 const [CURVE_WIDTH, CURVE_HEIGHT] = [300, 56];
 
 export class ForecastPanel {
@@ -35,6 +36,9 @@ export class ForecastPanel {
     });
     if (signal?.aborted) return;
     this.show(outlook, marks);
+    if (!outlook.counting) return;
+    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    if (!signal?.aborted) await this.load({ subject, object, time }, { days, marks, top }, signal);
   }
 
   show(outlook, marks) {

@@ -8,7 +8,11 @@ const { d3 } = globalThis;
 const ROLES = { meeting: "both deal with it", bystander: "one of them deals with it" };
 
 export class Graph {
-  constructor(container, { onAsk }) {
+  // onAsk(role, name): ask about an entity; onFollow(query): ask about the pair of a fact;
+  // nearFacts(name): the facts of an entity nearest in time.
+  constructor(container, { onAsk, onFollow, nearFacts }) {
+    this.onFollow = onFollow;
+    this.nearFacts = nearFacts;
     this.container = container;
     this.onAsk = onAsk;
     this.scroller = el("div", { class: "scroller" });
@@ -185,6 +189,7 @@ export class Graph {
       item("Make it the subject", "subject"),
       item("Make it the object", "object"),
     );
+    this.expand(this.menu, node.name);
     this.container.append(this.menu);
     const circle = element.querySelector("circle").getBoundingClientRect();
     const frame = this.container.getBoundingClientRect();
@@ -192,6 +197,29 @@ export class Graph {
     this.menu.style.left = `${Math.min(Math.max(circle.left - frame.left, 0), widest)}px`;
     this.menu.style.top = `${circle.bottom - frame.top + 6}px`;
     this.menu.querySelector("button").focus();
+  }
+
+  // Adds the facts of an entity that are nearest in time; each leads on to its own question.
+  async expand(menu, name) {
+    const facts = await this.nearFacts(name).catch(() => []);
+    if (menu !== this.menu || !facts.length) return;
+    const row = ({ subject, predicate, object, since, date }) => {
+      const open = () => {
+        this.closeMenu();
+        this.onFollow({ subject, object, time: since });
+      };
+      const words = `${shown(subject)} · ${shown(predicate)} · ${shown(object)}`;
+      return el(
+        "button",
+        { type: "button", role: "menuitem", class: "near", onclick: open },
+        words,
+        el("span", { class: "soft" }, ` ${date}`),
+      );
+    };
+    menu.append(
+      el("p", { class: "soft" }, "Nearest in time; choose one to follow it:"),
+      ...facts.map(row),
+    );
   }
 
   handleMenuKey(event, element) {

@@ -13,6 +13,7 @@ import { Graph } from "./graph.js";
 import { GraphTools } from "./graph_tools.js";
 import { ListPages } from "./list_pages.js";
 import { showModel } from "./model_summary.js";
+import { nearestFacts } from "./near_facts.js";
 import { clearProblems, showNotes, showProblem } from "./notices.js";
 import { Ranking, showMeter, showShares } from "./ranking.js";
 import { lightFacts, Reasons } from "./reasons.js";
@@ -36,17 +37,16 @@ const object = new Combobox(byId("object-field"), { id: "object", label: "On who
 void new QuestionSearch(byId("search-field"), { onAsk: (question) => ask(question) });
 const graph = new Graph(byId("graph"), {
   onAsk: (role, name) => ask({ ...query(), [role]: name }),
+  onFollow: (question) => ask(question),
+  nearFacts: (name) => nearestFacts(axis, name, page.state.time),
 });
-const whatIf = new WhatIf(page, {
-  onChange: (changes) => update(changes, { push: true }).then(explain),
-});
+const push = (changes) => update(changes, { push: true });
+const whatIf = new WhatIf(page, { onChange: (changes) => push(changes).then(explain) });
 const tools = new GraphTools(page, graph, {
   onUpdate: update,
   onStrike: (facts) => whatIf.strike(facts),
 });
-const stepByStep = new StepByStep(graph, {
-  onSteps: (steps) => update({ steps }, { push: true }).then(showReason),
-});
+const stepByStep = new StepByStep(graph, { onSteps: (steps) => push({ steps }).then(showReason) });
 const tones = new Tones();
 const ranking = new Ranking({ onSelect: choosePredicate });
 const reasons = new Reasons({
@@ -326,7 +326,7 @@ function showReason() {
     numbered.find(({ number }) => String(number) === String(state.reason)) ??
     numbered.find(({ facts }) => facts.length) ??
     numbered[0];
-  showAnswer(explanation);
+  showAnswer(explanation, page.dragging);
   reasons.show(explanation, page.chosen?.number);
   tools.show();
   if (!stepByStep.mark(state.steps)) return;

@@ -36,9 +36,10 @@ export function showHeadline({ subject, object, time }, { label, probability }) 
   );
 }
 
-export function showAnswer(explanation) {
+// late: the day has moved on since, and the headline is already that of a later one
+export function showAnswer(explanation, late) {
   const first = explanation.ranked[0].predicate === explanation.predicate;
-  showHeadline(explanation, explanation);
+  if (!late) showHeadline(explanation, explanation);
   const { runner_up_label: other, runner_up_probability: share } = explanation;
   const comparison = first ? "rather than" : "less probable than";
   byId("rather").textContent = `${comparison} ${shown(other)} (${percent(share)})`;

@@ -140,10 +140,7 @@ export class Timelines {
       .translateExtent(frame);
     svg.append("rect").attr("class", "catch").attr("width", width).attr("height", height);
     this.query = svg.append("g").attr("class", "query");
-    this.query
-      .append("line")
-      .attr("y1", 0)
-      .attr("y2", height - AXIS + 4);
+    this.query.append("path");
     this.query.append("text").attr("y", height - 6);
     this.drawLanes(svg, width);
     this.ticks = svg
@@ -276,7 +273,9 @@ export class Timelines {
     const visible = queryX !== null && queryX >= left - 1 && queryX <= right + 1;
     this.query.attr("display", visible ? null : "none");
     if (!visible) return;
-    this.query.select("line").attr("x1", queryX).attr("x2", queryX);
+    // Through the bars of each lane and not through its title.
+    const lines = this.lanes.map((_, lane) => `M${queryX} ${lane * STEP + LABEL}v${LANE + 6}`);
+    this.query.select("path").attr("d", lines.join(""));
     this.query
       .select("text")
       .attr("x", Math.min(Math.max(queryX, left + 34), right - 34))

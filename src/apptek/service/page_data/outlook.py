@@ -1,19 +1,24 @@
 """The outlook of a pair: its forecast, and how reliable such forecasts were."""
 
+from concurrent.futures import Future
+
 from pydantic import BaseModel, Field
 
 from apptek.service.forecasts import forecast, window_of_body
 from apptek.service.page_data.kept import started
-from apptek.service.page_data.reliability import Reliability, past_forecasts
+from apptek.service.page_data.reliability import PastForecasts, Reliability, past_forecasts
 from apptek.service.schemas.requests import ForecastBody
 from apptek.service.schemas.responses import ForecastOut
 from apptek.service.served_model import ServedModel
+
+PATIENCE = 4.0  # seconds that a forecast waits for its reliability
 
 
 class Outlook(BaseModel):
     """A forecast, and similar forecasts of the past."""
 
     forecast: ForecastOut
+    counting: bool = Field(description="Whether such forecasts are still counted: ask again.")
     reliability: Reliability | None = Field(
         description="How often such forecasts came true; null if there were too few."
     )
@@ -27,8 +32,15 @@ def outlook(served: ServedModel, body: ForecastBody) -> Outlook:
         served.predictor,
         f"reliability {window.length}",
         lambda: past_forecasts(forecaster, window.length),
-    ).result()
-    return Outlook(
-        forecast=made,
-        reliability=None if past is None else past.near(made.probability),
     )
+    reliability = _near(past, made.probability)
+    return Outlook(forecast=made, counting=not past.done(), reliability=reliability)
+
+
+def _near(pending: "Future[PastForecasts | None]", chance: float) -> Reliability | None:
+    """Similar past forecasts. The first request for a length starts to count, and may not wait."""
+    try:
+        past = pending.result(timeout=PATIENCE)
+    except TimeoutError:
+        return None
+    return None if past is None else past.near(chance)

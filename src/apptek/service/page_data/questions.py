@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import BaseModel, Field
 
-from apptek.arrays import Bools, Ints, Longs
+from apptek.arrays import Bools, Longs
 from apptek.config import View
 from apptek.data.facts import Facts
 from apptek.data.times import UNKNOWN
@@ -166,16 +166,13 @@ def find_questions(served: ServedModel, text: str, limit: int) -> Questions:
     high = np.maximum(facts.subjects[rows], facts.objects[rows])
     _, places, counts = np.unique(low * width + high, return_inverse=True, return_counts=True)
     best = np.argsort(-counts, kind="stable")[:limit]
+    times = graph.axis.positions(facts.times[rows])
     questions = []
     for pair in best.tolist():
-        row = _last(graph.axis.positions(facts.times), rows[places == pair])
+        own = np.flatnonzero(places == pair)
+        row = int(rows[own[times[own].argmax()]])  # the latest of its facts
         questions.append(_question(served, row, count=int(counts[pair]), view="within"))
     return Questions(questions=questions)
-
-
-def _last(times: Ints, rows: Longs) -> int:
-    """The latest of some facts."""
-    return int(rows[times[rows].argmax()])
 
 
 def _meaning(served: ServedModel, word: str) -> _Word:
