@@ -239,9 +239,9 @@ async function moveDay(when, place, done) {
   page.answering.abort();
   page.answering = new AbortController();
   const { signal } = page.answering;
-  await guarded("answer", () => fetchAnswer(signal), signal);
-  await Promise.all([explain(), loadForecast()]);
-  timelines.moveTo(when);
+  const whole = guarded("answer", () => fetchAnswer(signal).then(showRanking), signal);
+  await Promise.all([whole, explain().then(() => timelines.moveTo(when))]);
+  await loadForecast();
 }
 
 // While the day is dragged, one explanation is on its way at a time: that of the latest day.

@@ -14,6 +14,7 @@ from apptek.occurrence.snapshots import Meetings, counts_in
 
 WINDOWS = 6  # of the past, the last ones
 LIKE = 0.05  # how far the chance of a similar forecast may be
+MOST_PAIRS = 20_000  # of a window; of more, evenly spread ones
 FEWEST = 30  # similar forecasts; the range is widened until there are so many
 
 
@@ -83,6 +84,9 @@ def _outcomes(forecaster: Forecaster, window: Window) -> tuple[Doubles, Doubles]
     subjects, objects = keys // width - 1, keys % width - 1
     once = subjects < objects  # the keys have both directions of a pair
     subjects, objects = subjects[once], objects[once]
+    if len(subjects) > MOST_PAIRS:
+        spread = np.linspace(0, len(subjects) - 1, MOST_PAIRS).astype(np.int64)
+        subjects, objects = subjects[spread], objects[spread]
     chances = either_chances(forecaster, subjects, objects, window)
     counts = sum(
         counts_in(events, pair_keys(*ends, width), window.first, window.last)
