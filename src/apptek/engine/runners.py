@@ -24,7 +24,7 @@ from apptek.extras import require_ray
 EngineName = Literal["local", "ray"]
 DEATHS = 5  # of workers without any task done in between, after which a run gives up
 NOBODY = 60.0  # seconds without any worker in a cluster, after which a run gives up
-LOOK = 5.0  # seconds between two looks at a cluster that finishes nothing
+LOOK = 5.0  # seconds between two looks at the cluster
 Done = Callable[[], None]  # is called after each task
 _GO_ON = "what is finished is kept: run the command again to go on"
 
@@ -103,33 +103,45 @@ class RayRunner:
 
         self._ray: Any = ray
         own: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False}
-        with _plain_errors(ray):
+        with _plain_errors(ray, "are its address, RAY_AUTH_TOKEN and versions right?"):
             ray.init(
                 address=address or "local",
                 log_to_driver=False,
                 logging_level=logging.ERROR,
                 **(own if address is None else {}),
             )
+        self._head: str = ray.get_runtime_context().gcs_address
         self._run = ray.remote(num_cpus=1, max_retries=DEATHS, retry_exceptions=False)(_run_alone)
 
     def run(self, tasks: Sequence[Task], done: Done) -> None:
         """Returns when all tasks are done."""
-        ray, seen = self._ray, time.monotonic()
+        ray = self._ray
         with _plain_errors(ray):
+            self._has_workers()
             left = [self._run.remote(task) for task in tasks]
-            try:
-                while left:
-                    ended, left = ray.wait(left, timeout=LOOK)
-                    for reference in ended:
-                        ray.get(reference)
-                        done()
-                    if ended or ray.cluster_resources().get("CPU", 0) > 0:
-                        seen = time.monotonic()
-                    elif time.monotonic() - seen > NOBODY:
-                        raise ApptekError(f"the cluster has no workers any more; {_GO_ON}")
-            finally:
-                for reference in left:
-                    ray.cancel(reference)
+            seen = looked = time.monotonic()
+            while left:
+                ended, left = ray.wait(left, timeout=LOOK)
+                for reference in ended:
+                    ray.get(reference)
+                    done()
+                now = time.monotonic()
+                if now - looked > LOOK:
+                    looked = now
+                    seen = now if self._has_workers() else seen
+                if now - seen > NOBODY:
+                    raise ApptekError(f"the cluster has no workers any more; {_GO_ON}")
+
+    def _has_workers(self) -> bool:
+        """Whether a node of the cluster has a core; ApptekError where its head is gone.
+
+        Left alone, Ray would end this process after a minute, without a word.
+        """
+        try:
+            _knock(self._head)
+        except OSError:
+            raise ApptekError(f"the head of the cluster is gone; {_GO_ON}") from None
+        return bool(self._ray.cluster_resources().get("CPU", 0) > 0)
 
     def close(self) -> None:
         """Leaves the cluster, or ends it where it is its own."""
@@ -142,20 +154,26 @@ def _run_alone(task: Task) -> str:
     return run_task(task)
 
 
+def _knock(address: str) -> None:
+    """OSError where nobody listens."""
+    host, _, port = address.rpartition(":")
+    socket.create_connection((host, int(port)), timeout=10).close()
+
+
 def _check_address(address: str) -> None:
     """ApptekError where nobody listens: Ray itself would wait for long."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or "/" in address:
         raise ApptekError(f"--address {address}: expected HOST:PORT of a Ray cluster, or auto")
     try:
-        socket.create_connection((host, int(port)), timeout=10).close()
+        _knock(address)
     except OSError as error:
         reason = error.strerror or error
         raise ApptekError(f"there is no Ray cluster at {address}: {reason}") from None
 
 
 @contextmanager
-def _plain_errors(ray: Any) -> Iterator[None]:
+def _plain_errors(ray: Any, advice: str = _GO_ON) -> Iterator[None]:
     """Turns the errors of Ray into one line; those of a task are what the task has raised."""
     try:
         yield
@@ -168,7 +186,7 @@ def _plain_errors(ray: Any) -> Iterator[None]:
         text = f"workers died {DEATHS} times at the same task: is there enough memory?"
         raise ApptekError(f"{text} {_GO_ON}") from None
     except (ray.exceptions.RayError, ConnectionError, RuntimeError, ValueError) as error:
-        raise ApptekError(f"Ray: {_first_line(error)}; {_GO_ON}") from None
+        raise ApptekError(f"Ray: {_first_line(error)}; {advice}") from None
 
 
 def _first_line(error: BaseException) -> str:

@@ -1,0 +1,189 @@
+"""What happens when workers, the driver, a disk or a cluster fails: the same bytes, or one line.
+
+They take minutes: `make test-slow` runs them.
+"""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from model_folders import files_of
+
+from apptek.data.synthetic.world import make_world, write_world
+from apptek.predictor import Predictor
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not os.environ.get("APPTEK_SLOW"), reason="APPTEK_SLOW is not set"),
+]
+PIECES = ".model-engine/*/job-*/*.npz"
+_ENGINES = pytest.mark.parametrize("engine", ["local", "ray"])
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a world of 20,000 facts and the model that one process has fitted."""
+    folder = tmp_path_factory.mktemp("faults")
+    world = make_world(20_000, 5)
+    write_world(world, folder / "world")
+    Predictor.fit(folder / "world", folder=folder / "expected")
+    return folder
+
+
+class Fit:
+    """A fit in a process of its own, which leads a session: what it started ends with it."""
+
+    def __init__(self, place: Path, out: Path, *words: str, file_limit: int | None = None) -> None:
+        def limit() -> None:
+            if file_limit is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
+
+        self.out = out
+        command = ["fit", str(place / "world"), "--out", str(out), *words]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", "from apptek.cli import main; main()", *command],
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            preexec_fn=limit,  # noqa: PLW1509  no thread of this test holds a lock
+        )
+
+    def wait_for_pieces(self, count: int) -> None:
+        until = time.monotonic() + 300
+        while len(list(self.out.parent.glob(PIECES))) < count:
+            assert self.process.poll() is None, self.process.communicate()[1]
+            assert time.monotonic() < until
+            time.sleep(0.02)
+
+    def workers(self) -> list[int]:
+        """The processes below this one that do tasks."""
+        found, below = [], [self.process.pid]
+        while below:
+            pid = below.pop()
+            try:
+                for task in Path(f"/proc/{pid}/task").iterdir():
+                    below += map(int, (task / "children").read_text().split())
+                words = Path(f"/proc/{pid}/cmdline").read_bytes()
+            except OSError:  # it has ended
+                continue
+            if b"spawn_main" in words or words.startswith(b"ray::_run_alone"):
+                found.append(pid)
+        return found
+
+    def end(self) -> str:
+        """Waits for the end; returns what it told."""
+        _, told = self.process.communicate(timeout=600)
+        return told
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+        kill_session(self.process.pid)
+
+
+def kill_session(session: int) -> None:
+    """Ends what a killed process has left: the daemons of Ray, by their ids."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                belongs = int((entry / "stat").read_text().rpartition(")")[2].split()[3]) == session
+            except OSError:
+                continue
+            if belongs:
+                os.kill(int(entry.name), signal.SIGKILL)
+
+
+@_ENGINES
+def test_workers_that_are_killed_twice_change_nothing(
+    engine: str, place: Path, tmp_path: Path
+) -> None:
+    fit = Fit(place, tmp_path / "model", "--engine", engine)
+    for pieces in (1, 3):
+        fit.wait_for_pieces(pieces)
+        workers = fit.workers()
+        assert workers
+        os.kill(workers[0], signal.SIGKILL)
+    fit.end()
+    assert fit.process.returncode == 0
+    assert files_of(tmp_path / "model") == files_of(place / "expected")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
+
+
+@_ENGINES
+def test_a_driver_that_was_killed_is_resumed(engine: str, place: Path, tmp_path: Path) -> None:
+    fit = Fit(place, tmp_path / "model", "--engine", engine)
+    fit.wait_for_pieces(2)
+    fit.kill()
+    assert not (tmp_path / "model").exists()
+    Fit(place, tmp_path / "model", "--engine", engine, "--resume").end()
+    assert files_of(tmp_path / "model") == files_of(place / "expected")
+
+
+@_ENGINES
+def test_a_full_disk_ends_with_one_line_and_can_be_resumed(
+    engine: str, place: Path, tmp_path: Path
+) -> None:
+    full = Fit(place, tmp_path / "model", "--engine", engine, file_limit=1_000_000)
+    *_, last = full.end().splitlines()
+    assert full.process.returncode == 1
+    assert last.startswith("apptek: ")
+    assert last.endswith("could not be written: File too large")
+    Fit(place, tmp_path / "model", "--engine", engine, "--resume").end()
+    assert files_of(tmp_path / "model") == files_of(place / "expected")
+
+
+@pytest.fixture
+def cluster() -> Iterator[tuple[str, list[int]]]:
+    """A Ray cluster of a head without cores and a node with two: its address, and both raylets."""
+    folder = Path("/tmp") / f"ray-{os.getpid()}"  # Ray's sockets must have short paths
+    port = 20_000 + os.getpid() % 10_000
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}
+    ray = [sys.executable, "-m", "ray.scripts.scripts", "start", "--disable-usage-stats"]
+    head = ["--head", "--num-cpus=0", "--include-dashboard=false", f"--port={port}"]
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in token.items():
+            patch.setenv(name, value)
+        for words in (
+            [*head, f"--temp-dir={folder}"],
+            [f"--address=127.0.0.1:{port}", "--num-cpus=2"],
+        ):
+            subprocess.run([*ray, *words], check=True, capture_output=True, timeout=120)
+        yield f"127.0.0.1:{port}", processes(folder, b"raylet/raylet")
+        for pid in processes(folder, b""):
+            os.kill(pid, signal.SIGKILL)
+
+
+def processes(folder: Path, words: bytes) -> list[int]:
+    """The processes whose command lines name a folder and these words, in the order of start."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and int(entry.name) != os.getpid():
+            try:
+                command = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if words in command and bytes(folder) + b"/" in command:
+                found.append(int(entry.name))
+    return sorted(found)
+
+
+def test_a_cluster_without_workers_ends_with_one_line_and_a_second_run_goes_on(
+    cluster: tuple[str, list[int]], place: Path, tmp_path: Path
+) -> None:
+    address, raylets = cluster
+    fit = Fit(place, tmp_path / "model", "--engine", "ray", "--address", address)
+    fit.wait_for_pieces(2)
+    os.kill(raylets[-1], signal.SIGKILL)
+    *_, last = fit.end().splitlines()
+    assert last == (
+        "apptek: the cluster has no workers any more; what is finished is kept: run the command "
+        "again to go on"
+    )
+    Fit(place, tmp_path / "model", "--engine", "local", "--resume").end()
+    assert files_of(tmp_path / "model") == files_of(place / "expected")
