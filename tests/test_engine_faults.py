@@ -18,10 +18,7 @@ from model_folders import files_of
 from apptek.data.synthetic.world import make_world, write_world
 from apptek.predictor import Predictor
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not os.environ.get("APPTEK_SLOW"), reason="APPTEK_SLOW is not set"),
-]
+pytestmark = pytest.mark.rare
 PIECES = ".model-engine/*/job-*/*.npz"
 _ENGINES = pytest.mark.parametrize("engine", ["local", "ray"])
 
@@ -72,7 +69,7 @@ class Fit:
                 words = Path(f"/proc/{pid}/cmdline").read_bytes()
             except OSError:  # it has ended
                 continue
-            if b"spawn_main" in words or words.startswith(b"ray::_run_alone"):
+            if b"spawn_main" in words or words.startswith((b"ray::_run_alone", b"ray::IDLE")):
                 found.append(pid)
         return found
 
@@ -82,21 +79,14 @@ class Fit:
         return told
 
     def kill(self) -> None:
+        workers = self.workers()
         self.process.kill()
+        assert self.process.wait() == -signal.SIGKILL
+        until = time.monotonic() + 60
+        while any(Path(f"/proc/{pid}").exists() for pid in workers):
+            assert time.monotonic() < until, "workers outlive their driver"
+            time.sleep(0.1)
         self.process.communicate()
-        kill_session(self.process.pid)
-
-
-def kill_session(session: int) -> None:
-    """Ends what a killed process has left: the daemons of Ray, by their ids."""
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                belongs = int((entry / "stat").read_text().rpartition(")")[2].split()[3]) == session
-            except OSError:
-                continue
-            if belongs:
-                os.kill(int(entry.name), signal.SIGKILL)
 
 
 @_ENGINES
@@ -125,16 +115,14 @@ def test_a_driver_that_was_killed_is_resumed(engine: str, place: Path, tmp_path:
     assert files_of(tmp_path / "model") == files_of(place / "expected")
 
 
-@_ENGINES
-def test_a_full_disk_ends_with_one_line_and_can_be_resumed(
-    engine: str, place: Path, tmp_path: Path
-) -> None:
-    full = Fit(place, tmp_path / "model", "--engine", engine, file_limit=1_000_000)
+def test_a_full_disk_ends_with_one_line_and_can_be_resumed(place: Path, tmp_path: Path) -> None:
+    """Files may have a megabyte, which Ray itself could not start with."""
+    full = Fit(place, tmp_path / "model", "--engine", "local", file_limit=1_000_000)
     *_, last = full.end().splitlines()
     assert full.process.returncode == 1
     assert last.startswith("apptek: ")
     assert last.endswith("could not be written: File too large")
-    Fit(place, tmp_path / "model", "--engine", engine, "--resume").end()
+    Fit(place, tmp_path / "model", "--engine", "local", "--resume").end()
     assert files_of(tmp_path / "model") == files_of(place / "expected")
 
 

@@ -143,24 +143,28 @@ class _Sampler:
 
 def memory_mb(pid: int) -> float:
     """The proportional set size of a process and its children, in MB; 0 where they are gone."""
-    total = 0.0
-    for one in _tree(pid):
-        try:
-            text = Path(f"/proc/{one}/smaps_rollup").read_text(encoding="ascii")
-        except OSError:
-            continue
-        total += sum(int(line.split()[1]) for line in text.splitlines() if line[:4] == "Pss:")
-    return total / 1024
+    return sum(map(own_memory_mb, process_tree(pid)))
 
 
-def _tree(pid: int) -> Iterator[int]:
+def own_memory_mb(pid: int) -> float:
+    """The proportional set size of one process, in MB; 0 where it is gone."""
+    try:
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
+    except OSError:
+        return 0.0
+    return sum(int(line.split()[1]) for line in text.splitlines() if line[:4] == "Pss:") / 1024
+
+
+def process_tree(pid: int) -> Iterator[int]:
+    """A process and those below it, whichever thread has started them."""
     yield pid
     try:
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+        children = [(each / "children").read_text(encoding="ascii") for each in threads]
     except OSError:
         return
-    for child in children.split():
-        yield from _tree(int(child))
+    for child in " ".join(children).split():
+        yield from process_tree(int(child))
 
 
 def run(world: str, model: str) -> None:

@@ -1,7 +1,8 @@
 """The options with which commands give work to several processes or machines."""
 
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -72,14 +73,18 @@ class Distribution:
         if self.parts == 1:
             tell("there is one part: every worker opens all facts")
         folder = beside.absolute()
-        with open_engine(
-            self.engine,
-            self.storage or folder.with_name(f".{folder.name}-engine"),
-            part_count=self.parts,
-            address=self.address,
-            keep=self.storage is not None,
-            tell=tell,
-        ) as engine:
+        # Ray tells of workers that died on stdout, which is for results.
+        with (
+            redirect_stdout(sys.stderr),
+            open_engine(
+                self.engine,
+                self.storage or folder.with_name(f".{folder.name}-engine"),
+                part_count=self.parts,
+                address=self.address,
+                keep=self.storage is not None,
+                tell=tell,
+            ) as engine,
+        ):
             yield engine
 
 

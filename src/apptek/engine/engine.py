@@ -96,7 +96,7 @@ class Engine:
         new = {name: queries for name, queries in batches.items() if name not in self._jobs}
         if not new:
             return
-        setting = self._setting(space.process.graph)
+        setting = self.partition(space.process.graph)
         folder = _save_space(Path(setting.storage), space)
         jobs = {name: self._job(setting, "rows", folder, queries) for name, queries in new.items()}
         self._run([task for job in jobs.values() for task in job.tasks], "features")
@@ -119,7 +119,7 @@ class Engine:
         classifier = view.fitted.classifier
         if not len(queries):
             return np.empty((0, len(classifier.bias)), np.float32)
-        setting = self._setting(view.space.process.graph)
+        setting = self.partition(view.space.process.graph)
         folder = _save_space(Path(setting.storage), view.space, classifier)
         job = self._job(setting, "scores", folder, queries)
         self._run(job.tasks, "scores")
@@ -148,7 +148,7 @@ class Engine:
             raise ApptekError(f"{task.path} is damaged, also after it was made again")
         return piece
 
-    def _setting(self, graph: TemporalGraph) -> Setting:
+    def partition(self, graph: TemporalGraph) -> Setting:
         """The parts of a graph, made where they are not there yet."""
         known = self._settings.get(id(graph.facts))
         if known is not None and known[0].facts is graph.facts:

@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import secrets
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -46,9 +47,7 @@ class LocalRunner:
     def _new_pool(self) -> ProcessPoolExecutor:
         # Spawned, not forked: the driver has threads.
         context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(
-            self.workers, mp_context=context, initializer=limit_threads, initargs=(1,)
-        )
+        return ProcessPoolExecutor(self.workers, mp_context=context, initializer=_begin)
 
     def run(self, tasks: Sequence[Task], done: Done) -> None:
         """Returns when all tasks are done; the pool is replaced when one of its processes dies."""
@@ -77,6 +76,19 @@ class LocalRunner:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
+def _begin() -> None:
+    """What a process does first: it keeps to one thread, and ends when its driver is killed."""
+    limit_threads(1)
+    threading.Thread(target=_end_with_driver, daemon=True).start()
+
+
+def _end_with_driver() -> None:
+    driver = multiprocessing.parent_process()
+    assert driver is not None
+    driver.join()
+    os._exit(1)
+
+
 def _cancel(futures: dict[Future[str], Task]) -> None:
     for future in futures:
         future.cancel()
@@ -103,13 +115,18 @@ class RayRunner:
 
         self._ray: Any = ray
         own: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False}
-        with _plain_errors(ray, "are its address, RAY_AUTH_TOKEN and versions right?"):
+        try:
             ray.init(
                 address=address or "local",
                 log_to_driver=False,
                 logging_level=logging.ERROR,
                 **(own if address is None else {}),
             )
+        except Exception as error:  # of many kinds, some of them bare
+            what = f"Ray: {_first_line(error)}"
+            if address is not None:
+                what += "; are its address, RAY_AUTH_TOKEN and versions right?"
+            raise ApptekError(what) from None
         self._head: str = ray.get_runtime_context().gcs_address
         self._run = ray.remote(num_cpus=1, max_retries=DEATHS, retry_exceptions=False)(_run_alone)
 
@@ -173,7 +190,7 @@ def _check_address(address: str) -> None:
 
 
 @contextmanager
-def _plain_errors(ray: Any, advice: str = _GO_ON) -> Iterator[None]:
+def _plain_errors(ray: Any) -> Iterator[None]:
     """Turns the errors of Ray into one line; those of a task are what the task has raised."""
     try:
         yield
@@ -186,7 +203,7 @@ def _plain_errors(ray: Any, advice: str = _GO_ON) -> Iterator[None]:
         text = f"workers died {DEATHS} times at the same task: is there enough memory?"
         raise ApptekError(f"{text} {_GO_ON}") from None
     except (ray.exceptions.RayError, ConnectionError, RuntimeError, ValueError) as error:
-        raise ApptekError(f"Ray: {_first_line(error)}; {advice}") from None
+        raise ApptekError(f"Ray: {_first_line(error)}; {_GO_ON}") from None
 
 
 def _first_line(error: BaseException) -> str:

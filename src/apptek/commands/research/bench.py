@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 import typer
 
 from apptek.commands.options import JsonOption, ResultOption, print_json
-from apptek.extras import require_service, require_torch, require_trees
+from apptek.extras import require_ray, require_service, require_torch, require_trees
 
 
 def bench(
     what: Annotated[
-        Literal["graph", "agent", "predict", "serve", "forecast", "audit", "scale"],
+        Literal["graph", "agent", "predict", "serve", "forecast", "audit", "scale", "engine"],
         typer.Argument(metavar="PART", help="The part to measure."),
     ] = "graph",
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes, below a minute.")] = False,
@@ -29,7 +29,9 @@ def bench(
     facts: Annotated[
         str | None,
         typer.Option(
-            "--facts", metavar="SIZES", help="For scale: numbers of facts, as 1e6,1e7,1e8."
+            "--facts",
+            metavar="SIZES",
+            help="For scale: numbers of facts, as 1e6,1e7,1e8; for engine: one such number.",
         ),
     ] = None,
     result: ResultOption = None,
@@ -63,6 +65,11 @@ def bench(
         from apptek.benches.scale import bench_scale
 
         measure = partial(bench_scale, facts=facts)
+    elif what == "engine":
+        require_ray()
+        from apptek.benches.engine import bench_engine
+
+        measure = partial(bench_engine, facts=facts)
     else:
         from apptek.benches.graph import bench_graph as measure
     with working(f"measuring: {what}"):

@@ -1,0 +1,210 @@
+"""The bench of engines: the features of many queries by one process, by local processes, by Ray.
+
+All use the same number of cores. The memory is the proportional set size of each process that does
+tasks, sampled while it does them.
+"""
+
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from apptek.arrays import Longs
+from apptek.benches.report import BenchReport, Target, seconds
+from apptek.benches.scale import own_memory_mb, process_tree
+from apptek.compiling import limit_threads
+from apptek.config import DEFAULT, preset
+from apptek.data.queries import Queries, draw_evenly, training_queries
+from apptek.data.synthetic.world import make_world
+from apptek.engine.engine import PARTS, Engine
+from apptek.engine.parts import part_of
+from apptek.engine.runners import Done, EngineName, open_runner
+from apptek.engine.tasks import Task, run_task
+from apptek.errors import ApptekError
+from apptek.features.clock import Clock
+from apptek.features.space import FeatureSpace
+from apptek.features.topologies.topology import topology_set
+from apptek.features.traits import types_from_names
+from apptek.graph.pairs import PairIndex
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.model import FeatureSources
+from apptek.seeding import generator
+
+FACTS, QUICK_FACTS = 10_000_000, 50_000
+QUERIES, QUICK_QUERIES = 200_000, 20_000
+WARM = 2000  # queries that are asked before, so that everything is compiled and opened
+SAMPLED = 0.2  # seconds between two looks at the memory
+TARGETS = {"ray_vs_local": Target(1.5), "ray_vs_local_processor": Target(1.5)}
+_WORKERS = (b"spawn_main", b"ray::_run_alone")  # in the command lines of processes that do tasks
+
+
+def bench_engine(*, quick: bool = False, facts: str | None = None) -> BenchReport:
+    """A world of 10 M facts (quick: 50 k) in four parts, 200 k of its training queries."""
+    count = QUICK_FACTS if quick else FACTS
+    try:
+        count = int(float(facts)) if facts else count
+    except (ValueError, OverflowError):
+        raise ApptekError(f"found {facts!r}, expected a number of facts, as 1e6") from None
+    space, queries = _asked(count, QUICK_QUERIES if quick else QUERIES)
+    graph = space.process.graph
+    index = seconds(lambda: PairIndex.of(graph))
+    space.rows(queries.part(slice(0, WARM)))
+    alone = seconds(lambda: space.rows(queries))
+    figures: dict[str, Any] = {
+        "facts": count,
+        "queries": len(queries),
+        "parts": PARTS,
+        "workers": os.cpu_count(),
+        "graph_mb": (graph.nbytes + _size(PairIndex.of(graph))) / 2**20,
+        "one_process": {"index_pairs_seconds": index, "features_seconds": alone},
+    }
+    names: tuple[EngineName, ...] = ("local", "ray")
+    for name in names:
+        figures[name] = _measure(name, space, queries)
+    figures["processor_microseconds"] = _processor_time(space, queries)
+    local, ray = (figures[name] for name in names)
+    elapsed, spent = "features_seconds", "features_processor_seconds"
+    return BenchReport(
+        ratios={
+            "ray_vs_local": ray[elapsed] / local[elapsed],
+            "ray_vs_local_processor": ray[spent] / local[spent],
+            "local_vs_one_process": local[elapsed] / alone,
+        },
+        figures=figures,
+        targets=TARGETS,
+    )
+
+
+def _asked(count: int, query_count: int) -> tuple[FeatureSpace, Queries]:
+    data = make_world(count, 0).dataset
+    graph = TemporalGraph.of(data)
+    sources = FeatureSources(
+        config=preset(DEFAULT),
+        dataset=data,
+        graph=graph,
+        clock=Clock.of(graph),
+        topologies=topology_set([]),
+    )
+    space = sources.space("within", tuple(types_from_names(data.entities, data.train)))
+    every = np.arange(len(data.train))
+    rows: Longs = draw_evenly(data.train, every, query_count, generator(0, "bench"))
+    return space, training_queries(data.train, rows)
+
+
+def _size(pairs: PairIndex) -> int:
+    incidence = pairs.incidence
+    arrays = (pairs.firsts, pairs.objects, incidence.offsets, incidence.facts, incidence.starts)
+    return sum(array.nbytes for array in arrays)
+
+
+def _measure(name: EngineName, space: FeatureSpace, queries: Queries) -> dict[str, float]:
+    with tempfile.TemporaryDirectory(prefix="apptek-bench-") as storage:
+        opened: list[Any] = []
+        start = seconds(lambda: opened.append(open_runner(name)))
+        memory = _Memory()
+        try:
+            engine = Engine(opened[0], Path(storage))
+            figures = {"start_seconds": start}
+            figures["parts_seconds"] = seconds(lambda: engine.partition(space.process.graph))
+            figures["parts_peak_mb"] = memory.peak()
+            files = list(Path(storage).glob("*/parts-*/**/*.npy"))
+            figures["parts_on_disk_mb"] = sum(path.stat().st_size for path in files) / 2**20
+            engine.make(space, {"warm": queries.part(slice(0, WARM))})
+            memory.peak()
+            before = _spent()
+            figures["features_seconds"] = seconds(lambda: engine.make(space, {"all": queries}))
+            figures["features_processor_seconds"] = _spent() - before
+            figures["worker_peak_mb"] = memory.peak()
+            figures["join_seconds"] = seconds(lambda: engine.take("all"))
+        finally:
+            memory.stop()
+            opened[0].close()
+    return figures
+
+
+class _InThisProcess:
+    """A runner without processes."""
+
+    def run(self, tasks: Sequence[Task], done: Done) -> None:
+        for task in tasks:
+            run_task(task)
+            done()
+
+
+def _processor_time(space: FeatureSpace, queries: Queries) -> dict[str, float]:
+    """What one core needs for a query or a fact: whatever else the machine does meanwhile."""
+    queries = queries.part(slice(0, QUERIES // 4))
+    limit_threads(1)
+    try:
+        with tempfile.TemporaryDirectory(prefix="apptek-bench-") as storage:
+            engine, graph = Engine(_InThisProcess(), Path(storage)), space.process.graph
+            parts = _processor_seconds(lambda: engine.partition(graph))
+            engine.make(space, {"warm": queries.part(slice(0, WARM))})
+            alone = _processor_seconds(lambda: space.rows(queries))
+            spread = _processor_seconds(lambda: engine.make(space, {"all": queries}))
+            joined = _processor_seconds(lambda: engine.take("all"))
+    finally:
+        limit_threads(os.cpu_count() or 1)
+    scan = _processor_seconds(lambda: part_of(graph.facts.subjects, PARTS) == 0)
+    return {
+        "fact_into_parts": 1e6 * parts / len(graph.facts),
+        "end_of_a_fact_looked_at": 1e6 * scan / len(graph.facts),
+        "query_alone": 1e6 * alone / len(queries),
+        "query_over_parts": 1e6 * spread / len(queries),
+        "query_joined": 1e6 * joined / len(queries),
+    }
+
+
+def _spent() -> float:
+    """The processor seconds of this process and of those below it, the daemons of Ray included."""
+    ticks = 0
+    for pid in process_tree(os.getpid()):
+        with suppress(OSError):
+            words = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            ticks += int(words[11]) + int(words[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _processor_seconds(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+class _Memory:
+    """The greatest memory of any process below this one that does tasks, sampled in a thread."""
+
+    def __init__(self) -> None:
+        self._peak, self._stopped = 0.0, threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(SAMPLED):
+            for pid in process_tree(os.getpid()):
+                if pid != os.getpid() and _does_tasks(pid):
+                    self._peak = max(self._peak, own_memory_mb(pid))
+
+    def peak(self) -> float:
+        """The greatest memory since this was asked last, in MB."""
+        peak, self._peak = self._peak, 0.0
+        return peak
+
+    def stop(self) -> None:
+        """Ends the thread."""
+        self._stopped.set()
+        self._thread.join()
+
+
+def _does_tasks(pid: int) -> bool:
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return any(words in command for words in _WORKERS)
