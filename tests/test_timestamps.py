@@ -1,6 +1,7 @@
 """Times of day, dates in other orders, and the unit that a data set gets."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ from apptek.data.calendar.positions import Unit, calendar, date_of, day_number, 
 from apptek.data.calendar.stamps import read_stamps
 from apptek.data.calendar.time_dictionary import TimeDictionary
 from apptek.data.calendar.written import WrittenTime, read_by_pattern, read_time
+from apptek.data.reading.reader import read_dataset
 from apptek.data.times import Granularity, TimeAxis
-from apptek.errors import TimeFormatError
+from apptek.errors import DataError, TimeFormatError
 
 moments = st.datetimes(datetime(1902, 1, 1), datetime(2037, 12, 31)).map(
     lambda moment: moment.replace(microsecond=0)
@@ -332,3 +334,36 @@ def test_an_axis_holds_what_is_as_fine_as_itself() -> None:
     assert not day.holds(TimeAxis("day", mixed=True))
     assert year.holds(TimeAxis("integer"))
     assert not day.holds(TimeAxis("integer"))
+
+
+def rows_of_days(pattern: str, count: int) -> list[str]:
+    days = (date(2021, 1, 4) + timedelta(days=number) for number in range(count))
+    return [f"a{n % 7},helps,b{n % 5},{day.strftime(pattern)}" for n, day in enumerate(days)]
+
+
+@pytest.mark.parametrize("place", [0, 7, 199])
+def test_one_mistyped_date_does_not_outvote_all_others(tmp_path: Path, place: int) -> None:
+    rows = rows_of_days("%d/%m/%Y", 200)
+    rows[place] = "a,helps,b,05/25/2021"
+    file = tmp_path / "days.csv"
+    file.write_text("subject,predicate,object,time\n" + "\n".join(rows) + "\n")
+    expected = rf"days.csv:{place + 2}: .*05/25/2021.*expected the day first.*would leave 199"
+    with pytest.raises(DataError, match=expected):
+        read_dataset(file)
+    data = read_dataset(file, skip_bad=True)
+    assert len(data.all_facts()) == 199
+    assert data.span_of(data.all_facts()).startswith("2021-01-0")
+
+
+@pytest.mark.parametrize("zone", ["", "Z"])
+def test_one_time_with_or_without_an_offset_does_not_outvote_all_others(
+    tmp_path: Path, zone: str
+) -> None:
+    rows = [f"a{n % 7},helps,b{n % 5},2021-05-03 {n // 60:02}:{n % 60:02}:00Z" for n in range(200)]
+    rows = [row.removesuffix("Z") + zone for row in rows]
+    rows[0] = rows[0].removesuffix("Z") + ("" if zone else "Z")
+    file = tmp_path / "times.csv"
+    file.write_text("subject,predicate,object,time\n" + "\n".join(rows) + "\n")
+    with pytest.raises(DataError, match=r"times.csv:2: .* as in most facts .*would leave 199"):
+        read_dataset(file)
+    assert len(read_dataset(file, skip_bad=True).all_facts()) == 199

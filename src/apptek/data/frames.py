@@ -180,7 +180,8 @@ def _batches(
         clean = table if is_clean(table) else None
         chunk = Chunk(1, clean, cells_of(table), numbers=rows + 1)
         batches[part] = [reader.batch(name, chunk, layout)]
-    reader.check()
+    if reader.times.outvoted() is None:
+        reader.check()
     return batches
 
 

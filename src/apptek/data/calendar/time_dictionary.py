@@ -1,7 +1,8 @@
 """The texts of times met while reading; at the end they fix the axis."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,8 @@ class TimeDictionary:
 
     Calendar texts and integers do not mix, nor do times of day with an offset and without, nor
     dates with the day first and with the month first: whichever comes first is right, the other
-    is refused.
+    is refused. Where more distinct texts were refused than agreed, the first was the odd one: see
+    `outvoted`.
 
     unsettled  whether an interval was compared whose dates may be read in two orders
     marked     whether a date says by # what it lacks: then dates of different precision are meant
@@ -57,6 +59,8 @@ class TimeDictionary:
     unsettled: bool = False
     marked: bool = False
     precision: int | None = None
+    refused: set[str] = field(default_factory=set)  # texts of another order, with or without zone
+    voted: bool = False  # the order and the zone are those of most texts
 
     def __post_init__(self) -> None:
         if self.granularity != "auto":
@@ -81,7 +85,12 @@ class TimeDictionary:
         written = self._read(text) if time_id is None else self.written[time_id]
         # Also for a text that is known: the state may have been reset since it was added.
         if written is not None:
-            self._agree(written)
+            try:
+                self._agree(written)
+            except TimeFormatError:
+                if written.order in FIRST or written.second >= 0:
+                    self.refused.add(text)
+                raise
         if time_id is None:
             time_id = self.ids[text] = len(self.written)
             self.written.append(written)
@@ -104,6 +113,15 @@ class TimeDictionary:
             if self.ids.setdefault(text, len(self.written)) == len(self.written):
                 self.written.append(written)
         return [self.ids[text] for text in texts]
+
+    def outvoted(self) -> tuple[bool | None, str] | None:
+        """Zone and order as most distinct texts have them, if the first texts had another."""
+        if self.voted or self.date_format or not self.refused:
+            return None
+        refused = [read_time(text) for text in self.refused]
+        order = _majority(map(_order_of, self.written), map(_order_of, refused), self.order)
+        zoned = _majority(map(_zone_of, self.written), map(_zone_of, refused), self.zoned)
+        return None if (zoned, order) == (self.zoned, self.order) else (zoned, order)
 
     def _read(self, text: str) -> WrittenTime | None:
         is_pattern = bool(self.date_format) and self.date_format not in FIRST
@@ -130,11 +148,14 @@ class TimeDictionary:
         if written.second >= 0:
             if self.zoned not in (None, written.zoned):
                 how = "with an offset" if self.zoned else "without an offset"
-                raise TimeFormatError(f"a time {how}, as in the facts before")
+                raise TimeFormatError(f"a time {how}, as in {self._others()}")
             self.zoned = written.zoned
         if written.order in FIRST:
-            check_order(written, self.order or written.order, "the facts before")
+            check_order(written, self.order or written.order, self._others())
             self.order = written.order
+
+    def _others(self) -> str:
+        return "most facts" if self.voted else "the facts before"
 
     def bounds_of(self, time_id: int) -> tuple[int, int]:
         """First and last moment of a time, to see whether an interval ends before it starts."""
@@ -223,6 +244,20 @@ class TimeDictionary:
 
     def _how(self) -> str:
         return self.date_format or self.order
+
+
+def _majority(agreed: Iterable[Any], refused: Iterable[Any], now: Any) -> Any:
+    """What refused texts say, if more of them say it than texts that agreed; else what is."""
+    others = [value for value in refused if value is not None and value != now]
+    return others[0] if len(others) > sum(value is not None for value in agreed) else now
+
+
+def _order_of(written: WrittenTime | None) -> str | None:
+    return written.order if written is not None and written.order in FIRST else None
+
+
+def _zone_of(written: WrittenTime | None) -> bool | None:
+    return written.zoned if written is not None and written.second >= 0 else None
 
 
 def _are_stamps(written: Sequence[WrittenTime | None]) -> bool:

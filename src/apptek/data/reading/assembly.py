@@ -79,9 +79,16 @@ def second_reader(
     """A reader that knows what only all dates together say, if the files must be read again.
 
     Intervals may have been compared before a date said whether the day or the month comes first;
-    and where years stand beside days, the rarer of both are bad rows.
+    where years stand beside days, the rarer of both are bad rows; and where the first dates have
+    another order than most, or another kind of time of day, they are the bad ones.
     """
     times = reader.times
+    votes = times.outvoted()
+    if votes is not None:
+        again = FactReader.of(reader.options)
+        again.times.zoned, again.times.order = votes
+        again.times.voted = True
+        return again
     if times.unsettled and times.order:
         return FactReader.of(replace(reader.options, date_format=times.order))
     precision = times.commonest_precision(count_times(batches, times))
