@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apptek.data.facts import Names
-from apptek.explain.name_index import BEGINNING, NameIndex, key_of, keys_of
+from apptek.data.name_matching import NameResolver
+from apptek.explain.name_index import BEGINNING, NameIndex, key_of, keys_of, offered_names
 
 words = st.sampled_from(
     ["Korea", "korea", "North", "South", "Köln", "cologne", "(police)", "1", "-"]
@@ -83,3 +84,15 @@ def test_a_misspelt_name_is_near_the_right_one() -> None:
     assert index.near("Barak Obama") == ["Barack Obama"]
     assert index.near("Xylophone") == []
     assert index.near("x" * 10_000) == []
+
+
+def test_names_that_contain_a_word_are_offered_first() -> None:
+    names = names_of(["Ivan Lavrov", "Laos", "Olga Lavrova", "Oman", "Omar", "Sergey Lavrov"])
+    index = NameIndex(names, np.asarray([2, 50, 9, 90, 1, 7], np.int32))
+    assert index.containing("lavrov", 5) == ["Sergey Lavrov", "Ivan Lavrov"]
+    assert index.containing("Lavrov, Sergey", 5) == ["Sergey Lavrov"]
+    assert index.containing("Lavrov", 1) == ["Sergey Lavrov"]
+    assert index.containing("Lavrov Oman", 5) == index.containing(" ?", 5) == []
+    offered = offered_names(NameResolver(names), index, "Lavrov")
+    assert offered[:3] == ["Sergey Lavrov", "Ivan Lavrov", "Olga Lavrova"]
+    assert offered_names(NameResolver(names), index, "Omann")[0] == "Oman"

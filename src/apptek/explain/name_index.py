@@ -1,7 +1,7 @@
 """Search for entities by the beginning of their names, or of any word in them."""
 
 import unicodedata
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 
@@ -17,6 +17,7 @@ LONGEST = 200  # characters of a search text that are used
 AROUND = 40  # alphabetical neighbours that are compared with an unknown name
 BEGINNING = 20  # factor on the weight of a name that begins with the search text
 OFFERED = 5  # names that are offered for one that is not clear
+CONTAINING = 3  # of them, those that contain it; the others are similar as a whole
 LIKE = 0.6  # the least similarity of a near name
 _END = "\U0010ffff"  # sorts after every continuation of a prefix
 
@@ -55,9 +56,10 @@ def similar_names(
 
 
 def offered_names(resolver: NameResolver, index: "NameIndex", name: str) -> list[str]:
-    """What a name could mean, the most similar names among it; those it may stand for first."""
+    """What a name could mean: what it may stand for, what contains its words, what is similar."""
     meanings = (index.name(entity) for entity in resolver.meanings(name)[:OFFERED])
-    return list(dict.fromkeys([*meanings, *index.near(name)]))[:OFFERED]
+    near = (*index.containing(name, CONTAINING), *index.near(name))
+    return list(dict.fromkeys([*meanings, *near]))[:OFFERED]
 
 
 def entity_counts(facts: Facts, count: int) -> Ints:
@@ -104,6 +106,19 @@ class NameIndex:
         weights = np.where(begins[ids], BEGINNING, 1) * (self._counts[ids].astype(np.int64) + 1)
         return list(dict.fromkeys(first + _heaviest(ids, weights, limit)))[:limit]
 
+    def containing(self, text: str, limit: int) -> list[str]:
+        """Names in which every word of a text occurs as a whole, the most used first."""
+        words = set(key_of(text[:LONGEST]).split())
+        if not words:
+            return []
+        ids = self._with_all(
+            slice(bisect_left(self._words, word), bisect_right(self._words, word)) for word in words
+        )
+        return [
+            self._names[entity]
+            for entity in _heaviest(ids, self._counts[ids].astype(np.int64), limit)
+        ]
+
     def near(self, text: str, limit: int = 3) -> list[str]:
         """Names similar to one that does not exist.
 
@@ -136,10 +151,14 @@ class NameIndex:
 
     def with_words(self, words: list[str]) -> Longs:
         """The ids of the names in which every one of these words begins some word."""
+        return self._with_all(_beginning_with(self._words, word) for word in words)
+
+    def _with_all(self, ranges: Iterable[slice]) -> Longs:
+        """The ids of the names that have a word in every one of these ranges of the words."""
         matches = np.ones(len(self._names), np.bool_)
-        for word in words:
+        for words in ranges:
             with_word = np.zeros(len(self._names), np.bool_)
-            with_word[self._word_names[_beginning_with(self._words, word)]] = True
+            with_word[self._word_names[words]] = True
             matches &= with_word
         return np.flatnonzero(matches)
 
