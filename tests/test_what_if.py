@@ -16,6 +16,7 @@ from apptek.data.facts import Dataset, Facts, join_facts
 from apptek.data.queries import Queries
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError
+from apptek.explain.what_if.contrast import Change
 from apptek.explain.what_if.rescoring import Rescorer
 from apptek.explain.what_if.smallest_sets import Goal, smallest_set
 from apptek.explain.what_if.texts import contrast_text, counterfactual_text
@@ -227,7 +228,31 @@ def test_changes_add_up_to_the_difference_of_two_days(data: Dataset, predictor: 
         for word in ("log-odds", "->", "trait", "topology"):
             assert word not in found.paragraph
         assert all(f"(each {GIVEN})" in text for text in (found.sentence, found.paragraph))
-        assert "in log-odds" in contrast_text(found, full=True)
+        assert "in log-odds" in contrast_text(found, length="full")
+
+
+def test_the_cause_of_a_change_goes_in_its_direction(data: Dataset, predictor: Predictor) -> None:
+    (query,) = asked(data, range(9, 10))
+    found = predictor.contrast(query, "2021-03-05")
+    falls, rises = (
+        Change(
+            kind="history",
+            family="pair",
+            first_sentence="",
+            second_sentence=sentence,
+            first=0.0,
+            second=value,
+        )
+        for sentence, value in (("A blamed B", -3.0), ("A praised B", 2.0))
+    )
+    more = replace(found.second, log_odds=found.first.log_odds + 1)
+    less = replace(found.second, log_odds=found.first.log_odds - 1)
+    for second, cause in ((more, "A praised B"), (less, "A blamed B")):
+        told = replace(found, second=second, changes=(falls, rises)).sentence
+        assert told.endswith(f", {cause}.")
+    lone = replace(found, second=more, changes=(falls,))
+    assert "because" not in lone.sentence
+    assert max(map(len, contrast_text(lone, 60, "sentence").splitlines())) <= 60
 
 
 def test_a_predicate_is_compared_with_another(data: Dataset, predictor: Predictor) -> None:

@@ -17,6 +17,7 @@ from apptek.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from apptek.explain.text import Length
     from apptek.explain.what_if.contrast import Contrast
 
 
@@ -92,7 +93,7 @@ def explain(
 
 
 def _print_contrast(
-    found: "Contrast", length: str, similar: dict[str, list[str]], *, as_json: bool
+    found: "Contrast", length: "Length", similar: dict[str, list[str]], *, as_json: bool
 ) -> None:
     from apptek.explain.what_if.texts import contrast_text
     from apptek.terminal import output
@@ -101,9 +102,7 @@ def _print_contrast(
         print_json(found.as_json() | {"similar": similar})
         return
     console = output()
-    text = f"{found.sentence}\n"
-    if length != "sentence":
-        text = contrast_text(found, console.width, full=length == "full")
+    text = contrast_text(found, console.width, length)
     console.print("\n".join([text, *similar_lines(similar)]), markup=False, soft_wrap=True)
 
 

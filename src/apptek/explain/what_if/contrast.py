@@ -46,8 +46,9 @@ class Contrast:
 
     @property
     def sentence(self) -> str:
-        """The largest change in one sentence."""
-        told = self._told()[:1]
+        """The largest change in the direction of the whole change, in one sentence."""
+        gains = self.second.log_odds > self.first.log_odds
+        told = [change for change in self._told() if (change.change > 0) == gains]
         why = f", mainly because {_words(self, told[0])}" if told else ""
         return f"{self._answers()}{why}."
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from apptek.explain.text import wrapped
+from apptek.explain.text import Length, wrapped
 from apptek.explain.what_if.contrast import Contrast
 from apptek.explain.what_if.counterfactual import MOST, Counterfactual
 from apptek.explain.wording import GIVEN, counted, percent, signed
@@ -15,9 +15,9 @@ def counterfactual_text(found: Counterfactual, width: int = 100) -> str:
     return _lines(_counterfactual(found), width)
 
 
-def contrast_text(found: Contrast, width: int = 100, *, full: bool = False) -> str:
-    """What changed between two days; `full`: with numbers."""
-    return _lines(_contrast(found, full=full), width)
+def contrast_text(found: Contrast, width: int = 100, length: Length = "paragraph") -> str:
+    """What changed between two days; in full: with numbers."""
+    return _lines(_contrast(found, length), width)
 
 
 def _lines(entries: Iterator[tuple[int, str]], width: int) -> str:
@@ -82,14 +82,17 @@ def _additions(found: Counterfactual) -> Iterator[tuple[int, str]]:
         yield 2, f"{each.sentence}: then {each.outcome.predicate} ({chance})"
 
 
-def _contrast(found: Contrast, *, full: bool) -> Iterator[tuple[int, str]]:
+def _contrast(found: Contrast, length: Length) -> Iterator[tuple[int, str]]:
     first, second = found.first, found.second
+    if length == "sentence":
+        yield 0, found.sentence
+        return
     yield 0, f"{first.subject} | ? | {first.object} | {first.time} and {second.time}"
     yield 0, ""
     yield 0, found.paragraph
     for note in found.notes:
         yield 0, note
-    if not full:
+    if length != "full":
         return
     yield 0, ""
     yield 0, f"'{first.predicate}' against '{first.runner_up}', in log-odds:"
