@@ -175,3 +175,14 @@ def test_a_fit_of_some_queries_is_told_in_its_settings(tmp_path: Path) -> None:
     support = predictor.model.main.support
     assert support is not None
     assert support.totals.sum() == 500
+
+
+def test_of_very_many_facts_some_are_drawn_from() -> None:
+    rng = np.random.default_rng(2)
+    predicates = rng.choice(3, 40_000, p=[0.7, 0.2, 0.1]).astype(np.int32)
+    times = rng.integers(0, 50, 40_000).astype(np.int32)
+    facts = Facts(times, predicates, times, times, times)
+    rows = draw_evenly(facts, np.arange(40_000), 1_000, rng)
+    assert len(np.unique(rows)) == 1_000
+    shares = np.bincount(predicates[rows]) / 1_000
+    assert shares.tolist() == pytest.approx([0.7, 0.2, 0.1], abs=0.02)

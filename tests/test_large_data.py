@@ -75,7 +75,7 @@ def test_the_scales_of_some_subjects_are_close_to_those_of_all(
 def test_of_some_entities_everything_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learning, "MOST_EVENTS", 1_500)
     facts, count = WORLD.all_facts(), len(WORLD.entities)
-    members = learning.draw_members(facts, count, np.random.default_rng(0))
+    members = learning.draw_members([facts], count, np.random.default_rng(0))
     assert members is not None
     assert 2 <= len(members) < count
     some = learning.facts_around(facts, members)

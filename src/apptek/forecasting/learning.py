@@ -6,6 +6,7 @@ calibration.
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -58,9 +59,9 @@ def learn_occurrence(model: Model, options: FitOptions, seconds: dict[str, float
 def _learned(model: Model, *, all_facts: bool) -> Model:
     data = model.dataset
     by_time = data.lies_beyond_train("valid")
-    facts = join_facts(data.train, data.valid) if by_time else data.all_facts()
-    members = draw_members(facts, len(data.entities), generator(model.seed, "members"))
-    facts = facts_around(facts, members)
+    parts = (data.train, data.valid) if by_time else (data.train, data.valid, data.test)
+    members = draw_members(parts, len(data.entities), generator(model.seed, "members"))
+    facts = join_facts(*(facts_around(part, members) for part in parts))
     events = Events.of(_distinct(facts), data.axis, len(data.entities))
     if len(events) < FEWEST_EVENTS:
         return model
@@ -90,12 +91,13 @@ def with_history(model: Model) -> Model:
     return _on_facts(model, _history(model))
 
 
-def _history(model: Model) -> Facts:
-    """The facts that a forecast looks at."""
+def _history(model: Model, members: Longs | None = None) -> Facts:
+    """The facts that a forecast looks at; with members, those of some entities."""
+    known = facts_around(model.graph.facts, members)
     if model.occurrence is None or model.occurrence.all_facts:
-        return model.graph.facts
-    later = [facts.take(facts.dated) for facts in (model.dataset.valid, model.dataset.test)]
-    return _distinct(join_facts(model.graph.facts, *later))
+        return known
+    parts = (facts_around(part, members) for part in (model.dataset.valid, model.dataset.test))
+    return _distinct(join_facts(known, *(part.take(part.dated) for part in parts)))
 
 
 def _on_facts(model: Model, facts: Facts) -> Model:
@@ -112,15 +114,17 @@ def _on_facts(model: Model, facts: Facts) -> Model:
     )
 
 
-def draw_members(facts: Facts, count: int, rng: np.random.Generator) -> Longs | None:
+def draw_members(parts: Sequence[Facts], count: int, rng: np.random.Generator) -> Longs | None:
     """Entities whose facts are about MOST_EVENTS together; None where all facts are not more.
 
     Of each pair of them everything is known then, and every pair is as likely to be drawn.
     """
-    if len(facts) <= MOST_EVENTS:
+    if sum(len(facts) for facts in parts) <= MOST_EVENTS:
         return None
-    degrees = np.bincount(facts.subjects, minlength=count)
-    degrees += np.bincount(facts.objects, minlength=count)
+    degrees = np.zeros(count, np.int64)
+    for facts in parts:
+        degrees += np.bincount(facts.subjects, minlength=count)
+        degrees += np.bincount(facts.objects, minlength=count)
     order = rng.permutation(count)
     kept = int(np.searchsorted(np.cumsum(degrees[order]), MOST_EVENTS))
     return np.sort(order[: max(2, kept)])
@@ -128,7 +132,7 @@ def draw_members(facts: Facts, count: int, rng: np.random.Generator) -> Longs | 
 
 def facts_around(facts: Facts, members: Longs | None) -> Facts:
     """The facts of some entities, with whomever; None: of all."""
-    if members is None:
+    if members is None or not len(facts):
         return facts
     is_member = np.zeros(1 + max(int(facts.subjects.max()), int(facts.objects.max())), np.bool_)
     is_member[members[members < len(is_member)]] = True
@@ -176,9 +180,10 @@ def _calibrated(model: Model, counts: PairCounts, period: Period, facts: Facts) 
     )
     rows, weights = _drawn_by(forward.expected, drawn, rng)
     pairs, expected = drawn.pairs.take(rows), forward.expected[rows]
-    seen = with_history(model)
-    if counts.members is not None:
-        seen = _on_facts(model, facts_around(_history(model), counts.members))
+    if counts.members is None:
+        seen = with_history(model)
+    else:
+        seen = _on_facts(model, _history(model, counts.members))
     shares = ahead_shares(seen, pairs)
     happened = predicates_in(facts, data.axis, pairs, window, len(data.predicates))
     numbers = expected[:, None] * shares
