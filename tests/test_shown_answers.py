@@ -17,6 +17,8 @@ from apptek.data.frames import FrameKind
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError
 from apptek.explain.shown_answers import Answers
+from apptek.explain.text import explanation_text
+from apptek.explain.what_if.texts import contrast_text
 from apptek.models.batch_files import SCHEMA
 from apptek.setting_rules import with_settings
 
@@ -163,6 +165,28 @@ def test_names_enter_a_notebook_as_text(predictor: Predictor) -> None:
     page = predictor.predict(("<script>", "<b>", "?"))._repr_html_()
     assert "<script" not in page
     assert "&lt;script&gt;" in page
+
+
+def test_every_form_of_an_answer_flags_unknown_names(
+    predictor: Predictor, asked: list[tuple[str, str, str]]
+) -> None:
+    subject, _, time = asked[0]
+    alone = predictor.predict((subject.upper(), "<b>", time))
+    many = predictor.predict([(subject.upper(), "<b>", time), asked[1]])
+    for page in (alone._repr_html_(), many._repr_html_()):
+        assert f"{subject.upper()} was read as {subject}." in page
+    assert "&lt;b&gt; is not in the facts of the model." in alone._repr_html_()
+    assert many._repr_html_().count("The object does not occur in the facts.") == 1
+    explanation = predictor.explain((subject.upper(), "Nobody", time))
+    contrast = predictor.contrast((subject.upper(), "Nobody", time), asked[1][2])
+    texts = (
+        explanation_text(explanation, 200, "sentence"),
+        contrast_text(contrast, 200, "sentence"),
+    )
+    for text in texts:
+        assert f"{subject.upper()} was read as {subject}.\n" in text
+        assert "Nobody is not in the facts of the model.\n" in text
+    assert "was read" not in explanation_text(predictor.explain(asked[0]), 200, "sentence")
 
 
 def test_models_data_and_names_say_what_they_are(predictor: Predictor, data: Dataset) -> None:

@@ -7,7 +7,7 @@ from apptek.explain.explanation import CitedFact, Explanation, Reason
 from apptek.explain.groups import Group
 from apptek.explain.layout import draw_reason
 from apptek.explain.svg import draw_svg
-from apptek.explain.text import BASE, early_words, meeting_words, notes
+from apptek.explain.text import BASE, early_words, meeting_words, notes, query_notes
 from apptek.explain.wording import GIVEN, counted, labelled, listed, percent, signed
 from apptek.models.answers import Answer
 from apptek.safe_text import printable
@@ -118,6 +118,7 @@ def answers_fragment(answers: Sequence[Answer], shown: int) -> str:
         ranked = list(zip(names, answer.probabilities, strict=True))[:shown]
         title = f"{query.subject}, {query.object}, {query.time or 'undated'}"
         parts.append(_ranking(ranked, ranked[0][0] if ranked else "", title))
+        parts.append(_flags(query_notes(answer)))
     if len(answers) > shown:
         parts.append(f'<p class="soft">and {len(answers) - shown:,} more</p>')
     return _fragment(*parts)
@@ -152,9 +153,12 @@ def _header(explanation: Explanation) -> str:
         answer = f"{chosen}, rather than {runner_up}"
     else:
         answer = f"Asked about {chosen}; the answer is {runner_up}"
-    flags = "".join(f'<p class="note">{_text(note)}</p>' for note in notes(explanation))
-    why = f"<p>{_text(explanation.paragraph)}</p>"
-    return f'<h1>{question}</h1><p class="answer">{answer}.</p>{why}{flags}'
+    why = f"<p>{_text(explanation.paragraph)}</p>{_flags(notes(explanation))}"
+    return f'<h1>{question}</h1><p class="answer">{answer}.</p>{why}'
+
+
+def _flags(lines: Iterable[str]) -> str:
+    return "".join(f'<p class="note">{_text(line)}</p>' for line in lines)
 
 
 def _rankings(explanation: Explanation) -> Iterator[str]:

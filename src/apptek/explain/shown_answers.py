@@ -7,7 +7,8 @@ from typing import Any
 from apptek.data.frames import FrameKind, frame_of
 from apptek.explain.explanation import Explanation
 from apptek.explain.html_report import answers_fragment, explanation_fragment
-from apptek.explain.wording import GIVEN, counted, labelled, meant_notes, percent, share_lines
+from apptek.explain.text import query_notes
+from apptek.explain.wording import GIVEN, counted, labelled, percent, share_lines
 from apptek.models.answers import Answer, Query
 from apptek.models.batch_files import answer_table
 from apptek.safe_text import printable
@@ -79,15 +80,7 @@ class Answers(list[ShownAnswer]):
 
 def answer_notes(answer: Answer) -> list[str]:
     """How its probabilities add up by class, and what is unusual about the query, in words."""
-    unseen = {"subject": answer.unseen_subject, "object": answer.unseen_object}
-    if answer.view == "within":  # what lies ahead cannot have occurred
-        unseen["time"] = answer.unseen_time
-    query = answer.query
-    notes = meant_notes((query.subject, answer.meant_subject), (query.object, answer.meant_object))
-    meant = {"subject": answer.meant_subject, "object": answer.meant_object}
-    for name in (name for name in unseen if unseen[name]):
-        where = f"before {query.time}" if meant.get(name) in answer.later else "in the facts"
-        notes.append(f"The {name} does not occur {where}.")
+    notes = query_notes(answer)
     if answer.view == "ahead" and answer.query.time not in ("", "?"):
         notes.append(f"Answered ahead, from what was known before {answer.query.time}.")
     elif answer.view == "within":

@@ -16,6 +16,7 @@ from apptek.explain.wording import (
     signed,
     unseen_notes,
 )
+from apptek.models.answers import Answer
 from apptek.safe_text import printable
 
 Length = Literal["sentence", "paragraph", "full"]
@@ -52,6 +53,8 @@ def wrapped(indent: int, text: str, width: int) -> list[str]:
 
 def _sentence(explanation: Explanation) -> Iterator[tuple[int, str]]:
     yield 0, explanation.sentence
+    for note in name_notes(explanation):
+        yield 0, note
 
 
 def _paragraph(explanation: Explanation) -> Iterator[tuple[int, str]]:
@@ -132,6 +135,20 @@ def notes(explanation: Explanation) -> list[str]:
     }:
         remarks.append("Subject and object are the same: everything connects them at once.")
     return remarks
+
+
+def query_notes(answer: Answer) -> list[str]:
+    """Which names of a query were read as others, and what of it is not in the facts."""
+    unseen = {"subject": answer.unseen_subject, "object": answer.unseen_object}
+    if answer.view == "within":  # what lies ahead cannot have occurred
+        unseen["time"] = answer.unseen_time
+    query = answer.query
+    notes = meant_notes((query.subject, answer.meant_subject), (query.object, answer.meant_object))
+    meant = {"subject": answer.meant_subject, "object": answer.meant_object}
+    for name in (name for name in unseen if unseen[name]):
+        where = f"before {query.time}" if meant.get(name) in answer.later else "in the facts"
+        notes.append(f"The {name} does not occur {where}.")
+    return notes
 
 
 def name_notes(explanation: Explanation) -> list[str]:

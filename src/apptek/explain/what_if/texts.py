@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from apptek.explain.text import Length, wrapped
+from apptek.explain.text import Length, name_notes, wrapped
 from apptek.explain.what_if.contrast import Contrast
 from apptek.explain.what_if.counterfactual import MOST, Counterfactual
 from apptek.explain.wording import GIVEN, counted, percent, signed
@@ -86,6 +86,8 @@ def _contrast(found: Contrast, length: Length) -> Iterator[tuple[int, str]]:
     first, second = found.first, found.second
     if length == "sentence":
         yield 0, found.sentence
+        for note in name_notes(first):
+            yield 0, note
         return
     yield 0, f"{first.subject} | ? | {first.object} | {first.time} and {second.time}"
     yield 0, ""
