@@ -13,10 +13,12 @@ from command_line import apptek
 from apptek.arrays import Doubles
 from apptek.config import preset
 from apptek.data.facts import Dataset, Facts, join_facts
+from apptek.data.predicate_table import PredicateEntry, PredicateTable
 from apptek.data.queries import Queries
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError
 from apptek.explain.what_if.contrast import Change
+from apptek.explain.what_if.counterfactual import Addition
 from apptek.explain.what_if.rescoring import Rescorer
 from apptek.explain.what_if.smallest_sets import Goal, smallest_set
 from apptek.explain.what_if.texts import contrast_text, counterfactual_text
@@ -165,6 +167,32 @@ def test_a_counterfactual_holds_when_it_is_scored_again(
                 scores = scored_again(predictor, queries, fewer)
                 assert names[int(scores.argmax())] == found.answer
     assert changed > 5
+
+
+def test_a_counterfactual_shows_labels_beside_codes(data: Dataset, predictor: Predictor) -> None:
+    found = next(
+        found
+        for found in (predictor.counterfactual(query) for query in asked(data, range(0, 60, 6)))
+        if found.outcome
+    )
+    assert found.outcome
+    addition = Addition(
+        sentence="A met B", subject="A", predicate="p", object="B", date="", outcome=found.outcome
+    )
+    coded = replace(
+        found,
+        answer="042",
+        outcome=replace(found.outcome, predicate="190"),
+        additions=(replace(addition, outcome=replace(found.outcome, predicate="040")),),
+    )
+    entries = {"042": "Make a visit", "190": "Fight", "040": "Consult"}
+    labels = PredicateTable({code: PredicateEntry(label=label) for code, label in entries.items()})
+    text = counterfactual_text(coded, 300, labels)
+    assert "answer: Make a visit (042) (" in text
+    assert "it would be Fight (190) (" in text
+    assert "; Make a visit (042) " in text
+    assert "then Consult (040) (" in text
+    assert coded.as_json()["answer"] == "042"
 
 
 def test_unknown_names_are_flagged(data: Dataset, predictor: Predictor) -> None:

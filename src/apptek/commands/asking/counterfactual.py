@@ -46,5 +46,5 @@ def counterfactual(
         print_json(found.as_json() | {"similar": similar})
         return
     console = output()
-    text = counterfactual_text(found, console.width)
+    text = counterfactual_text(found, console.width, predictor.answerer.labels)
     console.print("\n".join([text, *similar_lines(similar)]), markup=False, soft_wrap=True)

@@ -2,17 +2,20 @@
 
 from collections.abc import Iterator
 
+from apptek.data.predicate_table import PredicateTable
 from apptek.explain.text import Length, name_notes, wrapped
 from apptek.explain.what_if.contrast import Contrast
 from apptek.explain.what_if.counterfactual import MOST, Counterfactual
-from apptek.explain.wording import GIVEN, counted, percent, signed
+from apptek.explain.wording import GIVEN, counted, labelled, percent, signed
 
 SHOWN = 10  # changes of a contrast
 
 
-def counterfactual_text(found: Counterfactual, width: int = 100) -> str:
-    """What would change an answer, in lines of some width."""
-    return _lines(_counterfactual(found), width)
+def counterfactual_text(
+    found: Counterfactual, width: int = 100, labels: PredicateTable | None = None
+) -> str:
+    """What would change an answer, in lines of some width; predicates are shown by their labels."""
+    return _lines(_counterfactual(found, labels or PredicateTable()), width)
 
 
 def contrast_text(found: Contrast, width: int = 100, length: Length = "paragraph") -> str:
@@ -25,10 +28,11 @@ def _lines(entries: Iterator[tuple[int, str]], width: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _counterfactual(found: Counterfactual) -> Iterator[tuple[int, str]]:
+def _counterfactual(found: Counterfactual, labels: PredicateTable) -> Iterator[tuple[int, str]]:
+    answer = _shown(found.answer, labels)
     yield 0, f"{found.subject} | ? | {found.object} | {found.time}"
     yield 0, ""
-    yield 0, f"answer: {found.answer} ({percent(found.probability)})"
+    yield 0, f"answer: {answer} ({percent(found.probability)})"
     yield 0, f"Probabilities are those {GIVEN}."
     for note in found.notes:
         yield 0, note
@@ -47,11 +51,12 @@ def _counterfactual(found: Counterfactual) -> Iterator[tuple[int, str]]:
         count = len(found.removed)
         these = "this fact" if count == 1 else f"these {count} facts"
         outcome = found.outcome
+        other = _shown(outcome.predicate, labels)
         yield (
             0,
             (
-                f"Without {these} it would be {outcome.predicate} ({percent(outcome.probability)}; "
-                f"{found.answer} {percent(outcome.answer_probability)}):"
+                f"Without {these} it would be {other} ({percent(outcome.probability)}; "
+                f"{answer} {percent(outcome.answer_probability)}):"
             ),
         )
         for sentence in found.sentences:
@@ -59,7 +64,11 @@ def _counterfactual(found: Counterfactual) -> Iterator[tuple[int, str]]:
         yield 0, _proof(found)
     if found.additions is not None:
         yield 0, ""
-        yield from _additions(found)
+        yield from _additions(found, labels)
+
+
+def _shown(predicate: str, labels: PredicateTable) -> str:
+    return labelled(predicate, labels.label(predicate))
 
 
 def _proof(found: Counterfactual) -> str:
@@ -72,14 +81,14 @@ def _proof(found: Counterfactual) -> str:
     return f"Scored again without them. {none} would be enough: all were tried.{rest}"
 
 
-def _additions(found: Counterfactual) -> Iterator[tuple[int, str]]:
+def _additions(found: Counterfactual, labels: PredicateTable) -> Iterator[tuple[int, str]]:
     if not found.additions:
         yield 0, "No single fact more between the two changes it."
         return
     yield 0, "With one of these facts more it would change:"
     for each in found.additions:
-        chance = percent(each.outcome.probability)
-        yield 2, f"{each.sentence}: then {each.outcome.predicate} ({chance})"
+        other, chance = _shown(each.outcome.predicate, labels), percent(each.outcome.probability)
+        yield 2, f"{each.sentence}: then {other} ({chance})"
 
 
 def _contrast(found: Contrast, length: Length) -> Iterator[tuple[int, str]]:
