@@ -136,3 +136,17 @@ def test_the_command(forecaster: Forecaster, forecast_model: Path, tmp_path: Pat
     assert "--most" in apptek("watch", str(forecast_model)).stderr
     wrong = apptek("watch", str(forecast_model), "--most", "2", "--out", str(tmp_path / "w.doc"))
     assert "expected .html" in wrong.stderr
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "|", "\t"])
+@pytest.mark.parametrize("header", ["", "subject,object\n", "note,subject,object\n"])
+def test_pairs_are_read_whatever_separates_them(
+    tmp_path: Path, delimiter: str, header: str
+) -> None:
+    rows = ["Iran,Côte d'Ivoire", "Japan,China"]
+    if "note" in header:
+        rows = [f"x,{row}" for row in rows]
+    file = tmp_path / "pairs.csv"
+    text = (header + "\n".join(rows) + "\n").replace(",", delimiter)
+    file.write_bytes(text.encode("windows-1252"))
+    assert read_pairs(file) == [("Iran", "Côte d'Ivoire"), ("Japan", "China")]

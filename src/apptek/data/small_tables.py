@@ -26,7 +26,7 @@ def _text_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     try:
         content = path.read_bytes()
         encoding = find_encoding(content)
-        form = _find_form(lines_of(content, encoding), usual)
+        form = find_form(lines_of(content, encoding), usual)
         text = content.decode(encoding or "utf-8-sig")
         if form.quoted:
             reader = csv.reader(io.StringIO(text, ""), delimiter=form.delimiter)
@@ -39,7 +39,7 @@ def _text_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise DataError(f"{path} cannot be read: {error}") from None
 
 
-def _find_form(text: bytes, usual: TextFormat) -> TextFormat:
+def find_form(text: bytes, usual: TextFormat) -> TextFormat:
     """The usual format, unless only another delimiter splits the first line and most others."""
     others = (TextFormat(mark, usual.quoted or mark != "\t") for mark in DELIMITERS)
     for form in (usual, *others):

@@ -8,6 +8,11 @@ from typing import Any
 import numpy as np
 
 from apptek.arrays import Doubles, Longs
+from apptek.data.reading.options import ReadOptions
+from apptek.data.reading.sniffing import SAMPLE_BYTES, find_encoding, lines_of
+from apptek.data.reading.text_blocks import TextSource, read_start, stem_and_suffix
+from apptek.data.reading.text_cells import TEXT_FORMATS
+from apptek.data.small_tables import find_form
 from apptek.errors import DataError
 from apptek.forecasting.forecast import Forecast, PredicateForecast
 from apptek.forecasting.forecaster import Forecaster
@@ -113,7 +118,7 @@ def most_changed(forecaster: Forecaster, window: Window, count: int) -> list[Pai
 def read_pairs(file: Path) -> list[Pair]:
     """The pairs of a file with the columns subject and object; DataError says what is wrong."""
     pairs = []
-    for line, cells in read_rows(file, ("subject", "object")):
+    for line, cells in read_rows(file, ("subject", "object"), _options(file)):
         if isinstance(cells, LeftOut):
             continue
         if isinstance(cells, str):
@@ -122,6 +127,16 @@ def read_pairs(file: Path) -> list[Pair]:
     if not pairs:
         raise DataError(f"{file.name}: there are no pairs; expected a subject and an object a row")
     return pairs
+
+
+def _options(file: Path) -> ReadOptions:
+    """How to read a file of pairs: two columns are enough to find its delimiter by."""
+    usual = TEXT_FORMATS.get(stem_and_suffix(file)[1])
+    if usual is None or not file.is_file():
+        return ReadOptions()
+    start = read_start(TextSource(file), SAMPLE_BYTES)
+    form = find_form(lines_of(start, find_encoding(start)), usual)
+    return ReadOptions() if form == usual else ReadOptions(delimiter=form.delimiter)
 
 
 def _row(
