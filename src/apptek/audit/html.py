@@ -5,14 +5,17 @@ from typing import Any
 
 import pyarrow as pa
 
+from apptek.data.predicate_table import PredicateTable
 from apptek.explain.html_report import STYLE
-from apptek.explain.wording import GIVEN, percent, when_text
+from apptek.explain.wording import GIVEN, labelled, percent, when_text
 from apptek.safe_text import printable
 
 HEADER = ("fact", "when", "looks wrong", "expected", "why")
 
 
-def audit_html(summary: dict[str, Any], table: pa.Table) -> str:
+def audit_html(
+    summary: dict[str, Any], table: pa.Table, labels: PredicateTable | None = None
+) -> str:
     """The whole file: how many facts are suspected, and a row for each of these facts."""
     title = f"{summary['dataset']}: facts that look wrong"
     policy = "default-src 'none'; style-src 'unsafe-inline'"
@@ -25,7 +28,7 @@ def audit_html(summary: dict[str, Any], table: pa.Table) -> str:
         f"right: {suspected}.{bad_rows} A percentage after a predicate is its probability {GIVEN}."
         "</p>"
     )
-    rows = "\n".join(f"<tr>{_cells(row)}</tr>" for row in table.to_pylist())
+    rows = "\n".join(f"<tr>{_cells(row)}</tr>" for row in shown_rows(table, labels))
     return "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
@@ -40,6 +43,17 @@ def audit_html(summary: dict[str, Any], table: pa.Table) -> str:
             "</tbody></table></section></main></body></html>\n",
         ]
     )
+
+
+def shown_rows(table: pa.Table, labels: PredicateTable | None) -> list[dict[str, Any]]:
+    """The rows as people read them: predicates are shown by their labels."""
+    label = (labels or PredicateTable()).label
+    rows: list[dict[str, Any]] = table.to_pylist()
+    for row in rows:
+        for column in ("predicate", "expected"):
+            if row[column] is not None:  # a row that was left out has nothing expected
+                row[column] = labelled(row[column], label(row[column]))
+    return rows
 
 
 def _text(text: str) -> str:

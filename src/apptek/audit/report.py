@@ -14,6 +14,7 @@ from apptek.audit.audit import PRIOR, Audit
 from apptek.audit.html import audit_html
 from apptek.audit.why import Reasons
 from apptek.data.facts import Defect, Names
+from apptek.data.predicate_table import PredicateTable
 from apptek.data.times import TimeAxis
 from apptek.errors import DataError
 from apptek.files import check_target, new_file, writing
@@ -123,12 +124,14 @@ def audit_summary(audit: Audit, table: pa.Table, bad_rows: int = 0) -> dict[str,
     }
 
 
-def write_audit(summary: dict[str, Any], table: pa.Table, path: Path) -> None:
-    """Writes an audit, whole or not at all; a page of HTML has its first rows only."""
+def write_audit(
+    summary: dict[str, Any], table: pa.Table, path: Path, labels: PredicateTable | None = None
+) -> None:
+    """Writes an audit, whole or not at all; a page of HTML has its first rows only, with labels."""
     writers: dict[str, Callable[[Path], None]] = {
         ".csv": lambda file: csv.write_csv(without_formulas(table), file),
         ".parquet": lambda file: parquet.write_table(table, file),
-        ".html": lambda file: _write_text(file, audit_html(summary, table.slice(0, PAGE))),
+        ".html": lambda file: _write_text(file, audit_html(summary, table.slice(0, PAGE), labels)),
         ".json": lambda file: _write_text(file, audit_json(summary, table)),
     }
     with new_file(path) as temporary, writing(path):

@@ -42,7 +42,8 @@ class Reasons:
         return f"it ends before it starts: {self._dates(fact)}{other}"
 
     def _of_direction(self, fact: int) -> str:
-        roles, (subject, predicate, object_) = self.audit.roles, self._names(fact)
+        roles, (subject, own, object_) = self.audit.roles, self._names(fact)
+        predicate = self._answerer(fact).labels.label(own)
         does = (int(roles.subject_does[fact]), int(roles.object_does[fact]))
         gets = (int(roles.object_gets[fact]), int(roles.subject_gets[fact]))
         usual_is_as_written = does[0] + gets[0] >= does[1] + gets[1]
@@ -67,7 +68,7 @@ class Reasons:
         answerer = self._answerer(fact)
         why = explain(answerer, query, expected, against=against, most=0, hidden=fact)
         speaking = [part.sentence for part in why.contributions() if part.log_odds > 0]
-        return f"'{expected}' because {'; '.join(speaking[:REASONS])}" if speaking else NOTHING
+        return f"'{why.label}' because {'; '.join(speaking[:REASONS])}" if speaking else NOTHING
 
     def _answerer(self, fact: int) -> Answerer:
         return self._answerers[int(self.audit.judge.fold_of[fact])]

@@ -44,6 +44,7 @@ def audit(
     Example: `apptek audit world --out suspects.html`
     """
     from apptek.audit.audit import audit_facts
+    from apptek.audit.html import shown_rows
     from apptek.audit.judge import Judge, all_in_train, cross_fit
     from apptek.audit.report import (
         audit_summary,
@@ -75,11 +76,12 @@ def audit(
             found = audit_facts(judge if engine is None else judge.on_engine(engine))
             table = audit_table(found, explained, left_out)
     summary = audit_summary(found, table, bad_rows)
-    write_audit(summary, table, out)
+    labels = judge.model.dataset.labels
+    write_audit(summary, table, out, labels)
     if as_json:
         print_json({**summary, "first": plain_rows(table.slice(0, top)), "out": str(out)})
     else:
-        _print_first(table.slice(0, top).to_pylist())
+        _print_first(shown_rows(table.slice(0, top), labels))
         tell(f"Probabilities are those {GIVEN}.")
         tell(f"{summary['facts']:,} facts judged: {out}")
 
