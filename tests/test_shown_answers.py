@@ -2,6 +2,7 @@
 
 import copy
 import html.parser
+from dataclasses import replace
 from html import escape
 
 import numpy as np
@@ -187,6 +188,20 @@ def test_every_form_of_an_answer_flags_unknown_names(
         assert f"{subject.upper()} was read as {subject}.\n" in text
         assert "Nobody is not in the facts of the model.\n" in text
     assert "was read" not in explanation_text(predictor.explain(asked[0]), 200, "sentence")
+
+
+def test_headings_name_the_runner_up_by_its_label(
+    predictor: Predictor, asked: list[tuple[str, str, str]]
+) -> None:
+    found = predictor.explain(asked[0], most=2)
+    coded = replace(found, runner_up="042", runner_up_label="Make a visit")
+    text, page = explanation_text(coded, 300), coded._repr_html_()
+    assert "log-odds against 'Make a visit'" in text
+    assert "log-odds against Make a visit<" in page
+    assert text.count("042") == text.count("Make a visit (042)") == 1
+    assert "for 042" not in page
+    contrast = replace(predictor.contrast(asked[0], asked[1][2]), first=coded)
+    assert f"'{coded.label}' against 'Make a visit', in" in contrast_text(contrast, 300, "full")
 
 
 def test_models_data_and_names_say_what_they_are(predictor: Predictor, data: Dataset) -> None:

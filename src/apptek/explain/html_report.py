@@ -197,12 +197,15 @@ def _sum(explanation: Explanation) -> str:
         for reasons in (explanation.reasons, explanation.against)
     ]
     base = (BASE, explanation.bias)
-    total = (f"log-odds against {explanation.runner_up}", explanation.log_odds)
+    total = (f"log-odds against {explanation.runner_up_label}", explanation.log_odds)
     groups = [(group.title, group.log_odds) for group in explanation.groups]
     values = [value for _, value in (*sides[0], *sides[1], *groups, base, total)]
     low, high = min(0.0, *values), max(0.0, *values)
     span = (low, max(high, low + 1e-9))
-    titles = ("What speaks for it", f"What speaks against it, and for {explanation.runner_up}")
+    titles = (
+        "What speaks for it",
+        f"What speaks against it, and for {explanation.runner_up_label}",
+    )
     parts = [
         f"<h3>{_text(title)}</h3>{_bars(entries, span)}"
         for title, entries in zip(titles, sides, strict=True)

@@ -80,7 +80,10 @@ def _entries(explanation: Explanation) -> Iterator[tuple[int, str]]:
     yield 0, ""
     yield 0, explanation.sentence
     yield 0, ""
-    titles = ("What speaks for it:", f"What speaks against it, and for '{explanation.runner_up}':")
+    titles = (
+        "What speaks for it:",
+        f"What speaks against it, and for '{explanation.runner_up_label}':",
+    )
     for title, reasons in zip(titles, (explanation.reasons, explanation.against), strict=True):
         if reasons:
             yield 0, title
@@ -91,7 +94,10 @@ def _entries(explanation: Explanation) -> Iterator[tuple[int, str]]:
         yield from _group(explanation, group)
     if explanation.contributions():
         yield 0, f"{signed(explanation.bias)}  {BASE}"
-        yield 0, f"= {signed(explanation.log_odds)} log-odds against '{explanation.runner_up}'"
+        yield (
+            0,
+            f"= {signed(explanation.log_odds)} log-odds against '{explanation.runner_up_label}'",
+        )
 
 
 ENTRIES: dict[Length, Callable[[Explanation], Iterator[tuple[int, str]]]] = {

@@ -106,7 +106,7 @@ def _contrast(found: Contrast, length: Length) -> Iterator[tuple[int, str]]:
     if length != "full":
         return
     yield 0, ""
-    yield 0, f"'{first.predicate}' against '{first.runner_up}', in log-odds:"
+    yield 0, f"'{first.label}' against '{first.runner_up_label}', in log-odds:"
     for each in (first, second):
         yield 2, f"{each.time}: {signed(each.log_odds)}"
     yield 0, ""
