@@ -77,7 +77,7 @@ def test_a_folder_that_is_damaged_or_of_another_kind_is_refused(
     for change, said in (
         ({"format": 99}, "format 99, expected 3"),
         ({"kind": "wheel"}, "not the folder of a baseline"),
-        ({"settings": {}}, "is damaged"),
+        ({"settings": []}, "is damaged"),
         ({"settings": {"counting": []}}, "is damaged"),
         ({"settings": {"counting": {"most_queries": 0}}}, r"is damaged: counting\.most_queries"),
         ({"name": ["recency"]}, "is damaged: there is no baseline"),

@@ -83,7 +83,7 @@ class FamilyScores:
     def active(self, history: History, sets: Longs) -> list[tuple[Ints, Floats]]:
         """The columns and values of the active features without each set of places."""
         columns = _columns(history, self.family, self.predicates).ravel()
-        rows = self.values(sets).reshape(len(sets), -1).astype(np.float32)
+        rows = self.values(sets).reshape(len(sets), len(columns)).astype(np.float32)
         return [(columns[row > 0].astype(np.int32), row[row > 0]) for row in rows]
 
     def removable(self, count: int) -> Longs:
