@@ -66,7 +66,8 @@ def is_among(keys: Longs, others: Longs) -> Bools:
     """
     mask = may_be_among(keys, others)
     candidates = np.flatnonzero(mask)
-    mask[candidates] = np.isin(keys[candidates], others)
+    left = keys[candidates]
+    mask[candidates] = np.isin(left, others[may_be_among(others, left)])
     return mask
 
 
