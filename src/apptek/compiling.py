@@ -93,7 +93,7 @@ def fast(function: Function) -> Function:
     """Compiles a function that divides as numpy does, without looking for zeros.
 
     Sums are added up in the order that is written. With fastmath the order would depend on the
-    width of the processor's vectors, and so would what is learned; it gains 7 %.
+    width of the processor's vectors, and so would what is learned.
     """
     compiled: Function = njit(**_OPTIONS, error_model="numpy")(function)
     return compiled

@@ -12,6 +12,7 @@ import re
 import shutil
 import tempfile
 import time
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -23,6 +24,8 @@ import numpy.typing as npt
 
 from apptek.errors import ApptekError, BeingChangedError
 
+# What reading a damaged archive of arrays (.npz) may raise.
+DAMAGED = (OSError, ValueError, EOFError, LookupError, NotImplementedError, zipfile.BadZipFile)
 _MINUTE = 60.0
 _HAS_LOCKS = find_spec("fcntl") is not None  # not on every system
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux's renameat2

@@ -20,7 +20,7 @@ from apptek.engine.parts import make_part
 from apptek.engine.stored_space import open_space
 from apptek.errors import ApptekError
 from apptek.features.sparse import SparseRows
-from apptek.files import writing
+from apptek.files import DAMAGED, writing
 
 SIZE = 16_384  # queries of a task, at most
 LEAST_SIZE = 1024  # and at least, unless there are fewer
@@ -31,7 +31,6 @@ VERSION: str = import_module("apptek").__version__  # an import would be one of 
 PYTHON = ".".join(platform.python_version_tuple()[:2])
 Kind = Literal["part", "rows", "scores"]
 Arrays = dict[str, npt.NDArray[Any]]
-_DAMAGED = (OSError, ValueError, EOFError, LookupError, NotImplementedError, zipfile.BadZipFile)
 
 
 def task_size(query_count: int) -> int:
@@ -161,7 +160,7 @@ def _read(path: Path) -> Arrays | None:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
-    except _DAMAGED:
+    except DAMAGED:
         return None
 
 

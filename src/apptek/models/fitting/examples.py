@@ -19,10 +19,9 @@ from apptek.data.queries import Queries
 from apptek.evaluation.filters import KnownPredicates, join_known
 from apptek.features.space import FeatureSpace
 from apptek.features.sparse import SparseRows, one_below_the_other
-from apptek.files import make_folder, writing
+from apptek.files import DAMAGED, make_folder, writing
 
 Rows = npt.NDArray[np.intp]
-_DAMAGED = (OSError, ValueError, EOFError, LookupError, NotImplementedError, zipfile.BadZipFile)
 SHARD = 131_072  # examples of a shard; fewer stay in memory
 
 
@@ -121,7 +120,7 @@ class StoredExamples(Sequence[Examples]):
     def prepare(self, number: int) -> int:
         """Makes a shard where it is not there yet; returns its cuts."""
         if self.is_made(number):
-            with suppress(*_DAMAGED), np.load(self._path(number), allow_pickle=False) as stored:
+            with suppress(*DAMAGED), np.load(self._path(number), allow_pickle=False) as stored:
                 return int(stored["cuts"])
         return self[number].cuts
 
@@ -176,6 +175,6 @@ def _read(path: Path, size: int) -> Examples | None:
             )
             others = KnownPredicates(stored["other_offsets"], stored["others"])
             examples = Examples(rows, stored["labels"], others, int(stored["cuts"]))
-    except _DAMAGED:
+    except DAMAGED:
         return None
     return examples if len(examples) == size else None
