@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import product
 
 from apptek.benches.reference import (
     PlainEpisode,
@@ -27,8 +28,10 @@ __all__ = [
     "nearest",
     "nearest_seen",
     "plain_clock",
+    "plain_common",
     "plain_history",
     "plain_traits",
+    "plain_typed",
     "play_episode",
     "seen_facts",
 ]
@@ -224,3 +227,113 @@ def plain_traits(
         if between >= 3:
             found.add(("both", kind, f"{one}, {other}"))
     return found
+
+
+def plain_typed(
+    facts: list[PlainFact],
+    query: tuple[int | None, int | None, int | None, int | None],
+    levels: list[dict[int, int]],
+    most: int,
+    gone: set[int],
+    config: PlainHistory,
+) -> dict[tuple[int, int, int, str], float]:
+    """What such actors do: the numbers of (level of s, level of o, predicate, kernel), if not 0.
+
+    levels  what each entity is at each level: itself, the two kinds, both kinds
+    gone    facts that count as if they were not there
+    """
+    subject, object_, when, hidden = query
+    seen = seen_facts(facts, when, ahead=config.ahead, lasting=config.lasting)
+    pairs = [(s, o) for s in range(3) for o in range(3) if s or o] + [(3, 3)]
+    values: dict[tuple[int, int, int, str], float] = {}
+    for s, o in pairs:
+        ends = (levels[s].get(subject or 0), levels[o].get(object_ or 0))
+        if subject is None or object_ is None or None in ends:
+            continue
+        group = [
+            index
+            for index, fact in enumerate(facts)
+            if (levels[s].get(fact.subject), levels[o].get(fact.object)) == ends
+            and index not in gone
+        ]
+        near = nearest_seen(facts, seen, group, when, most, hidden)
+        others = [i for i in near if {facts[i].subject, facts[i].object} != {subject, object_}]
+        clocks = [
+            (facts[i].predicate, plain_clock(seen[i] or facts[i], when, config.scales))
+            for i in others
+        ]
+        for kernel in ("same", "short", "middle", "ever"):
+            asked = "undated ever" if kernel == "ever" and when is None else kernel
+            total = 0.0 if kernel == "same" else sum(clock.get(asked, 0.0) for _, clock in clocks)
+            for predicate, clock in clocks:
+                key = (s, o, predicate, kernel)
+                own = clock.get(asked, 0.0) / (1 + total)
+                values[key] = values.get(key, 0.0) + own
+    return {key: value for key, value in values.items() if value}
+
+
+def _with_partners(
+    facts: list[PlainFact],
+    query: tuple[int, int, int | None, int | None],
+    most: int,
+    gone: set[int],
+    config: PlainHistory,
+) -> list[tuple[int, int, float | None]]:
+    """(partner, predicate, distance) of the nearest facts of an entity with third parties."""
+    entity, other, when, hidden = query
+    seen = seen_facts(facts, when, ahead=config.ahead, lasting=config.lasting)
+    found: list[tuple[int, int, float | None]] = []
+    for outgoing in (True, False):
+        own = [
+            i
+            for i, fact in enumerate(facts)
+            if (fact.subject if outgoing else fact.object) == entity and i not in gone
+        ]
+        for i in nearest_seen(facts, seen, own, when, most, hidden):
+            partner = facts[i].object if outgoing else facts[i].subject
+            fact = seen[i] or facts[i]
+            undated = fact.since is None and fact.until is None
+            apart = None if undated != (when is None) else 0.0
+            if apart is not None and when is not None:
+                apart = float(distance(fact, when))
+            if partner not in (entity, other):
+                found.append((partner, facts[i].predicate, apart))
+    return found
+
+
+def plain_common(
+    facts: list[PlainFact],
+    query: tuple[int | None, int | None, int | None, int | None],
+    most: int,
+    gone: set[int],
+    config: PlainHistory,
+) -> dict[tuple[str, int], float]:
+    """What the two do with third parties: the numbers of (name, predicate), those that are not 0.
+
+    gone  facts that count as if they were not there
+    """
+    subject, object_, when, hidden = query
+    if subject is None or object_ is None:
+        return {}
+    near = [
+        _with_partners(facts, (entity, other, when, hidden), most, gone, config)
+        for entity, other in ((subject, object_), (object_, subject))
+    ]
+    values: dict[tuple[str, int], float] = {}
+    for (x, one, a), (y, two, b) in product(*near):
+        if x == y:
+            now = float(a == 0 and b == 0)
+            weight = 0.0 if a is None or b is None else math.exp(-(a + b) / config.scales[1])
+            for r in range(max(fact.predicate for fact in facts) + 1):
+                told = {
+                    "both now": now * (one == r and two == r),
+                    "subject now": now * (one == r),
+                    "object now": now * (two == r),
+                    "now": now,
+                    "both": weight * (one == r and two == r),
+                    "one": weight * (r in (one, two)),
+                    "all": weight,
+                }
+                for name, value in told.items():
+                    values[name, r] = values.get((name, r), 0.0) + value
+    return {key: value for key, value in values.items() if value}

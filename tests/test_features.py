@@ -254,7 +254,8 @@ score_rows = arrays.arrays(
 )
 
 
-calibrations = st.builds(Calibration, st.floats(0.2, 5), st.floats(-1, 1), st.floats(-1, 1))
+shapes = st.floats(-1, 1)
+calibrations = st.builds(Calibration, st.floats(0.2, 5), shapes, shapes, shapes)
 
 
 @given(score_rows, calibrations)
@@ -268,7 +269,7 @@ def test_the_order_stays_and_probabilities_sum_up_to_one(
 
 
 @given(score_rows, st.floats(0.2, 5))
-def test_without_tilt_and_bend_there_is_one_temperature(
+def test_without_tilt_bend_and_twist_there_is_one_temperature(
     scores: npt.NDArray[np.float32], temperature: float
 ) -> None:
     found = Calibration(temperature)
@@ -284,6 +285,7 @@ def test_the_temperature_of_a_row_follows_what_its_best_leaves_to_the_others(
         powers = np.exp(row.astype(np.float64) - row.max())
         v = 1 - 2 * float(powers.max() / powers.sum())
         power = calibration.tilt * v + calibration.bend * (3 * v**2 - 1) / 2
+        power += calibration.twist * (5 * v**3 - 3 * v) / 2
         wanted = min(max(calibration.temperature * np.exp(power), COLDEST), HOTTEST)
         assert of_row == pytest.approx(wanted, rel=1e-5)
         alone = softmax(row[None].astype(np.float64), of_row)
@@ -312,6 +314,13 @@ def test_a_planted_tilt_is_found(tilt: float) -> None:
 
     single = min(error(Calibration(t)) for t in np.geomspace(0.5, 2.5, 20).tolist())
     assert error(found) < 0.7 * single
+
+
+def test_a_planted_twist_is_found_where_the_degree_allows_it() -> None:
+    scores, correct = answered(Calibration(1.0, 0.3, 0.0, 0.6))
+    assert fit_calibration(scores, correct).twist == 0.0
+    found = fit_calibration(scores, correct, degree=3)
+    assert found.shape == pytest.approx((0.3, 0.0, 0.6), abs=0.15)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ from apptek.agent.environment import DecisionProcess, play
 from apptek.arrays import Floats, Ints
 from apptek.config import AgentConfig, ClassifierConfig, RerankerConfig, preset
 from apptek.data.facts import Dataset, Facts
-from apptek.data.queries import held_out_queries, training_queries
+from apptek.data.queries import Queries, held_out_queries, training_queries
 from apptek.data.synthetic.world import make_world
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import expected_ranks
@@ -27,7 +28,8 @@ from apptek.models.fitting.examples import Examples
 from apptek.models.fitting.linear_fit import FitReport, fit_linear_softmax
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources
-from apptek.models.reranker import RerankerTask, fit_reranker
+from apptek.models.reranking.candidates import Weighed
+from apptek.models.reranking.fitting import RerankerTask, fit_reranker
 from apptek.seeding import generator
 
 TOLERANCE = 0.025  # three standard errors of the mean of these few thousand queries
@@ -123,6 +125,7 @@ def test_the_check_would_see_a_fact_that_is_not_hidden() -> None:
 CLOSE = 0.01  # more than three standard errors of the mean of these 24,000 queries
 STRONG = ClassifierConfig(epochs=3, l2=(100.0,))
 FOLDS = 3
+Score = Callable[[Queries, SparseRows], Floats]
 
 
 @dataclass(frozen=True)
@@ -183,7 +186,8 @@ def surpluses(
     usable = queries.subjects != queries.objects
     fold = generator(0, "fold").integers(0, FOLDS, len(labelled))
     test = noise.data.test
-    test_rows = noise.space.rows(held_out_queries(test))
+    test_queries = held_out_queries(test)
+    test_rows = noise.space.rows(test_queries)
     out_of_fold: list[float] = []
     on_test: list[float] = []
     counts: list[int] = []
@@ -202,39 +206,48 @@ def surpluses(
             rng=generator(0, "classifier"),
             copies=noise.space.copies(),
         )
-        score: Callable[[SparseRows], Floats] = model.scores
+        score: Score = partial(linear_score, model)
         if trees:
-            score = fitted_trees(noise.space, examples[0], facts[0], model, report, trees)
-        for found, asked, held, known in (
-            (out_of_fold, examples[1].rows, facts[1], (labelled,)),
-            (on_test, test_rows, test, (labelled, noise.data.valid, test)),
+            asked = queries.take(places[0])
+            score = fitted_trees(noise.space, examples[0], (facts[0], asked), model, report, trees)
+        for found, asked, asked_rows, held, known in (
+            (out_of_fold, queries.take(places[1]), examples[1].rows, facts[1], (labelled,)),
+            (on_test, test_queries, test_rows, test, (labelled, noise.data.valid, test)),
         ):
             control = mrr(noise.frequency(facts[0], len(held)), held, known)
-            found.append(mrr(score(asked), held, known) - control)
+            found.append(mrr(score(asked, asked_rows), held, known) - control)
         counts.append(len(facts[1]))
     return float(np.average(out_of_fold, weights=counts)), float(np.mean(on_test))
+
+
+def linear_score(model: LinearSoftmax, _: Queries, rows: SparseRows) -> Floats:
+    return model.scores(rows)
 
 
 def fitted_trees(
     space: FeatureSpace,
     examples: Examples,
-    facts: Facts,
+    asked: tuple[Facts, Queries],
     model: LinearSoftmax,
     report: FitReport,
     trees: RerankerConfig,
-) -> Callable[[SparseRows], Floats]:
+) -> Score:
     """What a re-ranker of these examples makes of the scores of a linear model."""
     task = RerankerTask(
         space=space,
         examples=examples,
-        facts=facts,
-        train=facts,
+        facts=asked[0],
+        queries=asked[1],
+        train=asked[0],
         class_count=model.weights.shape[1],
         linear=replace(STRONG, l2=(report.l2,)),
         l2=report.l2,
     )
     reranker = fit_reranker(task, trees, seed=0)
-    return lambda rows: reranker.scores(space, rows, model, model.scores(rows))
+    weights = model.weights
+    return lambda queries, rows: reranker.scores(
+        space, Weighed(queries, rows, weights, model.scores(rows))
+    )
 
 
 @pytest.mark.slow

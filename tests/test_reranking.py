@@ -2,6 +2,7 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,10 @@ from apptek.data.synthetic.world import make_world
 from apptek.errors import ConfigError, ModelError
 from apptek.explain.html_report import explanation_html
 from apptek.explain.text import explanation_text
-from apptek.models.reranker import folds_of, log_softmax
-from apptek.models.reranker_features import Mirrors, describe_candidates, names_of
+from apptek.models.reranking.candidates import Weighed, describe_candidates, names_of
+from apptek.models.reranking.fitting import folds_of
+from apptek.models.reranking.mirrors import Mirrors
+from apptek.models.reranking.reranker import log_softmax
 from apptek.predictor import Predictor, Query
 from apptek.setting_rules import with_settings
 
@@ -84,11 +87,14 @@ def test_candidates_are_described_as_defined(predictor: Predictor, data: Dataset
     space, classifier = predictor.answerer.main.space, predictor.model.main.classifier
     history = space.history
     assert history is not None
-    rows = space.rows(held_out_queries(data.test.take(np.arange(40))))
+    queries = held_out_queries(data.test.take(np.arange(40)))
+    rows = space.rows(queries)
     scores = classifier.scores(rows)
     mirrors = Mirrors.learned(data.train, len(data.predicates))
-    found = describe_candidates(space, rows, classifier.weights, scores, mirrors, 5)
+    weighed = Weighed(queries, rows, classifier.weights, scores)
+    found = describe_candidates(space, weighed, mirrors, 5)
     names = names_of(space)
+    names = names[: names.index("predicate") + 1]  # the others are those of test_candidate_features
     for row in range(40):
         columns, values = rows.row(row)
         order = np.argsort(-scores[row], kind="stable")[:5]
@@ -116,7 +122,8 @@ def test_candidates_are_described_as_defined(predictor: Predictor, data: Dataset
                 if kernel in ("ever", "undated ever"):
                     expected[f"seen {family}"] += 1
             wanted = [expected[name] for name in names]
-            np.testing.assert_allclose(found.features[row, place], wanted, atol=1e-4)
+            own = found.features[row, place, : len(names)]
+            np.testing.assert_allclose(own, wanted, atol=1e-4)
 
 
 def test_the_re_ranker_is_better_than_the_linear_model_on_valid(predictor: Predictor) -> None:
@@ -191,6 +198,19 @@ def test_damaged_trees_are_refused(folder: Path, tmp_path: Path, data: Dataset) 
     asked = [Query(data.entities[0], data.entities[1], "2019-05-05")]
     with pytest.raises(ModelError, match="trees of the re-ranker are damaged"):
         Predictor.load(broken).predict(asked)
+
+
+def test_trees_for_other_features_are_refused(predictor: Predictor, data: Dataset) -> None:
+    view = predictor.answerer.main
+    assert view.space.traits is not None
+    fewer = replace(view.space, traits=replace(view.space.traits, kinds=()))
+    queries = held_out_queries(data.test.take(np.arange(3)))
+    trees, classifier = view.fitted.reranker, view.fitted.classifier
+    assert trees is not None
+    rows = view.space.rows(queries)
+    weighed = Weighed(queries, rows, classifier.weights, classifier.scores(rows))
+    with pytest.raises(ModelError, match="fit again"):
+        trees.scores(fewer, weighed)
 
 
 def test_without_lightgbm_it_is_said_what_to_install(folder: Path) -> None:

@@ -121,8 +121,8 @@ class Scalpel:
         return int(np.argmax(scores)) == self.answer
 
     def _relevant(self) -> Rows:
-        """All facts that the scores depend on: topologies lead further than the neighbours."""
-        if self.view.space.topologies is not None:
+        """All facts that the scores depend on, which may lie further than the neighbours."""
+        if self.view.reaches_others:
             return np.arange(len(self.model.graph.facts))
         return np.union1d(self.neighbours(), self._elsewhere())
 

@@ -31,7 +31,7 @@ from apptek.models.fitting.linear_fit import Descent
 from apptek.models.fitting.pipeline import Stage, print_nothing
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources, FittedView, Model
-from apptek.models.reranker import folds_of
+from apptek.models.reranking.fitting import folds_of
 from apptek.seeding import generator
 
 FOLDS = 4

@@ -50,28 +50,33 @@ def expected_calibration_error(confidences: Doubles, correct: Bools) -> float:
 class Calibration:
     """Scores to probabilities, by a temperature that may depend on how undecided the scores are.
 
-    The temperature of a row is temperature * e^(tilt * v + bend * (3 v^2 - 1) / 2), where v goes
-    from -1 for a row whose softmax is sure of one predicate to 1 for a row without a favourite.
-    Where several predicates hold at once, the top answer of an undecided row is right more often
-    than its probability says: tilt and bend correct that, which no single temperature can. The
-    order of a row's predicates does not change.
+    The temperature of a row is temperature * e^(tilt * v + bend * (3 v^2 - 1) / 2 +
+    twist * (5 v^3 - 3 v) / 2), where v goes from -1 for a row whose softmax is sure of one
+    predicate to 1 for a row without a favourite. Where several predicates hold at once, the top
+    answer of an undecided row is right more often than its probability says: these three correct
+    that, which no single temperature can. The order of a row's predicates does not change.
     """
 
     temperature: float = 1.0
     tilt: float = 0.0
     bend: float = 0.0
+    twist: float = 0.0
 
     def __post_init__(self) -> None:
-        finite = all(map(math.isfinite, (self.temperature, self.tilt, self.bend)))
+        finite = all(map(math.isfinite, (self.temperature, *self.shape)))
         if not (finite and self.temperature > 0):
             raise ValueError(f"a calibration must be finite, with a temperature above 0: {self}")
 
+    @property
+    def shape(self) -> tuple[float, float, float]:
+        """How the temperature depends on how undecided a row is: tilt, bend and twist."""
+        return self.tilt, self.bend, self.twist
+
     def temperatures(self, scores: Matrix) -> Doubles:
         """The temperature of each row: (B, R) -> (B,)."""
-        if not (self.tilt or self.bend):
+        if not any(self.shape):
             return np.full(len(scores), self.temperature)
-        line, curve = _undecided(scores)
-        logs = math.log(self.temperature) + self.tilt * line + self.bend * curve
+        logs = math.log(self.temperature) + np.asarray(self.shape) @ _undecided(scores)
         return np.exp(np.clip(logs, *_LOG_RANGE))
 
     def probabilities(self, scores: Matrix) -> Matrix:
@@ -79,30 +84,32 @@ class Calibration:
         return softmax(scores, self.temperatures(scores)[:, None].astype(scores.dtype))
 
 
-def _undecided(scores: Matrix) -> tuple[Doubles, Doubles]:
-    """How undecided each row is (v): the line and the curve that its temperature follows.
+def _undecided(scores: Matrix) -> Doubles:
+    """How undecided each row is (v): the line and the curves that its temperature follows, (3, B).
 
-    They are the Legendre polynomials of degree 1 and 2, so that tilt and bend hardly disturb
+    They are the Legendre polynomials of degree 1 to 3, so that tilt, bend and twist hardly disturb
     each other while they are fitted.
     """
     _, best = top_predictions(softmax(scores))
-    line = 1.0 - 2.0 * best
-    return line, (3.0 * line * line - 1.0) / 2.0
+    v = 1.0 - 2.0 * best
+    return np.stack([v, (3.0 * v**2 - 1.0) / 2.0, (5.0 * v**3 - 3.0 * v) / 2.0])
 
 
-def fit_calibration(scores: Matrix, correct: Bools) -> Calibration:
+def fit_calibration(scores: Matrix, correct: Bools, degree: int = 2) -> Calibration:
     """The calibration with the highest likelihood of which top answers are correct.
 
     This is what the calibration error measures. (The likelihood of the one true predicate leaves
     the top answer underconfident, because several predicates hold at once.) The targets are
     smoothed by one further answer of each kind, as Platt does, so that nothing becomes certain.
+
+    degree  of the temperature in how undecided a row is: with 2 there is no twist
     """
     step = -(-len(scores) // _MOST_ROWS)
     scores, correct = scores[::step], correct[::step]
     best = scores.argmax(axis=1)
     gaps = scores - scores.max(axis=1, keepdims=True)
     gaps[np.arange(len(best)), best] = -np.inf  # what remains are the odds of the others
-    shapes = np.stack([np.ones(len(scores)), *_undecided(scores)])
+    shapes = np.stack([np.ones(len(scores)), *_undecided(scores)[:degree]])
     right = int(correct.sum())
     wrong = len(correct) - right
     targets = np.where(correct, (right + 1) / (right + 2), 1 / (wrong + 2))
@@ -114,9 +121,10 @@ def fit_calibration(scores: Matrix, correct: Bools) -> Calibration:
         return float(np.mean(np.log1p(odds) - (1.0 - targets) * np.log(odds)))
 
     scan = np.linspace(*_LOG_RANGE, _START_COUNT)
-    start = min(scan, key=lambda log: loss(np.asarray([log, 0.0, 0.0])))
-    log, tilt, bend = newton(loss, np.asarray([start, 0.0, 0.0])).tolist()
-    return Calibration(math.exp(log), tilt, bend)
+    flat = [0.0] * degree
+    start = min(scan, key=lambda log: loss(np.asarray([log, *flat])))
+    log, *shape = newton(loss, np.asarray([start, *flat])).tolist()
+    return Calibration(math.exp(log), *shape)
 
 
 def newton(loss: Callable[[Doubles], float], start: Doubles) -> Doubles:

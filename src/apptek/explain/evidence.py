@@ -39,7 +39,8 @@ from apptek.features.topologies.connection import is_lasting, time_distance
 from apptek.features.topologies.topology import to_names
 from apptek.features.traits import Trait
 from apptek.models.answerer import Answerer, ScoredQueries, WorkingView
-from apptek.models.reranker import log_softmax
+from apptek.models.reranking.candidates import Weighed
+from apptek.models.reranking.reranker import SUCH_ACTORS, log_softmax
 
 Kind = Literal["history", "trait", "topology", "reranker"]
 Key = tuple[Kind, str, int]  # the family or whose trait it is; the predicate, token or topology
@@ -102,9 +103,10 @@ class Evidence:
         trees = self.fitted.reranker
         if trees is None:
             return {}
-        linear, rows = self.scored.linear, self.scored.rows
+        linear, rows, weights = self.scored.linear, self.scored.rows, self.fitted.classifier.weights
         self.constant = float(log_softmax(linear)[0, 0] - linear[0, 0])
-        by_topic = trees.contributions(self.space, rows, self.fitted.classifier, linear)
+        weighed = Weighed(self.queries, rows, weights, linear)
+        by_topic = trees.contributions(self.space, weighed)
         return {("reranker", topic, 0): added for topic, added in by_topic.items()}
 
     def added(self, key: Key, predicate: int) -> float:
@@ -256,8 +258,10 @@ class Evidence:
             return "long_past" if far else "between"
         if key[0] == "trait" and key[1] != "question":
             return "usual" if self._trait(key[2]).kind == "entity" else "types"
+        if key[0] == "reranker":
+            return "such_actors" if key[1] == SUCH_ACTORS else "trees"
         groups = {"history": key[1].partition("_")[0], "trait": "question"}
-        return groups.get(key[0], "trees" if key[0] == "reranker" else "connections")
+        return groups.get(key[0], "connections")
 
     def _trait_sentence(self, key: Key) -> str:
         trait = self._trait(key[2])

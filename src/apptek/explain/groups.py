@@ -17,6 +17,7 @@ TITLES = {
     "types": "what kind of actors they are and whom they deal with",
     "question": "whether the question has a date",
     "connections": "how the two are connected through others",
+    "such_actors": "what such actors do to each other (a statistic, no facts)",
     "trees": "how all of this goes together",
 }
 

@@ -25,6 +25,8 @@ LOOKED_AT = {
     "object_out": "what the object did to others",
     "object_in": "what others did to the object",
     "traits": "what the two are",
+    "such actors": "what such actors do to each other, a statistic that cites no facts",
+    "common partners": "what the two did with the same third parties, counted without citing facts",
 }
 
 

@@ -124,12 +124,12 @@ def add_clock(
     if distance == 0:
         _add(sums, row, totals, SAME, 1.0)
     else:
-        close = _faded(fading, 0, distance - 1)  # 1 for the very next time
+        close = faded(fading, 0, distance - 1)  # 1 for the very next time
         _add(sums, row, totals, CLOSE, close)
         _add(sums, row, totals, BEFORE if start < when else AFTER, close)
-    _add(sums, row, totals, SHORT, _faded(fading, 1, distance))
-    _add(sums, row, totals, MIDDLE, _faded(fading, 2, distance))
-    _add(sums, row, totals, LONG, _faded(fading, 3, distance))
+    _add(sums, row, totals, SHORT, faded(fading, 1, distance))
+    _add(sums, row, totals, MIDDLE, faded(fading, 2, distance))
+    _add(sums, row, totals, LONG, faded(fading, 3, distance))
 
 
 @leaf
@@ -139,7 +139,8 @@ def _add(sums: Fading, row: int, totals: Doubles, kernel: int, value: float) -> 
 
 
 @leaf
-def _faded(fading: Fading, scale: int, distance: int) -> float:
+def faded(fading: Fading, scale: int, distance: int) -> float:
+    """e^(-distance / scale) for the scale of a row of the table."""
     if distance < TABLED:
         return float(fading[scale, distance])
     return float(np.exp(-distance / fading[scale, TABLED]))

@@ -30,7 +30,8 @@ from apptek.models.answers import (
 )
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FittedView, Model
-from apptek.models.reranker_features import Mirrors
+from apptek.models.reranking.candidates import Weighed
+from apptek.models.reranking.mirrors import Mirrors
 from apptek.models.seen import Seen
 
 CHUNK = 1024  # queries that one thread takes at a time
@@ -62,6 +63,15 @@ class WorkingView:
     fitted: FittedView
     score_many: Callable[[Queries], Floats] | None = None
 
+    @property
+    def reaches_others(self) -> bool:
+        """Whether scores depend on facts that neither entity of a query is part of.
+
+        Topologies lead to such facts, and the trees look at what such actors do to each other.
+        """
+        typed = self.fitted.reranker is not None and bool(self.fitted.kinds)
+        return typed or self.space.topologies is not None
+
     def scores(self, queries: Queries) -> Floats:
         """The logits of all predicates: (B, R)."""
         if self.score_many is not None:
@@ -75,7 +85,8 @@ class WorkingView:
         rows, classifier = self.space.rows(queries), self.fitted.classifier
         linear = scores = classifier.scores(rows)
         if self.fitted.reranker is not None:
-            scores = self.fitted.reranker.scores(self.space, rows, classifier, linear)
+            weighed = Weighed(queries, rows, classifier.weights, linear)
+            scores = self.fitted.reranker.scores(self.space, weighed)
         return ScoredQueries(queries, rows, linear, scores)
 
     def probabilities(self, scores: Matrix) -> Matrix:

@@ -17,7 +17,7 @@ from apptek.features.topologies.topology import TopologySet
 from apptek.features.traits import Kind, Traits
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.linear_softmax import LinearSoftmax
-from apptek.models.reranker import Reranker
+from apptek.models.reranking.reranker import Reranker
 from apptek.occurrence.model import OccurrenceModel
 from apptek.setting_rules import changed_settings
 

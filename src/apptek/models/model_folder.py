@@ -19,8 +19,8 @@ from apptek.files import new_folder, replaced_folder
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.manifest import read_about, read_whole, write_manifest
 from apptek.models.model import FeatureSources, FittedView, Model
-from apptek.models.reranker import Reranker
-from apptek.models.reranker_features import Mirrors
+from apptek.models.reranking.mirrors import Mirrors
+from apptek.models.reranking.reranker import Reranker
 from apptek.models.storage import (
     ABOUT,
     RUN,

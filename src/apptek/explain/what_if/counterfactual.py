@@ -182,7 +182,7 @@ def _removed(rescorer: Rescorer, goal: Goal) -> tuple[list[int], int]:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """Scores a query again on a graph of the facts of its two entities, some of them changed."""
+    """Scores a query again on a graph of the facts that it depends on, some of them changed."""
 
     answerer: Answerer
     view: WorkingView
@@ -194,6 +194,7 @@ class _Change:
         model, graph = self.answerer.model, self.answerer.model.graph
         ends = [int(self.queries.subjects[0]), int(self.queries.objects[0])]
         stays = np.isin(graph.facts.subjects, ends) | np.isin(graph.facts.objects, ends)
+        stays |= self.view.reaches_others
         stays[removed] = False
         # One undated fact, if there are any, so that features for undated facts stay in place.
         undated = np.flatnonzero((graph.since == UNKNOWN) & (graph.until == UNKNOWN))

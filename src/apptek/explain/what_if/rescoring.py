@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from apptek.arrays import Doubles, Floats, Ints, Longs
+from apptek.data.queries import Queries
 from apptek.explain.what_if.family_scores import NOTHING, FamilyScores
 from apptek.features.sparse import SparseRows
 from apptek.models.answerer import ScoredQueries, WorkingView
+from apptek.models.reranking.candidates import Weighed
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +34,16 @@ class Rescorer:
 
     columns, values  the features that no fact can change
     constant         what these and the bias add to each predicate, (R,)
+    gone             the facts that were taken away
     """
 
     view: WorkingView
+    queries: Queries  # one
     families: tuple[FamilyScores, ...]
     columns: Ints
     values: Floats
     constant: Doubles
+    gone: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, view: WorkingView, scored: ScoredQueries, more: int) -> "Rescorer":
@@ -53,7 +58,7 @@ class Rescorer:
         families = (
             FamilyScores.of(history, family, facts, classifier) for family, facts in listed.items()
         )
-        return cls(view, tuple(families), columns, values, constant)
+        return cls(view, scored.queries, tuple(families), columns, values, constant)
 
     @property
     def is_additive(self) -> bool:
@@ -63,7 +68,8 @@ class Rescorer:
 
     def without(self, facts: set[int]) -> "Rescorer":
         """The same after these facts were taken away."""
-        return replace(self, families=tuple(family.without(facts) for family in self.families))
+        families = tuple(family.without(facts) for family in self.families)
+        return replace(self, families=families, gone=(*self.gone, *sorted(facts)))
 
     def with_fact(self, family: str, predicate: int, kernels: Doubles) -> "Rescorer":
         """The same with one fact more, the nearest of its family, which has these kernels."""
@@ -117,9 +123,12 @@ class Rescorer:
     def _reranked(self, number: int, sets: Longs) -> Doubles:
         reranker, space = self.view.fitted.reranker, self.view.space
         assert reranker is not None
-        rows = self._rows(number, sets)
-        linear = self.view.fitted.classifier.scores(rows)
-        scores = reranker.scores(space, rows, self.view.fitted.classifier, linear)
+        rows, classifier = self._rows(number, sets), self.view.fitted.classifier
+        gone = np.tile(np.asarray(self.gone, np.int32), (len(sets), 1))
+        gone = np.concatenate([gone, self.families[number].facts[sets]], axis=1)
+        same = self.queries.take(np.zeros(len(sets), np.int64))
+        linear = classifier.scores(rows)
+        scores = reranker.scores(space, Weighed(same, rows, classifier.weights, linear, gone))
         return scores.astype(np.float64)
 
     def _rows(self, number: int, sets: Longs) -> SparseRows:

@@ -27,7 +27,7 @@ class StruckOut:
 def strike_out(answerer: Answerer, query: Query, facts: list[int]) -> StruckOut:
     """The answerer for this query alone: its graph has only the facts that the answer rests on.
 
-    Where topologies lead further than the facts of the two entities, all other facts stay.
+    Where it depends on more than the facts of the two entities, all other facts stay.
     What entities are, which is learned from all facts, stays as it was.
     """
     model, graph = answerer.model, answerer.model.graph
@@ -55,7 +55,7 @@ def _on(view: WorkingView, answerer: Answerer) -> WorkingView:
 def _relevant(answerer: Answerer, query: Query) -> Longs:
     """The facts that an answer can depend on, ascending."""
     graph = answerer.model.graph
-    if answerer.main.space.topologies is not None:
+    if answerer.main.reaches_others:
         return np.arange(len(graph.facts))
     queries = answerer.queries_of([query])
     ends = [int(queries.subjects[0]), int(queries.objects[0])]

@@ -55,6 +55,7 @@ class FitReport:
     temperature: float
     tilt: float  # of the temperature, see Calibration
     bend: float
+    twist: float
     ece_before: float | None  # on valid, at temperature 1
     ece_after: float | None
     tried: tuple[EpochReport, ...]
@@ -101,9 +102,7 @@ def fit_linear_softmax(
         l2=best.l2,
         epoch=best.epoch,
         valid_mrr=best.valid_mrr,
-        temperature=calibration.temperature,
-        tilt=calibration.tilt,
-        bend=calibration.bend,
+        **asdict(calibration),
         ece_before=before,
         ece_after=after,
         tried=tuple(epoch for _, _, epochs in fits for epoch in epochs),
@@ -165,12 +164,12 @@ def _check_copies(copies: Copies, feature_count: int, class_count: int) -> None:
 
 
 def calibrate(
-    scores: Matrix, labels: Ints, others: KnownPredicates
+    scores: Matrix, labels: Ints, others: KnownPredicates, degree: int = 2
 ) -> tuple[Calibration, float, float]:
     """The calibration for these scores, and the calibration error without and with it."""
     best, before = top_predictions(softmax(scores))
     correct = (best == labels) | others.contains(best)
-    calibration = fit_calibration(scores, correct)
+    calibration = fit_calibration(scores, correct, degree)
     _, after = top_predictions(calibration.probabilities(scores))
     error_before = expected_calibration_error(before, correct)
     return calibration, error_before, expected_calibration_error(after, correct)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from apptek.agent.environment import DecisionProcess
-from apptek.arrays import give_memory_back
+from apptek.arrays import Floats, give_memory_back
 from apptek.config import Config, View
 from apptek.data.facts import SPLITS, Dataset, Facts
 from apptek.data.protocols import Protocol, apply_protocol
@@ -47,7 +47,9 @@ from apptek.models.fitting.linear_fit import FitReport, calibrate, fit_linear_so
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources, FittedView, Model
 from apptek.models.model_folder import AGENT
-from apptek.models.reranker import Reranker, RerankerTask, fit_reranker, require_lightgbm
+from apptek.models.reranking.candidates import Weighed
+from apptek.models.reranking.fitting import RerankerTask, fit_reranker
+from apptek.models.reranking.reranker import require_lightgbm
 from apptek.resuming import open_work, read_sealed, seal
 from apptek.seeding import generator
 
@@ -170,7 +172,8 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
     rows, tuning_rows = _tuning_rows(fit, view)
     examples, rows = _training_examples(fit, space, rows, view)
     cuts = sum(cuts_of(examples))
-    tuning = _tuning_examples(fit, space, tuning_rows, view)
+    tuning_facts, tuning_queries = _tuning_queries(fit, tuning_rows)
+    tuning = _tuning_examples(fit, space, tuning_facts, tuning_queries, view)
     cuts += 0 if tuning is None else tuning.cuts
     with fit.stage(f"fit the classifier, {view}"):
         classifier, report = fit_linear_softmax(
@@ -187,13 +190,19 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
             space=space,
             examples=join_examples(examples),
             facts=train.take(rows),
+            queries=training_queries(train, rows),
             train=train,
             class_count=len(fit.dataset.predicates),
             linear=fit.config.classifier,
             l2=report.l2,
         )
         with fit.stage(f"fit the re-ranker, {view}"):
-            classifier, report, reranker = _rerank(fit, task, tuning, classifier, report)
+            reranker = fit_reranker(task, fit.config.reranker, seed=fit.options.seed)
+            if tuning is not None:
+                linear = classifier.scores(tuning.rows)
+                weighed = Weighed(tuning_queries, tuning.rows, classifier.weights, linear)
+                scores = reranker.scores(space, weighed)
+                classifier, report = _calibrated(classifier, report, scores, tuning)
     support = _support(fit, space, examples, train.take(rows))
     shutil.rmtree(_shelf(fit, view), ignore_errors=True)
     return FittedView(
@@ -249,21 +258,25 @@ def _shelf(fit: Fit, view: View) -> Path:
     return fit.work / f"examples, {view}"
 
 
-def _tuning_examples(
-    fit: Fit, space: FeatureSpace, rows: Rows | None, view: View
-) -> Examples | None:
-    """The examples to tune on: some training facts, or valid; None where there are none."""
+def _tuning_queries(fit: Fit, rows: Rows | None) -> tuple[Facts, Queries]:
+    """The facts to tune on, and the queries for them: some training facts, or valid."""
     data, most = fit.dataset, fit.config.fit.tuning_queries
     rng = generator(fit.options.seed, "tuning queries")
     if rows is None:
         rows = draw_evenly(data.valid, np.arange(len(data.valid)), most, rng)
         facts = data.valid.take(rows)
-        queries = held_out_queries(facts)
-    else:
-        rows = draw_evenly(data.train, rows, most, rng)
-        facts, queries = data.train.take(rows), training_queries(data.train, rows)
+        return facts, held_out_queries(facts)
+    rows = draw_evenly(data.train, rows, most, rng)
+    return data.train.take(rows), training_queries(data.train, rows)
+
+
+def _tuning_examples(
+    fit: Fit, space: FeatureSpace, facts: Facts, queries: Queries, view: View
+) -> Examples | None:
+    """The examples to tune on; None where there are none."""
     if not len(facts):
         return None
+    data = fit.dataset
     features, cuts = _features(fit, space, queries, f"valid, {view}")
     known = known_predicates(facts, (data.train, data.valid, data.test))
     return Examples(features, facts.predicates, known, cuts)
@@ -330,29 +343,18 @@ def _find_sources(fit: Fit) -> tuple[FeatureSources, Mined]:
     return sources, mined
 
 
-def _rerank(
-    fit: Fit,
-    task: RerankerTask,
-    tuning: Examples | None,
-    classifier: LinearSoftmax,
-    report: FitReport,
-) -> tuple[LinearSoftmax, FitReport, Reranker]:
-    """The re-ranker, and the classifier calibrated for the scores that the re-ranker gives."""
-    reranker = fit_reranker(task, fit.config.reranker, seed=fit.options.seed)
-    if tuning is None:
-        return classifier, report, reranker
-    linear = classifier.scores(tuning.rows)
-    scores = reranker.scores(task.space, tuning.rows, classifier, linear)
-    calibration, _, after = calibrate(scores, tuning.labels, tuning.others)
+def _calibrated(
+    classifier: LinearSoftmax, report: FitReport, scores: Floats, tuning: Examples
+) -> tuple[LinearSoftmax, FitReport]:
+    """The classifier calibrated for the scores that the re-ranker gives, and how good these are."""
+    calibration, _, after = calibrate(scores, tuning.labels, tuning.others, degree=3)
     report = replace(
         report,
         valid_mrr=filtered_mrr(scores, tuning.labels, tuning.others),
-        temperature=calibration.temperature,
-        tilt=calibration.tilt,
-        bend=calibration.bend,
+        **asdict(calibration),
         ece_after=after,
     )
-    return replace(classifier, calibration=calibration), report, reranker
+    return replace(classifier, calibration=calibration), report
 
 
 def _kinds(fit: Fit, view: View) -> tuple[Kind, ...]:

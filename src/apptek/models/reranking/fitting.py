@@ -8,124 +8,49 @@ that is no candidate keeps its linear log-probability.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import Bools, Doubles, Floats, Ints, Longs
+from apptek.arrays import Bools, Doubles, Ints, Longs
 from apptek.config import ClassifierConfig, RerankerConfig
 from apptek.data.fact_keys import fact_keys
 from apptek.data.facts import Facts
-from apptek.errors import ApptekError, ModelError
+from apptek.data.queries import Queries
+from apptek.errors import ApptekError
 from apptek.evaluation.filters import KnownPredicates
 from apptek.features.space import FeatureSpace
-from apptek.features.sparse import SparseRows
 from apptek.models.fitting.examples import Examples
 from apptek.models.fitting.linear_fit import Descent, shuffled_pass
-from apptek.models.linear_softmax import LinearSoftmax
-from apptek.models.reranker_features import Candidates, Mirrors, describe_candidates, names_of
+from apptek.models.reranking.candidates import (
+    Candidates,
+    Weighed,
+    describe_candidates,
+    names_of,
+)
+from apptek.models.reranking.mirrors import Mirrors
+from apptek.models.reranking.reranker import Reranker, require_lightgbm
 from apptek.seeding import generator
 
 _MASKED = -1e9
 _LEAST_CURVATURE = 1e-6
-MIRRORS = "the reversed fact"
-STANDING = "its place in the linear model"
-
-
-def require_lightgbm() -> None:
-    """Raises ApptekError that says what to install where LightGBM is missing."""
-    if find_spec("lightgbm") is None:
-        raise ApptekError("the re-ranker needs LightGBM: pip install 'apptek[max]'")
-
-
-class Reranker:
-    """Fitted trees, kept as the text that LightGBM writes."""
-
-    def __init__(self, text: str, mirrors: Mirrors, candidates: int) -> None:
-        self.text, self.mirrors, self.candidates = text, mirrors, candidates
-
-    @cached_property
-    def booster(self) -> Any:
-        """The trees, parsed when they are first needed."""
-        require_lightgbm()
-        import lightgbm
-
-        try:
-            return lightgbm.Booster(model_str=self.text)
-        except lightgbm.basic.LightGBMError as error:
-            raise ModelError(f"the trees of the re-ranker are damaged: {error}") from None
-
-    def describe(
-        self, space: FeatureSpace, rows: SparseRows, classifier: LinearSoftmax, linear: Floats
-    ) -> Candidates:
-        """The candidates of some queries, with their features."""
-        return describe_candidates(
-            space, rows, classifier.weights, linear, self.mirrors, self.candidates
-        )
-
-    def scores(
-        self, space: FeatureSpace, rows: SparseRows, classifier: LinearSoftmax, linear: Floats
-    ) -> Floats:
-        """The linear log-probabilities, to which the trees add for each candidate: (B, R)."""
-        if not len(rows):
-            return linear
-        described = self.describe(space, rows, classifier, linear)
-        count, width, feature_count = described.features.shape
-        table = described.features.reshape(-1, feature_count)
-        added = self.booster.predict(table, num_threads=1).reshape(count, width)
-        scores = log_softmax(linear)
-        of_candidates = np.take_along_axis(scores, described.predicates, axis=1)
-        of_candidates += added.astype(np.float32)
-        np.put_along_axis(scores, described.predicates, of_candidates, axis=1)
-        return scores
-
-    def contributions(
-        self, space: FeatureSpace, rows: SparseRows, classifier: LinearSoftmax, linear: Floats
-    ) -> dict[str, dict[int, float]]:
-        """What the trees add to each candidate of one query, by what they look at.
-
-        The mean of the trees is the same for every candidate and goes to its standing.
-        """
-        described = self.describe(space, rows, classifier, linear)
-        shares = self.booster.predict(described.features[0], pred_contrib=True, num_threads=1)
-        topics = [*(_topic(name) for name in names_of(space)), STANDING]  # the mean comes last
-        added: dict[str, dict[int, float]] = {}
-        for row, predicate in enumerate(described.predicates[0].tolist()):
-            for topic, value in zip(topics, shares[row].tolist(), strict=True):
-                of_topic = added.setdefault(topic, {})
-                of_topic[predicate] = of_topic.get(predicate, 0.0) + value
-        return added
-
-
-def _topic(feature: str) -> str:
-    """What a feature of a candidate looks at: a family, traits, topologies, mirror or standing."""
-    kind, _, rest = feature.partition(" ")
-    if kind == "mirror":
-        return MIRRORS
-    return rest.split(" ")[0] if kind in ("part", "own", "seen", "now") else STANDING
-
-
-def log_softmax(scores: Floats) -> Floats:
-    """The logarithms of the softmax of each row."""
-    shifted = scores - scores.max(axis=1, keepdims=True)
-    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)), np.float32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankerTask:
     """What the trees are trained on, and how the linear models of the folds are fitted.
 
-    facts  those of the examples, in their order
-    train  all training facts, which the mirrors of the model are learned from
-    l2     the regularisation that was chosen for the linear model
+    facts    those of the examples, in their order
+    queries  the same as queries, each with its own fact hidden
+    train    all training facts, which the mirrors of the model are learned from
+    l2       the regularisation that was chosen for the linear model
     """
 
     space: FeatureSpace
     examples: Examples
     facts: Facts
+    queries: Queries
     train: Facts
     class_count: int
     linear: ClassifierConfig
@@ -159,7 +84,7 @@ def fit_reranker(task: RerankerTask, config: RerankerConfig, *, seed: int) -> Re
             "num_leaves": config.leaves,
             "learning_rate": config.learning_rate,
             "min_data_in_leaf": config.least_rows,
-            "feature_fraction": 0.5,
+            "feature_fraction": 0.4,
             "bagging_fraction": 0.8,
             "bagging_freq": 1,
             "lambda_l2": 5.0,
@@ -201,9 +126,9 @@ def _describe_out_of_fold(
         model = descent.model()
         of_fold = np.flatnonzero(fold_of[rows] == fold)
         unseen = examples.rows.take(rows[of_fold])
-        described = describe_candidates(
-            task.space, unseen, model.weights, model.scores(unseen), mirrors, config.candidates
-        )
+        queries = task.queries.take(rows[of_fold])
+        weighed = Weighed(queries, unseen, model.weights, model.scores(unseen))
+        described = describe_candidates(task.space, weighed, mirrors, config.candidates)
         candidates[of_fold], features[of_fold] = described.predicates, described.features
     return Candidates(candidates, features), rows
 

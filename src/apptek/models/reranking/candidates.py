@@ -8,8 +8,9 @@
 | seen, now                 | families, twice    | predicates seen; the sum of values at that time|
 | mirror                    | 2                  | r's mirror: how often it comes; is it there now|
 | predicate                 | 1                  | r itself                                       |
+| common                    | 7                  | third parties of both: see common_partners     |
+| such                      | groupings x 4      | what such actors do: see typed_histories       |
 
-The mirror of r is the predicate that, in training, most often goes the other way at the same time.
 """
 
 from dataclasses import dataclass
@@ -19,51 +20,18 @@ import numpy.typing as npt
 
 from apptek.arrays import Floats, Ints, Longs, read_only
 from apptek.compiling import in_threads, kernel, leaf
-from apptek.data.fact_keys import fact_keys
-from apptek.data.facts import Facts
+from apptek.data.queries import Queries
 from apptek.evaluation.calibration import softmax
 from apptek.features.space import FeatureSpace
 from apptek.features.sparse import SparseRows
+from apptek.models.reranking.common_partners import NAMES as COMMON
+from apptek.models.reranking.common_partners import describe_partners
+from apptek.models.reranking.mirrors import Mirrors
+from apptek.models.reranking.typed_histories import TypedHistories
 
 CHUNK = 2048
 Table = npt.NDArray[np.int32]  # (n, C)
 STANDING = ("rank", "gap", "log_probability")
-
-
-@dataclass(frozen=True, slots=True)
-class Mirrors:
-    """For each predicate its mirror: the one that most often goes the other way at the same time.
-
-    share  of the predicate's dated facts between two entities: how many have the mirror
-    """
-
-    of: Ints  # (R,), -1 where there is none
-    share: Floats  # (R,)
-
-    @classmethod
-    def learned(cls, train: Facts, predicate_count: int) -> "Mirrors":
-        """The mirrors in the training facts."""
-        train = train.take(train.dated & (train.subjects != train.objects))
-        zeros = np.zeros(len(train), np.int32)
-        forth = Facts(train.subjects, zeros, train.objects, train.since, train.until)
-        back = Facts(train.objects, zeros, train.subjects, train.since, train.until)
-        back_keys, forth_keys = fact_keys(back, forth)
-        order = np.argsort(forth_keys, kind="stable")
-        ordered_keys, predicates = forth_keys[order], train.predicates[order]
-        # Join each fact with all facts of the same time in the other direction.
-        starts, stops = (
-            np.searchsorted(ordered_keys, back_keys, side) for side in ("left", "right")
-        )
-        counts = stops - starts
-        rows = np.repeat(np.arange(len(train)), counts)
-        within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        pairs = np.zeros((predicate_count, predicate_count), np.int64)
-        np.add.at(pairs, (train.predicates[rows], predicates[starts[rows] + within]), 1)
-        fact_counts = np.bincount(train.predicates, minlength=predicate_count)
-        of = pairs.argmax(axis=1).astype(np.int32)
-        share = pairs[np.arange(predicate_count), of] / np.maximum(fact_counts, 1)
-        of[share == 0] = -1
-        return cls(read_only(of), read_only(share.astype(np.float32)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +42,33 @@ class Candidates:
     features: Floats  # (n, C, F)
 
 
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """Queries as features, with what a linear model makes of them.
+
+    gone  for each query, facts that count as if they were not there; -1 is none
+    """
+
+    queries: Queries
+    rows: SparseRows
+    weights: Floats  # (features, R)
+    scores: Floats  # (n, R)
+    gone: Ints | None = None  # (n, any)
+
+    def without(self) -> Ints:
+        """The same facts for a kernel, of which there may be none."""
+        none = np.zeros((len(self.queries), 0), np.int32)
+        return read_only(none if self.gone is None else self.gone)
+
+
 def names_of(space: FeatureSpace) -> list[str]:
     """The names of the features."""
+    common = (f"common {name}" for name in COMMON)
+    return [*_names_of_weighed(space), *common, *TypedHistories.of(space).feature_names()]
+
+
+def _names_of_weighed(space: FeatureSpace) -> list[str]:
+    """The names of those that the linear model's rows and weights give."""
     assert space.history is not None
     families, kernels = space.history.families, space.history.kernels
     return [
@@ -89,14 +82,14 @@ def names_of(space: FeatureSpace) -> list[str]:
 
 
 def describe_candidates(
-    space: FeatureSpace, rows: SparseRows, weights: Floats, scores: Floats, mirrors: Mirrors,
-    count: int,
-) -> Candidates:  # fmt: skip
+    space: FeatureSpace, weighed: Weighed, mirrors: Mirrors, count: int
+) -> Candidates:
     """The `count` predicates with the best scores, and what speaks for each."""
-    history = space.history
+    history, rows, scores = space.history, weighed.rows, weighed.scores
     assert history is not None
     count = min(count, scores.shape[1])
     order = np.argsort(-scores, axis=1, kind="stable")[:, :count].astype(np.int32)
+    typed, gone, first = TypedHistories.of(space), weighed.without(), len(_names_of_weighed(space))
     features = np.zeros((len(rows), count, len(names_of(space))), np.float32)
     best = np.take_along_axis(scores, order, axis=1)
     features[:, :, 0] = np.arange(count)
@@ -109,11 +102,16 @@ def describe_candidates(
 
     def fill(start: int) -> None:
         chunk = slice(start, min(start + CHUNK, len(rows)))
-        offsets = rows.offsets[start : chunk.stop + 1]
+        offsets, candidates = rows.offsets[start : chunk.stop + 1], read_only(order[chunk].copy())
         _describe(
-            offsets, rows.columns, rows.flat_values, weights, read_only(order[chunk].copy()),
+            offsets, rows.columns, rows.flat_values, weighed.weights, candidates,
             mirrors.of, mirrors.share, shape, same, ever, undated, back, features[chunk],
         )  # fmt: skip
+        queries = weighed.queries.part(chunk)
+        common = describe_partners(history.graph, typed.fading, queries, candidates, gone[chunk])
+        features[chunk, :, first : first + len(COMMON)] = common
+        such = typed.describe(queries, candidates, gone[chunk])
+        features[chunk, :, first + len(COMMON) :] = such
 
     in_threads(fill, range(0, len(rows), CHUNK))
     return Candidates(order, features)

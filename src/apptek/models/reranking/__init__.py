@@ -1,0 +1,1 @@
+"""The re-ranker: boosted trees over candidates that are described in several ways."""

@@ -1,0 +1,102 @@
+"""Fitted trees at work: what they add to the candidates of a query, and why."""
+
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from apptek.arrays import Floats
+from apptek.errors import ApptekError, ModelError
+from apptek.features.space import FeatureSpace
+from apptek.models.reranking.candidates import (
+    Candidates,
+    Weighed,
+    describe_candidates,
+    names_of,
+)
+from apptek.models.reranking.mirrors import Mirrors
+
+MIRRORS = "the reversed fact"
+STANDING = "its place in the linear model"
+SUCH_ACTORS = "such actors"
+COMMON = "common partners"
+_TOPICS = {"mirror": MIRRORS, "such": SUCH_ACTORS, "common": COMMON}
+
+
+def require_lightgbm() -> None:
+    """Raises ApptekError that says what to install where LightGBM is missing."""
+    if find_spec("lightgbm") is None:
+        raise ApptekError("the re-ranker needs LightGBM: pip install 'apptek[max]'")
+
+
+class Reranker:
+    """Fitted trees, kept as the text that LightGBM writes."""
+
+    def __init__(self, text: str, mirrors: Mirrors, candidates: int) -> None:
+        self.text, self.mirrors, self.candidates = text, mirrors, candidates
+
+    @cached_property
+    def booster(self) -> Any:
+        """The trees, parsed when they are first needed."""
+        require_lightgbm()
+        import lightgbm
+
+        try:
+            return lightgbm.Booster(model_str=self.text)
+        except lightgbm.basic.LightGBMError as error:
+            raise ModelError(f"the trees of the re-ranker are damaged: {error}") from None
+
+    def describe(self, space: FeatureSpace, weighed: Weighed) -> Candidates:
+        """The candidates of some queries, with their features."""
+        described = describe_candidates(space, weighed, self.mirrors, self.candidates)
+        wanted, given = self.booster.num_feature(), described.features.shape[2]
+        if wanted != given:
+            raise ModelError(
+                f"the trees of the re-ranker are for {wanted} features and there are {given}: "
+                "another version has fitted them; fit again"
+            )
+        return described
+
+    def scores(self, space: FeatureSpace, weighed: Weighed) -> Floats:
+        """The linear log-probabilities, to which the trees add for each candidate: (B, R)."""
+        if not len(weighed.rows):
+            return weighed.scores
+        described = self.describe(space, weighed)
+        count, width, feature_count = described.features.shape
+        table = described.features.reshape(-1, feature_count)
+        added = self.booster.predict(table, num_threads=1).reshape(count, width)
+        scores = log_softmax(weighed.scores)
+        of_candidates = np.take_along_axis(scores, described.predicates, axis=1)
+        of_candidates += added.astype(np.float32)
+        np.put_along_axis(scores, described.predicates, of_candidates, axis=1)
+        return scores
+
+    def contributions(self, space: FeatureSpace, weighed: Weighed) -> dict[str, dict[int, float]]:
+        """What the trees add to each candidate of one query, by what they look at.
+
+        The mean of the trees is the same for every candidate and goes to its standing.
+        """
+        described = self.describe(space, weighed)
+        shares = self.booster.predict(described.features[0], pred_contrib=True, num_threads=1)
+        topics = [*(_topic(name) for name in names_of(space)), STANDING]  # the mean comes last
+        added: dict[str, dict[int, float]] = {}
+        for row, predicate in enumerate(described.predicates[0].tolist()):
+            for topic, value in zip(topics, shares[row].tolist(), strict=True):
+                of_topic = added.setdefault(topic, {})
+                of_topic[predicate] = of_topic.get(predicate, 0.0) + value
+        return added
+
+
+def _topic(feature: str) -> str:
+    """What a feature looks at: a family, traits, topologies, one of the topics or standing."""
+    kind, _, rest = feature.partition(" ")
+    if kind in _TOPICS:
+        return _TOPICS[kind]
+    return rest.split(" ")[0] if kind in ("part", "own", "seen", "now") else STANDING
+
+
+def log_softmax(scores: Floats) -> Floats:
+    """The logarithms of the softmax of each row."""
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)), np.float32)

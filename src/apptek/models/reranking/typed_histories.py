@@ -1,0 +1,231 @@
+"""Typed histories: what such actors do to each other.
+
+An entity is seen at several *levels*: as itself, as one of its sector, as one of its country (or of
+the kinds of a user's table), and as one of both. A *grouping* is a level of the subject with one of
+the object, such as (itself, sector); the facts of a query's group are those whose subject and
+object agree with the query's at these levels. Of them the nearest in time are looked at, without
+those between the two themselves: these are history already. So a query never sees its own fact.
+
+For a candidate r each grouping gives four numbers: how many facts of r there are at the query's
+time, and the share of r among the facts as they fade with the clock's short and middle scale, and
+whenever they were: z / (1 + the sum of z over all predicates), as in history.
+
+Types come from names and tables; where a view guesses countries, groups rest on guesses, too. They
+are no facts about the two and are never told as such.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from apptek.arrays import Doubles, Floats, Ints, Longs, read_only
+from apptek.compiling import kernel, leaf
+from apptek.data.queries import Queries, QueryColumns
+from apptek.features.clock import EVER, MIDDLE, SAME, SHORT, UNDATED_EVER, Clock, Fading, add_clock
+from apptek.features.space import FeatureSpace
+from apptek.features.traits import Kind
+from apptek.graph.incidence import Incidence, build_incidence
+from apptek.graph.slot_search import FIELDS, STREAMS, UNDATED, Longs2, nearest_in_slot
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.graph.tknn import VIEW, Arrays
+
+NEAREST = 200  # facts of a group that are looked at
+MOST_KINDS = 2  # kinds of types that groupings are made of
+ITSELF = "itself"
+KERNELS = ("same", "short", "middle", "ever")
+KERNEL_COUNT = 11  # of the clock
+Table = npt.NDArray[np.int32]  # (n, any)
+Columns = tuple[Ints, Ints, Ints]  # subjects, predicates and objects of the facts
+
+
+@dataclass(frozen=True, slots=True)
+class TypedHistories:
+    """The facts of a graph by groups, for every grouping.
+
+    levels     of every entity, its value or -1: (levels, entities)
+    groupings  the levels of subject and object
+    keys       of each grouping, those of its groups, ascending; group i has slot first + i
+    """
+
+    graph: TemporalGraph
+    fading: Fading
+    kinds: tuple[Kind, ...]
+    names: tuple[str, ...]
+    levels: tuple[Longs, ...]
+    groupings: tuple[tuple[int, int], ...]
+    keys: tuple[Longs, ...]
+    group_count: int  # slots of each grouping
+    incidence: Incidence
+    most: int = NEAREST  # facts of a group that are looked at
+
+    @classmethod
+    def of(cls, space: FeatureSpace) -> "TypedHistories":
+        """Indexes the facts that a space sees, once for each view of a graph. O(n log n)."""
+        assert space.history is not None
+        graph, kinds = space.history.graph, () if space.traits is None else space.traits.kinds
+        name = "typed ahead" if graph.looks_ahead else "typed"
+        index: TypedHistories | None = graph.indexed.get(name)
+        if index is None or index.kinds is not kinds or index.graph.facts is not graph.facts:
+            index = graph.indexed[name] = cls._of(graph, kinds, space.history.clock)
+        return index
+
+    @classmethod
+    def _of(cls, graph: TemporalGraph, kinds: tuple[Kind, ...], clock: Clock) -> "TypedHistories":
+        used = kinds[:MOST_KINDS]
+        count = graph.entity_count
+        levels = [np.arange(count), *(_of_entities(kind, count) for kind in used)]
+        names = [ITSELF, *(kind.name for kind in used)]
+        sides = range(len(levels))
+        groupings = [(s, o) for s in sides for o in sides if s or o]
+        if len(used) == MOST_KINDS:
+            first, second = levels[1:]
+            both = np.where((first >= 0) & (second >= 0), first * len(used[1].values) + second, -1)
+            groupings.append((len(levels), len(levels)))
+            levels.append(both)
+            names.append(" and ".join(names[1:]))
+        facts, keys, slots = graph.facts, list[Longs](), list[Longs]()
+        for pair in groupings:
+            own = _keys(levels, pair, facts.subjects, facts.objects)
+            distinct, places = np.unique(own, return_inverse=True)
+            unknown = int(len(distinct) > 0 and distinct[0] < 0)  # the group of those without types
+            keys.append(read_only(distinct[unknown:]))
+            slots.append(np.where(own < 0, len(distinct) - unknown, places - unknown))
+        group_count = 1 + max(map(len, keys), default=0)
+        incidence = graph.incidence  # where there are no types, nothing looks at it
+        if slots:
+            of_fact = [slot.astype(np.int32) for slot in slots]
+            incidence = build_incidence(of_fact, group_count, graph.since, graph.until)
+        spoken = tuple(f"{names[s]} {names[o]}".replace(" ", "_") for s, o in groupings)
+        return cls(
+            graph, clock.fading(), kinds, spoken, tuple(levels), tuple(groupings), tuple(keys),
+            group_count, incidence,
+        )  # fmt: skip
+
+    def feature_names(self) -> list[str]:
+        """The names of the features of a candidate."""
+        return [f"such {name} {clock}" for name in self.names for clock in KERNELS]
+
+    def slots_of(self, queries: Queries) -> Ints:
+        """The slot of each query's group in every grouping, -1: it has none; (n, groupings)."""
+        slots = np.full((len(queries), len(self.groupings)), -1, np.int32)
+        for number, (pair, known) in enumerate(zip(self.groupings, self.keys, strict=True)):
+            if not len(known):
+                continue
+            own = _keys(self.levels, pair, queries.subjects, queries.objects)
+            places = np.minimum(np.searchsorted(known, own), len(known) - 1)
+            there = (own >= 0) & (known[places] == own)
+            slots[there, number] = places[there] + number * self.group_count
+        return read_only(slots)
+
+    def describe(self, queries: Queries, candidates: Ints, gone: Ints) -> Floats:
+        """The features of the candidates, as if the facts in `gone` (n, any) were not there."""
+        width = len(self.groupings) * len(KERNELS)
+        features = np.zeros((*candidates.shape, width), np.float32)
+        if not width:
+            return features
+        graph, index = self.graph, self.incidence
+        arguments: Any = (
+            (
+                index.offsets, index.facts, index.starts, index.by_end, index.interval_offsets,
+                index.tops, index.level_offsets, graph.since, graph.until, graph.twins,
+            ),
+            (graph.facts.subjects, graph.facts.predicates, graph.facts.objects),
+            graph.directions("both") & VIEW, self.most, graph.predicate_count, self.fading,
+            self.slots_of(queries),
+            queries.for_kernels(graph.axis), gone, candidates, features,
+        )  # fmt: skip
+        describe_groups(*arguments)
+        return features
+
+
+def _of_entities(kind: Kind, count: int) -> Longs:
+    """The value of each entity; those that are newer than the kind have none."""
+    values = np.full(count, -1, np.int64)
+    values[: len(kind.of_entity)] = kind.of_entity[:count]
+    return values
+
+
+def _keys(
+    levels: tuple[Longs, ...] | list[Longs], pair: tuple[int, int], subjects: Ints, objects: Ints
+) -> Longs:
+    """One number for what subject and object are at two levels; -1 where one of them has none."""
+    of_subject, of_object = (levels[level] for level in pair)
+    one = np.where(subjects >= 0, of_subject[np.maximum(subjects, 0)], -1)
+    other = np.where(objects >= 0, of_object[np.maximum(objects, 0)], -1)
+    span = int(of_object.max(initial=0)) + 1
+    keys: Longs = np.where((one >= 0) & (other >= 0), one * span + other, -1)
+    return keys
+
+
+@kernel
+def describe_groups(
+    arrays: Arrays, facts: Columns, view: int, most: int, predicate_count: int, fading: Fading,
+    slots: Table, queries: QueryColumns, gone: Table, candidates: Table, features: Floats,
+) -> None:  # fmt: skip
+    """Fills in the four numbers of every grouping for each candidate."""
+    subjects, objects, whens, hidden = queries
+    nearest = np.empty((most + gone.shape[1], 3), np.int64)
+    streams = np.empty((STREAMS, FIELDS), np.int64)
+    sums, totals = np.zeros((predicate_count, KERNEL_COUNT)), np.zeros(KERNEL_COUNT)
+    for row in range(slots.shape[0]):
+        ends = subjects[row], objects[row]
+        for grouping in range(slots.shape[1]):
+            if slots[row, grouping] < 0:
+                continue
+            count = nearest_in_slot(
+                arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], arrays[5], arrays[6],
+                arrays[7], arrays[8], arrays[9], slots[row, grouping], whens[row], len(nearest),
+                hidden[row], view, UNDATED, streams, nearest,
+            )  # fmt: skip
+            count = _keep_others(nearest, count, most, gone[row], facts, ends)
+            totals[:] = 0.0
+            for i in range(count):
+                r = facts[1][nearest[i, 2]]
+                add_clock(nearest[i, 0], nearest[i, 1], whens[row], fading, sums, r, totals)
+            _write(sums, totals, candidates[row], len(KERNELS) * grouping, features[row])
+            for i in range(count):
+                sums[facts[1][nearest[i, 2]]] = 0.0
+
+
+@leaf
+def _keep_others(
+    nearest: Longs2, count: int, most: int, gone: Ints, facts: Columns, ends: tuple[int, int]
+) -> int:
+    """Keeps, of the first `most` that are not gone, those not between the two; how many."""
+    kept, seen = 0, 0
+    for i in range(count):
+        fact = nearest[i, 2]
+        if seen == most:
+            break
+        if _is_among(fact, gone):
+            continue
+        seen += 1
+        source, target = facts[0][fact], facts[2][fact]
+        if (source, target) == ends or (target, source) == ends:
+            continue
+        for column in range(3):
+            nearest[kept, column] = nearest[i, column]
+        kept += 1
+    return kept
+
+
+@leaf
+def _is_among(fact: int, gone: Ints) -> bool:
+    found = False
+    for i in range(gone.size):
+        found |= gone[i] == fact
+    return found
+
+
+@leaf
+def _write(sums: Fading, totals: Doubles, candidates: Ints, first: int, features: Floats) -> None:
+    """Writes the four numbers of one grouping, in the order of KERNELS."""
+    all_ever = 1.0 + totals[EVER] + totals[UNDATED_EVER]  # a query has one of the two
+    for c in range(candidates.size):
+        r = candidates[c]
+        features[c, first] = sums[r, SAME]
+        features[c, first + 1] = sums[r, SHORT] / (1.0 + totals[SHORT])
+        features[c, first + 2] = sums[r, MIDDLE] / (1.0 + totals[MIDDLE])
+        features[c, first + 3] = (sums[r, EVER] + sums[r, UNDATED_EVER]) / all_ever

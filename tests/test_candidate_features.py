@@ -1,0 +1,165 @@
+"""What such actors do, and what two do with third parties: by definition, and without leaks."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import PlainFact, PlainHistory, plain_common, plain_typed
+from plain_queries import PlainQuery, plain_queries, queries_of
+from worlds import ENTITIES, PREDICATES, graph_of, plain_facts
+
+from apptek.arrays import Floats, Ints, read_only
+from apptek.config import FAMILIES, KERNELS
+from apptek.features.clock import Clock
+from apptek.features.traits import Kind
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.reranking.common_partners import NAMES, describe_partners
+from apptek.models.reranking.typed_histories import TypedHistories
+
+PLAIN = PlainHistory(FAMILIES, KERNELS, 40, 60, 1.0, 0.4, (2.0, 7.0, 30.0, 120.0))
+types = st.lists(st.integers(-1, 1), min_size=ENTITIES, max_size=ENTITIES)
+
+
+def kind_of(name: str, values: list[int]) -> Kind:
+    return Kind(name, ("a", "b"), np.asarray(values, np.int32), np.zeros(0, np.int64))
+
+
+def typed_of(graph: TemporalGraph, kinds: tuple[Kind, ...], config: PlainHistory) -> TypedHistories:
+    graph = graph.ahead() if config.ahead else graph
+    history = SimpleNamespace(graph=graph, clock=Clock(*config.scales))
+    space: Any = SimpleNamespace(history=history, traits=SimpleNamespace(kinds=kinds))
+    return TypedHistories.of(space)
+
+
+def all_features(index: TypedHistories, asked: list[PlainQuery], gone: Ints) -> Floats:
+    candidates = np.tile(np.arange(PREDICATES, dtype=np.int32), (len(asked), 1))
+    return index.describe(queries_of(asked), read_only(candidates), read_only(gone))
+
+
+def levels_of(sectors: list[int], countries: list[int]) -> list[dict[int, int]]:
+    one, other = (
+        {entity: value for entity, value in enumerate(values) if value >= 0}
+        for values in (sectors, countries)
+    )
+    both = {entity: 2 * one[entity] + other[entity] for entity in one if entity in other}
+    return [{entity: entity for entity in range(ENTITIES)}, one, other, both]
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(plain_facts(), min_size=1, max_size=40), types, types, st.integers(1, 8),
+    st.booleans(), st.booleans(), st.data(),
+)  # fmt: skip
+def test_agrees_with_the_definition(
+    plain: list[PlainFact],
+    sectors: list[int],
+    countries: list[int],
+    most: int,
+    ahead: bool,
+    lasting: bool,
+    data: st.DataObject,
+) -> None:
+    config = replace(PLAIN, ahead=ahead, lasting=lasting)
+    kinds = (kind_of("sector", sectors), kind_of("country", countries))
+    index = typed_of(graph_of(plain, "ongoing" if lasting else "point"), kinds, config)
+    index = replace(index, most=most)
+    asked = [data.draw(plain_queries(plain)) for _ in range(3)]
+    gone = data.draw(
+        st.lists(st.lists(st.integers(-1, len(plain) - 1), min_size=2, max_size=2), min_size=3,
+                 max_size=3)
+    )  # fmt: skip
+    found = all_features(index, asked, np.asarray(gone, np.int32))
+    names = index.feature_names()
+    assert len(names) == found.shape[2] == 36
+    for row, query in enumerate(asked):
+        levels = levels_of(sectors, countries)
+        wanted = plain_typed(plain, query, levels, most, set(gone[row]) - {-1}, config)
+        values = {
+            (*pair, predicate, kernel): found[row, predicate, 4 * number + place]
+            for number, pair in enumerate(index.groupings)
+            for place, kernel in enumerate(("same", "short", "middle", "ever"))
+            for predicate in range(PREDICATES)
+        }
+        kept = {key: float(value) for key, value in values.items() if value}
+        assert kept == pytest.approx(wanted, abs=1e-5)
+
+
+def test_without_types_there_is_nothing_to_say() -> None:
+    index = typed_of(graph_of([PlainFact(0, 1, 2, 5, 5)]), (), PLAIN)
+    assert index.feature_names() == []
+    found = all_features(index, [(0, 2, 5, None)], np.zeros((1, 0), np.int32))
+    assert found.shape == (1, PREDICATES, 0)
+
+
+@settings(max_examples=50)
+@given(st.lists(plain_facts(), min_size=1, max_size=30), types, st.booleans(), st.data())
+def test_a_query_never_sees_its_own_fact_nor_others_between_the_two(
+    plain: list[PlainFact], sectors: list[int], ahead: bool, data: st.DataObject
+) -> None:
+    row = data.draw(st.integers(0, len(plain) - 1))
+    own = plain[row]
+    when = own.until if own.since is None else own.since
+    asked: list[PlainQuery] = [(own.subject, own.object, when, row)]
+    other = [
+        replace(fact, predicate=(fact.predicate + 1) % PREDICATES)
+        if {fact.subject, fact.object} == {own.subject, own.object}
+        else fact
+        for fact in plain
+    ]
+    config, kinds = replace(PLAIN, ahead=ahead), (kind_of("sector", sectors),)
+    nothing = np.zeros((1, 0), np.int32)
+    found = [
+        all_features(typed_of(graph_of(facts), kinds, config), asked, nothing)
+        for facts in (plain, other)
+    ]
+    assert np.array_equal(found[0], found[1])
+
+
+@settings(max_examples=50)
+@given(st.lists(plain_facts(), min_size=1, max_size=30), types, st.integers(0, 12), st.data())
+def test_ahead_a_fact_of_that_time_or_later_changes_nothing(
+    plain: list[PlainFact], sectors: list[int], when: int, data: st.DataObject
+) -> None:
+    start = data.draw(st.integers(when, 12))
+    ends = data.draw(st.integers(0, 3)), data.draw(st.integers(0, 3))
+    future = [PlainFact(ends[0], 0, ends[1], start, start) for _ in range(3)]
+    config, kinds = replace(PLAIN, ahead=True), (kind_of("sector", sectors),)
+    nothing = np.zeros((1, 0), np.int32)
+    found = [
+        all_features(typed_of(graph_of(facts), kinds, config), [(0, 1, when, None)], nothing)
+        for facts in (plain, [*plain, *future])
+    ]
+    assert np.array_equal(found[0], found[1])
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(plain_facts(), min_size=1, max_size=40), st.integers(1, 6), st.booleans(),
+    st.booleans(), st.data(),
+)  # fmt: skip
+def test_common_partners_agree_with_the_definition(
+    plain: list[PlainFact], most: int, ahead: bool, lasting: bool, data: st.DataObject
+) -> None:
+    config = replace(PLAIN, ahead=ahead, lasting=lasting)
+    graph = graph_of(plain, "ongoing" if lasting else "point")
+    graph = graph.ahead() if ahead else graph
+    asked = [data.draw(plain_queries(plain)) for _ in range(3)]
+    gone = data.draw(st.lists(st.integers(-1, len(plain) - 1), min_size=2, max_size=2))
+    candidates = read_only(np.tile(np.arange(PREDICATES, dtype=np.int32), (3, 1)))
+    without = read_only(np.tile(np.asarray(gone, np.int32), (3, 1)))
+    fading = Clock(*config.scales).fading()
+    found = describe_partners(graph, fading, queries_of(asked), candidates, without, most)
+    last = max(fact.predicate for fact in plain) + 1
+    for row, query in enumerate(asked):
+        wanted = plain_common(plain, query, most, set(gone) - {-1}, config)
+        values = {
+            (name, r): float(found[row, r, place])
+            for place, name in enumerate(NAMES)
+            for r in range(last)
+        }
+        kept = {key: value for key, value in values.items() if value}
+        assert kept == pytest.approx(wanted, abs=1e-5)
