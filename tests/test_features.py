@@ -22,6 +22,7 @@ from apptek.evaluation.calibration import (
     COLDEST,
     HOTTEST,
     Calibration,
+    balance_calibration,
     expected_calibration_error,
     fit_calibration,
     softmax,
@@ -316,11 +317,16 @@ def test_a_planted_tilt_is_found(tilt: float) -> None:
     assert error(found) < 0.7 * single
 
 
-def test_a_planted_twist_is_found_where_the_degree_allows_it() -> None:
+def test_a_calibration_in_balance_finds_a_planted_twist() -> None:
     scores, correct = answered(Calibration(1.0, 0.3, 0.0, 0.6))
-    assert fit_calibration(scores, correct).twist == 0.0
-    found = fit_calibration(scores, correct, degree=3)
+    likeliest = fit_calibration(scores, correct)
+    found = balance_calibration(scores, correct, likeliest)
+    assert likeliest.twist == 0.0
     assert found.shape == pytest.approx((0.3, 0.0, 0.6), abs=0.15)
+    _, confidences = top_predictions(found.probabilities(scores))
+    surplus = confidences - correct
+    for power in range(4):
+        assert np.mean(surplus * confidences**power) == pytest.approx(0.0, abs=1e-3)
 
 
 @pytest.mark.parametrize(

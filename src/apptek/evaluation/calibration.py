@@ -13,6 +13,8 @@ COLDEST, HOTTEST = 0.05, 20.0  # temperatures that may be fitted
 _LOG_RANGE = (math.log(COLDEST), math.log(HOTTEST))
 _MOST_ROWS = 20_000  # rows that a calibration is fitted on, evenly spread
 _START_COUNT = 13  # temperatures that are tried before Newton's method starts from the best
+# Of a calibration in balance: the weights of the squared conditions, by the norms of the curves
+_NORMS, _STEEPNESS = np.asarray([1.0, 3.0, 5.0, 7.0]), 1e3
 # Newton's method: the step of the differences, iterations, the move that ends it, most damping
 _DIFFERENCE, _STEPS, _ENOUGH, _MOST_DAMPING = 1e-2, 25, 1e-3, 1e3
 
@@ -87,22 +89,70 @@ class Calibration:
 def _undecided(scores: Matrix) -> Doubles:
     """How undecided each row is (v): the line and the curves that its temperature follows, (3, B).
 
-    They are the Legendre polynomials of degree 1 to 3, so that tilt, bend and twist hardly disturb
-    each other while they are fitted.
+    They are Legendre polynomials, so that tilt, bend and twist hardly disturb each other while
+    they are fitted.
     """
     _, best = top_predictions(softmax(scores))
-    v = 1.0 - 2.0 * best
+    return _curves(1.0 - 2.0 * best)
+
+
+def _curves(v: Doubles) -> Doubles:
+    """The Legendre polynomials of degree 1 to 3: (B,) -> (3, B)."""
     return np.stack([v, (3.0 * v**2 - 1.0) / 2.0, (5.0 * v**3 - 3.0 * v) / 2.0])
 
 
-def fit_calibration(scores: Matrix, correct: Bools, degree: int = 2) -> Calibration:
+def fit_calibration(scores: Matrix, correct: Bools) -> Calibration:
     """The calibration with the highest likelihood of which top answers are correct.
 
     This is what the calibration error measures. (The likelihood of the one true predicate leaves
     the top answer underconfident, because several predicates hold at once.) The targets are
     smoothed by one further answer of each kind, as Platt does, so that nothing becomes certain.
+    """
+    top_odds, correct = _odds_of_others(scores, correct, degree=2)
+    right = int(correct.sum())
+    wrong = len(correct) - right
+    targets = np.where(correct, (right + 1) / (right + 2), 1 / (wrong + 2))
 
-    degree  of the temperature in how undecided a row is: with 2 there is no twist
+    def loss(parameters: Doubles) -> float:
+        odds = np.maximum(top_odds(parameters), np.finfo(np.float64).tiny)
+        return float(np.mean(np.log1p(odds) - (1.0 - targets) * np.log(odds)))
+
+    scan = np.linspace(*_LOG_RANGE, _START_COUNT)
+    start = min(scan, key=lambda log: loss(np.asarray([log, 0.0, 0.0])))
+    log, *shape = newton(loss, np.asarray([start, 0.0, 0.0])).tolist()
+    return Calibration(math.exp(log), *shape)
+
+
+def balance_calibration(scores: Matrix, correct: Bools, start: Calibration) -> Calibration:
+    """The calibration whose confidences are right on average, low ones as well as high ones.
+
+    The likelihood weighs a row by how much the temperature moves it. Where trees have changed the
+    scores, rows that it hardly moves remain underconfident. Here confidence minus correctness is
+    uncorrelated with the confidence, its square and its cube: as many conditions as there are
+    parameters, the twist among them. Where they cannot be met, the start stays.
+    """
+    top_odds, correct = _odds_of_others(scores, correct, degree=3)
+
+    def loss(parameters: Doubles) -> float:
+        confidences = 1.0 / (1.0 + top_odds(parameters))
+        surplus = confidences - correct
+        curves = np.stack([np.ones(len(surplus)), *_curves(2.0 * confidences - 1.0)])
+        return float(_STEEPNESS * (_NORMS @ np.mean(curves * surplus, axis=1) ** 2))
+
+    first = np.asarray([math.log(start.temperature), *start.shape])
+    found = newton(loss, first)
+    if loss(found) >= loss(first):
+        return start
+    log, *shape = found.tolist()
+    return Calibration(math.exp(log), *shape)
+
+
+def _odds_of_others(
+    scores: Matrix, correct: Bools, *, degree: int
+) -> tuple[Callable[[Doubles], Doubles], Bools]:
+    """The odds against the top answer of each row, by the parameters; and which are correct.
+
+    The parameters are the logarithm of the temperature and its shape up to a degree.
     """
     step = -(-len(scores) // _MOST_ROWS)
     scores, correct = scores[::step], correct[::step]
@@ -110,21 +160,13 @@ def fit_calibration(scores: Matrix, correct: Bools, degree: int = 2) -> Calibrat
     gaps = scores - scores.max(axis=1, keepdims=True)
     gaps[np.arange(len(best)), best] = -np.inf  # what remains are the odds of the others
     shapes = np.stack([np.ones(len(scores)), *_undecided(scores)[:degree]])
-    right = int(correct.sum())
-    wrong = len(correct) - right
-    targets = np.where(correct, (right + 1) / (right + 2), 1 / (wrong + 2))
 
-    def loss(parameters: Doubles) -> float:
+    def odds(parameters: Doubles) -> Doubles:
         of_row = np.exp(np.clip(parameters @ shapes, *_LOG_RANGE)).astype(gaps.dtype)
-        odds = np.exp(gaps / of_row[:, None]).sum(axis=1, dtype=np.float64)
-        odds = np.maximum(odds, np.finfo(np.float64).tiny)
-        return float(np.mean(np.log1p(odds) - (1.0 - targets) * np.log(odds)))
+        sums: Doubles = np.exp(gaps / of_row[:, None]).sum(axis=1, dtype=np.float64)
+        return sums
 
-    scan = np.linspace(*_LOG_RANGE, _START_COUNT)
-    flat = [0.0] * degree
-    start = min(scan, key=lambda log: loss(np.asarray([log, *flat])))
-    log, *shape = newton(loss, np.asarray([start, *flat])).tolist()
-    return Calibration(math.exp(log), *shape)
+    return odds, correct
 
 
 def newton(loss: Callable[[Doubles], float], start: Doubles) -> Doubles:

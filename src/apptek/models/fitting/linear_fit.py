@@ -21,6 +21,7 @@ from apptek.config import ClassifierConfig
 from apptek.errors import DataError
 from apptek.evaluation.calibration import (
     Calibration,
+    balance_calibration,
     expected_calibration_error,
     fit_calibration,
     softmax,
@@ -164,12 +165,17 @@ def _check_copies(copies: Copies, feature_count: int, class_count: int) -> None:
 
 
 def calibrate(
-    scores: Matrix, labels: Ints, others: KnownPredicates, degree: int = 2
+    scores: Matrix, labels: Ints, others: KnownPredicates, *, balanced: bool = False
 ) -> tuple[Calibration, float, float]:
-    """The calibration for these scores, and the calibration error without and with it."""
+    """The calibration for these scores, and the calibration error without and with it.
+
+    balanced  whether it is the one that is right on average, not the likeliest one
+    """
     best, before = top_predictions(softmax(scores))
     correct = (best == labels) | others.contains(best)
-    calibration = fit_calibration(scores, correct, degree)
+    calibration = fit_calibration(scores, correct)
+    if balanced:
+        calibration = balance_calibration(scores, correct, calibration)
     _, after = top_predictions(calibration.probabilities(scores))
     error_before = expected_calibration_error(before, correct)
     return calibration, error_before, expected_calibration_error(after, correct)

@@ -347,7 +347,7 @@ def _calibrated(
     classifier: LinearSoftmax, report: FitReport, scores: Floats, tuning: Examples
 ) -> tuple[LinearSoftmax, FitReport]:
     """The classifier calibrated for the scores that the re-ranker gives, and how good these are."""
-    calibration, _, after = calibrate(scores, tuning.labels, tuning.others, degree=3)
+    calibration, _, after = calibrate(scores, tuning.labels, tuning.others, balanced=True)
     report = replace(
         report,
         valid_mrr=filtered_mrr(scores, tuning.labels, tuning.others),
