@@ -10,9 +10,10 @@ from apptek.audit.guesses import HONEST, guesses_told
 from apptek.data.reading.reader import read_dataset
 from apptek.data.times import TimeAxis
 from apptek.explain.explanation import Contribution, Explanation
-from apptek.explain.sentences import Occurrences, when_words
-from apptek.explain.text import explanation_text
-from apptek.explain.wording import GIVEN, percent, span_text
+from apptek.explain.groups import Group, group_all
+from apptek.explain.sentences import Ends, Occurrences, when_words
+from apptek.explain.text import MEMBERS, explanation_text
+from apptek.explain.wording import GIVEN, percent, signed, span_text
 from apptek.predictor import Predictor, Query
 
 FORBIDDEN = ("log-odds", "trait", "topology", "->", "kernel")  # in what a layman reads
@@ -197,6 +198,55 @@ def test_every_small_reason_is_in_a_group_that_adds_it_up(predictor: Predictor) 
         assert kinds <= {"history"}
         assert all(r.contribution.log_odds >= 0 for r in found.reasons)
         assert all(r.contribution.log_odds < 0 for r in found.against)
+
+
+def test_every_group_lists_its_members_the_strongest_first(predictor: Predictor) -> None:
+    found = predictor.explain(Query("India", "Pakistan", "2014-05-13"), most=0)
+    text = " ".join(explanation_text(found).split())
+    for group in found.groups:
+        places = [text.index(found.further[index].sentence) for index in group.members]
+        assert places == sorted(places)
+
+
+def test_of_a_large_group_the_strongest_are_listed_and_the_rest_is_summed_up(
+    predictor: Predictor,
+) -> None:
+    found = predictor.explain(Query("India", "Pakistan", "2014-05-13"))
+    further = tuple(
+        Contribution(
+            group="object", topology=(), sentence=f"event {n:02}", log_odds=n / 100, score=0.0
+        )
+        for n in range(1, 31)
+    )
+    many = replace(found, further=further, groups=group_all(further, Ends("A", "B"), "within"))
+    lines = explanation_text(many).splitlines()
+    listed = [line.split("event ")[1] for line in lines if "event " in line]
+    assert listed == [f"{n:02}" for n in range(30, 30 - MEMBERS, -1)]
+    rest = sum(range(1, 31 - MEMBERS)) / 100
+    assert f"     and {30 - MEMBERS} more, together {signed(rest)}" in lines
+    assert len(many.as_json()["further"]) == 30
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ((0.4, 1.0), "mainly because India consulted Iran, and because of what was usual."),
+        ((0.2, 1.0), "mainly because of what was usual, and because India consulted Iran."),
+        ((-0.4, -1.0), "against it: India consulted Iran; taken together, what was usual."),
+        ((1.0, 0.01), "mainly because India consulted Iran."),
+    ],
+)
+def test_what_happened_is_told_before_the_title_of_a_group(
+    predictor: Predictor, weights: tuple[float, float], words: str
+) -> None:
+    """A reason that weighs a fair share of a group leads, whichever weighs more."""
+    found = predictor.explain(Query("India", "Pakistan", "2014-05-13"))
+    part = Contribution(
+        kind="history", topology=(), sentence="India consulted Iran", log_odds=weights[0], score=0.0
+    )
+    reason = replace(found.all_reasons()[0], contribution=part)
+    group = Group(name="usual", title="what was usual", log_odds=weights[1], score=0.0, members=())
+    assert replace(found, reasons=(reason,), against=(), groups=(group,)).sentence.endswith(words)
 
 
 DAYS = TimeAxis("day")

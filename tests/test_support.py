@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -194,5 +195,9 @@ def test_counts_that_point_the_other_way_are_told_as_such(log_odds: float, whose
         when="", queries=10, followed=4, pairs=2, confidence=0.4, lift=2.0 - log_odds,
         runner_up=3, runner_up_lift=2.0,
     )  # fmt: skip
-    assert f"Alone, it would rather speak for {whose}" in support_words(support, log_odds)
-    assert "Alone" not in support_words(support, -log_odds)
+    words = support_words(support, log_odds)
+    assert f"These counts alone favour {whose}" in words
+    assert "3 times with the runner-up (30.0 %, 2.0 times its usual share)" in words
+    assert "alone" not in support_words(support, -log_odds)
+    equal = replace(support, lift=2.0 - 0.04 * log_odds)  # a difference that the line does not show
+    assert "alone" not in support_words(equal, log_odds)

@@ -10,13 +10,14 @@ if TYPE_CHECKING:
 LEADING = 2  # what the sentence tells in favour of the answer; it tells one thing against it
 TOLD = 3  # what the paragraph tells, for the answer and against it
 SMALL = 0.1  # of what weighs most: what weighs less is not told
+FAIR = 1 / 3  # of the weight of a group: what can be told is told before it
 
 WITHOUT = "because that is common in general"
 ITSELF = "This is the very fact that is asked about, which training hides."
 # Where the counts of a reason, taken alone, point the other way than the reason does.
 ALONE = (
-    "Alone, it would rather speak for the runner-up; it counts on top of the other reasons.",
-    "Alone, it would rather speak for this answer; it counts on top of the other reasons.",
+    "These counts alone favour the runner-up; beside the other reasons, it favours this answer.",
+    "These counts alone favour this answer; beside the other reasons, it favours the runner-up.",
 )
 
 
@@ -38,9 +39,23 @@ def sentence(explanation: "Explanation") -> str:
     main, other, opposite = for_it, against, "against it"
     if not is_ahead:
         main, other, opposite = against, for_it, "for it"
-    because = [f"because {'of ' if part.is_group else ''}{part.words}" for part in main[:LEADING]]
+    because = [f"because {'of ' if p.is_group else ''}{p.words}" for p in _leading(main, LEADING)]
     words = f"{words}, mainly {', and '.join(because or [WITHOUT])}"
-    return f"{words}; {opposite}: {_listed(other[:1])}." if other else f"{words}."
+    return f"{words}; {opposite}: {_listed(_leading(other, 1))}." if other else f"{words}."
+
+
+def _leading(parts: list[Told], most: int) -> list[Told]:
+    """The weightiest parts, a group never alone where something that happened can be told.
+
+    What happened comes first if it weighs a fair share of the group: a title says little.
+    """
+    leading = parts[:most]
+    told = next((part for part in parts if not part.is_group), None)
+    group = next((part for part in leading if part.is_group), None)
+    if told is None or group is None:
+        return leading
+    is_fair = abs(told.log_odds) >= FAIR * abs(group.log_odds)
+    return [told, group] if is_fair else [group, told]
 
 
 def _answer_words(explanation: "Explanation") -> str:
@@ -81,11 +96,17 @@ def support_words(support: "Support", log_odds: float) -> str:
     this = f"{_times(support.followed)} with this answer"
     if support.followed:
         this += (
-            f" ({percent(support.confidence)}, {support.lift:.1f} times the usual share, "
+            f" ({percent(support.confidence)}, {support.lift:.1f} times its usual share, "
             f"{counted(support.pairs, 'pair')} of entities)"
         )
-    words = f"{words}: {this}, {_times(support.runner_up)} with the runner-up."
-    alone = support.lift - support.runner_up_lift
+    other = f"{_times(support.runner_up)} with the runner-up"
+    if support.runner_up:
+        other += (
+            f" ({percent(support.runner_up / support.queries)}, "
+            f"{support.runner_up_lift:.1f} times its usual share)"
+        )
+    words = f"{words}: {this}, {other}."
+    alone = round(support.lift, 1) - round(support.runner_up_lift, 1)  # as they are shown
     return words if alone * log_odds >= 0 else f"{words} {ALONE[log_odds < 0]}"
 
 

@@ -22,7 +22,7 @@ from apptek.safe_text import printable
 Length = Literal["sentence", "paragraph", "full"]
 SHOWN = 6  # facts written out with a reason
 DATES = 3  # of the facts with one partner
-SMALL = 0.05  # members of a group that add less to the log-odds are summed up
+MEMBERS = 8  # of a group that are written out, the strongest; JSON holds all
 BASE = "how common the two are in general"  # what the bias says
 MARK = " *"  # after the name of a meeting entity
 
@@ -109,13 +109,13 @@ ENTRIES: dict[Length, Callable[[Explanation], Iterator[tuple[int, str]]]] = {
 
 def _group(explanation: Explanation, group: Group) -> Iterator[tuple[int, str]]:
     members = [explanation.further[index] for index in group.members]
-    shown = [part for part in members if abs(part.log_odds) >= SMALL]
     yield 0, f"{signed(group.log_odds)}  {group.title} ({counted(len(members), 'more reason')})"
-    for part in shown:
+    most = len(members) if len(members) == MEMBERS + 1 else MEMBERS
+    for part in members[:most]:
         yield 5, _member(part)
-    rest = members[len(shown) :]
-    if rest and shown:
-        yield 5, f"{signed(sum(part.log_odds for part in rest))}  {counted(len(rest), 'other')}"
+    if rest := members[most:]:
+        total = signed(sum(part.log_odds for part in rest))
+        yield 5, f"and {len(rest)} more, together {total}"
     yield 0, ""
 
 
