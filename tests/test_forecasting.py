@@ -99,7 +99,8 @@ def test_a_forecast_of_a_busy_pair(predictor: Predictor) -> None:
         assert total == pytest.approx(np.log(chance / (1 - chance)))
     chances = [part.probability for part in forecast.predicates]
     assert chances == sorted(chances, reverse=True)
-    assert chances[0] <= forecast.probability + 0.05
+    for part in forecast.predicates:
+        assert part.probability <= min(forecast.probability, part.expected) * (1 + 1e-9)
     assert len(forecast.predicates) == 10
     longer = predictor.forecast(subject, object_, days=60)
     assert longer.probability >= forecast.probability
@@ -278,6 +279,7 @@ def test_classes_are_no_less_probable_than_their_predicates(predictor: Predictor
     ordered = [part.probability for part in made.by_class]
     assert ordered == sorted(ordered, reverse=True)
     assert ordered[0] <= made.probability + 1e-9
+    assert all(part.probability <= part.expected * (1 + 1e-9) for part in made.by_class)
     assert "At least one of a class: " in repr(made)
 
 

@@ -16,6 +16,7 @@ from worlds import ENTITIES, facts_of, moments, plain_facts
 
 from apptek.arrays import Bools, Doubles
 from apptek.data.times import TimeAxis
+from apptek.evaluation.predicate_classes import PredicateClasses
 from apptek.evaluation.yes_no import YesNoFigures, area_under_curve, reliability
 from apptek.features.clock import Clock
 from apptek.occurrence import snapshots
@@ -24,7 +25,13 @@ from apptek.occurrence.counts import NAMES, PairCounts
 from apptek.occurrence.events import Events, Pairs
 from apptek.occurrence.fitting import Moments, Period, fit_horizon, fit_occurrence, windows_of
 from apptek.occurrence.logistic import fit_logistic
-from apptek.occurrence.model import Horizon, OccurrenceModel, Regression, coherent
+from apptek.occurrence.model import (
+    Horizon,
+    Occurrence,
+    OccurrenceModel,
+    Regression,
+    coherent,
+)
 from apptek.occurrence.snapshots import (
     Meetings,
     all_acquainted,
@@ -304,16 +311,58 @@ def test_a_pair_without_facts_has_no_count() -> None:
     assert counts_in(events, keys, 6, 9).tolist() == [0, 0, 0]
 
 
+shares_of = st.lists(st.floats(1e-9, 1), min_size=5, max_size=5).map(
+    lambda parts: np.asarray(parts) / sum(parts)
+)
+
+
+@given(
+    chance=st.floats(1e-9, 1 - 1e-9),
+    burst=st.floats(0, 5),
+    shares=shares_of,
+    predicates=st.tuples(st.floats(-3, 3), st.floats(0.1, 3)),
+)
+def test_chances_of_predicates_and_classes_are_possible(
+    chance: float, burst: float, shares: Doubles, predicates: tuple[float, float]
+) -> None:
+    """By definition: P(r) <= min(P(anything), expected number of r), and together not below it."""
+    model = OccurrenceModel(clock=CLOCK, horizons=(), fitted_until=0, predicates=predicates)
+    occurrence = Occurrence(np.asarray([chance]), np.asarray([chance * (1 + burst)]))
+    (chances,) = model.predicate_probabilities(occurrence, shares[None])
+    numbers = occurrence.expected[0] * shares
+    assert (chances <= np.minimum(chance, numbers) * (1 + 1e-9)).all()
+    assert chances.sum() >= chance * (1 - 1e-9)
+    assert (np.diff(chances[np.argsort(shares)]) >= -1e-12).all()
+    classes = PredicateClasses(("A", "B"), np.asarray([0, 1, 0, 1, -1], np.int32))
+    (of_classes,) = model.class_probabilities(occurrence, shares[None], classes)
+    for place, members in enumerate(([0, 2], [1, 3])):
+        assert of_classes[place] <= min(chance, numbers[members].sum()) * (1 + 1e-9)
+        assert chances[members].max() <= of_classes[place] * (1 + 1e-9)
+        assert of_classes[place] <= chances[members].sum() * (1 + 1e-9)
+
+
 @given(
     arrays(np.float64, (3, 4), elements=st.floats(0, 1)),
     arrays(np.float64, (3, 1), elements=st.floats(0.001, 0.999)),
 )
-def test_chances_of_predicates_agree_with_the_chance_of_anything(
-    predicates: Doubles, anything: Doubles
-) -> None:
-    agreeing = coherent(predicates, anything)
-    assert (agreeing <= anything).all()
-    known = predicates.sum(axis=1) > 1e-6
-    assert (agreeing.sum(axis=1)[known] >= anything[known, 0] - 1e-9).all()
-    fits = (predicates <= anything).all(axis=1) & (predicates.sum(axis=1) >= anything[:, 0])
-    assert np.array_equal(agreeing[fits], predicates[fits])
+def test_chances_that_are_possible_stay_as_they_are(chances: Doubles, anything: Doubles) -> None:
+    numbers = chances * 1.5
+    agreeing = coherent(chances, numbers, anything)
+    fits = (chances <= anything).all(axis=1) & (chances.sum(axis=1) >= anything[:, 0])
+    assert np.array_equal(agreeing[fits], chances[fits])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nobody_is_less_likely_to_meet_than_a_name_without_facts(seed: int) -> None:
+    """Who acts at random and meets rarely: too little to tell the time scales apart."""
+    rng = np.random.default_rng(seed)
+    ends = rng.permuted(np.tile(np.arange(30), (600, 1)), axis=1)[:, :2]
+    facts = [point(int(s), int(o), day // 4) for day, (s, o) in enumerate(ends)]
+    events = Events.of(facts_of(facts), TimeAxis("integer"), 30)
+    model = fitted_model(events)
+    others = [(-1, entity, 150) for entity in range(-1, 30)]
+    for pairs in (others, [(o, s, t) for s, o, t in others]):
+        for window in (1, 3, 5, 20):
+            chances = forecast(model, events, pairs_of(pairs), window)
+            assert chances[0] == chances.min()
+            assert chances.max() > chances[0]

@@ -60,6 +60,11 @@ class PredicateClasses:
         sums = np.add.reduceat(ordered, self._starts, axis=1)
         return np.minimum(sums, 1.0)  # rounding must not make more than certainty
 
+    def largest(self, probabilities: Matrix) -> Doubles:
+        """The largest probability in each class: (B, R) -> (B, C)."""
+        ordered = probabilities[:, self._columns].astype(np.float64)
+        return np.maximum.reduceat(ordered, self._starts, axis=1)
+
     def known(self, known: KnownPredicates, truths: Ints) -> KnownPredicates:
         """The classes of the known predicates of some queries, each once, without the truth's.
 

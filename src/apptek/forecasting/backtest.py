@@ -5,7 +5,7 @@ gets its chance of anything, from the facts before. Windows that the model was f
 on are kept apart: they count in no figure.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from apptek.forecasting.learning import predicates_in
 from apptek.forecasting.window import Window, unit_word
 from apptek.occurrence.baselines import BASELINES
 from apptek.occurrence.events import Pairs
-from apptek.occurrence.model import coherent
 from apptek.occurrence.snapshots import Meetings, counts_in
 
 SURPRISING = 0.01  # what happened at less than this is surprising
@@ -211,7 +210,8 @@ def _roll(forecaster: Forecaster, window: Window) -> _Rolled:
         name: rate(events.before(window.first), pairs, window.length)
         for name, rate in BASELINES.items()
     }
-    return _Rolled(forecasts, happened, rates, chances, hits, surprises, row)
+    kept = replace(forecasts, features=np.zeros((0, 0)))  # those of all windows fill the memory
+    return _Rolled(kept, happened, rates, chances, hits, surprises, row)
 
 
 def _predicates(forecaster: Forecaster, forecasts: PairForecasts) -> tuple[Doubles, Bools]:
@@ -221,10 +221,7 @@ def _predicates(forecaster: Forecaster, forecasts: PairForecasts) -> tuple[Doubl
     if not len(rows):
         return np.zeros(0), np.zeros(0, np.bool_)
     shares = forecaster.shares(pairs)
-    chances = coherent(
-        forecaster.occurrence.predicate_probabilities(forecasts.expected[rows], shares),
-        forecasts.probabilities[rows][:, None],
-    )
+    chances = forecaster.occurrence.predicate_probabilities(forecasts.chances.take(rows), shares)
     facts = forecaster.model.graph.facts
     hits = predicates_in(facts, data.axis, pairs, forecasts.window.length, len(data.predicates))
     worth = chances >= SMALLEST

@@ -29,7 +29,7 @@ from apptek.models.answers import Query
 from apptek.models.model import Model
 from apptek.occurrence.counts import PairCounts
 from apptek.occurrence.events import Events, Pairs
-from apptek.occurrence.model import OccurrenceModel, coherent
+from apptek.occurrence.model import Occurrence, OccurrenceModel
 from apptek.occurrence.snapshots import Meetings
 
 CURVE = 31  # times until which the chance of anything is told
@@ -43,10 +43,19 @@ class PairForecasts:
 
     pairs: Pairs
     window: Window
-    probabilities: Doubles  # of anything
-    expected: Doubles
+    chances: Occurrence
     met: Bools
     features: Doubles
+
+    @property
+    def probabilities(self) -> Doubles:
+        """Of anything."""
+        return self.chances.probabilities
+
+    @property
+    def expected(self) -> Doubles:
+        """The number of facts."""
+        return self.chances.expected
 
 
 class Forecaster:
@@ -90,7 +99,7 @@ class Forecaster:
         features = PairCounts(events, self.occurrence.clock).features(pairs)
         met = Meetings(events).had_met(pairs.keys(events.width), window.first)
         chances = self.occurrence.occurrence(features, met, window.length)
-        return PairForecasts(pairs, window, chances.probabilities, chances.expected, met, features)
+        return PairForecasts(pairs, window, chances, met, features)
 
     def _events_of(self, pairs: Pairs) -> Events:
         """The events of these pairs' entities; of many pairs, all events."""
@@ -140,10 +149,7 @@ class Forecaster:
         subjects, objects = ids.ravel(), ids[:, ::-1].ravel()
         directed = self.pair_forecasts(subjects, objects, window)
         shares = self.shares(directed.pairs)
-        chances = coherent(
-            self.occurrence.predicate_probabilities(directed.expected, shares),
-            directed.probabilities[:, None],
-        )
+        chances = self.occurrence.predicate_probabilities(directed.chances, shares)
         added, rest = self.reasons(directed)
         either = self.occurrence.either_way(
             directed.probabilities[::2], directed.probabilities[1::2]
@@ -289,13 +295,10 @@ class Forecaster:
         classes = self.answerer.predicates.levels.get(level)
         if classes is None:
             return ()
-        sums, expected = classes.sums(shares[rows]), forecasts.expected[rows]
-        chances = coherent(
-            self.occurrence.predicate_probabilities(expected, sums),
-            forecasts.probabilities[rows, None],
-        )
+        both = forecasts.chances.take(rows)
+        chances = self.occurrence.class_probabilities(both, shares[rows], classes)
         either = self.occurrence.either_way(chances[0], chances[1])
-        numbers = expected @ sums
+        numbers = both.expected @ classes.sums(shares[rows])
         return tuple(
             ClassForecast(
                 name=classes.names[place],

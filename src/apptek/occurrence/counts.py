@@ -31,6 +31,8 @@ EITHER, COMMON = "either last", "common partners"
 NAMES = (
     *(f"{family} {column}" for family in FAMILIES for column in (*SCALES, LAST)), EITHER, COMMON,
 )  # fmt: skip
+# Of a name without facts, all counts are 0 and all ages the highest.
+SIGNS = np.asarray([-1.0 if name.endswith(f" {LAST}") else 1.0 for name in NAMES])
 OLDEST = 4.0  # in long scales: what is older counts as no more recent, and so does what never was
 
 

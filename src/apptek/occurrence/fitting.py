@@ -14,7 +14,7 @@ from apptek.data.times import Unit
 from apptek.evaluation.calibration import newton
 from apptek.extras import require_trees
 from apptek.features.clock import Clock
-from apptek.occurrence.counts import NAMES, PairCounts
+from apptek.occurrence.counts import NAMES, SIGNS, PairCounts
 from apptek.occurrence.events import Events
 from apptek.occurrence.logistic import fit_logistic
 from apptek.occurrence.model import Horizon, OccurrenceModel, Regression, Trees
@@ -121,20 +121,37 @@ def fit_horizon(
     return Horizon(
         window,
         acquainted,
-        _fit_regression([counts.features(part.pairs) for part in strangers], strangers),
+        _fit_regression(
+            [counts.features(part.pairs) for part in strangers], strangers, rising=True
+        ),
         _fit_burst(scorer.log_odds(features[1]), known[1]),
         fitted_trees,
     )
 
 
-def _fit_regression(features: list[Doubles], parts: list[Outcomes]) -> Regression:
-    """Fitted on the first part, calibrated on the second."""
+def _fit_regression(
+    features: list[Doubles], parts: list[Outcomes], *, rising: bool = False
+) -> Regression:
+    """Fitted on the first part, calibrated on the second.
+
+    rising  whether no count may lower the chance, and no age raise it: then nobody is less likely
+            to meet than a name without facts. Few strangers meet, too few to tell the counts of
+            different time scales apart, so that one of them may come out with the wrong sign.
+    """
     fit, later = parts
-    nothing = np.zeros(len(fit.hits))
-    with_bias = np.concatenate([features[0], np.ones((len(nothing), 1))], axis=1)
-    *weights, bias = fit_logistic(with_bias, fit.hits, fit.weights, offsets=nothing).tolist()
+    weights, bias = np.zeros(len(NAMES)), 0.0
+    kept = np.arange(len(NAMES))
+    while True:
+        table = np.concatenate([features[0][:, kept], np.ones((len(fit.hits), 1))], axis=1)
+        offsets = np.zeros(len(fit.hits))
+        *fitted, bias = fit_logistic(table, fit.hits, fit.weights, offsets=offsets).tolist()
+        wrong = np.asarray(fitted) * SIGNS[kept] < 0
+        if not rising or not wrong.any():
+            break
+        kept = kept[~wrong]
+    weights[kept] = fitted
     means = np.average(features[0], axis=0, weights=fit.weights)
-    raw = Regression(np.asarray(weights), bias, means)
+    raw = Regression(weights, bias, means)
     shift, slope = calibrate(raw.log_odds(features[1]), later.hits, later.weights)
     return Regression(
         _rounded(slope * raw.weights), round(shift + slope * bias, _DIGITS), _rounded(means)
@@ -142,10 +159,13 @@ def _fit_regression(features: list[Doubles], parts: list[Outcomes]) -> Regressio
 
 
 def calibrate(odds: Doubles, hits: Bools, weights: Doubles) -> tuple[float, float]:
-    """Shift and slope that make log-odds right on other rows, drawn towards 0 and 1."""
+    """Shift and slope that make log-odds right on other rows, drawn towards 0 and 1.
+
+    The slope is not below 0: what speaks for a fact does not come to speak against it.
+    """
     shapes = np.stack([np.ones(len(odds)), odds], axis=1)
     shift, change = fit_logistic(shapes, hits, weights, offsets=odds).tolist()
-    return round(shift, _DIGITS), round(1.0 + change, _DIGITS)
+    return round(shift, _DIGITS), round(max(0.0, 1.0 + change), _DIGITS)
 
 
 def _fit_trees(features: list[Doubles], parts: list[Outcomes], seed: int) -> Trees:

@@ -18,14 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from apptek.arrays import Bools, Doubles
+from apptek.arrays import Bools, Doubles, Longs
 from apptek.errors import ModelError
+from apptek.evaluation.predicate_classes import PredicateClasses
 from apptek.extras import require_trees
 from apptek.features.clock import Clock
 from apptek.occurrence.counts import NAMES
 
 ABOUT = "occurrence.json"
 _LEAST = 1e-9  # no probability is below it, or above 1 minus it
+_TINY = 1e-300
 
 
 class Trees:
@@ -58,14 +60,21 @@ class Trees:
         return self.shift + self.slope * raw
 
 
-def coherent(predicates: Doubles, anything: Doubles) -> Doubles:
-    """Chances of predicates, (B, R), that agree with the chance of anything at all, (B, 1).
+def coherent(chances: Doubles, numbers: Doubles, anything: Doubles) -> Doubles:
+    """Chances of at least one fact of each predicate, (B, R), as far as they are possible.
 
-    None is above it, and together they are not below it.
+    None is above the expected number of such facts, (B, R), or above the chance of anything at
+    all, (B, 1), and together they are not below it. Where they are, each comes nearer to what is
+    possible; the order stays.
     """
-    sums = predicates.sum(axis=1, keepdims=True)
-    raised: Doubles = predicates * np.maximum(anything / np.maximum(sums, _LEAST), 1.0)
-    return np.minimum(raised, anything)
+    most = np.minimum(numbers, anything)
+    kept = np.minimum(chances, most)
+    room = most - kept
+    missing = np.maximum(anything - kept.sum(axis=1, keepdims=True), 0.0)
+    raised: Doubles = kept + room * np.minimum(
+        missing / np.maximum(room.sum(axis=1, keepdims=True), _TINY), 1.0
+    )
+    return raised
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +132,11 @@ class Occurrence:
     """What is expected of some pairs in a window."""
 
     probabilities: Doubles  # of at least one fact
-    expected: Doubles  # the number of facts
+    expected: Doubles  # the number of facts, not below the probability
+
+    def take(self, rows: slice | Longs) -> "Occurrence":
+        """That of some of the pairs."""
+        return Occurrence(self.probabilities[rows], self.expected[rows])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,11 +211,30 @@ class OccurrenceModel:
         logs = [math.log(horizon.window) for horizon in (lower, upper)]
         return (lower, upper), (math.log(window) - logs[0]) / (logs[1] - logs[0])
 
-    def predicate_probabilities(self, expected: Doubles, shares: Doubles) -> Doubles:
-        """P(at least one fact with the predicate): 1 - exp(-e^a (expected x share)^b)."""
-        numbers = np.maximum(expected[:, None] * shares, _LEAST)
+    def predicate_probabilities(self, occurrence: Occurrence, shares: Doubles) -> Doubles:
+        """P(at least one fact with the predicate): 1 - exp(-e^a (expected x share)^b).
+
+        As far as that is possible: see `coherent`.
+        """
+        numbers = occurrence.expected[:, None] * shares
+        return coherent(self._from_numbers(numbers), numbers, occurrence.probabilities[:, None])
+
+    def class_probabilities(
+        self, occurrence: Occurrence, shares: Doubles, classes: PredicateClasses
+    ) -> Doubles:
+        """P(at least one fact of the class), by the same rule.
+
+        Not below the chance of any of its predicates, or above the sum of them.
+        """
+        of_predicates = self.predicate_probabilities(occurrence, shares)
+        numbers = occurrence.expected[:, None] * classes.sums(shares)
+        most = np.minimum(classes.sums(of_predicates), occurrence.probabilities[:, None])
+        return np.clip(self._from_numbers(numbers), classes.largest(of_predicates), most)
+
+    def _from_numbers(self, numbers: Doubles) -> Doubles:
         shift, slope = self.predicates
-        return -np.expm1(-math.exp(shift) * numbers**slope)
+        chances: Doubles = -np.expm1(-math.exp(shift) * np.maximum(numbers, _LEAST) ** slope)
+        return chances
 
     def either_way(self, forward: Doubles, backward: Doubles) -> Doubles:
         """P(anything in either direction): 1 - (1 - larger) (1 - smaller)^either."""
