@@ -46,13 +46,8 @@ for reason in forecast.directions[0].reasons:
     """# As of a day in the past: nothing from then on is used.
 start = frame["time"].iloc[int(0.8 * len(frame))]
 predictor.forecast(one, other, start, days=30).probability""",
-    """from apptek.forecasting.watch import most_changed, watch
-from apptek.forecasting.watch_files import watch_table
-from apptek.forecasting.window import Length
-
-window = predictor.forecaster.window(None, Length(days=30))
-listed = watch(predictor.forecaster, most_changed(predictor.forecaster, window, 5), window)
-watch_table(listed).to_pandas()[["subject", "object", "probability", "change", "predicate_1"]]""",
+    """# The pairs whose chance of anything changes most; or watch([(one, other), ...], days=30).
+predictor.watch(most=5, days=30)""",
 )
 
 

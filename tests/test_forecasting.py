@@ -17,6 +17,7 @@ from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import ApptekError
 from apptek.explain.wording import GIVEN, signed
+from apptek.forecasting.forecast import expected_words
 from apptek.forecasting.learning import learn_occurrence, predicates_in
 from apptek.forecasting.window import Length, Window, read_window
 from apptek.graph.temporal_graph import TemporalGraph
@@ -293,6 +294,20 @@ def test_of_equally_probable_predicates_the_larger_share_comes_first(
     chances = np.full((2, size), 0.003)
     parts = predictor.forecaster._predicates(ends, chances, shares, np.ones(2), None)
     assert [part.share for part in parts] == sorted(shares.ravel().tolist(), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (8.33, "8.3 facts"),
+        (1.0, "1.0 facts"),
+        (0.012, "0.012 facts"),
+        (8.7e-05, "one fact in about 11,000 such windows"),
+        (2e-6, "one fact in about 500,000 such windows"),
+    ],
+)
+def test_expected_numbers_in_words(number: float, words: str) -> None:
+    assert expected_words(number) == words
 
 
 def test_next_to_nothing_has_no_minus() -> None:

@@ -208,6 +208,26 @@ def test_every_group_lists_its_members_the_strongest_first(predictor: Predictor)
         assert places == sorted(places)
 
 
+@pytest.mark.parametrize(
+    ("families", "title"),
+    [
+        (["object"], "what is usual for B"),
+        (["subject"], "what is usual for A"),
+        (["subject", "object"], "what is usual for A and for B"),
+    ],
+)
+def test_nothing_is_usual_for_a_name_without_such_a_reason(families: list[str], title: str) -> None:
+    """As of an unknown name."""
+    further = [
+        Contribution(
+            group="usual", family=family, topology=(), sentence="", log_odds=0.1, score=0.0
+        )
+        for family in families
+    ]
+    (group,) = group_all(further, Ends("A", "B"), "ahead")
+    assert group.title == title
+
+
 def test_of_a_large_group_the_strongest_are_listed_and_the_rest_is_summed_up(
     predictor: Predictor,
 ) -> None:

@@ -1,8 +1,10 @@
 """The watch list: its rows, the pairs that change most, and the files that it is written to."""
 
 import csv
+import io
 import json
 import re
+import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +20,11 @@ from apptek.errors import DataError
 from apptek.explain.wording import points
 from apptek.forecasting.forecaster import Forecaster
 from apptek.forecasting.watch import PAST, most_changed, read_pairs, watch
-from apptek.forecasting.watch_files import sparkline, watch_html, write_watch
+from apptek.forecasting.watch_files import write_watch
+from apptek.forecasting.watch_list import sparkline, watch_html
 from apptek.forecasting.window import Length
 from apptek.models.model_folder import load_model
+from apptek.predictor import Predictor
 
 
 @pytest.fixture(scope="module")
@@ -113,13 +117,55 @@ def test_files_of_pairs(tmp_path: Path) -> None:
     plain.write_text("A\tB\nC\tD\n")
     named.write_text('object,note,subject\nB,x,A\n"D, E",y,C\n')
     bad.write_text("subject,object\nA,B\nC\n")
-    assert read_pairs(plain) == [("A", "B"), ("C", "D")]
-    assert read_pairs(named) == [("A", "B"), ("C", "D, E")]
-    with pytest.raises(DataError, match=r"bad\.csv:3"):
+    assert read_pairs(plain) == ([("A", "B"), ("C", "D")], [])
+    assert read_pairs(named) == ([("A", "B"), ("C", "D, E")], [])
+    with pytest.raises(DataError, match=r"bad\.csv:3.*--skip-bad"):
         read_pairs(bad)
+    pairs, left_out = read_pairs(bad, skip_bad=True)
+    assert pairs == [("A", "B")]
+    assert [line.split(": ")[0] for line in left_out] == ["bad.csv:3"]
 
 
-def test_the_command(forecaster: Forecaster, forecast_model: Path, tmp_path: Path) -> None:
+def test_the_call_makes_the_same_list_and_shows_it(
+    forecaster: Forecaster, forecast_model: Path
+) -> None:
+    predictor = Predictor.load(forecast_model, as_of=True)
+    window = forecaster.window(None, Length(days=7))
+    pairs = [*some_pairs(forecaster, 2), ("Nobody <at all>", "No one")]
+    listed = predictor.watch(pairs, days=7)
+    assert listed == watch(forecaster, pairs, window)
+    chosen = predictor.watch(most=3, days=7)
+    assert [(row.subject, row.object) for row in chosen.rows] == most_changed(forecaster, window, 3)
+    text, page = repr(listed), listed._repr_html_()
+    for row in listed.rows[:2]:
+        assert row.predicates[0].shown in text
+        assert row.subject in text
+    last = text.splitlines()[-1]
+    assert last.split("  ")[0] == "Nobody <at all> (unknown), No one (unknown)"
+    assert "< 0.1 %" in last
+    assert listed.unseen == ("Nobody <at all>", "No one")
+    assert "Nobody &lt;at all&gt;" in page
+    assert "<at all>" not in page
+    frame = listed.to_frame("pandas")
+    assert frame["probability"].tolist() == [row.probability for row in listed.rows]
+    assert listed.html() == watch_html(listed)
+    assert "`" not in listed.html()
+
+
+def test_what_is_no_pair_is_said(forecast_model: Path) -> None:
+    predictor = Predictor.load(forecast_model, as_of=True)
+    with pytest.raises(DataError, match="no pairs to watch"):
+        predictor.watch([])
+    with pytest.raises(DataError, match="found the pair 'Iran', expected the names of two"):
+        predictor.watch(("Iran", "China"))  # type: ignore[arg-type]
+
+
+def test_the_command(
+    forecaster: Forecaster,
+    forecast_model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("subject,object\n" + "".join(f"{a},{b}\n" for a, b in [
         *some_pairs(forecaster, 3), ("Nobody", "No one"),
@@ -128,11 +174,20 @@ def test_the_command(forecaster: Forecaster, forecast_model: Path, tmp_path: Pat
         "watch", str(forecast_model), str(pairs), "--days", "7", "--out", str(tmp_path / "w.html")
     )
     assert done.returncode == 0
-    assert "4 pairs" in done.stderr
-    assert "not in the facts: 1" in done.stderr
-    assert (tmp_path / "w.html").read_text() == watch_html(
-        watch(forecaster, read_pairs(pairs), forecaster.window(None, Length(days=7)))
-    )
+    assert "4 pairs, 0 skipped" in done.stderr
+    assert "not in the facts: Nobody and No one" in done.stderr
+    listed = watch(forecaster, read_pairs(pairs)[0], forecaster.window(None, Length(days=7)))
+    assert (tmp_path / "w.html").read_text() == watch_html(listed)
+    bad = pairs.read_text() + "Nobody\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(bad.encode())))
+    refused = apptek("watch", str(forecast_model), "-")
+    assert refused.returncode != 0
+    assert "--skip-bad" in refused.stderr
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(bad.encode())))
+    piped = apptek("watch", str(forecast_model), "-", "--skip-bad", "--days", "7")
+    assert "skipped: stdin.csv:6" in piped.stderr
+    assert "(unknown)" in piped.stdout
+    assert "< 0.1 %" in piped.stdout
     assert "--most" in apptek("watch", str(forecast_model)).stderr
     wrong = apptek("watch", str(forecast_model), "--most", "2", "--out", str(tmp_path / "w.doc"))
     assert "expected .html" in wrong.stderr
@@ -149,4 +204,4 @@ def test_pairs_are_read_whatever_separates_them(
     file = tmp_path / "pairs.csv"
     text = (header + "\n".join(rows) + "\n").replace(",", delimiter)
     file.write_bytes(text.encode("windows-1252"))
-    assert read_pairs(file) == [("Iran", "Côte d'Ivoire"), ("Japan", "China")]
+    assert read_pairs(file)[0] == [("Iran", "Côte d'Ivoire"), ("Japan", "China")]

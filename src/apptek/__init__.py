@@ -5,13 +5,14 @@
     predictor.predict(("North Korea", "South Korea", "2014-08-15"))
     predictor.explain(("North Korea", "South Korea", "2014-08-15"))
     predictor.forecast("North Korea", "South Korea", days=7)    whether anything happens, and what
+    predictor.watch(most=20, days=7)                            the pairs whose chances change most
     predictor.save("model")
 
 Baseline             counting and embeddings that answer the same queries
 Dataset              facts in three splits: Dataset.from_frame, Dataset.from_facts, read_dataset
 Evaluator            ranks any scorer, also one of your own, as our own models are ranked
 PredicateClassifier  the predictor with the habits of scikit-learn
-Predictor            fit, predict, explain, forecast, evaluate, update, save
+Predictor            fit, predict, explain, forecast, watch, evaluate, update, save
 load                 opens any model folder, those of baselines included
 register_baseline    lets a model of your own take part in baseline, contest, evaluate and search
 

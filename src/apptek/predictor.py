@@ -34,14 +34,11 @@ from apptek.files import is_model, sole_writer
 from apptek.forecasting.forecast import Forecast
 from apptek.forecasting.forecaster import Forecaster
 from apptek.forecasting.learning import learn_occurrence
-from apptek.forecasting.window import Length
+from apptek.forecasting.watch import Pair, most_changed, watch
+from apptek.forecasting.watch_list import WatchList
+from apptek.forecasting.window import Length, Window
 from apptek.models.answerer import Answerer, WorkingView
-from apptek.models.answers import (
-    Answer,
-    Query,
-    asked_queries,
-    one_query,
-)
+from apptek.models.answers import Answer, Query, asked_queries, one_query
 from apptek.models.fitting.pipeline import FitOptions, Stage, TypeTable, fit_model, print_nothing
 from apptek.models.model import Model, with_earlier_facts, with_training_facts
 from apptek.models.model_folder import load_model, save_model
@@ -277,11 +274,27 @@ class Predictor:
         for name in (subject, object_):
             if not isinstance(name, str):
                 raise ApptekError(f"found {name!r}, expected the name of an entity")
-        if "until" in length:
-            length["until"] = time_text(length["until"])
-        window = self.forecaster.window(time_text(start) or None, Length(**length))
+        window = self._window(start, length)
         (forecast,) = self.forecaster.forecast([(subject, object_)], window, top=top, why=True)
         return forecast
+
+    def watch(
+        self, pairs: Sequence[Pair] | None = None, *, most: int = 20, start: When = None,
+        **length: Any,
+    ) -> WatchList:  # fmt: skip
+        """The forecasts of many pairs in a window, and how each differs from the window before.
+
+        pairs   (subject, object) each; by default the `most` whose chance of anything changes most
+        start, length  as of `forecast`
+        """
+        window = self._window(start, length)
+        if pairs is None:
+            pairs = most_changed(self.forecaster, window, most)
+        return watch(self.forecaster, pairs, window)
+
+    def _window(self, start: When, length: dict[str, Any]) -> Window:
+        until = {"until": time_text(length["until"])} if length.get("until") is not None else {}
+        return self.forecaster.window(time_text(start) or None, Length(**length | until))
 
     def views_of(self, split: Split) -> tuple[View, ...]:
         """The views in which a split can be evaluated, the usual one first.

@@ -20,10 +20,14 @@ TITLES = {
     "such_actors": "what such actors do to each other (a statistic, no facts)",
     "trees": "how all of this goes together",
 }
+USUAL = {"subject": "what is usual for {s}", "object": "what is usual for {o}"}
 
 
 class Adding(Protocol):
     """What has a group and adds to the log-odds and to the score."""
+
+    @property
+    def family(self) -> str: ...  # noqa: D102
 
     @property
     def group(self) -> str: ...  # noqa: D102
@@ -58,7 +62,9 @@ def group_all(further: Sequence[Adding], ends: Ends, view: View) -> tuple[Group,
     groups = [
         Group(
             name=name,
-            title=TITLES[name].format(s=ends.subject, o=ends.object, before=before),
+            title=_title(name, {further[i].family for i in indices}).format(
+                s=ends.subject, o=ends.object, before=before
+            ),
             log_odds=sum(further[i].log_odds for i in indices),
             score=sum(further[i].score for i in indices),
             members=tuple(sorted(indices, key=lambda i: -abs(further[i].log_odds))),
@@ -67,3 +73,9 @@ def group_all(further: Sequence[Adding], ends: Ends, view: View) -> tuple[Group,
         if indices
     ]
     return tuple(sorted(groups, key=lambda group: -abs(group.log_odds)))
+
+
+def _title(name: str, families: set[str]) -> str:
+    """The title of a group; nothing is usual for an unknown name, so that it is not named."""
+    (family, *others) = sorted(families)
+    return USUAL.get(family, TITLES[name]) if name == "usual" and not others else TITLES[name]

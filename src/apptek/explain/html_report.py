@@ -101,7 +101,7 @@ def explanation_html(explanation: Explanation) -> str:
 def explanation_fragment(explanation: Explanation) -> str:
     """The same for a notebook: an element whose style reaches nothing around it."""
     drawn = [r for r in explanation.reasons if r.facts and not r.same_as]
-    return _fragment(
+    return fragment(
         _header(explanation),
         *_rankings(explanation),
         _sum(explanation) if explanation.contributions() else "",
@@ -121,13 +121,14 @@ def answers_fragment(answers: Sequence[Answer], shown: int) -> str:
         parts.append(_flags(query_notes(answer)))
     if len(answers) > shown:
         parts.append(f'<p class="soft">and {len(answers) - shown:,} more</p>')
-    return _fragment(*parts)
+    return fragment(*parts)
 
 
-def _fragment(*parts: str) -> str:
+def fragment(*parts: str, more_style: str = "") -> str:
+    """Parts of a report for a notebook: an element whose style reaches nothing around it."""
     # Nested rules: what the file says of its root and its body holds for the element.
     style = STYLE.replace(":root", "&").replace("body {", "& { padding: 8px 12px;")
-    scoped = f"<style>.apptek-report {{{style}}}</style>"
+    scoped = f"<style>.apptek-report {{{style}{more_style}}}</style>"
     return f'<div class="apptek-report">{scoped}{"".join(parts)}</div>'
 
 

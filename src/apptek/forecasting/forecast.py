@@ -11,6 +11,7 @@ from apptek.explain.wording import counted, labelled, listed, percent, period_te
 from apptek.safe_text import printable
 
 SHOWN = 10
+RARE = 0.001  # expected facts, below which a number of windows says more
 _TEXTS = ("first", "last", "subject", "predicate", "label", "object")
 _NUMBERS = ("probability", "expected", "share")
 _FRAME = pa.schema(
@@ -159,7 +160,10 @@ def headline(forecast: Forecast) -> str:
 
 
 def expected_words(number: float) -> str:
-    """2.4 facts."""
+    """2.4 facts; 0.012 facts; of less: one fact in about 11,000 such windows."""
+    if number < RARE:
+        windows = float(f"{1 / max(number, 1e-12):.2g}")
+        return f"one fact in about {windows:,.0f} such windows"
     text = f"{number:.1f}" if number >= 0.05 else f"{number:.2g}"
     return "1 fact" if text == "1" else f"{text} facts"
 

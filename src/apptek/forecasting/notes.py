@@ -61,5 +61,5 @@ def joined_note(model: Model, whole: Model) -> str:
     return (
         f"Counted from all {len(whole.graph.facts):,} facts, those of valid and test included; how "
         f"predicates follow each other was learned from the {len(model.graph.facts):,} of train, "
-        "from which `predict` and `explain` answer."
+        "from which predictions are made and explained."
     )

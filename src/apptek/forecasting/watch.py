@@ -1,75 +1,34 @@
 """The watch list: forecasts of many pairs, and how each differs from the window before."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from apptek.arrays import Doubles, Longs
 from apptek.data.reading.options import ReadOptions
 from apptek.data.reading.sniffing import SAMPLE_BYTES, find_encoding, lines_of
+from apptek.data.reading.sources import STANDARD_INPUT, located
 from apptek.data.reading.text_blocks import TextSource, read_start, stem_and_suffix
 from apptek.data.reading.text_cells import TEXT_FORMATS
 from apptek.data.small_tables import find_form
 from apptek.errors import DataError
-from apptek.forecasting.forecast import Forecast, PredicateForecast
+from apptek.forecasting.forecast import Forecast
 from apptek.forecasting.forecaster import Forecaster
+from apptek.forecasting.watch_list import PREDICATES, WatchList, WatchRow
 from apptek.forecasting.window import Window
 from apptek.models.batch_files import LeftOut, read_rows
 from apptek.occurrence.events import pair_keys
 from apptek.occurrence.snapshots import Meetings
 
-PREDICATES = 3  # that a row names
 PAST = 26  # windows before this one whose facts are counted
 
 Pair = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchRow:
-    """What is forecast of one pair, in either direction.
-
-    previous  the chance of anything that was given for the window before, as of its start
-    change    probability - previous
-    reason    the strongest reason for or against anything, in words
-    past      the number of facts in each of the windows before this one, the last one last
-    notes     what else is worth knowing of the pair: an unknown name, a last fact long ago
-    """
-
-    subject: str
-    object: str
-    probability: float
-    expected: float
-    previous: float
-    change: float
-    predicates: tuple[PredicateForecast, ...]
-    reason: str
-    past: tuple[int, ...]
-    unseen: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchList:
-    """The rows of a window."""
-
-    first: str
-    last: str
-    length: int
-    unit: str
-    data: str
-    rows: tuple[WatchRow, ...]
-    notes: tuple[str, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """All fields by their names, ready for JSON."""
-        return asdict(self)
-
-
 def watch(forecaster: Forecaster, pairs: Sequence[Pair], window: Window) -> WatchList:
     """The forecasts of these pairs, in their order, each beside that of the window before."""
+    _check_pairs(pairs)
     forecasts = forecaster.forecast(pairs, window, top=PREDICATES)
     subjects, objects = (forecaster.ids([pair[side] for pair in pairs]) for side in (0, 1))
     previous = either_chances(forecaster, subjects, objects, window.before())
@@ -115,18 +74,39 @@ def most_changed(forecaster: Forecaster, window: Window, count: int) -> list[Pai
     return [(names[int(subjects[row])], names[int(objects[row])]) for row in order]
 
 
-def read_pairs(file: Path) -> list[Pair]:
-    """The pairs of a file with the columns subject and object; DataError says what is wrong."""
-    pairs = []
+def read_pairs(source: Path, *, skip_bad: bool = False) -> tuple[list[Pair], list[str]]:
+    """The pairs of a file with the columns subject and object, and the rows that were left out.
+
+    source    a file, or - for standard input
+    skip_bad  leaves bad rows out; else DataError says what is wrong with the first
+    """
+    if str(source) == STANDARD_INPUT:
+        with located(source) as found:
+            (file,) = found.files["train"]
+            return _read_pairs(file, skip_bad=skip_bad)
+    return _read_pairs(source, skip_bad=skip_bad)
+
+
+def _read_pairs(file: Path, *, skip_bad: bool) -> tuple[list[Pair], list[str]]:
+    pairs, left_out = list[Pair](), list[str]()
     for line, cells in read_rows(file, ("subject", "object"), _options(file)):
-        if isinstance(cells, LeftOut):
-            continue
-        if isinstance(cells, str):
-            raise DataError(f"{file.name}:{line}: {cells}")
-        pairs.append((cells[0], cells[1]))
+        if not isinstance(cells, str):
+            pairs.append((cells[0], cells[1]))
+        elif skip_bad or isinstance(cells, LeftOut):
+            left_out.append(f"{file.name}:{line}: {cells}")
+        else:
+            raise DataError(f"{file.name}:{line}: {cells}; --skip-bad leaves such rows out")
     if not pairs:
         raise DataError(f"{file.name}: there are no pairs; expected a subject and an object a row")
-    return pairs
+    return pairs, left_out
+
+
+def _check_pairs(pairs: Sequence[Pair]) -> None:
+    if not len(pairs):
+        raise DataError("there are no pairs to watch; expected some of a subject and an object")
+    for pair in pairs:
+        if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(n, str) for n in pair):
+            raise DataError(f"found the pair {pair!r}, expected the names of two entities")
 
 
 def _options(file: Path) -> ReadOptions:

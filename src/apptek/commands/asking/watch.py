@@ -14,6 +14,9 @@ from apptek.commands.asking.forecast import (
     YearsOption,
 )
 from apptek.commands.options import JsonOption, ModelArgument, print_json
+from apptek.commands.reading_options import BAD_ROWS_SHOWN, SKIP_BAD
+
+UNKNOWN_SHOWN = 10  # names that are not in the facts
 
 
 def watch(
@@ -22,7 +25,8 @@ def watch(
         Path | None,
         typer.Argument(
             metavar="PAIRS",
-            help="A file of pairs: subject, object (.csv, .tsv, .txt, .parquet).",
+            help="A file of pairs: subject, object (.csv, .tsv, .txt, .parquet); - for standard "
+            "input.",
         ),
     ] = None,
     most: Annotated[
@@ -48,6 +52,7 @@ def watch(
             help="The file for the list (.html, .csv, .tsv, .parquet, .xlsx, .json).",
         ),
     ] = None,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help=SKIP_BAD)] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Forecast many pairs at once: a list with chances, changes and reasons.
@@ -58,48 +63,37 @@ def watch(
 
     Example: `apptek watch model --most 20 --days 7 --out watch.html`
     """
-    from apptek.explain.wording import period_text, points
+    from apptek.explain.wording import listed as names_of
     from apptek.files import check_target
-    from apptek.forecasting.watch import most_changed, read_pairs
-    from apptek.forecasting.watch import watch as watch_pairs
+    from apptek.forecasting.watch import read_pairs
     from apptek.forecasting.watch_files import check_suffix, write_watch
-    from apptek.forecasting.window import Length
+    from apptek.forecasting.watch_list import COLUMNS
     from apptek.predictor import Predictor
     from apptek.terminal import output, table, tell, working
 
-    if (pairs is None) == (most is None):
-        raise typer.BadParameter("give either a file of PAIRS or --most N")
+    if (pairs is None) == (most is None) or (skip_bad and most):
+        raise typer.BadParameter("give either a file of PAIRS or --most N, without --skip-bad")
     if out is not None:
         check_target(out)
         check_suffix(out)
-    asked = None if pairs is None else read_pairs(pairs)
-    forecaster = Predictor.load(model, as_of=True).forecaster
-    length = Length(until=until, days=days, months=months, years=years, steps=steps)
-    window = forecaster.window(start, length)
+    asked, skipped = (None, []) if pairs is None else read_pairs(pairs, skip_bad=skip_bad)
+    predictor = Predictor.load(model, as_of=True)
     with working("forecasting"):
-        chosen = most_changed(forecaster, window, most or 1) if asked is None else asked
-        listed = watch_pairs(forecaster, chosen, window)
+        listed = predictor.watch(
+            asked, most=most or 1, start=start, until=until, days=days, months=months,
+            years=years, steps=steps,
+        )  # fmt: skip
+    for defect in skipped[:BAD_ROWS_SHOWN]:
+        tell(f"skipped: {defect}")
     if out is not None:
         write_watch(listed, out)
-        tell(f"{len(listed.rows):,} pairs: {out}")
+        tell(f"{len(listed.rows):,} pairs, {len(skipped):,} skipped: {out}")
     if as_json:
         print_json(listed.as_json())
         return
     if out is None:
-        rows = [
-            (
-                f"{row.subject}, {row.object}",
-                f"{row.probability:6.1%}",
-                points(row.change),
-                row.predicates[0].shown,
-                f"{row.predicates[0].probability:6.1%}",
-            )
-            for row in listed.rows
-        ]
-        header = ("pair", "anything", "change", "most probable", "")
-        output().print(table(period_text(listed.first, listed.last), header, rows), markup=False)
+        output().print(table(listed.when, COLUMNS, listed.cells()), markup=False)
     for note in listed.notes:
         tell(note)
-    unknown = [row for row in listed.rows if row.unseen]
-    if unknown:
-        tell(f"pairs with a name that is not in the facts: {len(unknown):,}")
+    if listed.unseen:
+        tell(f"not in the facts: {names_of(listed.unseen, UNKNOWN_SHOWN)}")
