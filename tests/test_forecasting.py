@@ -21,7 +21,7 @@ from apptek.forecasting.forecast import expected_words
 from apptek.forecasting.learning import learn_occurrence, predicates_in
 from apptek.forecasting.window import Length, Window, read_window
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.fitting.pipeline import FitOptions
+from apptek.models.fitting.stages import FitOptions
 from apptek.occurrence.events import Pairs
 from apptek.predictor import Predictor
 from apptek.setting_rules import with_settings

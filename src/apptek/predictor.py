@@ -39,7 +39,8 @@ from apptek.forecasting.watch_list import WatchList
 from apptek.forecasting.window import Length, Window
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.answers import Answer, Query, asked_queries, one_query
-from apptek.models.fitting.pipeline import FitOptions, Stage, TypeTable, fit_model, print_nothing
+from apptek.models.fitting.pipeline import fit_model
+from apptek.models.fitting.stages import FitOptions, Stage, TypeTable, print_nothing
 from apptek.models.model import Model, with_earlier_facts, with_training_facts
 from apptek.models.model_folder import load_model, save_model
 from apptek.models.updating import UpdateReport, update_model

@@ -28,7 +28,7 @@ from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.fitting.examples import Examples
 from apptek.models.fitting.linear_fit import Descent
-from apptek.models.fitting.pipeline import Stage, print_nothing
+from apptek.models.fitting.stages import Stage, print_nothing
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources, FittedView, Model
 from apptek.models.reranking.fitting import folds_of

@@ -12,7 +12,8 @@ from apptek.data.synthetic.world import World, make_world
 from apptek.explain.explainer import explain
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Query
-from apptek.models.fitting.pipeline import FitOptions, fit_model
+from apptek.models.fitting.pipeline import fit_model
+from apptek.models.fitting.stages import FitOptions
 from apptek.models.model import Model
 from apptek.resuming import work_folder
 

@@ -19,7 +19,7 @@ from apptek.data.times import TimeAxis
 from apptek.evaluation.calibration import newton
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import WorkingView
-from apptek.models.fitting.pipeline import FitOptions
+from apptek.models.fitting.stages import FitOptions
 from apptek.models.model import Model
 from apptek.occurrence.counts import PairCounts
 from apptek.occurrence.events import Events, Pairs

@@ -1,0 +1,142 @@
+"""Which facts a fit learns from and tunes on, and the features of the queries for them.
+
+The features are made in shards, here or by an engine, and left in the work folder.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from apptek.config import View
+from apptek.data.facts import Facts
+from apptek.data.queries import Queries, draw_evenly, held_out_queries, training_queries
+from apptek.evaluation.filters import known_predicates
+from apptek.features.space import FeatureSpace
+from apptek.features.sparse import SparseRows
+from apptek.features.topologies.application import BinaryRows, apply_topologies
+from apptek.files import write_whole
+from apptek.models.fitting.examples import Examples, Rows, StoredExamples, split_into_shards
+from apptek.models.fitting.stages import Fit
+from apptek.resuming import read_sealed, seal
+from apptek.seeding import generator
+
+TUNING_SHARE = 0.1  # of the training queries, where valid cannot serve
+
+
+def tuning_rows(fit: Fit, view: View) -> tuple[Rows, Rows | None]:
+    """The training facts to fit on, and those to tune on; None: valid is what it is tuned on.
+
+    Subject and object of a usable query differ: else the sides meet at once, whatever holds. Where
+    valid lies beyond train, its queries have no facts after them, which the view within must
+    expect: it is tuned on a tenth of the training queries instead.
+    """
+    train = fit.dataset.train
+    usable = np.flatnonzero(train.subjects != train.objects)
+    has_other_view = len(fit.config.views) > 1  # which then answers what lies beyond train
+    if view == "ahead" or not has_other_view or not fit.dataset.lies_beyond_train("valid"):
+        return usable, None
+    drawn = generator(fit.options.seed, "tuning").random(len(usable)) < TUNING_SHARE
+    if drawn.all() or not drawn.any():  # too few facts to spare any
+        return usable, None
+    return usable[~drawn], usable[drawn]
+
+
+def training_examples(
+    fit: Fit, space: FeatureSpace, rows: Rows, view: View
+) -> tuple[Sequence[Examples], Rows]:
+    """The examples to fit on, and the training facts that they are of, one shard after the other.
+
+    A fit of many queries looks at one shard at a time: which queries share one is drawn.
+    """
+    train, seed = fit.dataset.train, fit.options.seed
+    rows = draw_evenly(train, rows, fit.config.fit.queries, generator(seed, "queries"))
+    parts = split_into_shards(rows, generator(seed, "shards"))
+    rows = np.concatenate(parts)
+    # A loss that knew facts of valid or test would leak them.
+    others = known_predicates(train.take(rows), (train,))
+    starts = np.cumsum([0, *map(len, parts)]).tolist()
+
+    def make(number: int) -> Examples:
+        part, place = parts[number], (number, len(parts))
+        queries = training_queries(train, part)
+        features, cuts = _features(fit, space, queries, f"train, {view}", place)
+        known = others.part(starts[number], starts[number + 1])
+        return Examples(features, train.predicates[part], known, cuts)
+
+    if len(parts) == 1:
+        return [make(0)], rows
+    shelf = StoredExamples(shelf_folder(fit, view), [len(part) for part in parts], make)
+    if fit.options.engine is not None:
+        missing = [number for number in range(len(parts)) if not shelf.is_made(number)]
+        batches = {
+            _batch(f"train, {view}", number): training_queries(train, parts[number])
+            for number in missing
+        }
+        with fit.stage(f"features of train, {view}, by the engine"):
+            fit.options.engine.make(space, batches)
+    return shelf, rows
+
+
+def _batch(name: str, number: int) -> str:
+    return f"{name}, {number}"
+
+
+def shelf_folder(fit: Fit, view: View) -> Path:
+    """Where the shards of a view are kept while it is fitted."""
+    return fit.work / f"examples, {view}"
+
+
+def tuning_queries(fit: Fit, rows: Rows | None) -> tuple[Facts, Queries]:
+    """The facts to tune on, and the queries for them: some training facts, or valid."""
+    data, most = fit.dataset, fit.config.fit.tuning_queries
+    rng = generator(fit.options.seed, "tuning queries")
+    if rows is None:
+        rows = draw_evenly(data.valid, np.arange(len(data.valid)), most, rng)
+        facts = data.valid.take(rows)
+        return facts, held_out_queries(facts)
+    rows = draw_evenly(data.train, rows, most, rng)
+    return data.train.take(rows), training_queries(data.train, rows)
+
+
+def tuning_examples(
+    fit: Fit, space: FeatureSpace, facts: Facts, queries: Queries, view: View
+) -> Examples | None:
+    """The examples to tune on; None where there are none."""
+    if not len(facts):
+        return None
+    data = fit.dataset
+    features, cuts = _features(fit, space, queries, f"valid, {view}")
+    known = known_predicates(facts, (data.train, data.valid, data.test))
+    return Examples(features, facts.predicates, known, cuts)
+
+
+def _features(
+    fit: Fit, space: FeatureSpace, queries: Queries, name: str, place: tuple[int, int] = (0, 1)
+) -> tuple[SparseRows, int]:
+    """The features of some queries and the cuts, topologies from the work folder if there."""
+    fired = None
+    if space.topologies is not None:
+        with fit.stage("apply topologies", *place):
+            file = name if place[1] == 1 else f"{name}, {place[0]}"
+            fired = _fired(fit.work, space, queries, file)
+    with fit.stage(f"features of {name}", *place):
+        if fit.options.engine is None:
+            return space.counted_rows(queries, fired)
+        batch = _batch(name, place[0])
+        fit.options.engine.make(space, {batch: queries})
+        return fit.options.engine.take(batch)
+
+
+def _fired(work: Path, space: FeatureSpace, queries: Queries, name: str) -> SparseRows:
+    assert space.topologies is not None
+    offsets, columns = work / f"{name}.offsets.npy", work / f"{name}.columns.npy"
+    record = work / f"{name}.json"  # is written last: it says that both are there
+    if record.exists():
+        read_sealed(record, f"remove {work} to start again")
+        return space.weighed(BinaryRows(np.load(offsets), np.load(columns)))
+    fired = apply_topologies(space.process, queries, space.topologies)
+    write_whole(columns, fired.columns)
+    write_whole(offsets, fired.offsets)
+    seal(record, {"features": name}, (offsets, columns))
+    return space.weighed(fired)
