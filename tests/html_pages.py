@@ -3,7 +3,7 @@
 import re
 from html.parser import HTMLParser
 
-from apptek.explain.svg import NAMESPACE
+from apptek.explain.drawing.svg import NAMESPACE
 
 
 class Page(HTMLParser):

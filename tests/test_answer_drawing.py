@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_drawing import explained, explanations, fact
 
-from apptek.explain.answer_layout import FURTHER, MOST_SIDE, draw_answer
+from apptek.explain.drawing.answer_layout import FURTHER, MOST_SIDE, draw_answer
+from apptek.explain.drawing.layout import Drawing
+from apptek.explain.drawing.svg import NAMESPACE, draw_svg, drawing_json, edge_label, node_texts
 from apptek.explain.explanation import CitedFact, Explanation
-from apptek.explain.layout import Drawing
-from apptek.explain.svg import NAMESPACE, draw_svg, drawing_json, edge_label, node_texts
 from apptek.service.served_model import ServedModel
 
 
@@ -111,6 +111,27 @@ def test_the_periphery_is_added_once_for_each_entity() -> None:
     assert len([n for n in few.nodes if n.role == "bystander"]) == MOST_SIDE
     assert len([n for n in more.nodes if n.role == "bystander"]) == MOST_SIDE + FURTHER
     assert_sound(more, explanation)
+
+
+@pytest.mark.parametrize("width", [340.0, 620.0, 1000.0])
+@pytest.mark.parametrize("name", ["m0", "l1", "S"])
+def test_whom_an_expanded_entity_deals_with_stands_below_everybody_else(
+    name: str, width: float
+) -> None:
+    explanation = explained(facts_of(1, 2, 3, 1), [])
+    own = [replace(fact(name, f"x{row % 5}", "subject", False), fact=90 + row) for row in range(9)]
+    own.append(replace(fact(name, "r0", "subject", False), fact=99))  # who stands there already
+    before = draw_answer(explanation, width=width)
+    after = draw_answer(explanation, width=width, expanded={name: own, "nobody": own})
+    assert_sound(after, explanation)
+    places = {node.name: node.y for node in after.nodes}
+    fresh = places.keys() - {node.name for node in before.nodes}
+    assert fresh == {f"x{row}" for row in range(5 if width == 1000.0 else 4)}
+    lowest = max(y for each, y in places.items() if each not in fresh)
+    assert min(places[each] for each in fresh) > lowest
+    lines = {(edge.source, edge.target): edge for edge in after.edges}
+    ids = {node.name: node.id for node in after.nodes}
+    assert all((ids[name], ids[each]) in lines for each in fresh)
 
 
 @pytest.mark.parametrize("width", [340.0, 900.0])

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from apptek.config import preset
 from apptek.data.synthetic.world import make_world
+from apptek.explain.drawing.layout import BYSTANDERS, MIDDLES, RADIUS, Drawing, draw_reason
+from apptek.explain.drawing.svg import NAMESPACE, draw_svg
 from apptek.explain.explanation import (
     CitedFact,
     Contribution,
@@ -18,8 +20,6 @@ from apptek.explain.explanation import (
     Reason,
 )
 from apptek.explain.html_report import explanation_html
-from apptek.explain.layout import BYSTANDERS, MIDDLES, RADIUS, Drawing, draw_reason
-from apptek.explain.svg import NAMESPACE, draw_svg
 from apptek.features.topologies.connection import Side
 from apptek.files import write_whole
 from apptek.models.model_folder import FORMAT

@@ -13,8 +13,8 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from service_parts import tuning_query
 
 from apptek.benches.http_clients import running_service
-from apptek.explain.answer_layout import draw_answer
-from apptek.explain.svg import draw_svg
+from apptek.explain.drawing.answer_layout import draw_answer
+from apptek.explain.drawing.svg import draw_svg
 from apptek.predictor import Query
 from apptek.service.served_model import ServedModel
 
@@ -537,6 +537,27 @@ def test_other_facts_near_in_time_are_drawn_once_for_each_entity(
     outer = page.locator("#graph svg .node.bystander")
     expect(outer.locator("text.name")).to_have_count(outer.count())
     expect(outer.locator("text.when")).to_have_count(outer.count())
+
+
+def test_an_entity_of_the_graph_is_expanded_and_folded_again(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    page.goto(link(address, **query))
+    nodes = page.locator("#graph svg .node")
+    expect(nodes.nth(2)).to_be_attached()
+    before = nodes.count()
+    nodes.nth(2).focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("menuitem", name="Draw its own facts nearest in time").click()
+    comes(page, lambda: nodes.count() > before, True)
+    names = page.locator("#graph svg .node > title").all_text_contents()
+    assert len(set(names)) == len(names)
+    page.reload()  # the address has it
+    comes(page, lambda: nodes.count() > before, True)
+    nodes.nth(2).focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("menuitem", name="Hide its own facts again").click()
+    comes(page, nodes.count, before)
 
 
 def test_wholly_undated_data_is_said_to_be_so(

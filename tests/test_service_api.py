@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from service_parts import client_of, problem, tuning_query
 
-from apptek.explain.layout import draw_reason
+from apptek.explain.drawing.layout import draw_reason
 from apptek.predictor import Query
 from apptek.service.served_model import ServedModel
 

@@ -12,7 +12,7 @@ from apptek.agent.trainer import Trainer
 from apptek.benches.reference import PlainEpisode, plain_facts, play_episode
 from apptek.benches.report import BenchReport, Target, bench_dataset, seconds
 from apptek.config import AgentConfig
-from apptek.data.queries import training_queries
+from apptek.data.queries import Queries, training_queries
 from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN
 from apptek.extras import one_torch_thread
@@ -40,7 +40,7 @@ def bench_agent(*, quick: bool = False) -> BenchReport:
     rollouts = _bench_rollouts(DecisionProcess(graph, AgentConfig()), 30 if quick else 200)
     episodes = 1000 if quick else 6000
     training = {k: _train_ms(graph, AgentConfig(tknn=k), episodes) for k in PAPER_MS}
-    growth = _bench_growth(small, large)
+    growth, edges = _bench_growth(small, large)
     return BenchReport(
         ratios={
             "rollout_vs_oracle": rollouts["oracle"] / rollouts["kernel"],
@@ -54,6 +54,7 @@ def bench_agent(*, quick: bool = False) -> BenchReport:
             "train_ms_per_episode": {str(k): ms for k, ms in training.items()},
             "paper_ms_per_episode": {str(k): ms for k, ms in PAPER_MS.items()},
             "train_episodes_per_second": {str(k): 1000 / ms for k, ms in training.items()},
+            "edges_per_episode": {"small": edges[small], "large": edges[large]},
             "parallel_4096_tknn_50_bytes": _parallel_bytes(graph),
         },
         targets=TARGETS,
@@ -102,22 +103,31 @@ def _train_ms(graph: TemporalGraph, config: AgentConfig, episodes: int) -> float
     return 1000 * seconds(play_some) / (trainer.episodes_done - before)
 
 
-def _bench_growth(small: int, large: int) -> dict[int, float]:
-    """Seconds per random episode at tknn 25 on one thread, by the number of facts."""
+def _bench_growth(small: int, large: int) -> tuple[dict[int, float], dict[int, float]]:
+    """Seconds and edges of a random episode at tknn 25 on one thread, by the number of facts."""
     costs: dict[int, float] = {}
+    edges: dict[int, float] = {}
     for size in (small, large):
         graph = TemporalGraph.of(make_world(size, 0).dataset)
         rows = generator(0, "bench").permutation(len(graph.facts))[:10_000]
-        play_once = partial(
-            play,
-            DecisionProcess(graph, AgentConfig()),
-            training_queries(graph.facts).take(rows),
-            "random",
-            threads=1,
-        )
+        process = DecisionProcess(graph, AgentConfig())
+        queries = training_queries(graph.facts).take(rows)
+        play_once = partial(play, process, queries, "random", threads=1)
         runs = [seconds(play_once) for _ in range(4)]
         costs[size] = median(runs[1:]) / len(rows)  # the first compiles
-    return costs
+        edges[size] = _edges_per_episode(process, queries.take(np.arange(min(1000, len(rows)))))
+    return costs, edges
+
+
+def _edges_per_episode(process: DecisionProcess, queries: Queries) -> float:
+    """How many edges random episodes look at, summed over their steps: the work they are."""
+    environment, rng = Environment(process, queries), generator(0, "bench edges")
+    seen = 0
+    while not environment.done.all():
+        seen += int(environment.edges[~environment.done].sum())
+        draws: Any = rng.random(environment.edges.shape) * environment.legal
+        environment.step(draws.argmax(axis=1))
+    return seen / len(queries)
 
 
 def _parallel_bytes(graph: TemporalGraph) -> int:

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
+from apptek.explain.drawing.layout import draw_reason
+from apptek.explain.drawing.svg import draw_svg
 from apptek.explain.explanation import CitedFact, Explanation, Reason
 from apptek.explain.groups import Group
-from apptek.explain.layout import draw_reason
-from apptek.explain.svg import draw_svg
 from apptek.explain.text import BASE, early_words, meeting_words, notes, query_notes
 from apptek.explain.wording import GIVEN, counted, labelled, listed, percent, signed
 from apptek.models.answers import Answer

@@ -7,11 +7,11 @@ from apptek.arrays import Longs
 from apptek.compiling import in_threads
 from apptek.config import View
 from apptek.evaluation.predicate_classes import shares_json
-from apptek.explain.answer_layout import WIDTH, draw_answer
+from apptek.explain.drawing.answer_layout import WIDTH, draw_answer
+from apptek.explain.drawing.layout import draw_reason
+from apptek.explain.drawing.svg import drawing_json
 from apptek.explain.explainer import explain as explain_query
 from apptek.explain.explanation import CitedFact, Explanation, Reason
-from apptek.explain.layout import draw_reason
-from apptek.explain.svg import drawing_json
 from apptek.explain.text import notes
 from apptek.explain.what_if.striking import strike_out
 from apptek.explain.wording import apart_text
@@ -26,6 +26,8 @@ from apptek.service.served_model import ServedModel
 from apptek.service.timelines import describe_fact
 
 CHUNK = 250  # queries of a batch that one thread answers
+Ends = Literal["subject", "object"]
+
 NEAREST = 12  # facts of the periphery on each side
 
 
@@ -104,6 +106,7 @@ def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
         served.predicate(body.predicate, "predicate")
     if body.against is not None:
         served.predicate(body.against, "against")
+    entities = [served.entity(name, f"expand.{row}") for row, name in enumerate(body.expand)]
     whole = answerer = _answerer(served, body.view)
     kept = None
     if body.without:
@@ -116,7 +119,12 @@ def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
         explanation = _renamed(explanation, kept)
     cited = {fact.fact for reason in explanation.all_reasons() for fact in reason.facts}
     graph = whole.view_of(whole.queries_of([query])).space.process.graph
-    periphery = _periphery(served, query, code, graph, cited | set(body.without))
+    shown = cited | set(body.without)
+    periphery = _periphery(served, query, code, graph, shown)
+    expanded = {
+        name: [_as_cited(f) for f in _nearest(served, entity, code, graph, shown, "subject")]
+        for name, entity in zip(body.expand, entities, strict=True)
+    }
     # A reason that connects in the same way as an earlier one shares its drawing.
     drawn = [r for r in explanation.all_reasons() if r.facts and not r.same_as]
     answer = draw_answer(
@@ -125,6 +133,7 @@ def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
         group_of=answerer.labels.group_of,
         label_of=answerer.labels.label,
         nearby=[_as_cited(fact) for fact in periphery] if body.nearby else (),
+        expanded=expanded,
     )
     return ExplanationOut.model_validate(
         explanation.as_json()
@@ -167,27 +176,26 @@ def _periphery(
 
     graph  as the answer saw it: looking ahead, facts of that day or later must not show
     """
-    predictor = served.predictor
-    model, data = predictor.model, predictor.model.dataset
-    periphery: dict[int, NearFact] = {}
-    sides: dict[Literal["subject", "object"], str] = {
-        "subject": query.subject,
-        "object": query.object,
-    }
-    for side, name in sides.items():
-        entity = predictor.answerer.entities.find(name)
-        if entity is None:
-            continue
-        nearest = graph.nearest([entity], [code], model.config.agent.tknn)[0].tolist()
-        shown = cited | periphery.keys()  # a fact between the two is listed once
-        for fact in [f for f in nearest if f >= 0 and f not in shown][:NEAREST]:
-            distance = time_distance(graph, fact, served.position(code))
-            described = describe_fact(data, graph, fact)
-            lasting = described.start != described.end
-            periphery[fact] = NearFact(
-                **described.model_dump(),
-                side=side,
-                distance=distance,
-                apart=apart_text(data.axis, distance, lasting=lasting),
-            )
-    return list(periphery.values())
+    resolver = served.predictor.answerer.entities
+    first, second = resolver.find(query.subject), resolver.find(query.object)
+    facts = [] if first is None else _nearest(served, first, code, graph, cited, "subject")
+    shown = cited | {fact.fact for fact in facts}  # a fact between the two is listed once
+    return facts + (
+        [] if second is None else _nearest(served, second, code, graph, shown, "object")
+    )
+
+
+def _nearest(
+    served: ServedModel, entity: int, code: int, graph: TemporalGraph, shown: set[int], side: Ends
+) -> list[NearFact]:
+    """The facts of an entity nearest in time that are not shown yet."""
+    model, data = served.predictor.model, served.predictor.model.dataset
+    nearest = graph.nearest([entity], [code], model.config.agent.tknn)[0].tolist()
+    facts = []
+    for fact in [f for f in nearest if f >= 0 and f not in shown][:NEAREST]:
+        distance = time_distance(graph, fact, served.position(code))
+        described = describe_fact(data, graph, fact)
+        lasting = described.start != described.end
+        apart = apart_text(data.axis, distance, lasting=lasting)
+        facts.append(NearFact(**described.model_dump(), side=side, distance=distance, apart=apart))
+    return facts

@@ -1,5 +1,5 @@
-// The graph of an answer. Its layout comes from explain/answer_layout.py and its look from
-// explain/svg.py, so that page and file show the same. Here entities can be moved, and asked about.
+// The graph of an answer. Its layout comes from explain/drawing/answer_layout.py and its look from
+// explain/drawing/svg.py, so that page and file show the same. Here entities can be moved, and asked about.
 
 import { el, isZoomGesture } from "./dom.js";
 import { shown } from "./wording.js";
@@ -8,11 +8,11 @@ const { d3 } = globalThis;
 const ROLES = { meeting: "both deal with it", bystander: "one of them deals with it" };
 
 export class Graph {
-  // onAsk(role, name): ask about an entity; onFollow(query): ask about the pair of a fact;
-  // nearFacts(name): the facts of an entity nearest in time.
-  constructor(container, { onAsk, onFollow, nearFacts }) {
-    this.onFollow = onFollow;
-    this.nearFacts = nearFacts;
+  // onAsk(role, name): ask about an entity; onExpand(name): draw its own facts, or no longer;
+  // expanded(): the names of those that are.
+  constructor(container, { onAsk, onExpand, expanded }) {
+    this.onExpand = onExpand;
+    this.expanded = expanded;
     this.container = container;
     this.onAsk = onAsk;
     this.scroller = el("div", { class: "scroller" });
@@ -176,20 +176,24 @@ export class Graph {
 
   openMenu(element, node) {
     this.closeMenu();
-    const choose = (role) => {
-      this.closeMenu();
-      this.onAsk(role, node.name);
+    const item = (label, action) => {
+      const choose = () => {
+        this.closeMenu();
+        action();
+      };
+      return el("button", { type: "button", role: "menuitem", onclick: choose }, label);
     };
-    const item = (label, role) =>
-      el("button", { type: "button", role: "menuitem", onclick: () => choose(role) }, label);
+    const words = this.expanded().includes(node.name)
+      ? "Hide its own facts again"
+      : "Draw its own facts nearest in time";
     this.menu = el(
       "div",
       { class: "menu", role: "menu", onkeydown: (event) => this.handleMenuKey(event, element) },
       el("p", {}, shown(node.name)),
-      item("Make it the subject", "subject"),
-      item("Make it the object", "object"),
+      item("Make it the subject", () => this.onAsk("subject", node.name)),
+      item("Make it the object", () => this.onAsk("object", node.name)),
+      item(words, () => this.onExpand(node.name)),
     );
-    this.expand(this.menu, node.name);
     this.container.append(this.menu);
     const circle = element.querySelector("circle").getBoundingClientRect();
     const frame = this.container.getBoundingClientRect();
@@ -197,29 +201,6 @@ export class Graph {
     this.menu.style.left = `${Math.min(Math.max(circle.left - frame.left, 0), widest)}px`;
     this.menu.style.top = `${circle.bottom - frame.top + 6}px`;
     this.menu.querySelector("button").focus();
-  }
-
-  // Adds the facts of an entity that are nearest in time; each leads on to its own question.
-  async expand(menu, name) {
-    const facts = await this.nearFacts(name).catch(() => []);
-    if (menu !== this.menu || !facts.length) return;
-    const row = ({ subject, predicate, object, since, date }) => {
-      const open = () => {
-        this.closeMenu();
-        this.onFollow({ subject, object, time: since });
-      };
-      const words = `${shown(subject)} · ${shown(predicate)} · ${shown(object)}`;
-      return el(
-        "button",
-        { type: "button", role: "menuitem", class: "near", onclick: open },
-        words,
-        el("span", { class: "soft" }, ` ${date}`),
-      );
-    };
-    menu.append(
-      el("p", { class: "soft" }, "Nearest in time; choose one to follow it:"),
-      ...facts.map(row),
-    );
   }
 
   handleMenuKey(event, element) {

@@ -13,14 +13,13 @@ import { Graph } from "./graph.js";
 import { GraphTools } from "./graph_tools.js";
 import { ListPages } from "./list_pages.js";
 import { showModel } from "./model_summary.js";
-import { nearestFacts } from "./near_facts.js";
 import { clearProblems, showNotes, showProblem } from "./notices.js";
 import { Ranking, showMeter, showShares } from "./ranking.js";
 import { lightFacts, Reasons } from "./reasons.js";
 import { Ribbon, showLegend } from "./ribbon.js";
 import { rankedAt, sharesAt } from "./ribbon_shape.js";
 import { QuestionSearch } from "./search.js";
-import { readState, readZoom, writeState } from "./state.js";
+import { readNames, readState, readZoom, toggled, writeState } from "./state.js";
 import { StepByStep } from "./steps.js";
 import { clearAnswer, notesOf, showAnswer, showHeadline, showViews, Tones } from "./story.js";
 import { Timelines } from "./timeline.js";
@@ -29,6 +28,7 @@ import { shown } from "./wording.js";
 
 const TOP = 30; // predicates that are fetched
 const [NARROW, TITLE] = [760, document.title]; // pixels, as in screens.css
+const FRESH = { predicate: null, reason: null, within: null, without: null, steps: null };
 /** @type {any} */
 const page = { state: {}, answer: null, explanation: null, whole: null };
 
@@ -37,8 +37,8 @@ const object = new Combobox(byId("object-field"), { id: "object", label: "On who
 void new QuestionSearch(byId("search-field"), { onAsk: (question) => ask(question) });
 const graph = new Graph(byId("graph"), {
   onAsk: (role, name) => ask({ ...query(), [role]: name }),
-  onFollow: (question) => ask(question),
-  nearFacts: (name) => nearestFacts(axis, name, page.state.time),
+  onExpand: (name) => push({ expand: toggled(page.state.expand, name) }).then(explain),
+  expanded: () => readNames(page.state.expand),
 });
 const push = (changes) => update(changes, { push: true });
 const whatIf = new WhatIf(page, { onChange: (changes) => push(changes).then(explain) });
@@ -143,14 +143,7 @@ async function restore() {
 }
 
 function ask(changes) {
-  const fresh = {
-    page: null,
-    predicate: null,
-    reason: null,
-    within: null,
-    without: null,
-    steps: null,
-  };
+  const fresh = { ...FRESH, page: null, expand: null };
   const pair = changes.subject !== page.state.subject || changes.object !== page.state.object;
   const span = pair ? { zoom: null, span: null } : {};
   scrollTo({ top: 0 });
@@ -221,8 +214,7 @@ function changeSpan(span) {
 
 // The day was dragged: what the ribbon knows is shown at once, the rest as soon as it is there.
 async function moveDay(when, place, done) {
-  const fresh = { predicate: null, reason: null, within: null, without: null, steps: null };
-  await update({ ...fresh, time: when }, { push: !page.dragging }); // one step back from the whole drag
+  await update({ ...FRESH, time: when }, { push: !page.dragging }); // one step back from the whole drag
   page.dragging = !done;
   time.value = when;
   page.preview = rankedAt(ribbon.data, place);
@@ -286,6 +278,7 @@ function explain() {
       view: view(),
       width: Math.min(graph.width, 1400),
       nearby: page.state.nearby === "1",
+      expand: readNames(page.state.expand),
       allow_unknown: false,
     };
     const request = Promise.all([

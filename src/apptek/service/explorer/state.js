@@ -11,6 +11,7 @@ const FIELDS = [
   "without", // facts that are struck out
   "within",
   "nearby",
+  "expand", // entities of the graph whose own facts are drawn
   "hide",
   "span", // of the ribbon
   "zoom", // of the timelines
@@ -58,3 +59,27 @@ export const readFacts = (text) =>
     .filter((part) => /^\d{1,9}$/.test(part))
     .map(Number)
     .slice(0, 100);
+
+/**
+ * The names of a list in the address; anything else is none.
+ * @param {string | null | undefined} text
+ * @returns {string[]}
+ */
+export function readNames(text) {
+  try {
+    const names = JSON.parse(text || "[]");
+    return Array.isArray(names)
+      ? names.filter((name) => typeof name === "string").slice(0, 20)
+      : [];
+  } catch {
+    return [];
+  }
+}
+
+// The list with a name added, or without it if it was there; null: it is empty.
+export function toggled(text, name) {
+  const names = readNames(text);
+  const others = names.filter((each) => each !== name);
+  const kept = others.length < names.length ? others : [...names, name];
+  return kept.length ? JSON.stringify(kept) : null;
+}

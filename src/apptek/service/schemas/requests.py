@@ -104,6 +104,11 @@ class ExplainBody(QueryFields):
     nearby: bool = Field(
         default=False, description="Whether the periphery is drawn, too, as far as it has room."
     )
+    expand: list[Name] = Field(
+        default=[],
+        max_length=20,
+        description="Entities of the drawing whose own facts nearest in time are drawn, too.",
+    )
     allow_unknown: AllowUnknown = True
 
 

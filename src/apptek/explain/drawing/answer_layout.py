@@ -7,11 +7,12 @@ the same ends and the same predicate are one line with a count. The layout is co
 width and the same for the same explanation, so that a page, a file and a notebook look alike.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
+from apptek.explain.drawing.fact_bundles import Bundle, bundled, hops_from
+from apptek.explain.drawing.layout import Curve, Drawing, DrawnEdge, Node, Role, at_rims
 from apptek.explain.explanation import CitedFact, Explanation
-from apptek.explain.layout import Curve, Drawing, DrawnEdge, Node, Role, at_rims
 from apptek.explain.wording import counted, percent
 
 WIDTH = 900.0
@@ -26,33 +27,6 @@ NARROW_LANES, NARROW_MIDDLES, NARROW_SIDE = 4, 4, 4
 FURTHER = 4  # entities more in each part where facts of the periphery are asked for
 
 
-@dataclass(slots=True)
-class _Bundle:
-    """Facts with the same ends and the same predicate, and the reasons that cite them."""
-
-    source: str
-    predicate: str
-    target: str
-    facts: list[CitedFact] = field(default_factory=list)
-    reasons: set[int] = field(default_factory=set)
-
-    @property
-    def ends(self) -> set[str]:
-        return {self.source, self.target}
-
-    @property
-    def nearest(self) -> CitedFact:
-        """The fact that is nearest in time; undated ones last."""
-        return min(self.facts, key=lambda f: (f.distance is None, abs(f.distance or 0), f.fact))
-
-    @property
-    def when(self) -> str:
-        near = self.nearest
-        apart = f" · {near.apart}" if near.apart and len(self.facts) == 1 else ""
-        first = "" if len(self.facts) == 1 else "nearest "
-        return f"{first}{near.date}{apart}"
-
-
 def draw_answer(
     explanation: Explanation,
     *,
@@ -60,14 +34,18 @@ def draw_answer(
     group_of: Callable[[str], str | None] = lambda _: None,
     label_of: Callable[[str], str] = str,
     nearby: Sequence[CitedFact] = (),
+    expanded: Mapping[str, Sequence[CitedFact]] = MappingProxyType({}),
 ) -> Drawing:
     """The drawing of an answer.
 
     group_of  the group of a predicate, by which its line is coloured
     label_of  how a predicate is shown
     nearby    further facts of the two to draw in the periphery
+    expanded  further facts of other entities, each of whom is drawn already
     """
     sketch = _Sketch(explanation, width, nearby)
+    for name, facts in expanded.items():
+        sketch.expand(name, facts)
     nodes = sketch.nodes()
     edges = [
         at_rims(edge, nodes)
@@ -86,51 +64,19 @@ def draw_answer(
     )
 
 
-def _bundled(explanation: Explanation, nearby: Sequence[CitedFact]) -> list[_Bundle]:
-    """The facts of all reasons, each once, those with the most facts first."""
-    bundles: dict[tuple[str, str, str], _Bundle] = {}
-    seen: set[tuple[int, str]] = set()
-    cited = [(fact, r.number) for r in explanation.all_reasons() for fact in r.facts]
-    for fact, number in [*cited, *((fact, 0) for fact in nearby)]:
-        key = (fact.subject, fact.predicate, fact.object)
-        bundle = bundles.setdefault(key, _Bundle(*key))
-        if number:
-            bundle.reasons.add(number)
-        if (fact.fact, fact.subject) not in seen:
-            seen.add((fact.fact, fact.subject))
-            bundle.facts.append(fact)
-    found = [bundle for bundle in bundles.values() if bundle.facts]
-    return sorted(found, key=lambda b: (not b.reasons, -len(b.reasons), -len(b.facts)))
-
-
-def _hops(bundles: Sequence[_Bundle], start: str, other: str) -> dict[str, int]:
-    """How many facts lie between an entity and each that can be reached, not through the other."""
-    hops, layer = {start: 0}, [start]
-    while layer:
-        reached = dict.fromkeys(
-            name
-            for bundle in bundles
-            if bundle.ends & set(layer)
-            for name in (bundle.source, bundle.target)
-            if name not in hops and name != other
-        )
-        hops |= dict.fromkeys(reached, hops[layer[0]] + 1)
-        layer = list(reached)
-    return hops
-
-
 class _Sketch:
     """A drawing that is being made: which entities, and where each goes."""
 
     def __init__(self, explanation: Explanation, width: float, nearby: Sequence[CitedFact]) -> None:
         self.explanation = explanation
         self.subject, self.object = explanation.subject, explanation.object
-        self.bundles = _bundled(explanation, nearby)
+        cited = [(fact, r.number) for r in explanation.all_reasons() for fact in r.facts]
+        self.bundles = bundled([*cited, *((fact, 0) for fact in nearby)])
         self.places: dict[str, tuple[float, float]] = {}
         self.roles: dict[str, Role] = {}
         self.sides: dict[str, str] = {}
-        from_subject = _hops(self.bundles, self.subject, self.object)
-        from_object = _hops(self.bundles, self.object, self.subject)
+        from_subject = hops_from(self.bundles, self.subject, self.object)
+        from_object = hops_from(self.bundles, self.object, self.subject)
         order = [n for b in self.bundles for n in (b.source, b.target)]
         others = [n for n in dict.fromkeys(order) if n not in (self.subject, self.object)]
         between = [n for n in others if n in from_subject and n in from_object]
@@ -152,7 +98,29 @@ class _Sketch:
         most = (NARROW_SIDE if self.is_narrow else MOST_SIDE) + further
         self.lone = {side: names[:most] for side, names in lone.items()}
         self.bottom = 0.0
+        self.below: set[str] = set()  # whom expanding an entity has brought in
         self._place()
+
+    def expand(self, name: str, facts: Sequence[CitedFact]) -> None:
+        """Adds facts of an entity of the drawing; who is new stands below, side by side."""
+        if name not in self.places:
+            return
+        drawn = {fact.fact for bundle in self.bundles for fact in bundle.facts}
+        fresh = [fact for fact in facts if fact.fact not in drawn]
+        bundles = [b for b in bundled((fact, 0) for fact in fresh) if name in b.ends]
+        partners = dict.fromkeys(n for b in bundles for n in (b.source, b.target))
+        most = NARROW_SIDE if self.is_narrow else MOST_SIDE
+        partners_below = [n for n in partners if n not in self.places][:most]
+        self.bundles += [b for b in bundles if b.ends <= {*self.places, *partners_below}]
+        columns = max(1, int((self.width - 2 * MARGIN) // NARROW_GAP))
+        for start in range(0, len(partners_below), columns):
+            row = partners_below[start : start + columns]
+            step = (self.width - 2 * MARGIN) / len(row)
+            for column, partner in enumerate(row):
+                self.places[partner] = (MARGIN + (column + 0.5) * step, self.bottom + 40)
+                self.roles[partner], self.sides[partner] = "bystander", "below"
+                self.below.add(partner)
+            self.bottom += 84
 
     def _whole_ways(self, names: list[str], most: int) -> list[str]:
         """The first entities between the two, and those that their way leads through."""
@@ -238,7 +206,7 @@ class _Sketch:
             for number, name in enumerate(ordered)
         ]  # fmt: skip
 
-    def _drawn(self) -> Iterable[_Bundle]:
+    def _drawn(self) -> Iterable[Bundle]:
         for bundle in self.bundles:
             if bundle.ends == {self.subject, self.object}:
                 if bundle in self.lanes:
@@ -246,7 +214,10 @@ class _Sketch:
             elif (
                 bundle.ends <= self.places.keys()
                 and len(bundle.ends) == 2
-                and any(self.roles[name] != "bystander" for name in bundle.ends)
+                and (
+                    any(self.roles[name] != "bystander" for name in bundle.ends)
+                    or bundle.ends & self.below
+                )
             ):
                 yield bundle
 
@@ -258,8 +229,8 @@ class _Sketch:
     ) -> list[DrawnEdge]:
         """The question, a line for each lane, and one for all facts between two other entities."""
         edges = [] if self.subject == self.object else [self._question(nodes, group_of)]
-        others: dict[frozenset[str], list[_Bundle]] = {}
-        drawn: list[tuple[list[_Bundle], str]] = []
+        others: dict[frozenset[str], list[Bundle]] = {}
+        drawn: list[tuple[list[Bundle], str]] = []
         for bundle in self._drawn():
             if bundle in self.lanes:
                 forth = bundle.source == self.subject
@@ -273,7 +244,7 @@ class _Sketch:
             edges.append(self._edge(nodes, bundles, label, group))
         return edges
 
-    def _lane(self, bundle: _Bundle) -> float:
+    def _lane(self, bundle: Bundle) -> float:
         """The height of the middle of a line."""
         if bundle in self.lanes:
             return self.top + (self.lanes.index(bundle) + 1) * LANE
@@ -296,7 +267,7 @@ class _Sketch:
         )  # fmt: skip
 
     def _edge(
-        self, nodes: dict[str, Node], bundles: list[_Bundle], label: str, group: str
+        self, nodes: dict[str, Node], bundles: list[Bundle], label: str, group: str
     ) -> DrawnEdge:
         """A line for bundles between the same two entities; the first gives it its label."""
         bundle, lane = bundles[0], self._lane(bundles[0])
@@ -308,14 +279,14 @@ class _Sketch:
             kind="bystander" if lone else "path", predicate=label, date=bundle.when,
             side=near.side, reason=min(bundle.reasons, default=0), on_path=not lone,
             more=len(facts) - len(bundle.facts),
-            curve=self._drop(bundle) if lone and self.is_narrow
+            curve=self._drop(bundle) if lone and self.is_narrow and not bundle.ends & self.below
             else self._curve(bundle.source, bundle.target, lane),
             label=self._middle(bundle.source, bundle.target, lane), group=group,
             facts=tuple(facts), reasons=tuple(sorted(set().union(*(b.reasons for b in bundles)))),
             distance=near.distance,
         )  # fmt: skip
 
-    def _drop(self, bundle: _Bundle) -> Curve:
+    def _drop(self, bundle: Bundle) -> Curve:
         """A line along the outer edge, from an entity down to its periphery."""
         (x1, y1), (x2, y2) = self.places[bundle.source], self.places[bundle.target]
         edge = 2.0 if min(x1, x2) < self.width / 2 else self.width - 2.0

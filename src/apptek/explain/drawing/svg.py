@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
-from apptek.explain.layout import Drawing, DrawnEdge, Node
+from apptek.explain.drawing.layout import Drawing, DrawnEdge, Node
 from apptek.explain.wording import shortened
 from apptek.safe_text import printable
 

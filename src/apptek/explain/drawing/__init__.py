@@ -1,0 +1,1 @@
+"""Drawings of reasons and of whole answers: their layout, and their look as SVG."""
