@@ -112,7 +112,8 @@ class _Sketch:
         most = NARROW_SIDE if self.is_narrow else MOST_SIDE
         partners_below = [n for n in partners if n not in self.places][:most]
         self.bundles += [b for b in bundles if b.ends <= {*self.places, *partners_below}]
-        columns = max(1, int((self.width - 2 * MARGIN) // NARROW_GAP))
+        gap = NARROW_GAP if self.is_narrow else GAP
+        columns = max(1, int((self.width - 2 * MARGIN) // gap))
         for start in range(0, len(partners_below), columns):
             row = partners_below[start : start + columns]
             step = (self.width - 2 * MARGIN) / len(row)

@@ -218,6 +218,8 @@ def _above(node: Node, drawing: Drawing) -> Text:
 def _beside(node: Node, drawing: Drawing) -> list[Text]:
     """A bystander's name and its fact, on the side that it says, or away from its entity."""
     edge = next(e for e in drawing.edges if node.id in (e.source, e.target))
+    if node.side == "below":
+        return _below(node, edge, drawing)
     on_left = node.x < drawing.nodes[edge.source + edge.target - node.id].x
     if node.side:
         on_left = node.side == "left"
@@ -237,6 +239,21 @@ def _beside(node: Node, drawing: Drawing) -> list[Text]:
     return [
         Text(round(x, 1), round(node.y + shift, 1), line, kind, anchor)
         for line, kind, shift in zip(lines, ("name", "when"), (-1, 12), strict=True)
+    ]
+
+
+def _below(node: Node, edge: DrawnEdge, drawing: Drawing) -> list[Text]:
+    """The same in the middle below it, as far as its neighbours in the row leave room."""
+    others = [other.x for other in drawing.nodes if other.y == node.y and other is not node]
+    free = min([2 * node.x, 2 * (drawing.width - node.x), *(abs(x - node.x) for x in others)])
+    room, many = max(int(free / SMALL_LETTER) - 1, 4), how_many(edge).replace(" more)", ")")
+    lines = (
+        shortened(printable(node.name), room),
+        shortened(printable(edge.predicate), max(room - len(many), 4)) + many,
+    )
+    return [
+        Text(node.x, round(node.y + node.radius + shift, 1), line, kind, "middle")
+        for line, kind, shift in zip(lines, ("name", "when"), (13, 26), strict=True)
     ]
 
 
