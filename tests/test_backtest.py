@@ -1,6 +1,7 @@
 """Backtests: windows, what was forecast and what happened, nothing from the future."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,10 +13,11 @@ from pyarrow import parquet
 
 from apptek.data.facts import Facts
 from apptek.errors import ApptekError
-from apptek.evaluation.yes_no import YesNoFigures
+from apptek.evaluation.yes_no import ReliabilityBin, YesNoFigures
 from apptek.experiments.result import read_result
 from apptek.forecasting.backtest import SURPRISING, backtest
 from apptek.forecasting.forecaster import Forecaster
+from apptek.forecasting.reliability_diagram import reliability_png, reliability_svg
 from apptek.forecasting.window import Window
 from apptek.models.model_folder import load_model
 from apptek.models.updating import update_model
@@ -98,3 +100,20 @@ def test_the_command_writes_a_folder_and_a_result(forecast_model: Path, tmp_path
     recorded = read_result(result)
     assert recorded.model == "backtest"
     assert recorded.metrics["forecasts"] == figures["figures"]
+
+
+def test_the_diagram_draws_no_empty_bin_and_tells_the_numbers_of_forecasts() -> None:
+    bins = [
+        ReliabilityBin(0.0, 0.01, 1234, 0.004, 0.003),
+        ReliabilityBin(0.02, 0.05, 57, 0.03, 0.0),
+        ReliabilityBin(0.1, 0.2, 0, 0.0, 0.0),
+        ReliabilityBin(0.3, 0.4, 9, 0.35, 0.4),
+    ]
+    drawn = reliability_svg([("Anything", bins)])
+    assert drawn.count('<circle class="dot"') == 2
+    assert drawn.count('<circle class="never"') == 1
+    assert re.findall(r'rotate\(-90\)">([0-9,]+)<', drawn) == ["1,234", "9", "57"]
+    (curve,) = re.findall(r'class="curve" d="([^"]*)"', drawn)
+    assert curve.count("L") == 1  # what never came true is no part of it
+    empty = [*bins[:2], bins[3]]
+    assert reliability_png([("Anything", bins)]) == reliability_png([("Anything", empty)])

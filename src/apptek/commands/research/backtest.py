@@ -129,7 +129,7 @@ def _print(outcome: Any) -> None:
         )
         for name, f in models.items()
     ]
-    names = ("", "log-loss", "Brier", "AUC", "calibration error", "skill against it")
+    names = ("", "log-loss", "Brier", "AUC", "calibration error", "Brier skill against it")
     console.print(table("Anything at all", names, lines), markup=False)
     bins = [
         (

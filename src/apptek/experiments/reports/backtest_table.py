@@ -33,7 +33,7 @@ def backtest_table(results: Results) -> str:
                     "" if skill is None else f"{skill:+.3f}",
                 ]
             )
-    heads = ("log-loss", "Brier", "AUC", "calibration error", "skill against it")
+    heads = ("log-loss", "Brier", "AUC", "calibration error", "Brier skill against it")
     return markdown(("data", "windows", "pairs", "with a fact", "model", *heads), rows)
 
 
