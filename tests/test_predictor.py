@@ -19,7 +19,7 @@ from apptek.evaluation.calibration import Calibration
 from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
 from apptek.explain.text import notes
 from apptek.models.batch_files import answer_file
-from apptek.models.fitting import pipeline
+from apptek.models.fitting import drawn_examples
 from apptek.models.model_folder import FORMAT
 from apptek.models.summary import summarize
 from apptek.predictor import Predictor, Query
@@ -123,7 +123,7 @@ def test_a_full_disk_leaves_no_model(
 
     monkeypatch.setattr("apptek.models.model_folder.np.save", full)
     quick = with_settings(CONFIG, ["mining.policy=one-step", "classifier.epochs=1"])
-    monkeypatch.setattr(pipeline, "_features", _features_unsaved)
+    monkeypatch.setattr(drawn_examples, "_features", _features_unsaved)
     with pytest.raises(ApptekError, match="No space left on device"):
         Predictor.fit(data, folder=tmp_path / "model", preset="paper", config=quick)
     assert not (tmp_path / "model").exists()
