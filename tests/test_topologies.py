@@ -10,6 +10,7 @@ from worlds import PREDICATES, graph_of, plain_facts
 from apptek.agent.environment import DecisionProcess, Episodes, play
 from apptek.config import AgentConfig
 from apptek.data.facts import Names
+from apptek.data.predicate_table import PredicateEntry, PredicateTable
 from apptek.data.queries import Queries, training_queries
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError
@@ -117,7 +118,10 @@ def test_mining_keeps_the_commonest_of_each_predicate() -> None:
 
 def test_a_topology_reads_as_a_sentence_and_survives_json() -> None:
     names = Names(pa.array(["Consult", "Make statement"]))
-    assert describe((1, 0), names) == "expand both sides by 'Make statement', then 'Consult'"
+    labels = PredicateTable({"Consult": PredicateEntry(label="Talks")})
+    told = "expand both sides by 'Make statement', then "
+    assert describe((1, 0), names, PredicateTable()) == f"{told}'Consult'"
+    assert describe((1, 2), names, labels) == f"{told}'inverse of Talks'"
     assert to_names((1, 2), names) == ["Make statement", "inverse of Consult"]
     assert from_names(to_names((1, 2, 3), names), names) == (1, 2, 3)
     with pytest.raises(ApptekError, match="'Sing', which the data does not have"):

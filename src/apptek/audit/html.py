@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from apptek.data.predicate_table import PredicateTable
 from apptek.explain.html_report import STYLE
-from apptek.explain.wording import GIVEN, labelled, percent, when_text
+from apptek.explain.wording import GIVEN, percent, when_text
 from apptek.safe_text import printable
 
 HEADER = ("fact", "when", "looks wrong", "expected", "why")
@@ -47,12 +47,12 @@ def audit_html(
 
 def shown_rows(table: pa.Table, labels: PredicateTable | None) -> list[dict[str, Any]]:
     """The rows as people read them: predicates are shown by their labels."""
-    label = (labels or PredicateTable()).label
+    words = labels or PredicateTable()
     rows: list[dict[str, Any]] = table.to_pylist()
     for row in rows:
         for column in ("predicate", "expected"):
             if row[column] is not None:  # a row that was left out has nothing expected
-                row[column] = labelled(row[column], label(row[column]))
+                row[column] = words.shown(row[column])
     return rows
 
 

@@ -43,6 +43,7 @@ def audit_table(
     | column               |                                                                 |
     |----------------------|-----------------------------------------------------------------|
     | subject ... until    | the fact; since and until are the same for a point in time      |
+    | label                | how to show the predicate; likewise `expected_label`            |
     | finding              | what is most likely wrong: predicate, direction, interval       |
     | suspicion            | the probability of that, if one in a hundred facts is wrong     |
     | log_odds             | the same as log-odds, by which the rows are ordered             |
@@ -52,7 +53,8 @@ def audit_table(
     | reason               | why it looks wrong                                              |
     """
     judged = table_of_facts(audit, audit.order, explained)
-    impossible = [_impossible_row(defect) for defect in left_out if defect.fact]
+    words = audit.judge.model.dataset.labels or PredicateTable()
+    impossible = [_impossible_row(defect, words) for defect in left_out if defect.fact]
     return pa.concat_tables([pa.Table.from_pylist(impossible, judged.schema), judged])
 
 
@@ -60,6 +62,8 @@ def table_of_facts(audit: Audit, order: Longs, explained: int) -> pa.Table:
     """The rows of these facts, with reasons for the first `explained` ones."""
     data, facts = audit.judge.model.dataset, audit.judge.model.graph.facts
     judged, odds = audit.judgements, audit.odds
+    words = data.labels or PredicateTable()
+    labels = pa.array([words.label(name) for name in data.predicates], pa.string())
     reasons = Reasons(audit) if explained else None
     texts = [reasons.of(int(fact)) for fact in order[:explained]] if reasons else []
     findings = pa.array(["predicate", "direction", "interval"])
@@ -72,12 +76,14 @@ def table_of_facts(audit: Audit, order: Longs, explained: int) -> pa.Table:
             "object": _names(data.entities, facts.objects[order]),
             "since": _times(data.axis, facts.since[order]),
             "until": _times(data.axis, facts.until[order]),
+            "label": labels.take(pa.array(facts.predicates[order])),
             "finding": findings.take(pa.array(kinds[order])),
             "suspicion": _probabilities(odds[order]),
             "log_odds": odds[order],
             "probability": judged.probabilities[order],
             "rank": judged.ranks[order],
             "expected": _names(data.predicates, judged.expected[order]),
+            "expected_label": labels.take(pa.array(judged.expected[order])),
             "expected_probability": judged.expected_probabilities[order],
             "direction_log_odds": audit.direction_odds[order],
             "reason": pa.array([*texts, *[""] * (len(order) - len(texts))], pa.string()),
@@ -85,10 +91,11 @@ def table_of_facts(audit: Audit, order: Longs, explained: int) -> pa.Table:
     )
 
 
-def _impossible_row(defect: Defect) -> dict[str, Any]:
+def _impossible_row(defect: Defect, words: PredicateTable) -> dict[str, Any]:
     """A row that could not be read as a fact, for its dates contradict each other."""
     row = dict(zip(("subject", "predicate", "object", "since", "until"), defect.fact, strict=True))
     reason = f"it ends before it starts; line {defect.line} of {Path(defect.file).name}, left out"
+    row["label"] = words.label(row["predicate"])
     return row | {"finding": "interval", "suspicion": 1.0, "log_odds": np.inf, "reason": reason}
 
 

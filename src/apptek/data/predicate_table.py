@@ -22,6 +22,7 @@ from typing import Any
 from apptek.data.small_tables import read_rows
 from apptek.errors import DataError
 
+INVERSE = "inverse of "  # before a predicate that is followed from object to subject
 MOST = 0.75  # share of the facts that must be of the shipped table for it to apply
 COLUMNS = ("predicate", "class", "label", "phrase", "group")
 EXPECTED = "a header with the column predicate and at least one of class, label, phrase and group"
@@ -62,8 +63,14 @@ class PredicateTable:
         return len(self.entries)
 
     def label(self, predicate: str) -> str:
-        """How to show a predicate: its label, else the predicate itself."""
+        """How to show a predicate, or the inverse of one: by its label, else as it is."""
+        if predicate not in self.entries and predicate.startswith(INVERSE):
+            return INVERSE + self.label(predicate.removeprefix(INVERSE))
         return self.entries.get(predicate, _NOTHING).label or predicate
+
+    def shown(self, predicate: str) -> str:
+        """The label with the name that files and commands use: "Consult (040)"."""
+        return labelled(predicate, self.label(predicate))
 
     def phrase(self, predicate: str) -> str | None:
         """The past tense that stands between subject and object, or None."""
@@ -103,6 +110,11 @@ class PredicateTable:
 
 
 _NOTHING = PredicateEntry()
+
+
+def labelled(predicate: str, label: str) -> str:
+    """A predicate as it is shown: "Consult (040)" where it has a label of its own."""
+    return predicate if label in ("", predicate) else f"{label} ({predicate})"
 
 
 def _entry(cells: Mapping[str, str]) -> PredicateEntry:

@@ -127,6 +127,7 @@ def explain(
         labels=answer.labels,
         by_class=answer.by_class,
         by_group=answer.by_group,
+        words=answerer.labels,
     )
 
 

@@ -1,12 +1,13 @@
 """An explanation as data: an answer, what speaks for and against it, and the facts behind it."""
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from apptek.config import View
 from apptek.data.frames import FrameKind, frame_of
+from apptek.data.predicate_table import PredicateTable
 from apptek.evaluation.predicate_classes import Shares, shares_json
 from apptek.explain.evidence import Kind
 from apptek.explain.groups import Group
@@ -203,6 +204,7 @@ class Explanation:
     later     the names that occur in the facts, but not before the query's time
     labels    how to show each predicate of `ranked`
     by_class  each class of predicates with its probability, the largest first; by_group likewise
+    words     how to show predicates, those of cited facts as well; not in the JSON
     """
 
     subject: str
@@ -236,6 +238,7 @@ class Explanation:
     labels: tuple[str, ...] = ()
     by_class: Shares = ()
     by_group: Shares = ()
+    words: PredicateTable = field(default_factory=PredicateTable)
 
     @property
     def is_first(self) -> bool:
@@ -317,6 +320,7 @@ class Explanation:
         """
         content: dict[str, Any] = {"sentence": self.sentence, "paragraph": self.paragraph}
         content |= as_plain(self)
+        del content["words"]
         for reason in (*content["reasons"], *content["against"]):
             reason.update(reason.pop("contribution"))
         labels = content.pop("labels") or [name for name, _ in self.ranked]
@@ -332,5 +336,5 @@ class Explanation:
 def as_plain(value: Any) -> Any:
     """A dataclass as dictionaries and lists; faster than asdict, which copies every text."""
     if is_dataclass(value):
-        return {field.name: as_plain(getattr(value, field.name)) for field in fields(value)}
+        return {each.name: as_plain(getattr(value, each.name)) for each in fields(value)}
     return [as_plain(part) for part in value] if isinstance(value, tuple) else value

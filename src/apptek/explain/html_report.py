@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
+from apptek.data.predicate_table import PredicateTable, labelled
 from apptek.explain.drawing.layout import draw_reason
 from apptek.explain.drawing.svg import draw_svg
 from apptek.explain.explanation import CitedFact, Explanation, Reason
 from apptek.explain.groups import Group
 from apptek.explain.text import BASE, early_words, meeting_words, notes, query_notes
-from apptek.explain.wording import GIVEN, counted, labelled, listed, percent, signed
+from apptek.explain.wording import GIVEN, counted, listed, percent, signed
 from apptek.models.answers import Answer
 from apptek.safe_text import printable
 
@@ -260,14 +261,15 @@ def _reason(explanation: Explanation, reason: Reason) -> str:
     ends = (explanation.subject, explanation.object)
     met = {meeting.entity for meeting in reason.meeting if meeting.entity not in ends}
     drawing = draw_reason(explanation, reason)
+    words_of = explanation.words
     counting, bystanders = reason.cited
     steps = contribution.kind == "topology"
     if reason.is_bundled:
-        tables = "".join(_bundle(partner, facts) for partner, facts in reason.bundles())
+        tables = "".join(_bundle(words_of, *bundle) for bundle in reason.bundles())
     else:
-        tables = _table(counting[:SHOWN], met, steps)
+        tables = _table(words_of, counting[:SHOWN], met, steps)
         if folded := (*counting[SHOWN:], *bystanders):
-            rest = _table(folded, met, steps)
+            rest = _table(words_of, folded, met, steps)
             tables += f"<details><summary>{_rest_words(reason)}</summary>{rest}</details>"
     return (
         f"<section><h2>{reason.number}. {signed(contribution.log_odds)} "
@@ -290,11 +292,11 @@ def _statistics(reason: Reason) -> str:
     return f"{words}<details><summary>{CURVE}</summary>{bars}</details>"
 
 
-def _bundle(partner: str, facts: Sequence[CitedFact]) -> str:
+def _bundle(words_of: PredicateTable, partner: str, facts: Sequence[CitedFact]) -> str:
     """The facts with one partner; many of them unfold."""
     is_open = " open" if len(facts) <= SHOWN else ""
     words = f"{counted(len(facts), 'fact')} with {_text(partner)}"
-    rows = _table(facts, set(), False)
+    rows = _table(words_of, facts, set(), False)
     return f"<details{is_open}><summary>{words}</summary>{rows}</details>"
 
 
@@ -318,25 +320,25 @@ def _rest_words(reason: Reason) -> str:
     return ", ".join(words)
 
 
-def _table(facts: Sequence[CitedFact], met: set[str], steps: bool) -> str:
+def _table(words_of: PredicateTable, facts: Sequence[CitedFact], met: set[str], steps: bool) -> str:
     """The facts, and with `steps` whose step brought each in."""
     names = ("fact", "date", "distance", *(("side", "step: expanded by") if steps else ()))
     head = "".join(f"<th>{name}</th>" for name in names)
-    rows = "".join(f"<tr>{''.join(_cells(fact, met, steps))}</tr>" for fact in facts)
+    rows = "".join(f"<tr>{''.join(_cells(words_of, fact, met, steps))}</tr>" for fact in facts)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def _cells(fact: CitedFact, met: set[str], steps: bool) -> Iterable[str]:
+def _cells(words_of: PredicateTable, fact: CitedFact, met: set[str], steps: bool) -> Iterable[str]:
     subject, object_ = (
         f"<mark>{_text(name)}</mark>" if name in met else _text(name)
         for name in (fact.subject, fact.object)
     )
-    yield f"<td>{subject} <b>{_text(fact.predicate)}</b> {object_}</td>"
+    yield f"<td>{subject} <b>{_text(words_of.label(fact.predicate))}</b> {object_}</td>"
     yield f'<td class="when">{_text(fact.date)}</td>'
     yield f'<td class="when">{_text(fact.apart)}</td>'
     if steps:
         yield f"<td>{fact.side}</td>"
-        yield f"<td>{fact.step}: {_text(fact.expanded_by)}</td>"
+        yield f"<td>{fact.step}: {_text(words_of.label(fact.expanded_by))}</td>"
 
 
 def _footer(explanation: Explanation) -> str:

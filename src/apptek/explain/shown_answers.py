@@ -5,10 +5,11 @@ from dataclasses import fields
 from typing import Any
 
 from apptek.data.frames import FrameKind, frame_of
+from apptek.data.predicate_table import labelled
 from apptek.explain.explanation import Explanation
 from apptek.explain.html_report import answers_fragment, explanation_fragment
 from apptek.explain.text import query_notes
-from apptek.explain.wording import GIVEN, counted, labelled, percent, share_lines
+from apptek.explain.wording import GIVEN, counted, percent, share_lines
 from apptek.models.answers import Answer, Query
 from apptek.models.batch_files import answer_table
 from apptek.safe_text import printable

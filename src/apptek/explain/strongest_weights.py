@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from apptek.data.predicate_table import PredicateTable
 from apptek.features.space import FeatureSpace
 from apptek.features.topologies.topology import describe
 from apptek.models.model import Model
@@ -58,10 +59,10 @@ def strongest(
 
 
 def _words(model: Model, space: FeatureSpace, column: int) -> tuple[str, str]:
-    names = model.dataset.predicates
+    names, labels = model.dataset.predicates, model.dataset.labels or PredicateTable()
     if space.history is not None and column < len(space.history):
         feature = space.history.feature(column)
         where, when = FAMILY_WORDS[feature.family], KERNEL_WORDS[feature.kernel]
-        return "history", f"'{names[feature.predicate]}' {where}, {when}"
+        return "history", f"'{labels.label(names[feature.predicate])}' {where}, {when}"
     sequence = model.sources.topologies.sequences[column - space.first("topologies")]
-    return "topology", describe(sequence, names)
+    return "topology", describe(sequence, names, labels)

@@ -4,11 +4,11 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Literal
 
+from apptek.data.predicate_table import labelled
 from apptek.explain.explanation import CitedFact, Contribution, Explanation, Reason
 from apptek.explain.groups import Group
 from apptek.explain.wording import (
     counted,
-    labelled,
     listed,
     meant_notes,
     percent,
@@ -215,7 +215,7 @@ def _facts(explanation: Explanation, reason: Reason) -> Iterator[tuple[int, str]
     marked = {met.entity for met in reason.meeting if met.entity not in ends}
     listed_facts, others = reason.cited
     for fact in listed_facts[:SHOWN]:
-        yield 5, _fact(fact, marked)
+        yield 5, _fact(fact, marked, explanation.words.label(fact.predicate))
     more = len(listed_facts) - SHOWN
     rest = [f"{counted(more, 'more fact')} like these"] if more > 0 else []
     if others:
@@ -239,8 +239,8 @@ def _date(fact: CitedFact) -> str:
     return f"{fact.date} ({fact.apart})" if fact.apart else fact.date
 
 
-def _fact(fact: CitedFact, marked: set[str]) -> str:
+def _fact(fact: CitedFact, marked: set[str], label: str) -> str:
     subject, object_ = (
         name + (MARK if name in marked else "") for name in (fact.subject, fact.object)
     )
-    return f"{subject} | {fact.predicate} | {object_} | {_date(fact)}"
+    return f"{subject} | {label} | {object_} | {_date(fact)}"

@@ -69,11 +69,6 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
-def labelled(predicate: str, label: str) -> str:
-    """A predicate as it is shown: "Consult (040)" where it has a label of its own."""
-    return predicate if label in ("", predicate) else f"{label} ({predicate})"
-
-
 def unseen_notes(
     *names: tuple[str, bool], later: tuple[str, ...] = (), time: str = ""
 ) -> list[str]:

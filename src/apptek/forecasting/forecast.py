@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from apptek.data.frames import FrameKind, frame_of
-from apptek.explain.wording import counted, labelled, listed, percent, period_text, signed
+from apptek.data.predicate_table import labelled
+from apptek.explain.wording import counted, listed, percent, period_text, signed
 from apptek.safe_text import printable
 
 SHOWN = 10

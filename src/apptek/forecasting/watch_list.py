@@ -209,6 +209,7 @@ def watch_table(listed: WatchList) -> pa.Table:
         for number in range(PREDICATES):
             part = row.predicates[number] if number < len(row.predicates) else None
             cells[f"predicate_{number + 1}"] = part.predicate if part else ""
+            cells[f"label_{number + 1}"] = part.label if part else ""
             cells[f"actor_{number + 1}"] = part.subject if part else ""
             cells[f"probability_{number + 1}"] = part.probability if part else None
         rows.append(cells)

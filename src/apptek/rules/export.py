@@ -11,6 +11,7 @@ from pyarrow import csv
 
 from apptek.arrays import Doubles, Longs
 from apptek.config import View
+from apptek.data.predicate_table import PredicateTable
 from apptek.data.queries import training_queries
 from apptek.errors import DataError
 from apptek.explain.wording import percent, signed
@@ -100,12 +101,13 @@ def _json(model: Model, rules: list[Rule], least: float) -> bytes:
         "least": least,
     }
     head = json.dumps(about, ensure_ascii=False)[:-1]
-    lines = ",\n".join(json.dumps(rule_json(rule), ensure_ascii=False) for rule in rules)
+    words = model.dataset.labels or PredicateTable()
+    lines = ",\n".join(json.dumps(rule_json(rule, words), ensure_ascii=False) for rule in rules)
     return f'{head}, "rules": [\n{lines}\n]}}\n'.encode()
 
 
-def rule_json(rule: Rule) -> dict[str, Any]:
-    """A rule as a JSON object; its weight is exact."""
+def rule_json(rule: Rule, words: PredicateTable) -> dict[str, Any]:
+    """A rule as a JSON object; its weight is exact, and labels are only there to be read."""
     body: Body = rule.body
     return {
         "view": rule.view,
@@ -119,13 +121,16 @@ def rule_json(rule: Rule) -> dict[str, Any]:
         "followed": rule.followed,
         "confidence": round(rule.confidence, 4),
         "lift": round(rule.lift, 3),
+        "what_label": " -> ".join(body.labels(words)),
+        "head_label": words.label(rule.head),
     }
 
 
-def _csv(_: Model, rules: list[Rule], __: float) -> bytes:
-    rows = [rule_json(rule) | {"what": " -> ".join(rule.body.what)} for rule in rules]
+def _csv(model: Model, rules: list[Rule], _: float) -> bytes:
+    words = model.dataset.labels or PredicateTable()
+    rows = [rule_json(rule, words) | {"what": " -> ".join(rule.body.what)} for rule in rules]
     names = ("view", "part", "where", "what", "when", "head", "weight", "queries", "followed")
-    columns = (*names, "confidence", "lift")
+    columns = (*names, "confidence", "lift", "what_label", "head_label")
     table = pa.table({name: [row[name] for row in rows] for name in columns})
     sink = pa.BufferOutputStream()
     csv.write_csv(table, sink)
@@ -135,13 +140,15 @@ def _csv(_: Model, rules: list[Rule], __: float) -> bytes:
 
 def _text(model: Model, rules: list[Rule], least: float) -> bytes:
     lines = [f"{model.dataset.name}: {len(rules):,} rules with a weight of at least {least:g}"]
+    words = model.dataset.labels or PredicateTable()
     before: tuple[str, str] = ("", "")
     for rule in rules:
         if before[0] != rule.view:
             lines += ["", f"== {rule.view} =="]
         if before != (rule.view, rule.head):
-            lines += ["", rule.head]
+            lines += ["", words.shown(rule.head)]
         before = (rule.view, rule.head)
         support = f"{rule.followed:,} of {rule.queries:,}, {percent(rule.confidence)}"
-        lines.append(f"  {signed(rule.weight)}  {rule.body}  ({support}, lift {rule.lift:.1f})")
+        body = rule.body.words(words)
+        lines.append(f"  {signed(rule.weight)}  {body}  ({support}, lift {rule.lift:.1f})")
     return ("\n".join(lines) + "\n").encode()

@@ -12,6 +12,7 @@ A body is one feature of a view, in words that also find it again:
 from dataclasses import dataclass
 
 from apptek.config import View
+from apptek.data.predicate_table import PredicateTable
 from apptek.explain.strongest_weights import FAMILY_WORDS, KERNEL_WORDS
 from apptek.features.space import FeatureSpace
 from apptek.features.topologies.topology import to_names
@@ -27,13 +28,22 @@ class Body:
     what: tuple[str, ...]
     when: str = ""
 
-    def __str__(self) -> str:
+    def labels(self, table: PredicateTable) -> tuple[str, ...]:
+        """`what`, with the labels of predicates; a trait has none."""
+        return self.what if self.part == "trait" else tuple(map(table.label, self.what))
+
+    def words(self, table: PredicateTable) -> str:
+        """The body for people."""
+        what = self.labels(table)
         if self.part == "history":
-            return f"'{self.what[0]}' {FAMILY_WORDS[self.where]}, {KERNEL_WORDS[self.when]}"
+            return f"'{what[0]}' {FAMILY_WORDS[self.where]}, {KERNEL_WORDS[self.when]}"
         if self.part == "trait":
-            kind, value = self.what[:2]
+            kind, value = what[:2]
             return f"{self.where}: {value if kind == 'entity' else f'{kind} {value}'}"
-        return " -> ".join(f"'{name}'" for name in self.what)
+        return " -> ".join(f"'{name}'" for name in what)
+
+    def __str__(self) -> str:
+        return self.words(PredicateTable())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -131,7 +131,7 @@ def list_topologies(served: ServedModel, predicate: str | None, page: range) -> 
                 MinedOut(
                     predicate=names[mined.predicate],
                     topology=to_names(mined.sequence, names),
-                    sentence=describe(mined.sequence, names),
+                    sentence=describe(mined.sequence, names, served.predictor.answerer.labels),
                     connected=mined.queries,
                     share=mined.queries / model.mined.tried[mined.predicate],
                     examples=[

@@ -123,6 +123,7 @@ def topologies(
     Example: `apptek topologies model --predicate Threaten`
     """
     from apptek.data.name_matching import NameResolver
+    from apptek.data.predicate_table import PredicateTable
     from apptek.explain.explainer import find_predicate
     from apptek.explain.strongest_weights import strongest
     from apptek.features.topologies.topology import describe, to_names
@@ -130,7 +131,7 @@ def topologies(
     from apptek.terminal import output, table
 
     fitted = load_model(model)
-    names = fitted.dataset.predicates
+    names, labels = fitted.dataset.predicates, fitted.dataset.labels or PredicateTable()
     resolver = NameResolver.of_predicates(fitted.dataset)
     predicate_id = None if predicate is None else find_predicate(predicate, resolver, names)
     shown = range(len(names)) if predicate_id is None else [predicate_id]
@@ -144,6 +145,7 @@ def topologies(
         print_json(
             {
                 names[p]: {
+                    "label": labels.label(names[p]),
                     "strongest": [asdict(weight) for weight in weights[p]],
                     "mined": [
                         {
@@ -162,15 +164,16 @@ def topologies(
             }
         )
         return
-    weight_rows = [(names[p], f"{w.weight:+.2f}", w.words) for p in shown for w in weights[p]]
+    words = {p: labels.shown(names[p]) for p in shown}
+    weight_rows = [(words[p], f"{w.weight:+.2f}", w.words) for p in shown for w in weights[p]]
     title = "The largest weights: what speaks most for a predicate"
     output().print(table(title, ("predicate", "weight", "feature"), weight_rows))
     mined_rows = [
         (
-            names[p],
+            words[p],
             topology.queries,
             f"{topology.queries / fitted.mined.tried[p]:.1%}",
-            describe(topology.sequence, names),
+            describe(topology.sequence, names, labels),
         )
         for p in shown
         for topology in mined[p]

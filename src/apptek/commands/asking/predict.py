@@ -168,8 +168,8 @@ def _answer_file(
 
 
 def _print_answer(answer: Any, similar: dict[str, list[str]]) -> None:
+    from apptek.data.predicate_table import labelled
     from apptek.explain.shown_answers import answer_notes
-    from apptek.explain.wording import labelled
     from apptek.terminal import BAR, output, table
 
     query = answer.query

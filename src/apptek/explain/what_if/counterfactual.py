@@ -111,7 +111,7 @@ def counterfactual(
     answer = int(probabilities.argmax())
     wanted = None if target is None else find_predicate(target, answerer.predicate_names, names)
     if wanted == answer:
-        raise ApptekError(f"{names[answer]!r} is the answer already")
+        raise ApptekError(f"{answerer.labels.shown(names[answer])!r} is the answer already")
     goal = Goal(answer, wanted)
     rescorer = Rescorer.of(view, scored, MOST)
     facts, tried = _removed(rescorer, goal)
@@ -129,7 +129,7 @@ def counterfactual(
         view=view.name,
         answer=names[answer],
         probability=float(probabilities[answer]),
-        target=target,
+        target=None if wanted is None else names[wanted],
         removed=tuple(replace(fact, expanded_by=fact.predicate) for fact in cited),
         sentences=tuple(_sentence(answerer, fact) for fact in cited),
         outcome=outcome,

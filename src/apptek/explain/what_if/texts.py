@@ -6,7 +6,7 @@ from apptek.data.predicate_table import PredicateTable
 from apptek.explain.text import Length, name_notes, wrapped
 from apptek.explain.what_if.contrast import Contrast
 from apptek.explain.what_if.counterfactual import MOST, Counterfactual
-from apptek.explain.wording import GIVEN, counted, labelled, percent, signed
+from apptek.explain.wording import GIVEN, counted, percent, signed
 
 SHOWN = 10  # changes of a contrast
 
@@ -29,7 +29,7 @@ def _lines(entries: Iterator[tuple[int, str]], width: int) -> str:
 
 
 def _counterfactual(found: Counterfactual, labels: PredicateTable) -> Iterator[tuple[int, str]]:
-    answer = _shown(found.answer, labels)
+    answer = labels.shown(found.answer)
     yield 0, f"{found.subject} | ? | {found.object} | {found.time}"
     yield 0, ""
     yield 0, f"answer: {answer} ({percent(found.probability)})"
@@ -38,7 +38,7 @@ def _counterfactual(found: Counterfactual, labels: PredicateTable) -> Iterator[t
         yield 0, note
     yield 0, ""
     if found.outcome is None:
-        change = f"makes it '{found.target}'" if found.target else "changes it"
+        change = f"makes it '{labels.shown(found.target)}'" if found.target else "changes it"
         tried = "single facts" if found.tried == 1 else f"sets of up to {found.tried}"
         yield (
             0,
@@ -51,7 +51,7 @@ def _counterfactual(found: Counterfactual, labels: PredicateTable) -> Iterator[t
         count = len(found.removed)
         these = "this fact" if count == 1 else f"these {count} facts"
         outcome = found.outcome
-        other = _shown(outcome.predicate, labels)
+        other = labels.shown(outcome.predicate)
         yield (
             0,
             (
@@ -65,10 +65,6 @@ def _counterfactual(found: Counterfactual, labels: PredicateTable) -> Iterator[t
     if found.additions is not None:
         yield 0, ""
         yield from _additions(found, labels)
-
-
-def _shown(predicate: str, labels: PredicateTable) -> str:
-    return labelled(predicate, labels.label(predicate))
 
 
 def _proof(found: Counterfactual) -> str:
@@ -87,7 +83,7 @@ def _additions(found: Counterfactual, labels: PredicateTable) -> Iterator[tuple[
         return
     yield 0, "With one of these facts more it would change:"
     for each in found.additions:
-        other, chance = _shown(each.outcome.predicate, labels), percent(each.outcome.probability)
+        other, chance = labels.shown(each.outcome.predicate), percent(each.outcome.probability)
         yield 2, f"{each.sentence}: then {other} ({chance})"
 
 

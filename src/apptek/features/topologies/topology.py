@@ -7,9 +7,8 @@ import numpy as np
 
 from apptek.arrays import Ints, read_only
 from apptek.data.facts import Names
+from apptek.data.predicate_table import INVERSE, PredicateTable
 from apptek.errors import ApptekError
-
-INVERSE = "inverse of "
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +81,9 @@ def action_name(action: int, predicates: Names) -> str:
     return INVERSE + predicates[action - len(predicates)]
 
 
-def describe(sequence: Sequence[int], predicates: Names) -> str:
+def describe(sequence: Sequence[int], predicates: Names, labels: PredicateTable) -> str:
     """A topology in words: expand both sides by 'Make statement', then 'Consult'."""
-    names = [f"'{action_name(action, predicates)}'" for action in sequence]
+    names = [f"'{labels.label(name)}'" for name in to_names(sequence, predicates)]
     return "expand both sides by " + ", then ".join(names)
 
 

@@ -1,0 +1,115 @@
+"""Predicates that are codes: people see labels, and tables keep the codes beside them."""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+from command_line import apptek
+
+from apptek.data.facts import Dataset
+from apptek.data.splitting import Splitting
+from apptek.explain.html_report import explanation_html
+from apptek.explain.text import explanation_text
+from apptek.forecasting.watch import watch
+from apptek.forecasting.watch_files import write_watch
+from apptek.forecasting.window import Length
+from apptek.predictor import Predictor, Query
+from apptek.rules.export import rules_of, write_rules
+from apptek.rules.importing import import_rules
+
+LABELS = {"040": "Consult", "190": "Use conventional military force", "042": "Make a visit"}
+# A code that is no part of a date or number, unless it stands in brackets after its label.
+CODE = re.compile(r"(?<![\w(.-])(040|042|190)(?![\w.])")
+
+
+@pytest.fixture(scope="module")
+def predictor() -> Predictor:
+    codes = list(LABELS)
+    facts = [
+        (
+            f"e{n % 7}",
+            codes[n % 3],
+            f"e{(n + 1 + n % 2) % 7}",
+            f"2014-{1 + n % 9:02}-{1 + n % 27:02}",
+        )
+        for n in range(400)
+    ]
+    return Predictor.fit(Dataset.from_facts(facts, splitting=Splitting(train=1, valid=0)))
+
+
+@pytest.fixture(scope="module")
+def folder(predictor: Predictor, tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("labels") / "model"
+    predictor.save(folder)
+    return str(folder)
+
+
+def test_reasons_and_their_facts_show_labels(predictor: Predictor) -> None:
+    found = predictor.explain(Query("e1", "e2", "2014-05-13"))
+    text, page = explanation_text(found, 200), explanation_html(found)
+    assert any(f" | {label} | " in text for label in LABELS.values())
+    assert any(f"<b>{label}</b>" in page for label in LABELS.values())
+    assert not CODE.search(text)
+    assert not any(f"<b>{code}</b>" in page for code in LABELS)
+    cited = {fact["predicate"] for r in found.as_json()["reasons"] for fact in r["facts"]}
+    assert cited <= LABELS.keys()
+
+
+def test_a_counterfactual_names_its_target_by_its_label(folder: str, predictor: Predictor) -> None:
+    query = ("e1", "e2", "2014-05-13")
+    answer, *others = predictor.predict(Query(*query))[0].predicates
+    done = apptek("counterfactual", folder, *query, "--to", LABELS[others[0]], "--json")
+    assert json.loads(done.stdout)["target"] == others[0]
+    for target in others:
+        assert not CODE.search(apptek("counterfactual", folder, *query, "--to", target).stdout)
+    done = apptek("counterfactual", folder, *query, "--to", answer)
+    assert f"{LABELS[answer]} ({answer})" in done.stderr
+
+
+def test_rules_show_labels_and_keep_codes(predictor: Predictor, tmp_path: Path) -> None:
+    rules = rules_of(predictor.model, 0.0)
+    files = {ending: tmp_path / f"rules.{ending}" for ending in ("txt", "csv", "json")}
+    for path in files.values():
+        write_rules(predictor.model, rules, 0.0, path)
+    text = files["txt"].read_text(encoding="utf-8")
+    assert "\nConsult (040)\n" in text
+    assert "'Consult' subject -> object" in text
+    assert not CODE.search(text)
+    with files["csv"].open(newline="") as file:
+        for row in csv.DictReader(file):
+            assert row["head_label"] == LABELS[row["head"]]
+            assert row["what_label"] == LABELS.get(row["what"], row["what"])
+    _, report = import_rules(predictor.model, files["json"])
+    assert report.unchanged == len(rules)
+
+
+def test_topologies_show_labels(folder: str) -> None:
+    done = apptek("topologies", folder, COLUMNS="200")
+    assert "Consult (040)" in done.stdout
+    assert re.search("│ '(Consult|Make a visit)' (subject|object) -> ", done.stdout)
+    assert not CODE.search(done.stdout)
+    content = json.loads(apptek("topologies", folder, "--json").stdout)
+    assert {code: entry["label"] for code, entry in content.items()} == LABELS
+
+
+def test_a_watch_list_has_labels_beside_codes(predictor: Predictor, tmp_path: Path) -> None:
+    forecaster = predictor.forecaster
+    listed = watch(forecaster, [("e1", "e2")], forecaster.window(None, Length(days=7)))
+    write_watch(listed, tmp_path / "watch.csv")
+    with (tmp_path / "watch.csv").open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    for number in (1, 2, 3):
+        assert row[f"label_{number}"] == LABELS[row[f"predicate_{number}"]]
+
+
+def test_an_audit_has_labels_beside_codes(folder: str, tmp_path: Path) -> None:
+    file = tmp_path / "audit.csv"
+    assert apptek("audit", folder, "--out", str(file), "--reasons", "3").returncode == 0
+    with file.open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    for row in rows:
+        assert row["label"] == LABELS[row["predicate"]]
+        assert row["expected_label"] == LABELS[row["expected"]]
+    assert len(rows) > 300
