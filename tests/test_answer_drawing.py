@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_drawing import explained, explanations, fact
 
+from apptek.data.predicate_table import PredicateEntry, PredicateTable
 from apptek.explain.drawing.answer_layout import FURTHER, MOST_SIDE, draw_answer
-from apptek.explain.drawing.layout import Drawing
+from apptek.explain.drawing.layout import RADIUS, Drawing
 from apptek.explain.drawing.svg import NAMESPACE, draw_svg, drawing_json, edge_label, node_texts
 from apptek.explain.explanation import CitedFact, Explanation
 from apptek.service.served_model import ServedModel
@@ -134,13 +135,70 @@ def test_whom_an_expanded_entity_deals_with_stands_below_everybody_else(
     assert all((ids[name], ids[each]) in lines for each in fresh)
 
 
+def test_the_paper_s_figure() -> None:
+    """Direct contact below the question, one meeting entity between, bystanders outside."""
+    facts = [fact("S", "O", "both", True), fact("S", "C", "subject", True)]
+    facts += [fact("C", "O", "object", True), fact("S", "a1", "subject", False)]
+    facts += [fact("b1", "O", "object", False), fact("b1", "x", "object", False)]
+    facts = [replace(each, fact=number) for number, each in enumerate(facts)]
+    drawing = draw_answer(explained(facts, []), width=1000)
+    place = {node.name: node for node in drawing.nodes}
+    assert place["a1"].x < place["S"].x < place["C"].x < place["O"].x < place["b1"].x
+    question, direct, *_ = drawing.edges
+    assert (question.predicate, direct.predicate) == ("P?", "→ P")
+    assert question.label[1] < direct.label[1] < place["C"].y
+    assert drawing.note == "+1 more fact not drawn"
+
+
+def test_long_ways_are_drawn_from_left_to_right() -> None:
+    facts = [fact("S", "a", "subject", True), fact("b", "a", "subject", True)]
+    facts += [fact("b", "c", "object", True), fact("O", "c", "object", True)]
+    facts = [replace(each, fact=number) for number, each in enumerate(facts)]
+    drawing = draw_answer(explained(facts, []), width=900)
+    order = sorted(drawing.nodes, key=lambda node: node.x)
+    assert [node.name for node in order] == ["S", "a", "b", "c", "O"]
+    backwards = next(e for e in drawing.edges if (e.source, e.target) == (order[2].id, order[1].id))
+    assert backwards.curve[0] > backwards.curve[6]
+
+
+def test_what_lies_beside_a_way_is_not_between_the_two() -> None:
+    """A topology also cites facts that lead elsewhere, and some of these end at the other side."""
+    facts = [fact("S", "m", "subject", True), fact("m", "O", "object", True)]
+    facts += [fact("m", "x", "subject", False), fact("x", "y", "subject", False)]
+    facts += [fact("y", "O", "object", False)]
+    facts = [replace(each, fact=number) for number, each in enumerate(facts)]
+    drawing = draw_answer(explained(facts, []), width=900)
+    roles = {node.name: node.role for node in drawing.nodes}
+    assert roles == {"S": "subject", "O": "object", "m": "meeting", "y": "bystander"}
+    assert drawing.note == "+2 more facts not drawn"
+
+
+def test_a_line_goes_above_the_entities_that_it_passes_by() -> None:
+    facts = [fact("S", "a", "subject", True), fact("a", "b", "subject", True)]
+    facts += [fact("b", "c", "object", True), fact("c", "O", "object", True)]
+    facts += [fact("a", "c", "object", True)]
+    facts = [replace(each, fact=number) for number, each in enumerate(facts)]
+    explanation = explained(facts, [])
+    drawing = draw_answer(explanation, width=900)
+    assert_sound(drawing, explanation)
+    place = {node.name: node for node in drawing.nodes}
+    passing = next(e for e in drawing.edges if e.facts == (4,))
+    assert passing.label[1] < place["b"].y - RADIUS - 10
+
+
+def test_lines_carry_labels_and_are_coloured_by_the_group_of_their_predicate() -> None:
+    entry = PredicateEntry(label="Fight", group="material conflict")
+    coded = replace(
+        explained([fact("S", "O", "both", True)], []), words=PredicateTable({"P": entry})
+    )
+    question, line = draw_answer(coded).edges
+    assert (line.predicate, line.group, question.group) == ("→ Fight", entry.group, entry.group)
+
+
 @pytest.mark.parametrize("width", [340.0, 900.0])
 def test_real_answers_are_drawn_soundly_and_always_alike(served: ServedModel, width: float) -> None:
-    predictor = served.predictor
-    labels = predictor.answerer.labels
-    for one in explanations(predictor):
-        drawing = draw_answer(one, width=width, group_of=labels.group_of, label_of=labels.label)
-        again = draw_answer(one, width=width, group_of=labels.group_of, label_of=labels.label)
+    for one in explanations(served.predictor):
+        drawing, again = draw_answer(one, width=width), draw_answer(one, width=width)
         assert draw_svg(drawing) == draw_svg(again)
         names = [node.name for node in drawing.nodes]
         assert len(set(names)) == len(names)

@@ -183,8 +183,7 @@ def test_page_and_file_show_the_same_drawing(
     page.goto(link(address, **query))
     expect(page.locator("#graph svg")).to_be_visible()
     width = float(page.locator("#graph svg").get_attribute("data-width") or 0)
-    labels = served.predictor.answerer.labels
-    drawing = draw_answer(found, width=width, group_of=labels.group_of, label_of=labels.label)
+    drawing = draw_answer(found, width=width)
     file = ElementTree.fromstring(draw_svg(drawing))
     shown = ElementTree.fromstring(
         page.locator("#graph svg").evaluate("svg => new XMLSerializer().serializeToString(svg)")

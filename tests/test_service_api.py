@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from service_parts import client_of, problem, tuning_query
 
-from apptek.explain.drawing.layout import draw_reason
+from apptek.explain.drawing.answer_layout import draw_answer
+from apptek.explain.drawing.svg import drawing_json
 from apptek.predictor import Query
 from apptek.service.served_model import ServedModel
 
@@ -113,7 +114,7 @@ def test_known_predicates_are_those_of_the_training_facts(
         assert known == expected
 
 
-def test_an_explanation_comes_with_its_drawings(client: TestClient, served: ServedModel) -> None:
+def test_an_explanation_comes_with_its_drawing(client: TestClient, served: ServedModel) -> None:
     query = tuning_query(served, 3)
     found = client.post("/api/explain", json=query).json()
     expected = served.predictor.explain(Query(**query))
@@ -125,12 +126,11 @@ def test_an_explanation_comes_with_its_drawings(client: TestClient, served: Serv
     ours, theirs = ([*side["reasons"], *side["against"]] for side in (found, plain))
     for reason, other in zip(ours, theirs, strict=True):
         assert {"kind": "topology"} | other == reason
-    drawn = [draw_reason(expected, r) for r in expected.all_reasons() if r.facts and not r.same_as]
-    assert found["drawings"] == [json.loads(json.dumps(one.as_json())) for one in drawn]
+    assert found["drawing"] == json.loads(json.dumps(drawing_json(draw_answer(expected))))
     cited = {fact["fact"] for reason in ours for fact in reason["facts"]}
     assert not cited & {fact["fact"] for fact in found["periphery"]}
-    edges = [edge for drawing in found["drawings"] for edge in drawing["edges"]]
-    assert edges
+    edges = found["drawing"]["edges"]
+    assert len(edges) > 1
     assert {edge["fact"] for edge in edges} <= cited | {-1}
 
 

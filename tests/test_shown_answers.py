@@ -17,6 +17,8 @@ from apptek.config import preset
 from apptek.data.frames import FrameKind
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError
+from apptek.explain.drawing.answer_layout import PHONE, WIDTH, draw_answer
+from apptek.explain.drawing.svg import draw_svg
 from apptek.explain.shown_answers import Answers
 from apptek.explain.text import explanation_text
 from apptek.explain.what_if.texts import contrast_text
@@ -140,7 +142,7 @@ def test_an_answer_as_of_a_time_flags_who_comes_later() -> None:
     assert not fitted.predict(("c", "b", 2004))[0].unseen_subject
 
 
-def test_a_notebook_shows_bars_reasons_and_drawings(
+def test_a_notebook_shows_bars_reasons_and_the_drawing_of_the_page(
     predictor: Predictor, asked: list[tuple[str, str, str]]
 ) -> None:
     (answer,) = answers = predictor.predict(asked[0], top=4)
@@ -149,9 +151,9 @@ def test_a_notebook_shows_bars_reasons_and_drawings(
     assert answer._repr_html_() == answers._repr_html_() == page
     tags = _Tags(page)
     assert not tags.open
-    drawn = [r for r in explanation.reasons if r.facts and not r.same_as]
-    assert drawn
-    assert tags.counts["svg"] == len(drawn)
+    assert [r for r in explanation.reasons if r.facts]
+    assert tags.counts["svg"] == 2
+    assert all(draw_svg(draw_answer(explanation, width=width)) in page for width in (WIDTH, PHONE))
     assert escape(explanation.reasons[0].contribution.sentence) in page
     assert page.startswith('<div class="apptek-report"><style>.apptek-report {')
     assert ":root" not in page.split("</style>")[0]

@@ -44,7 +44,7 @@ def show_demo(*, seed: int = 0, folder: Path = FOLDER) -> None:
         report = folder / f"report-{name}.html"
         write_whole(report, explanation_html(predictor.explain(query)).encode())
     console.print(
-        f"The same with drawings: [bold]{folder}/report-default.html[/bold] and "
+        f"The same with a drawing: [bold]{folder}/report-default.html[/bold] and "
         f"[bold]{folder}/report-paper.html[/bold] (open them in a browser).",
         soft_wrap=True,
     )

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from pathlib import Path
 
 from apptek.data.predicate_table import PredicateTable, labelled
-from apptek.explain.drawing.layout import draw_reason
+from apptek.explain.drawing.answer_layout import PHONE, WIDTH, draw_answer
 from apptek.explain.drawing.svg import draw_svg
 from apptek.explain.explanation import CitedFact, Explanation, Reason
 from apptek.explain.groups import Group
@@ -14,78 +15,22 @@ from apptek.models.answers import Answer
 from apptek.safe_text import printable
 
 READABLE = 0.78  # a drawing is not made smaller than this, but scrolls
+DRAWN = "The facts behind it"
+LEGEND = (
+    "Between the two, what they did to each other and whom both deal with; outside, whom only one "
+    "of them deals with. A number after \N{MULTIPLICATION SIGN} counts such facts."
+)
 CURVE = "What a single such fact would add, by its distance in time"
 CLASSES = 6  # classes and groups that get a bar
 SHOWN = 8  # connecting facts in the open; the others unfold
-STYLE = """
-:root { color-scheme: light dark; --back: #f3f4f7; --card: #ffffff; --text: #1d2330;
-  --soft: #5a6372; --edge: #d9dde5; --bar: #7db4ec; --best: #f2a33a; --plus: #2e8b57;
-  --minus: #c2574a; }
-@media (prefers-color-scheme: dark) { :root { --back: #0f1116; --card: #171a21; --text: #e8ebf1;
-  --soft: #a3adbd; --edge: #303644; --bar: #2f6fb3; --best: #c9781a; --plus: #4fb880;
-  --minus: #e07b6d; } }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--back); color: var(--text);
-  font: 16px/1.5 system-ui, sans-serif; overflow-wrap: break-word; }
-main, footer { max-width: 1080px; margin: 0 auto; padding: 12px 16px; }
-section { background: var(--card); border: 1px solid var(--edge); border-radius: 10px;
-  padding: 14px 18px; margin: 0 0 14px; }
-h1 { font-size: 1.5rem; line-height: 1.3; margin: 12px 0 4px; }
-h2 { font-size: 1.1rem; margin: 0 0 8px; }
-h3 { font-size: 1rem; font-weight: 600; margin: 12px 0 6px; }
-p { margin: 4px 0 8px; }
-footer, .soft { color: var(--soft); font-size: 0.9rem; }
-.answer { font-size: 1.15rem; }
-.note { border-left: 4px solid var(--best); padding-left: 10px; }
-.bars { display: grid; grid-template-columns: minmax(9rem, 20rem) 1fr 4.6rem; gap: 5px 12px;
-  align-items: center; margin: 0; }
-.bars > * { margin: 0; line-height: 1.3; }
-.bars .value { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.track { height: 14px; position: relative; border-radius: 3px; }
-.track i { position: absolute; top: 0; bottom: 0; border-radius: 3px; background: var(--bar); }
-.track i.best { background: var(--best); }
-.track i.plus { background: var(--plus); }
-.track i.minus { background: var(--minus); }
-.track.signed::before { content: ""; position: absolute; left: var(--zero); top: -6px;
-  bottom: -6px; border-left: 1px solid var(--soft); }
-.total { font-weight: 600; }
-.reasons { grid-template-columns: minmax(11rem, 34rem) 1fr 4.6rem; }
-.drawing { overflow-x: auto; margin: 6px -6px; }
-.drawing svg { display: block; margin: 0 auto; max-width: 100%; height: auto;
-  min-width: var(--least); }
-table { border-collapse: collapse; width: 100%; font-size: 0.92rem; }
-th, td { text-align: left; vertical-align: top; padding: 5px 12px 5px 0;
-  border-top: 1px solid var(--edge); }
-thead th { border-top: 0; color: var(--soft); font-weight: 500; }
-td:first-child, .label { overflow-wrap: anywhere; }
-.when { white-space: nowrap; }
-mark { background: none; color: inherit; border-bottom: 3px solid var(--bar); }
-summary { cursor: pointer; color: var(--soft); padding: 6px 0; }
-summary .bars { display: inline-grid; width: calc(100% - 1.4rem); vertical-align: top; }
-details details, details > .bars { margin-left: 1.2rem; }
-@media (max-width: 640px) {
-  h1 { font-size: 1.2rem; }
-  section { padding: 12px; }
-  .bars, .reasons { grid-template-columns: 1fr 4.6rem; gap: 1px 10px; }
-  .bars .label { grid-column: 1 / 3; margin-top: 7px; }
-  thead { display: none; }
-  tr { display: block; border-top: 1px solid var(--edge); padding: 6px 0; }
-  td { display: inline; border: 0; padding: 0; }
-  td + td { color: var(--soft); }
-  td + td:not(:empty)::before { content: " · "; }
-}
-"""
+STYLE = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
 
 
 def explanation_html(explanation: Explanation) -> str:
     """The whole file. Every name is escaped; the policy in its head forbids scripts and loading."""
     title = f"{explanation.subject}, ?, {explanation.object}, {explanation.time}"
     policy = "default-src 'none'; style-src 'unsafe-inline'"
-    sections = [
-        *_rankings(explanation),
-        _sum(explanation) if explanation.contributions() else "",
-        *(_reason(explanation, r) for r in explanation.all_reasons() if r.facts and not r.same_as),
-    ]
+    sections = [*_answer(explanation), *_details(explanation, explanation.all_reasons())]
     return "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
@@ -101,13 +46,41 @@ def explanation_html(explanation: Explanation) -> str:
 
 def explanation_fragment(explanation: Explanation) -> str:
     """The same for a notebook: an element whose style reaches nothing around it."""
-    drawn = [r for r in explanation.reasons if r.facts and not r.same_as]
     return fragment(
         _header(explanation),
-        *_rankings(explanation),
-        _sum(explanation) if explanation.contributions() else "",
-        *(_reason(explanation, reason) for reason in drawn),
+        *_answer(explanation),
+        *_details(explanation, explanation.reasons),
     )
+
+
+def _answer(explanation: Explanation) -> Iterator[str]:
+    """The drawing of all reasons, the rankings, and what adds up."""
+    yield _drawing(explanation)
+    yield from _rankings(explanation)
+    if explanation.contributions():
+        yield _sum(explanation)
+
+
+def _details(explanation: Explanation, reasons: Iterable[Reason]) -> Iterator[str]:
+    """The facts of these reasons, each set of them once."""
+    return (_reason(explanation, r) for r in reasons if r.facts and not r.same_as)
+
+
+def _drawing(explanation: Explanation) -> str:
+    """All reasons as one drawing, as the page of `apptek serve` has it, in two widths."""
+    if not any(reason.facts for reason in explanation.all_reasons()):
+        return ""
+    wide, narrow = (draw_answer(explanation, width=width) for width in (WIDTH, PHONE))
+    drawings = {"wide": wide}
+    if narrow.width < wide.width:  # ways over many entities do not get narrower
+        drawings["narrow"] = narrow
+    only = " only" if len(drawings) == 1 else ""
+    parts = (
+        f'<div class="drawing {name}{only}" tabindex="0" '
+        f'style="--least:{READABLE * drawing.width:.0f}px">{draw_svg(drawing)}</div>'
+        for name, drawing in drawings.items()
+    )
+    return f'<section><h2>{DRAWN}</h2><p class="soft">{LEGEND}</p>{"".join(parts)}</section>'
 
 
 def answers_fragment(answers: Sequence[Answer], shown: int) -> str:
@@ -260,7 +233,6 @@ def _reason(explanation: Explanation, reason: Reason) -> str:
     same = f" The same facts stand behind {also}." if repeats else ""
     ends = (explanation.subject, explanation.object)
     met = {meeting.entity for meeting in reason.meeting if meeting.entity not in ends}
-    drawing = draw_reason(explanation, reason)
     words_of = explanation.words
     counting, bystanders = reason.cited
     steps = contribution.kind == "topology"
@@ -275,8 +247,6 @@ def _reason(explanation: Explanation, reason: Reason) -> str:
         f"<section><h2>{reason.number}. {signed(contribution.log_odds)} "
         f"&ensp;{_text(contribution.sentence)}</h2>"
         f'<p class="soft">{_text(words[:1].upper() + words[1:])}.{_text(same)}</p>'
-        f'<div class="drawing" tabindex="0" style="--least:{READABLE * drawing.width:.0f}px">'
-        f"{draw_svg(drawing)}</div>"
         f"{tables}{_statistics(reason)}</section>"
     )
 

@@ -177,7 +177,7 @@ def _add_predictions(
 
     @app.post("/api/explain", response_model=ExplanationOut, tags=["answers"])
     async def explanation(body: ExplainBody) -> Response:
-        """Why a predicate: contributions, the facts behind them, and drawings of the graph."""
+        """Why a predicate: contributions, the facts behind them, and a drawing of the graph."""
         return await pool.answer(partial(explain, served, body))
 
     @app.post("/api/counterfactual", response_model=CounterfactualOut, tags=["answers"])

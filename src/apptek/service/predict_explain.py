@@ -8,7 +8,6 @@ from apptek.compiling import in_threads
 from apptek.config import View
 from apptek.evaluation.predicate_classes import shares_json
 from apptek.explain.drawing.answer_layout import WIDTH, draw_answer
-from apptek.explain.drawing.layout import draw_reason
 from apptek.explain.drawing.svg import drawing_json
 from apptek.explain.explainer import explain as explain_query
 from apptek.explain.explanation import CitedFact, Explanation, Reason
@@ -100,7 +99,7 @@ def _answer(served: ServedModel, answer: Answer, code: int) -> dict[str, Any]:
 
 
 def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
-    """An explanation with its drawings and the periphery."""
+    """An explanation with its drawing and the periphery."""
     query, code = _check(served, body, "", body.allow_unknown)
     if body.predicate is not None:
         served.predicate(body.predicate, "predicate")
@@ -125,13 +124,9 @@ def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
         name: [_as_cited(f) for f in _nearest(served, entity, code, graph, shown, "subject")]
         for name, entity in zip(body.expand, entities, strict=True)
     }
-    # A reason that connects in the same way as an earlier one shares its drawing.
-    drawn = [r for r in explanation.all_reasons() if r.facts and not r.same_as]
     answer = draw_answer(
         explanation,
         width=body.width or WIDTH,
-        group_of=answerer.labels.group_of,
-        label_of=answerer.labels.label,
         nearby=[_as_cited(fact) for fact in periphery] if body.nearby else (),
         expanded=expanded,
     )
@@ -141,7 +136,6 @@ def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
             "notes": notes(explanation),
             "similar": served.similar([query.subject, query.object]),
             "drawing": drawing_json(answer),
-            "drawings": [draw_reason(explanation, reason).as_json() for reason in drawn],
             "periphery": periphery,
         }
     )

@@ -51,7 +51,7 @@ def explain(
     ] = "paragraph",
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="Also write an HTML page with drawings."),
+        typer.Option("--html", metavar="FILE", help="Also write an HTML page with a drawing."),
     ] = None,
     as_of: AsOfOption = False,
     strict_names: StrictNamesOption = False,
@@ -79,7 +79,7 @@ def explain(
     similar = predictor.similar_names(subject, object_)
     if html is not None:
         write_whole(html, explanation_html(explanation).encode())
-        tell(f"The explanation with drawings is in {html}")
+        tell(f"The explanation with its drawing is in {html}")
     if as_json:
         extras = {"calibrated": predictor.model.calibrated, "similar": similar}
         print_json(explanation.as_json() | extras)

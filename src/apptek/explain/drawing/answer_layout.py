@@ -7,7 +7,7 @@ the same ends and the same predicate are one line with a count. The layout is co
 width and the same for the same explanation, so that a page, a file and a notebook look alike.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from apptek.explain.drawing.fact_bundles import Bundle, bundled, hops_from
@@ -15,13 +15,15 @@ from apptek.explain.drawing.layout import Curve, Drawing, DrawnEdge, Node, Role,
 from apptek.explain.explanation import CitedFact, Explanation
 from apptek.explain.wording import counted, percent
 
-WIDTH = 900.0
+WIDTH, PHONE = 900.0, 340.0  # of a report and a notebook, and of these on a narrow screen
 TOP, MARGIN = 34.0, 16.0
 LANE, ROW, SIDE_ROW = 38.0, 76.0, 38.0  # between lanes, rows in the middle, rows of a periphery
 END, NAMED_END, FAN = 76.0, 236.0, 66.0  # from the edge to subject and object; to its periphery
 NARROW_END, NARROW_SIDE_END = 36.0, 14.0  # the same where the periphery lies below
 NARROW = 330.0  # what wide drawings have between subject and object at least
 GAP, NARROW_GAP = 150.0, 118.0  # between columns in the middle, at least
+LIFT = 30.0  # of a line above each column that it passes by
+BULGE = 70.0  # of a line between two entities of one column
 MOST_LANES, MOST_MIDDLES, MOST_SIDE = 6, 6, 6
 NARROW_LANES, NARROW_MIDDLES, NARROW_SIDE = 4, 4, 4
 FURTHER = 4  # entities more in each part where facts of the periphery are asked for
@@ -31,15 +33,11 @@ def draw_answer(
     explanation: Explanation,
     *,
     width: float = WIDTH,
-    group_of: Callable[[str], str | None] = lambda _: None,
-    label_of: Callable[[str], str] = str,
     nearby: Sequence[CitedFact] = (),
     expanded: Mapping[str, Sequence[CitedFact]] = MappingProxyType({}),
 ) -> Drawing:
     """The drawing of an answer.
 
-    group_of  the group of a predicate, by which its line is coloured
-    label_of  how a predicate is shown
     nearby    further facts of the two to draw in the periphery
     expanded  further facts of other entities, each of whom is drawn already
     """
@@ -47,10 +45,7 @@ def draw_answer(
     for name, facts in expanded.items():
         sketch.expand(name, facts)
     nodes = sketch.nodes()
-    edges = [
-        at_rims(edge, nodes)
-        for edge in sketch.edges({n.name: n for n in nodes}, group_of, label_of)
-    ]
+    edges = [at_rims(edge, nodes) for edge in sketch.edges({n.name: n for n in nodes})]
     drawn = {fact for edge in edges for fact in edge.facts}
     missing = len({fact.fact for bundle in sketch.bundles for fact in bundle.facts} - drawn)
     return Drawing(
@@ -75,8 +70,10 @@ class _Sketch:
         self.places: dict[str, tuple[float, float]] = {}
         self.roles: dict[str, Role] = {}
         self.sides: dict[str, str] = {}
-        from_subject = hops_from(self.bundles, self.subject, self.object)
-        from_object = hops_from(self.bundles, self.object, self.subject)
+        ends = {self.subject, self.object}
+        near = [bundle for bundle in self.bundles if bundle.is_way or bundle.ends & ends]
+        from_subject = hops_from(near, self.subject, self.object)
+        from_object = hops_from(near, self.object, self.subject)
         order = [n for b in self.bundles for n in (b.source, b.target)]
         others = [n for n in dict.fromkeys(order) if n not in (self.subject, self.object)]
         between = [n for n in others if n in from_subject and n in from_object]
@@ -85,19 +82,22 @@ class _Sketch:
             "left": [n for n in others if from_subject.get(n) == 1 and n not in from_object],
             "right": [n for n in others if from_object.get(n) == 1 and n not in from_subject],
         }
-        columns = len(set(self.fractions.values())) + 1
+        further = FURTHER if nearby else 0
+        self.middles = self._whole_ways(between, MOST_MIDDLES + further)
         outside = sum(NAMED_END if names else END for names in lone.values())
-        self.is_narrow = width - outside < max(NARROW, columns * GAP)
-        self.width = max(width, columns * NARROW_GAP + 2 * NARROW_END) if self.is_narrow else width
+        self.is_narrow = width - outside < max(NARROW, (len(self._columns()) + 1) * GAP)
+        self.width = width
+        if self.is_narrow:
+            self.middles = self._whole_ways(between, NARROW_MIDDLES + further)
+            least = (len(self._columns()) + 1) * NARROW_GAP + 2 * NARROW_END
+            self.width = max(width, least)
         lanes = [b for b in self.bundles if b.ends == {self.subject, self.object}]
         most = NARROW_LANES if self.is_narrow else MOST_LANES
         self.lanes = lanes[:most]
-        further = FURTHER if nearby else 0
-        most = (NARROW_MIDDLES if self.is_narrow else MOST_MIDDLES) + further
-        self.middles = self._whole_ways(between, most)
         most = (NARROW_SIDE if self.is_narrow else MOST_SIDE) + further
         self.lone = {side: names[:most] for side, names in lone.items()}
         self.bottom = 0.0
+        self.expanded: set[str] = set()
         self.below: set[str] = set()  # whom expanding an entity has brought in
         self._place()
 
@@ -105,6 +105,7 @@ class _Sketch:
         """Adds facts of an entity of the drawing; who is new stands below, side by side."""
         if name not in self.places:
             return
+        self.expanded.add(name)
         drawn = {fact.fact for bundle in self.bundles for fact in bundle.facts}
         fresh = [fact for fact in facts if fact.fact not in drawn]
         bundles = [b for b in bundled((fact, 0) for fact in fresh) if name in b.ends]
@@ -137,6 +138,13 @@ class _Sketch:
                     chosen |= dict.fromkeys(n for n in bundle.ends if n in self.fractions)
         return list(chosen)[: 2 * most]
 
+    def _columns(self) -> list[list[str]]:
+        """The entities between the two in columns, from the subject to the object."""
+        columns: dict[float, list[str]] = {}
+        for name in self.middles:
+            columns.setdefault(self.fractions[name], []).append(name)
+        return [columns[fraction] for fraction in sorted(columns)]
+
     def _place(self) -> None:
         margins = [
             NARROW_END if self.is_narrow else NAMED_END if self.lone[side] else END
@@ -163,11 +171,12 @@ class _Sketch:
 
     def _place_middles(self, top: float) -> float:
         """Columns between the two; returns how far down all of it reaches."""
-        fractions = sorted({self.fractions[name] for name in self.middles})
-        lowest = top - 58 + 20
-        for fraction in fractions:
-            column = [name for name in self.middles if self.fractions[name] == fraction]
-            x = self.start + (self.end - self.start) * fraction
+        columns, lowest = self._columns(), top - 58 + 20
+        self.column_of = {name: p for p, names in enumerate(columns, 1) for name in names}
+        self.column_of |= {self.subject: 0, self.object: len(columns) + 1}
+        top += LIFT * max(map(self._passed, self.bundles), default=0)
+        for place, column in enumerate(columns, 1):
+            x = self.start + (self.end - self.start) * place / (len(columns) + 1)
             for row, name in enumerate(column):
                 y = top + row * ROW
                 self.places[name] = (x, y)
@@ -175,6 +184,13 @@ class _Sketch:
                 self.sides[name] = "below"
                 lowest = max(lowest, y + 44)
         return lowest
+
+    def _passed(self, bundle: Bundle) -> int:
+        """How many columns a line to an entity between the two passes by."""
+        if bundle.ends <= {self.subject, self.object} or not bundle.ends <= self.column_of.keys():
+            return 0
+        one, other = self.column_of[bundle.source], self.column_of[bundle.target]
+        return max(abs(one - other) - 1, 0)
 
     def _place_periphery(self) -> None:
         for side, names in self.lone.items():
@@ -212,36 +228,28 @@ class _Sketch:
             if bundle.ends == {self.subject, self.object}:
                 if bundle in self.lanes:
                     yield bundle
-            elif (
-                bundle.ends <= self.places.keys()
-                and len(bundle.ends) == 2
-                and (
-                    any(self.roles[name] != "bystander" for name in bundle.ends)
-                    or bundle.ends & self.below
-                )
-            ):
-                yield bundle
+            elif bundle.ends <= self.places.keys() and len(bundle.ends) == 2:
+                roles = {self.roles[name] for name in bundle.ends}
+                is_near = "bystander" not in roles or roles & {"subject", "object"}
+                if is_near or bundle.ends & (self.below | self.expanded):
+                    yield bundle
 
-    def edges(
-        self,
-        nodes: dict[str, Node],
-        group_of: Callable[[str], str | None],
-        label_of: Callable[[str], str],
-    ) -> list[DrawnEdge]:
+    def edges(self, nodes: dict[str, Node]) -> list[DrawnEdge]:
         """The question, a line for each lane, and one for all facts between two other entities."""
-        edges = [] if self.subject == self.object else [self._question(nodes, group_of)]
+        words = self.explanation.words
+        edges = [] if self.subject == self.object else [self._question(nodes)]
         others: dict[frozenset[str], list[Bundle]] = {}
         drawn: list[tuple[list[Bundle], str]] = []
         for bundle in self._drawn():
             if bundle in self.lanes:
                 forth = bundle.source == self.subject
-                label = label_of(bundle.predicate)
+                label = words.label(bundle.predicate)
                 drawn.append(([bundle], f"→ {label}" if forth else f"← {label}"))
             else:
                 others.setdefault(frozenset(bundle.ends), []).append(bundle)
-        drawn += [(bundles, label_of(bundles[0].predicate)) for bundles in others.values()]
+        drawn += [(bundles, words.label(bundles[0].predicate)) for bundles in others.values()]
         for bundles, label in drawn:
-            group = group_of(bundles[0].predicate) or ""
+            group = words.group_of(bundles[0].predicate) or ""
             edges.append(self._edge(nodes, bundles, label, group))
         return edges
 
@@ -252,11 +260,15 @@ class _Sketch:
         heights = {name: self.places[name][1] for name in bundle.ends}
         if "bystander" in {self.roles[name] for name in bundle.ends}:
             return sum(heights.values()) / 2
-        if bundle.ends <= self.fractions.keys() and len(set(heights.values())) == 1:
-            return min(heights.values()) - 30  # above the entities that it joins
+        if len({self.places[name][0] for name in bundle.ends}) == 1:  # beside its column
+            return sum(heights.values()) / 2
+        is_level = bundle.ends <= self.fractions.keys() and len(set(heights.values())) == 1
+        if is_level or self._passed(bundle):  # above those that it joins or passes by
+            between = [heights[name] for name in bundle.ends if name in self.fractions]
+            return min(between) - LIFT * (self._passed(bundle) + 1)
         return 0.12 * min(heights.values()) + 0.88 * max(heights.values())
 
-    def _question(self, nodes: dict[str, Node], group_of: Callable[[str], str | None]) -> DrawnEdge:
+    def _question(self, nodes: dict[str, Node]) -> DrawnEdge:
         asked = self.explanation
         return DrawnEdge(
             source=nodes[self.subject].id, target=nodes[self.object].id, fact=-1, kind="question",
@@ -264,7 +276,7 @@ class _Sketch:
             side="both", reason=0, on_path=False, more=0,
             curve=self._curve(self.subject, self.object, self.top),
             label=self._middle(self.subject, self.object, self.top),
-            group=group_of(asked.predicate) or "",
+            group=asked.words.group_of(asked.predicate) or "",
         )  # fmt: skip
 
     def _edge(
@@ -295,11 +307,12 @@ class _Sketch:
         return x1, y1, edge, y1 + 1.5 * down, edge, y2 - down, x2, y2
 
     def _middle(self, one: str, other: str, lane: float) -> tuple[float, float]:
-        return round((self.places[one][0] + self.places[other][0]) / 2, 1), round(lane, 1)
+        x1, x2 = self.places[one][0], self.places[other][0]
+        return round((x1 + x2) / 2 + (0.75 * BULGE if x1 == x2 else 0.0), 1), round(lane, 1)
 
     def _curve(self, source: str, target: str, lane: float) -> Curve:
         """A cubic whose middle lies at the height of the lane."""
         (x1, y1), (x2, y2) = self.places[source], self.places[target]
         height = (lane - (y1 + y2) / 8) / 0.75
-        reach = 0.32 * (x2 - x1)
-        return x1, y1, x1 + reach, height, x2 - reach, height, x2, y2
+        reach, bulge = 0.32 * (x2 - x1), BULGE if x1 == x2 else 0.0
+        return x1, y1, x1 + reach + bulge, height, x2 - reach + bulge, height, x2, y2

@@ -22,6 +22,11 @@ class Bundle:
         return {self.source, self.target}
 
     @property
+    def is_way(self) -> bool:
+        """Whether it lies on a way between the two, not beside one."""
+        return any(fact.on_path for fact in self.facts)
+
+    @property
     def nearest(self) -> CitedFact:
         """The fact that is nearest in time; undated ones last."""
         return min(self.facts, key=lambda f: (f.distance is None, abs(f.distance or 0), f.fact))

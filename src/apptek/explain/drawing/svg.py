@@ -23,12 +23,12 @@ TONES = ("material-conflict", "verbal-conflict", "verbal-cooperation", "material
 STYLE = """
 .apptek { --paper: #ffffff; --ink: #1d2330; --muted: #5a6372; --line: #6f7a8c; --faint: #b9b4cc;
   --query: #f2a33a; --query-rim: #b86a00; --meeting: #7db4ec; --meeting-rim: #2563a8;
-  --connecting: #dfe4ec; --connecting-rim: #6f7a8c; --bystander: #e9d9f5; --bystander-rim: #a586c0;
+  --bystander: #e9d9f5; --bystander-rim: #a586c0;
   --asked: #b85c00; --material-conflict: #c13a32; --verbal-conflict: #e08a4b;
   --verbal-cooperation: #5b9fd4; --material-cooperation: #1f7a6d; }
 @media (prefers-color-scheme: dark) { .apptek { --paper: #171a21; --ink: #e8ebf1;
   --muted: #a3adbd; --line: #8d99ac; --faint: #5d5670; --query: #c9781a; --query-rim: #f5b562;
-  --meeting: #2f6fb3; --meeting-rim: #8fc2f5; --connecting: #3a4252; --connecting-rim: #98a3b5;
+  --meeting: #2f6fb3; --meeting-rim: #8fc2f5;
   --bystander: #4b3d5c; --bystander-rim: #b99cd3; --asked: #f5b562;
   --material-conflict: #ef6a5f; --verbal-conflict: #f0a56c; --verbal-cooperation: #6fb2e8;
   --material-cooperation: #45b8a3; } }
@@ -57,7 +57,6 @@ STYLE = """
 .apptek circle { stroke-width: 1.6; }
 .apptek .subject circle, .apptek .object circle { fill: var(--query); stroke: var(--query-rim); }
 .apptek .meeting circle { fill: var(--meeting); stroke: var(--meeting-rim); }
-.apptek .connecting circle { fill: var(--connecting); stroke: var(--connecting-rim); }
 .apptek .bystander circle { fill: var(--bystander); stroke: var(--bystander-rim); }
 """
 
@@ -83,7 +82,7 @@ class Label:
 
 def draw_svg(drawing: Drawing) -> str:
     """The drawing as one <svg> element: lines, then entities, then labels on top of all."""
-    marker = f"apptek-head-{drawing.number}"
+    marker = f"apptek-head-{drawing.width:g}"  # another one for each size of the same drawing
     size = f"{drawing.width:g} {drawing.height:g}"
     parts = [
         f'<svg xmlns="{NAMESPACE}" class="apptek" viewBox="0 0 {size}" role="img"',

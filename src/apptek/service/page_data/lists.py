@@ -107,8 +107,6 @@ def _audit(served: ServedModel) -> list[SuspectFact]:
     return [
         SuspectFact(
             **row,
-            label=labels.label(row["predicate"]),
-            expected_label=labels.label(row["expected"]),
             group=labels.group_of(row["predicate"]),
             date=when_text(row["since"], row["until"]),
             time=row["since"],

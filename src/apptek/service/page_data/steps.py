@@ -159,11 +159,7 @@ def _drawing(
         Ends(explanation.subject, explanation.object),
     )  # fmt: skip
     facts = {core.fact: cited_fact(evidence, core) for core in played.facts}
-    labels = answerer.labels
-    drawing = draw_answer(
-        explanation, width=width, group_of=labels.group_of, label_of=labels.label,
-        nearby=list(facts.values()),
-    )  # fmt: skip
+    drawing = draw_answer(explanation, width=width, nearby=list(facts.values()))
     return DrawingOut.model_validate(drawing_json(drawing))
 
 

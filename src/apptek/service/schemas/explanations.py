@@ -173,12 +173,11 @@ class ExplainedOut(Open):
 
 
 class ExplanationOut(ExplainedOut):
-    """Why a predicate, with drawings of its reasons and the facts around them."""
+    """Why a predicate, with a drawing of its reasons and the facts around them."""
 
     similar: dict[str, list[str]] = Field(description=SIMILAR)
     notes: list[str] = Field(description="What is unusual about the query, in words.")
     drawing: DrawingOut = Field(description="All reasons in one drawing.")
-    drawings: list[DrawingOut] = Field(description="The drawing of each reason that has facts.")
     periphery: list[NearFact] = Field(
         description="The facts nearest in time on both sides that no reason cites."
     )
