@@ -1,3 +1,4 @@
+import copy
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +14,14 @@ from agent_parts import (
     random_states,
     states_of,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import PlainFact
+from worlds import facts_of
 
 from apptek.agent.dqn import FrozenPolicy, Learner, random_legal, td_targets
 from apptek.agent.replay import Batch
+from apptek.agent.states import pair_table
 from apptek.arrays import read_only
 from apptek.config import AgentConfig
 from apptek.errors import ApptekError
@@ -57,8 +61,8 @@ def weights_of(learner: Learner) -> dict[str, bytes]:
 def test_targets_agree_with_the_definition(seed: int, discount: float) -> None:
     batch = random_batch(6, np.random.default_rng(seed))
     values = np.random.default_rng(seed).normal(-3, 1, (6, ACTIONS)).astype(np.float32)
-    arrays = (batch.rewards, batch.done.copy(), values, batch.next_legal.copy())
-    found = td_targets(*map(torch.from_numpy, arrays), discount=discount)
+    arrays = (batch.rewards, batch.done, values, batch.next_legal)
+    found = td_targets(*arrays, discount=discount)
     for row, target in enumerate(found.tolist()):
         best = max((values[row, a] for a in np.flatnonzero(batch.next_legal[row])), default=0.0)
         expected = batch.rewards[row] + (0.0 if batch.done[row] else discount * best)
@@ -102,6 +106,39 @@ def test_an_update_is_torch_s_rmsprop_on_the_squared_error(config: AgentConfig) 
         assert learner.learn(batch) == pytest.approx(loss.item(), rel=1e-5)
     for one, other in zip(learner.network.parameters(), network.parameters(), strict=True):
         assert torch.allclose(one, other, rtol=0, atol=1e-6)
+
+
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 500),
+    count=st.sampled_from([1, 7, 64, 65, 130]),
+    widths=st.lists(st.integers(1, 9), min_size=5, max_size=5),
+    intervals=st.booleans(),
+)
+def test_gradients_are_those_of_torch(
+    seed: int, count: int, widths: list[int], intervals: bool
+) -> None:
+    first, second, third, fourth, fifth = widths
+    config = replace(
+        SMALL, predicate_size=first, time_size=second, fingerprint_hidden=(third, fourth),
+        fingerprint_size=fifth, q_hidden=(third,), discount=0.0,
+    )  # fmt: skip
+    facts = [PlainFact(0, n % 3, 1, n, n + intervals * (n % 5)) for n in range(PAIRS)]
+    network = network_of(pair_table(facts_of(facts)), ACTIONS, seed, config)
+    twin = copy.deepcopy(network)
+    batch = random_batch(count, np.random.default_rng(seed))
+    values = twin(batch.states)[torch.arange(count), torch.from_numpy(batch.actions).long()]
+    loss = (values - torch.from_numpy(batch.rewards)).square().mean()
+    loss.backward()
+    learner = Learner(network, config)
+    assert learner.learn(batch) == pytest.approx(loss.item(), rel=1e-5)
+    expected = torch.cat(
+        [
+            (torch.zeros_like(weight) if weight.grad is None else weight.grad).ravel()
+            for weight in twin.parameters()
+        ]
+    )
+    assert np.allclose(learner.gradients, expected.numpy(), rtol=1e-4, atol=1e-6)
 
 
 def test_the_same_seed_gives_the_same_bytes() -> None:

@@ -1,46 +1,36 @@
 """Deep Q-learning: the update, the choice of actions, and the state that a checkpoint keeps."""
 
 import copy
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
-import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from apptek.agent.fingerprint import Fingerprint, as_tensor, pool
+from apptek.agent.fingerprint import Fingerprint, as_tensor, mlp_sizes, pool
 from apptek.agent.q_network import QNetwork, masked_argmax
 from apptek.agent.replay import Batch
-from apptek.agent.states import PairTable, States
-from apptek.arrays import Bools, Ints
+from apptek.agent.states import PairTable, States, distinct_members, spread_maxima
+from apptek.agent.update_kernels import (
+    encode_members,
+    learn_encoding,
+    learn_values,
+    rmsprop,
+    value_fingerprints,
+)
+from apptek.arrays import Bools, Floats, Ints, Longs
 from apptek.config import AgentConfig
 from apptek.errors import ApptekError
 
-SMOOTHING, TINY = 0.99, 1e-8  # alpha and eps of torch.optim.RMSprop
-
 
 def td_targets(
-    rewards: Tensor, done: Tensor, next_values: Tensor, legal: Tensor, *, discount: float
-) -> Tensor:
+    rewards: Floats, done: Bools, next_values: Floats, legal: Bools, *, discount: float
+) -> Floats:
     """`r + discount * max Q(s', a)` over the legal actions; r alone where the episode ended."""
-    best = next_values.masked_fill(~legal, -torch.inf).amax(dim=1)  # (B,)
+    best = np.where(legal, next_values, np.float32(-np.inf)).max(axis=1)  # (B,)
     # where, not (1 - done) * best: a finished episode has no legal action, and 0 * -inf is NaN.
-    return rewards + discount * torch.where(done, 0.0, best)
-
-
-def rmsprop(
-    weights: Tensor,
-    gradients: Tensor,
-    squares: Tensor,
-    *,
-    learning_rate: float,
-    weight_decay: float,
-) -> None:
-    """One step of torch's RMSprop on flat vectors; all three are changed in place."""
-    gradients.add_(weights, alpha=weight_decay)
-    squares.mul_(SMOOTHING).addcmul_(gradients, gradients, value=1 - SMOOTHING)
-    weights.addcdiv_(gradients, squares.sqrt().add_(TINY), value=-learning_rate)
+    targets = rewards + discount * np.where(done, 0, best)
+    return np.asarray(targets, np.float32)
 
 
 def build_network(
@@ -76,7 +66,8 @@ def random_legal(legal: Bools, *, rng: np.random.Generator) -> Ints:
 class Learner:
     """A Q-network that learns from transitions by RMSprop, with a target network if set.
 
-    The network must be on its device already: afterwards its weights are parts of one vector.
+    It learns on the processor; afterwards the weights of the network are parts of one vector.
+    `gradients` are those of the last update, in the same order.
     """
 
     def __init__(self, network: QNetwork, config: AgentConfig) -> None:
@@ -84,42 +75,51 @@ class Learner:
         self.target = copy.deepcopy(network) if config.target_network else None
         self.config = config
         self.updates = 0
-        # One vector of all weights and one of their gradients, of which the network's are views:
-        # an update takes a tenth of the time that an optimiser over many small tensors takes.
-        self._weights, self._gradients = _flatten(network)
+        self._weights = _flatten(network)
         self._squares = torch.zeros_like(self._weights)
+        self.gradients: Floats = np.zeros(len(self._weights), np.float32)
+        self._layout = Layout.of(network)
 
     def learn(self, batch: Batch) -> float:
         """One update; returns the mean squared error of the values before it."""
-        actions = self._tensor(batch.actions).long()[:, None]
-        targets = self._targets(batch)
-        values = self.network(batch.states).gather(1, actions)[:, 0]  # (B,)
-        loss = F.mse_loss(values, targets)
-        self._gradients.zero_()
-        torch.autograd.backward(loss)
-        rmsprop(
-            self._weights,
-            self._gradients,
-            self._squares,
-            learning_rate=self.config.learning_rate,
-            weight_decay=self.config.weight_decay,
+        weights, gradients, layout = self._weights.numpy(), self.gradients, self._layout
+        count = len(batch.actions)
+        looks_ahead = self.target is None or self.config.double_q
+        states = batch.states.followed_by(batch.next_states) if looks_ahead else batch.states
+        distinct, members = distinct_members(states.members)
+        encoded = encode_members(weights, *layout.encoding, distinct)
+        pooled, winners = pool(encoded, members, states.offsets)
+        both = pooled.reshape(-1, 2 * pooled.shape[1])
+        next_values = value_fingerprints(weights, *layout.valuing, both[count:])
+        targets = self._targets(batch, next_values)
+        gradients[:] = 0.0
+        loss, passed = learn_values(
+            weights, *layout.valuing, both[:count], batch.actions, targets, gradients
         )
+        rows, spread = spread_maxima(
+            passed.reshape(2 * count, -1), winners[: 2 * count], len(distinct)
+        )
+        learn_encoding(weights, *layout.encoding, distinct[rows], spread, gradients)
+        rates = self.config.learning_rate, self.config.weight_decay
+        rmsprop(weights, gradients, self._squares.numpy(), *rates)
         self.updates += 1
         if self.target is not None and self.updates % self.config.target_network == 0:
             self.target.load_state_dict(self.network.state_dict())
-        return loss.item()
+        return loss
 
-    @torch.no_grad()
-    def _targets(self, batch: Batch) -> Tensor:
-        rewards, done = self._tensor(batch.rewards), self._tensor(batch.done)
-        legal = self._tensor(batch.next_legal)
-        evaluator = self.network if self.target is None else self.target
+    def _targets(self, batch: Batch, next_values: Floats) -> Floats:
+        """The targets; `next_values` are the network's own, if there is no target network."""
+        legal = batch.next_legal
         if self.config.double_q:  # the network chooses, the target network evaluates
-            chosen = masked_argmax(self.network(batch.next_states), legal)
+            chosen = np.where(legal, next_values, -np.inf).argmax(axis=1)
             # The maximum over this one action is its value; where nothing is legal, it stays so.
-            legal = legal & F.one_hot(chosen, legal.shape[1]).bool()
-        next_values = evaluator(batch.next_states)
-        return td_targets(rewards, done, next_values, legal, discount=self.config.discount)
+            legal = legal & (np.arange(legal.shape[1]) == chosen[:, None])
+        if self.target is not None:
+            with torch.inference_mode():
+                next_values = self.target(batch.next_states).numpy()
+        return td_targets(
+            batch.rewards, batch.done, next_values, legal, discount=self.config.discount
+        )
 
     def greedy(self, states: States, legal: Bools) -> Ints:
         """The best legal action of each state, (B,): the lowest of equals, 0 if none is legal."""
@@ -165,21 +165,40 @@ class Learner:
             tensors |= {f"{kind}.{name}": weight for name, weight in weights}
         return tensors
 
-    def _tensor(self, array: npt.NDArray[Any]) -> Tensor:
-        return as_tensor(array, self._weights.device)
 
-
-def _flatten(network: QNetwork) -> tuple[Tensor, Tensor]:
-    """All weights in one vector and their gradients in another; the network's become views."""
+def _flatten(network: QNetwork) -> Tensor:
+    """All weights in one vector, of which those of the network become views."""
     parameters = list(network.parameters())
     weights = nn.utils.parameters_to_vector(parameters).detach()
-    gradients = torch.zeros_like(weights)
     start = 0
     for weight in parameters:
-        part = slice(start, start + weight.numel())
-        weight.data, weight.grad = weights[part].view_as(weight), gradients[part].view_as(weight)
+        weight.data = weights[start : start + weight.numel()].view_as(weight)
         start += weight.numel()
-    return weights, gradients
+    return weights
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the vector of a network's weights has what, as the kernels of an update take it.
+
+    encoding   sizes of the embeddings and where times and layers begin; sizes of the layers; the
+               pairs of the graph
+    valuing    where the layers begin, and their sizes
+    """
+
+    encoding: tuple[Longs, Longs, Ints]
+    valuing: tuple[int, Longs]
+
+    @classmethod
+    def of(cls, network: QNetwork) -> "Layout":
+        """The layout of a network whose weights are one vector in the order of torch."""
+        fingerprint = network.fingerprint
+        psi, xi = fingerprint.psi.weight, fingerprint.xi.weight
+        begin = psi.numel() + xi.numel()
+        shape = np.asarray([psi.shape[1], xi.shape[1], psi.numel(), begin])
+        end = begin + sum(weight.numel() for weight in fingerprint.layers.parameters())
+        encoding = (shape, mlp_sizes(fingerprint.layers), fingerprint.columns.numpy())
+        return cls(encoding, (end, mlp_sizes(network.layers)))
 
 
 class FrozenPolicy:
@@ -195,7 +214,8 @@ class FrozenPolicy:
     def values(self, states: States) -> Tensor:
         """The values of all actions, (B, actions), as the network gives them."""
         with torch.inference_mode():
-            return self._network.values(pool(self._encoded, states.members, states.offsets))
+            pooled, _ = pool(self._encoded.numpy(), states.members, states.offsets)
+            return self._network.values(torch.from_numpy(pooled))
 
     def greedy(self, states: States, legal: Bools) -> Ints:
         """The best legal action of each state, (B,): the lowest of equals, 0 if none is legal."""

@@ -8,12 +8,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from apptek.agent.states import PairTable, States, distinct_members, in_blocks
-from apptek.arrays import Ints, Longs
+from apptek.agent.states import PairTable, States, distinct_members, pool_maxima
+from apptek.arrays import Floats, Ints, Longs
 
-BLOCK = 16  # members over which the maximum is taken at once
 CHUNK = 65_536  # pairs that `encode_all` encodes at a time: bounds the memory
-MAX_MODE = 2  # of torch.embedding_bag
 
 
 class Fingerprint(nn.Module):
@@ -45,11 +43,14 @@ class Fingerprint(nn.Module):
         self.layers = mlp((width, *hidden, size))
         self.size = size
 
+    def embed(self, pairs: Tensor) -> Tensor:
+        """The embedded predicate and times of each pair, (U, width)."""
+        predicates, *ends = self.columns.index_select(1, pairs)  # (U,) each
+        return torch.cat((self.psi(predicates), *map(self.xi, ends)), dim=1)
+
     def encode(self, pairs: Tensor) -> Tensor:
         """Each pair before the maximum, (U, d_f)."""
-        predicates, *ends = self.columns.index_select(1, pairs)  # (U,) each
-        embedded = torch.cat((self.psi(predicates), *map(self.xi, ends)), dim=1)
-        encoded: Tensor = self.layers(embedded)
+        encoded: Tensor = self.layers(self.embed(pairs))
         return encoded
 
     def encode_all(self) -> Tensor:
@@ -60,56 +61,23 @@ class Fingerprint(nn.Module):
             return torch.cat([self.encode(pairs[start : start + CHUNK]) for start in starts])
 
     def forward(self, states: States) -> Tensor:
-        """The fingerprints of all rows, (2B, d_f); each distinct pair is encoded once.
-
-        The maximum passes gradients to its winners alone, at most d_f in a row. So all pairs are
-        encoded without autograd, and the winners once more with it.
-        """
+        """The fingerprints of all rows, (2B, d_f); each distinct pair is encoded once."""
         distinct, members = distinct_members(states.members)
-        pairs = as_tensor(distinct, self.columns.device)
-        with torch.no_grad():
-            encoded = self.encode(pairs)
+        encoded = self.encode(as_tensor(distinct, self.columns.device))
+        pooled, winners = pool(encoded.detach().cpu().numpy(), members, states.offsets)
         if not torch.is_grad_enabled() or not len(distinct):
-            return pool(encoded, members, states.offsets)
-        winners = find_winners(encoded, members, states.offsets)
-        distinct_winners, indices = distinct_members(winners.cpu().numpy().ravel())
-        encoded = self.encode(pairs.index_select(0, as_tensor(distinct_winners, pairs.device)))
-        index = as_tensor(indices, pairs.device).view_as(winners).long()
-        empty = as_tensor(np.diff(states.offsets) == 0, pairs.device)
-        return encoded.gather(0, index).masked_fill(empty[:, None], 0.0)
+            return as_tensor(pooled, encoded.device)
+        # The maximum passes gradients to its winners alone.
+        index = as_tensor(winners, encoded.device).long()
+        return encoded.gather(0, index.clamp(min=0)).masked_fill(index < 0, 0.0)
 
 
-def pool(encoded: Tensor, members: Ints, offsets: Longs) -> Tensor:
-    """The maximum over each row's members, (rows, d_f); the zero vector for an empty row.
-
-    Row r has members[offsets[r]:offsets[r + 1]], which are rows of `encoded`. First the maximum
-    over blocks of equal size, then over the blocks of a row: half the time of one embedding bag, a
-    third or less of that of scatter_reduce or segment_reduce.
-    """
-    blocks, block_offsets = in_blocks(members, offsets, BLOCK)
-    count, size = blocks.shape[1], encoded.shape[1]
-    gathered = encoded.index_select(0, as_tensor(blocks.reshape(-1), encoded.device))
-    highest = gathered.view(BLOCK, count * size).amax(dim=0).view(count, size)
-    each = torch.arange(count, dtype=torch.int32, device=encoded.device)
-    return _max_bag(highest, each, as_tensor(block_offsets, encoded.device))[0]
-
-
-def find_winners(encoded: Tensor, members: Ints, offsets: Longs) -> Tensor:
-    """The row of `encoded` that has each maximum of `pool`, (rows, d_f); 0 for an empty row.
-
-    Ties: the first member.
-    """
-    device = encoded.device
-    _, winners = _max_bag(encoded, as_tensor(members, device), as_tensor(offsets, device).int())
-    return winners.clamp(min=0)  # an empty row has 0 or -1, depending on the device
-
-
-def _max_bag(encoded: Tensor, members: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
-    """The maxima over bags of rows, zero for an empty one, and the rows that have them."""
-    pooled, _, _, winners = torch.embedding_bag(
-        encoded, members, offsets, mode=MAX_MODE, include_last_offset=True
-    )
-    return pooled, winners
+def pool(encoded: Floats, members: Ints, offsets: Longs) -> tuple[Floats, Ints]:
+    """`pool_maxima`: the maxima over each row's members, and the winners."""
+    shape = (len(offsets) - 1, encoded.shape[1])
+    maxima, winners = np.empty(shape, encoded.dtype), np.empty(shape, np.int32)
+    pool_maxima(encoded, members, offsets, maxima, winners)
+    return maxima, winners
 
 
 def as_tensor(array: npt.NDArray[Any], device: torch.device) -> Tensor:
@@ -123,3 +91,9 @@ def mlp(sizes: tuple[int, ...]) -> nn.Sequential:
     for width, height in itertools.pairwise(sizes):
         layers += [nn.Linear(width, height), nn.ReLU(inplace=True)]
     return nn.Sequential(*layers[:-1])
+
+
+def mlp_sizes(layers: nn.Sequential) -> Longs:
+    """The sizes from which `mlp` made these layers."""
+    linear = [layer for layer in layers if isinstance(layer, nn.Linear)]
+    return np.asarray([linear[0].in_features, *(layer.out_features for layer in linear)])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import AnyInts, Ints, Longs, read_only
+from apptek.arrays import AnyInts, Floats, Ints, Longs, read_only
 from apptek.compiling import kernel
 from apptek.data.facts import Facts
 from apptek.data.times import UNKNOWN
@@ -95,6 +95,11 @@ class States:
         """The states of these rows, in that order."""
         return gather(self.members, self.offsets[:-1:2][rows], self.sizes()[rows])
 
+    def followed_by(self, others: "States") -> "States":
+        """These states and others after them."""
+        offsets = (self.offsets, others.offsets[1:] + self.offsets[-1])
+        return States(np.concatenate((self.members, others.members)), np.concatenate(offsets))
+
     def without(self, left_out: npt.NDArray[np.bool_]) -> "States":
         """The same states, but empty where left_out (B,) says so."""
         sizes = np.where(left_out[:, None], 0, self.sizes())
@@ -148,20 +153,48 @@ def distinct_members(members: Ints) -> tuple[Ints, Ints]:
 
 
 @kernel
-def in_blocks(members: Ints, offsets: Longs, depth: int) -> tuple[Ints, Ints]:
-    """Each row's members in blocks of `depth`, (depth, blocks), and where each row's blocks begin.
+def pool_maxima(
+    encoded: Floats, members: Ints, offsets: Longs, maxima: Floats, winners: Ints
+) -> None:
+    """Fills maxima (rows, d) with the maximum over each row's members; zeros for an empty row.
 
-    The last block of a row is filled with repeats, which a maximum ignores.
+    Row r has members[offsets[r]:offsets[r + 1]], which are rows of `encoded` (U, d). winners
+    (rows, d) is the member that has each maximum, the first of equals; -1 for an empty row.
     """
-    block_offsets = np.zeros(offsets.size, np.int32)
-    for row in range(offsets.size - 1):
-        count = (offsets[row + 1] - offsets[row] + depth - 1) // depth
-        block_offsets[row + 1] = block_offsets[row] + count
-    blocks = np.empty((depth, block_offsets[-1]), np.int32)
     for row in range(offsets.size - 1):
         start, stop = offsets[row], offsets[row + 1]
-        for block in range(block_offsets[row], block_offsets[row + 1]):
-            for i in range(depth):
-                blocks[i, block] = members[start + i if start + i < stop else start]
-            start += depth
-    return blocks, block_offsets
+        if start == stop:
+            maxima[row] = 0.0
+            winners[row] = -1
+            continue
+        maxima[row] = encoded[members[start]]
+        winners[row] = members[start]
+        for i in range(start + 1, stop):
+            member = members[i]
+            # Without a branch: the processor compares many columns at once.
+            for column in range(maxima.shape[1]):
+                value, highest = encoded[member, column], maxima[row, column]
+                maxima[row, column] = value if value > highest else highest
+                winners[row, column] = member if value > highest else winners[row, column]
+
+
+@kernel
+def spread_maxima(gradients: Floats, winners: Ints, count: int) -> tuple[Ints, Floats]:
+    """The rows of `encoded`, `count` in all, that won a maximum, and the gradients of these rows.
+
+    They are in the order of their first win, and each has the gradients (rows, d) of its maxima.
+    """
+    indices = np.full(count, -1, np.int32)
+    rows = np.empty(min(count, winners.size), np.int32)
+    found = 0
+    for winner in winners.flat:
+        if winner >= 0 and indices[winner] < 0:
+            indices[winner] = found
+            rows[found] = winner
+            found += 1
+    spread = np.zeros((found, winners.shape[1]), gradients.dtype)
+    for row in range(winners.shape[0]):
+        for column in range(winners.shape[1]):
+            if winners[row, column] >= 0:
+                spread[indices[winners[row, column]], column] += gradients[row, column]
+    return rows[:found], spread
