@@ -23,7 +23,7 @@ from apptek.agent.dqn import FrozenPolicy, Learner, random_legal, td_targets
 from apptek.agent.replay import Batch
 from apptek.agent.states import pair_table
 from apptek.arrays import read_only
-from apptek.config import AgentConfig
+from apptek.config import AgentConfig, FingerprintKind
 from apptek.errors import ApptekError
 
 PAIRS, ACTIONS = 40, 5
@@ -114,14 +114,15 @@ def test_an_update_is_torch_s_rmsprop_on_the_squared_error(config: AgentConfig) 
     count=st.sampled_from([1, 7, 64, 65, 130]),
     widths=st.lists(st.integers(1, 9), min_size=5, max_size=5),
     intervals=st.booleans(),
+    kind=st.sampled_from(["paper", "marked"]),
 )
 def test_gradients_are_those_of_torch(
-    seed: int, count: int, widths: list[int], intervals: bool
+    seed: int, count: int, widths: list[int], intervals: bool, kind: FingerprintKind
 ) -> None:
     first, second, third, fourth, fifth = widths
     config = replace(
         SMALL, predicate_size=first, time_size=second, fingerprint_hidden=(third, fourth),
-        fingerprint_size=fifth, q_hidden=(third,), discount=0.0,
+        fingerprint_size=fifth, q_hidden=(third,), discount=0.0, fingerprint=kind,
     )  # fmt: skip
     facts = [PlainFact(0, n % 3, 1, n, n + intervals * (n % 5)) for n in range(PAIRS)]
     network = network_of(pair_table(facts_of(facts)), ACTIONS, seed, config)

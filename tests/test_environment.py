@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from worlds import graph_of, plain_facts
 
 from apptek.agent import environment as module
 from apptek.agent.environment import DecisionProcess, Environment, play
+from apptek.agent.states import FAR, IN_CORE, MARKS, REACHED, SEEN
 from apptek.arrays import Bools
 from apptek.config import AgentConfig
 from apptek.data.queries import training_queries
@@ -55,6 +58,55 @@ def test_agrees_with_the_definitions_at_every_step(
             assert rewards[number] == episodes[number].step(actions[number])
         assert not rewards[~going].any()
         assert_same(environment, episodes, going)
+
+
+def plain_marks(episode: PlainEpisode, side: int) -> list[tuple[int, int]]:
+    """The facts that a side shows with their marks, straight from the definition, sorted."""
+    own, other = episode.sides[side], episode.sides[1 - side]
+    seen = {
+        end
+        for number, _ in other.periphery()
+        for end in (episode.facts[number].subject, episode.facts[number].object)
+    }
+    marks = [(number, IN_CORE) for number in own.core]
+    for number, _ in own.periphery():
+        ends = {episode.facts[number].subject, episode.facts[number].object} - own.entities()
+        mark = REACHED if ends & other.entities() else SEEN if ends & seen else FAR
+        marks.append((number, mark))
+    return sorted(marks)
+
+
+@settings(max_examples=200)
+@given(st.lists(plain_facts(), min_size=1, max_size=25), agent_configs(), st.data())
+def test_marks_agree_with_their_definition(
+    plain: list[PlainFact], config: AgentConfig, data: st.DataObject
+) -> None:
+    asked = [data.draw(plain_queries(plain)) for _ in range(3)]
+    process = DecisionProcess(graph_of(plain), replace(config, fingerprint="marked"))
+    environment = Environment(process, queries_of(asked))
+    episodes = [plain_episode(plain, query, config) for query in asked]
+    every_fact = np.arange(len(plain), dtype=np.int32)
+    while not environment.done.all():
+        states = environment.states(every_fact)
+        for row in range(6):
+            if not environment.done[row // 2]:
+                members = states.members[states.offsets[row] : states.offsets[row + 1]].tolist()
+                found = sorted((member // MARKS, member % MARKS) for member in members)
+                assert found == plain_marks(episodes[row // 2], row % 2)
+        actions = [data.draw(st.sampled_from(sorted(e.legal() or {0: 0}))) for e in episodes]
+        going = ~environment.done
+        environment.step(actions)
+        for number in np.flatnonzero(going):
+            episodes[number].step(actions[number])
+
+
+def test_a_query_sees_its_own_fact_only_where_the_settings_say_so() -> None:
+    graph = graph_of([PlainFact(0, 0, 1, 5, 5)])
+    hiding, showing = (
+        DecisionProcess(graph, AgentConfig(hide_query=hides)) for hides in (True, False)
+    )
+    assert not play(hiding, hiding.training_queries(), "commonest").met.any()
+    assert play(showing, showing.training_queries(), "commonest").met.all()
 
 
 @settings(max_examples=150)

@@ -1,15 +1,18 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
-from agent_parts import network_of, points, sides, state_lists, states_of, worlds
+from agent_parts import SMALL, network_of, points, sides, state_lists, states_of, worlds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import PlainFact
 from torch import Tensor
 from worlds import facts_of
 
+from apptek.agent.dqn import FrozenPolicy
 from apptek.agent.fingerprint import Fingerprint, pool
-from apptek.agent.states import distinct_members, pair_table
+from apptek.agent.states import MARKS, distinct_members, pair_table
 from apptek.arrays import read_only
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -163,3 +166,28 @@ def test_the_order_within_a_side_does_not_matter(
     rows = [[number % 10 for number in row] for state in states for row in state]
     there, back = states_of(rows), states_of([row[::-1] for row in rows])
     assert torch.allclose(module(there), module(back), rtol=0, atol=1e-6)
+
+
+@given(states=st.lists(st.tuples(sides, sides), min_size=1, max_size=3))
+def test_a_marked_fingerprint_is_maximum_and_sum_of_its_members(
+    states: list[tuple[list[int], list[int]]],
+) -> None:
+    config = replace(SMALL, fingerprint="marked", tknn=5)
+    network = network_of(points(10), config=config).double()
+    module = network.fingerprint
+    rows = [[number % (10 * MARKS) for number in row] for state in states for row in state]
+    found = module(states_of(rows))
+    for row, values in zip(rows, found, strict=True):
+        encoded = module.encode(torch.tensor(row, dtype=torch.int64))
+        maxima = encoded.amax(dim=0) if row else torch.zeros(4)
+        expected = torch.cat((maxima, encoded.sum(dim=0) / 5))
+        assert torch.allclose(values, expected.double(), rtol=0, atol=1e-6)
+    with torch.no_grad():
+        assert torch.allclose(module(states_of(rows)), found, rtol=0, atol=1e-6)
+    frozen = FrozenPolicy(network.float()).values(states_of(rows))
+    assert torch.allclose(frozen, network(states_of(rows)), rtol=0, atol=1e-5)
+
+
+def test_a_mark_changes_the_encoding() -> None:
+    module = network_of(points(10), config=replace(SMALL, fingerprint="marked")).fingerprint
+    assert len({tuple(row) for row in module.encode(torch.arange(MARKS)).tolist()}) == MARKS

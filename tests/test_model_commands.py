@@ -262,6 +262,7 @@ def test_a_bad_table_of_types_is_refused_in_one_line(
         (("topologies", "MODEL", "--predicate", "Sing"), 2, "knows no predicate 'Sing'"),
         (("fit", "WORLD", "--out", "MODEL"), 1, "exists already"),
         (("fit", "WORLD", "--out", "new", "--set", "agent.tknn=0"), 2, "at least 1"),
+        (("fit", "WORLD", "--out", "new", "--set", "agent.hide_query=false"), 2, "see their own"),
         (("fit", "WORLD", "--out", "new", "--preset", "best"), 2, "paper"),
         (("train-agent", "WORLD", "--out", "new", "--set", "agent.tkn=1"), 2, "did you mean tknn"),
     ],

@@ -19,6 +19,7 @@ from apptek.setting_rules import (
 )
 
 Traversal = Literal["both", "outgoing", "tagged"]
+FingerprintKind = Literal["paper", "marked"]
 Policy = Literal["agent", "random", "one-step", "two-step"]
 FeaturePart = Literal["history", "traits", "topologies"]
 View = Literal["within", "ahead"]  # a query sees all facts but its own; only what was known before
@@ -105,6 +106,10 @@ class AgentConfig:
     fingerprint_hidden: tuple[int, ...] = setting((16, 16), each(at_least(1), "layers of"))
     fingerprint_size: int = setting(16, at_least(1))  # [d_f]
     q_hidden: tuple[int, ...] = setting((16, 32), each(at_least(1), "layers of"))
+    # marked: of each fact also whether it is in the core and whether the other side knows its far
+    # end, and beside the maximum over the facts their sum
+    fingerprint: FingerprintKind = setting("paper", one_of(get_args(FingerprintKind)))
+    hide_query: bool = True  # False: a training query sees its own fact; never for features
     target_network: int = setting(0, at_least(0))  # copied every so many updates; 0: there is none
     double_q: bool = False
 

@@ -11,6 +11,7 @@ from apptek.agent.episode_kernels import (
     RANDOM,
     State,
     advance,
+    marked_members_of,
     members_of,
     roll_out,
 )
@@ -19,7 +20,7 @@ from apptek.agent.states import States
 from apptek.arrays import Bools, Ints, read_only
 from apptek.compiling import in_threads
 from apptek.config import AgentConfig
-from apptek.data.queries import Queries, QueryColumns
+from apptek.data.queries import Queries, QueryColumns, held_out_queries, training_queries
 from apptek.errors import ApptekError
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.seeding import generator
@@ -72,6 +73,11 @@ class DecisionProcess:
                     f"a query has entity {entities.max()}, but there are only {count}"
                 )
         return queries.for_kernels(self.graph.axis)
+
+    def training_queries(self) -> Queries:
+        """A query for each fact of the graph, with that fact hidden, if the settings say so."""
+        facts = self.graph.facts
+        return training_queries(facts) if self.config.hide_query else held_out_queries(facts)
 
 
 class Environment:
@@ -143,8 +149,15 @@ class Environment:
                 self._advance(np.where(actions >= 0, actions, np.int32(KEEP)))
 
     def states(self, pair_of_fact: Ints) -> States:
-        """The states as the network sees them: the pairs in core and periphery of each side."""
-        return States(*members_of(self._state, self._process.tagged, pair_of_fact))
+        """The states as the network sees them: the pairs in core and periphery of each side.
+
+        With marks, if the settings say so.
+        """
+        process = self._process
+        if process.config.fingerprint == "paper":
+            return States(*members_of(self._state, process.tagged, pair_of_fact))
+        about = (self._arguments[1], process.graph.entity_count, process.tagged)
+        return States(*marked_members_of(self._state, *about, pair_of_fact))
 
     def side(self, row: int) -> tuple[Ints, Ints, Ints]:
         """Entities, core facts and periphery edges of row 2b (subject's) or 2b + 1 (object's)."""

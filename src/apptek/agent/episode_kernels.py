@@ -14,6 +14,7 @@ from apptek.agent.side_kernels import (
     grown,
     sides_meet,
 )
+from apptek.agent.states import FAR, IN_CORE, MARKS, REACHED, SEEN
 from apptek.arrays import Bools, Ints, Longs, Words
 from apptek.compiling import kernel, leaf
 from apptek.data.queries import QueryColumns
@@ -134,6 +135,57 @@ def members_of(state: State, tagged: int, pair_of_fact: Ints) -> tuple[Ints, Lon
             end += 1
         for i in range(edge_rows[row], edge_rows[row + 1]):
             members[end] = pair_of_fact[edges[i] >> tagged]
+            end += 1
+        offsets[row + 1] = end
+    return members, offsets
+
+
+@leaf
+def _mark_of(ends: tuple[int, int], own: Ints, seen: Ints, reached: Ints, stamp: int) -> int:
+    """What the other side knows of the far end of a fact: the end that is not reached here."""
+    for end in ends:
+        if own[end] != stamp:
+            if reached[end] == stamp:
+                return REACHED
+            return SEEN if seen[end] == stamp else FAR
+    return FAR  # both ends are reached
+
+
+@kernel
+def marked_members_of(
+    state: State, columns: Columns, entity_count: int, tagged: int, pair_of_fact: Ints
+) -> tuple[Ints, Longs]:
+    """As `members_of`, each pair with the mark of its fact: MARKS * pair + mark.
+
+    IN_CORE, or of a fact in the periphery: its far end is REACHED by the other side, an end of a
+    fact in the other side's periphery (SEEN), or neither (FAR).
+    """
+    entity_rows, entities, core_rows, core, edge_rows, edges = state
+    subjects, _, objects = columns
+    offsets = np.zeros(core_rows.size, np.int64)
+    members = np.empty(core.size + edges.size, np.int32)
+    # Who knows an entity, by the row for which that was written last.
+    own, seen, reached = (
+        np.zeros(entity_count, np.int32), np.zeros(entity_count, np.int32),
+        np.zeros(entity_count, np.int32),
+    )  # fmt: skip
+    end = 0
+    for row in range(core_rows.size - 1):
+        other, stamp = row ^ 1, row + 1
+        for i in range(entity_rows[row], entity_rows[row + 1]):
+            own[entities[i]] = stamp
+        for i in range(entity_rows[other], entity_rows[other + 1]):
+            reached[entities[i]] = stamp
+        for i in range(edge_rows[other], edge_rows[other + 1]):
+            seen[subjects[edges[i] >> tagged]] = stamp
+            seen[objects[edges[i] >> tagged]] = stamp
+        for i in range(core_rows[row], core_rows[row + 1]):
+            members[end] = MARKS * pair_of_fact[core[i]] + IN_CORE
+            end += 1
+        for i in range(edge_rows[row], edge_rows[row + 1]):
+            fact = edges[i] >> tagged
+            mark = _mark_of((subjects[fact], objects[fact]), own, seen, reached, stamp)
+            members[end] = MARKS * pair_of_fact[fact] + mark
             end += 1
         offsets[row + 1] = end
     return members, offsets

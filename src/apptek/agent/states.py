@@ -73,15 +73,19 @@ def _distinct(first: AnyInts, second: AnyInts) -> tuple[Longs, Longs]:
     return firsts, indices
 
 
+MARKS = 4  # of a fact; a member of a marked state is MARKS * pair + mark
+IN_CORE, FAR, SEEN, REACHED = range(MARKS)  # the last three: what the other side knows of its end
+
+
 @dataclass(frozen=True, slots=True)
 class States:
-    """B states as a ragged batch of pairs.
+    """B states as a ragged batch of pairs, or of pairs with their marks.
 
     Row 2b of the 2B rows is the subject side of state b, row 2b + 1 its object side; row r has
     members[offsets[r]:offsets[r + 1]].
     """
 
-    members: Ints  # pairs
+    members: Ints
     offsets: Longs  # (2B + 1,), from 0 to len(members)
 
     def __len__(self) -> int:
@@ -198,3 +202,26 @@ def spread_maxima(gradients: Floats, winners: Ints, count: int) -> tuple[Ints, F
             if winners[row, column] >= 0:
                 spread[indices[winners[row, column]], column] += gradients[row, column]
     return rows[:found], spread
+
+
+@kernel
+def pool_sums(encoded: Floats, members: Ints, offsets: Longs, scale: float, sums: Floats) -> None:
+    """Fills sums (rows, d) with the sum over each row's members, times scale."""
+    factor = np.float32(scale)
+    for row in range(offsets.size - 1):
+        sums[row] = 0.0
+        for i in range(offsets[row], offsets[row + 1]):
+            for column in range(sums.shape[1]):
+                sums[row, column] += factor * encoded[members[i], column]
+
+
+@kernel
+def spread_sums(
+    gradients: Floats, members: Ints, offsets: Longs, scale: float, spread: Floats
+) -> None:
+    """Adds the gradients (rows, d) of scaled sums to the rows of `spread` that were added up."""
+    factor = np.float32(scale)
+    for row in range(gradients.shape[0]):
+        for i in range(offsets[row], offsets[row + 1]):
+            for column in range(gradients.shape[1]):
+                spread[members[i], column] += factor * gradients[row, column]

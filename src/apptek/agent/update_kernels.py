@@ -102,14 +102,19 @@ def _add_gradients(slope: Floats, across: Floats, gradients: Floats) -> np.float
 
 @fast
 def _embed(weights: Floats, shape: Longs, columns: Ints, members: Ints, block: Floats) -> None:
-    """Fills a block with the embedded predicate and times of up to BLOCK members."""
-    predicate_size, time_size, times = shape[0], shape[1], shape[2]
+    """Fills a block with the embedded predicate and times of up to BLOCK members, and marks."""
+    predicate_size, time_size, times, marks = shape[0], shape[1], shape[2], shape[4]
+    first_mark = predicate_size + (columns.shape[0] - 1) * time_size
     for r in range(members.size):
-        row = columns[0, members[r]] * predicate_size
+        pair = members[r] // marks
+        if marks > 1:
+            block[first_mark : first_mark + marks, r] = 0.0
+            block[first_mark + members[r] % marks, r] = 1.0
+        row = columns[0, pair] * predicate_size
         for i in range(predicate_size):
             block[i, r] = weights[row + i]
         for end in range(1, columns.shape[0]):
-            row = times + columns[end, members[r]] * time_size
+            row = times + columns[end, pair] * time_size
             first = predicate_size + (end - 1) * time_size
             for i in range(time_size):
                 block[first + i, r] = weights[row + i]
@@ -152,11 +157,12 @@ def learn_encoding(
                 slopes[-1, i, r] = slopes_of[first + r, i]
         block_backward(weights, end, sizes, parts, slopes, gradients)
         for r in range(block.size):
-            row = columns[0, block[r]] * predicate_size
+            pair = block[r] // shape[4]
+            row = columns[0, pair] * predicate_size
             for i in range(predicate_size):
                 gradients[row + i] += slopes[0, i, r]
             for column in range(1, columns.shape[0]):
-                row = times + columns[column, block[r]] * time_size
+                row = times + columns[column, pair] * time_size
                 offset = predicate_size + (column - 1) * time_size
                 for i in range(time_size):
                     gradients[row + i] += slopes[0, offset + i, r]

@@ -9,7 +9,7 @@ from apptek.agent.environment import DecisionProcess, Environment
 from apptek.arrays import Bools, Floats, Ints
 from apptek.config import AgentConfig, preset
 from apptek.data.facts import Dataset, Split
-from apptek.data.queries import Queries, held_out_queries, training_queries
+from apptek.data.queries import Queries, held_out_queries
 from apptek.errors import ApptekError
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.seeding import generator
@@ -46,12 +46,13 @@ class VectorLoop:
     ) -> "VectorLoop":
         """The episodes of a split on the graph of the training facts.
 
-        A query of train does not see its own fact. The settings are by default the paper's.
+        A query of train does not see its own fact, unless agent.hide_query says so. The settings
+        are by default the paper's.
         """
         process = DecisionProcess(TemporalGraph.of(data), config or preset("paper").agent)
         facts = data.split(split)
         return cls(
-            process, training_queries(facts) if split == "train" else held_out_queries(facts)
+            process, process.training_queries() if split == "train" else held_out_queries(facts)
         )
 
     def __len__(self) -> int:

@@ -15,7 +15,7 @@ from apptek.agent.training_run import Observer, moving_means, train
 from apptek.arrays import Bools, Ints
 from apptek.config import AgentConfig
 from apptek.data.facts import Dataset, Names
-from apptek.data.queries import held_out_queries, training_queries
+from apptek.data.queries import held_out_queries
 from apptek.experiments.result import Result, plain_settings, write_result
 from apptek.extras import one_torch_thread
 from apptek.graph.temporal_graph import TemporalGraph
@@ -41,11 +41,12 @@ class AgentRun:
 def run_agent(run: AgentRun) -> Result:
     """Trains an agent, compares it with its controls, and writes result.json into its folder.
 
-    The comparison is on the training queries, each with its own fact hidden, and on those of valid.
+    The comparison is on the training queries, each with its own fact hidden or, where the settings
+    say so, left in, and on those of valid.
     """
     process = DecisionProcess(TemporalGraph.of(run.dataset), run.config)
     started, is_new = time.monotonic(), not run.folder.exists()
-    trainer = Trainer(process, training_queries(run.dataset.train), seed=run.seed)
+    trainer = Trainer(process, process.training_queries(), seed=run.seed)
     train(
         trainer,
         run.folder,

@@ -58,6 +58,10 @@ def fit_model(data: Dataset, options: FitOptions, work: Path) -> tuple[Model, di
         if len(data.predicates) < 2:
             raise DataError("there is nothing to re-rank: the data has a single predicate")
     dataset = apply_protocol(data.labelled(), options.protocol)
+    if not options.config.agent.hide_query:
+        raise ConfigError(
+            "agent.hide_query=false is for train-agent alone: features would see their own answers"
+        )
     if not np.any(dataset.train.subjects != dataset.train.objects):
         raise DataError("there is no query to fit on: subject and object are always the same")
     identity = {
