@@ -19,8 +19,25 @@ os.environ["no_proxy"] = os.environ["NO_PROXY"] = "127.0.0.1,localhost"
 for _name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "APPTEK_TOKEN"):
     os.environ.pop(_name, None)
 
+# Modules that fit many models or start many processes: the quick tier leaves them out.
+SLOW = {
+    "test_audit", "test_backtest", "test_baselines_learned", "test_baselines_models",
+    "test_candidate_features", "test_compare", "test_contest", "test_default_model", "test_engine",
+    "test_evaluator", "test_faithfulness", "test_fit_shards", "test_forecasting", "test_large_data",
+    "test_mcp", "test_model_commands", "test_mutations", "test_predicate_classes", "test_reproduce",
+    "test_reranking", "test_rules", "test_support", "test_table_batches", "test_two_ways",
+    "test_update", "test_views", "test_what_if",
+}  # fmt: skip
+
 settings.register_profile("apptek", deadline=None, derandomize=True)
 settings.load_profile("apptek")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests of slow modules."""
+    for item in items:
+        if item.path.stem in SLOW:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="module")
