@@ -1,4 +1,4 @@
-"""The bench of the service: predict, explain, batches, name search, and the time to start."""
+"""The bench of the service: predict, explain, forecast, batches, name search, the start."""
 
 import tempfile
 from dataclasses import asdict
@@ -16,6 +16,7 @@ from apptek.benches.http_clients import (
 from apptek.benches.report import BenchReport, Target, bench_dataset, seconds
 from apptek.data.facts import Dataset, Names
 from apptek.explain.name_index import NameIndex
+from apptek.models.model import Model
 from apptek.models.model_folder import load_model
 from apptek.predictor import Predictor
 from apptek.seeding import generator
@@ -27,6 +28,7 @@ CLIENTS = (1, 16)
 TARGETS = {
     "predict_p95_ms": Target(50),
     "explain_p95_ms": Target(200),
+    "forecast_p95_ms": Target(50),
     "batch_queries_per_s": Target(25_000, at_most=False),
     "search_p95_ms": Target(10),
     "start_seconds": Target(3),
@@ -45,7 +47,7 @@ def bench_serve(*, quick: bool = False, model: Path | None = None) -> BenchRepor
         with running_service(folder):
             pass  # compiles, so that the next start is a usual one
         with running_service(folder) as service:
-            figures = _measure(service, load_model(folder).dataset, 100 if quick else 500)
+            figures = _measure(service, load_model(folder), 100 if quick else 500)
             figures["start_seconds"] = service.seconds
     figures["search_p95_ms"] = _search_ms()
     return BenchReport(ratios={}, figures=figures, targets=TARGETS)
@@ -56,12 +58,15 @@ def _fit(folder: Path, quick: bool) -> Path:
     return folder
 
 
-def _measure(service: RunningService, data: Dataset, count: int) -> dict[str, Any]:
-    queries = _tuning_queries(data, max(count, *BATCHES.values()))
-    figures: dict[str, Any] = {"model": data.name}
-    for task in ("predict", "explain"):
+def _measure(service: RunningService, model: Model, count: int) -> dict[str, Any]:
+    queries = _tuning_queries(model.dataset, max(count, *BATCHES.values()))
+    figures: dict[str, Any] = {"model": model.dataset.name}
+    bodies: dict[str, list[dict[str, str]]] = dict.fromkeys(("predict", "explain"), queries[:count])
+    if model.occurrence is not None:  # the next days of the same pairs
+        bodies["forecast"] = [_without_time(query) for query in queries[:count]]
+    for task, asked in bodies.items():
         path = f"/api/{task}"
-        requests = [encode_request(service.address, path, query) for query in queries[:count]]
+        requests = [encode_request(service.address, path, body) for body in asked]
         send_requests(service.address, requests[:20], 1)  # warms up
         figures[f"{task}_ms"] = {}
         for clients in CLIENTS:
@@ -74,6 +79,10 @@ def _measure(service: RunningService, data: Dataset, count: int) -> dict[str, An
     figures["batch_queries_per_s"] = _batch_speed(service, queries, ARROW)
     figures["json_batch_queries_per_s"] = _batch_speed(service, queries, JSON)
     return figures
+
+
+def _without_time(query: dict[str, str]) -> dict[str, str]:
+    return {name: query[name] for name in ("subject", "object")}
 
 
 def _batch_speed(service: RunningService, queries: list[dict[str, str]], kind: str) -> float:
