@@ -1,4 +1,7 @@
-"""Writes the examples of docs/reasons.md: `python tests/make_reasons_page.py [MODEL]`.
+"""Writes the examples of docs/reasons.md and docs/counterfactual.md:
+
+    python tests/make_reasons_page.py [MODEL]
+
 
 MODEL is a model of the default preset, fitted on icews14; without it, one is fitted. The questions
 are drawn from the test split with a fixed seed: the first five that are answered rightly, and the
@@ -18,7 +21,8 @@ from apptek.explain.text import explanation_text
 from apptek.explain.what_if.texts import contrast_text, counterfactual_text
 from apptek.predictor import Predictor, Query
 
-PAGE = Path(__file__).parents[1] / "docs" / "reasons.md"
+DOCS = Path(__file__).parents[1] / "docs"
+TARGET = "Threaten"
 EACH = 5
 WIDTH = 100
 ASKED = Query("Sauli Niinistö", "Elmar Mammadyarov", "2014-05-16")
@@ -74,10 +78,6 @@ def blocks(predictor: Predictor) -> dict[str, str]:
     return {
         "lengths": "\n".join(lengths),
         "examples": examples(predictor),
-        "counterfactual": console(
-            f"apptek counterfactual {korea} --add",
-            counterfactual_text(predictor.counterfactual(KOREA, add=True), WIDTH),
-        ),
         "against": console(
             f"apptek explain {korea} --against Threaten",
             explanation_text(predictor.explain(KOREA, against="Threaten"), WIDTH, "paragraph"),
@@ -89,17 +89,34 @@ def blocks(predictor: Predictor) -> dict[str, str]:
     }
 
 
+def counterfactuals(predictor: Predictor) -> dict[str, str]:
+    """The same of the other page."""
+    korea = f'model "{KOREA.subject}" "{KOREA.object}" {KOREA.time}'
+    return {
+        "counterfactual": console(
+            f"apptek counterfactual {korea} --add",
+            counterfactual_text(predictor.counterfactual(KOREA, add=True), WIDTH),
+        ),
+        "counterfactual to": console(
+            f"apptek counterfactual {korea} --to {TARGET}",
+            counterfactual_text(predictor.counterfactual(KOREA, TARGET), WIDTH),
+        ),
+    }
+
+
 def with_blocks(page: str, content: dict[str, str]) -> str:
     """The page with new content between its markers."""
     for name, text in content.items():
         head, tail = re.escape(f"<!-- made: {name} -->\n"), re.escape("<!-- end -->")
         old = re.findall(f"{head}.*?{tail}", page, re.DOTALL)
         if len(old) != 1:
-            raise SystemExit(f"{PAGE.name} has {len(old)} places for {name}")
+            raise SystemExit(f"there are {len(old)} places for {name}")
         page = page.replace(old[0], f"<!-- made: {name} -->\n{text}<!-- end -->")
     return page
 
 
 if __name__ == "__main__":
     model = Predictor.load(sys.argv[1]) if sys.argv[1:] else Predictor.fit(read_dataset("icews14"))
-    PAGE.write_text(with_blocks(PAGE.read_text(encoding="utf-8"), blocks(model)), encoding="utf-8")
+    for name, made in (("reasons.md", blocks), ("counterfactual.md", counterfactuals)):
+        page = DOCS / name
+        page.write_text(with_blocks(page.read_text("utf-8"), made(model)), encoding="utf-8")

@@ -265,6 +265,10 @@ def test_a_row_that_ends_before_it_starts_is_listed_first(tmp_path: Path) -> Non
     assert "Infinity" not in done.stdout
     found = json.loads(done.stdout)
     assert (found["bad_rows"], found["suspected"]["interval"]) == (1, 1)
+    assert found["bad_rows_listed"] == 1
+    page = out.read_text(encoding="utf-8")
+    assert "1 row with an end before the start" in page
+    assert "could not be read" not in page
     first = found["first"][0]
     assert [first[column] for column in ("subject", "since", "until", "finding")] == [
         "c",

@@ -177,7 +177,7 @@ def test_an_outlook_is_a_forecast_with_its_reliability(
 def test_similar_forecasts_are_counted_as_they_are() -> None:
     chances = np.asarray([0.1] * 40 + [0.5] * 100)
     happened = np.asarray([1.0] * 10 + [0.0] * 30 + [1.0] * 60 + [0.0] * 40)
-    past = PastForecasts(chances, happened, "2014-01-01", "2014-03-01")
+    past = PastForecasts(chances, happened, "2014-01-01", "2014-03-01", learned_from=False)
     near = past.near(0.52)
     assert near is not None
     assert (near.forecasts, near.came_true) == (100, 60)

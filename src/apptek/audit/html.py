@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from apptek.data.predicate_table import PredicateTable
 from apptek.explain.html_report import STYLE
-from apptek.explain.wording import GIVEN, percent, when_text
+from apptek.explain.wording import GIVEN, counted, percent, when_text
 from apptek.safe_text import printable
 
 HEADER = ("fact", "when", "looks wrong", "expected", "why")
@@ -20,7 +20,10 @@ def audit_html(
     title = f"{summary['dataset']}: facts that look wrong"
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     suspected = ", ".join(f"{count:,} by {kind}" for kind, count in summary["suspected"].items())
-    bad_rows = f" {summary['bad_rows']:,} rows could not be read." * bool(summary["bad_rows"])
+    listed = summary["bad_rows_listed"]
+    unread = summary["bad_rows"] - listed
+    bad_rows = f" {counted(listed, 'row')} with an end before the start stand first." * bool(listed)
+    bad_rows += f" {counted(unread, 'row')} could not be read." * bool(unread)
     head = "".join(f"<th>{name}</th>" for name in HEADER)
     about = (
         f"<p>{summary['facts']:,} facts were asked about, each with itself hidden. If "

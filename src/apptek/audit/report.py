@@ -115,7 +115,9 @@ def _probabilities(odds: Doubles) -> Doubles:
     return probabilities
 
 
-def audit_summary(audit: Audit, table: pa.Table, bad_rows: int = 0) -> dict[str, Any]:
+def audit_summary(
+    audit: Audit, table: pa.Table, bad_rows: int = 0, listed: int = 0
+) -> dict[str, Any]:
     """How many facts were judged and how many are suspected, ready for JSON."""
     suspected: Longs = np.flatnonzero(audit.odds > 0)
     found = [audit.finding(int(fact)) for fact in suspected]
@@ -128,6 +130,7 @@ def audit_summary(audit: Audit, table: pa.Table, bad_rows: int = 0) -> dict[str,
         "prior": PRIOR,
         "suspected": {kind: found.count(kind) for kind in ("predicate", "direction", "interval")},
         "bad_rows": bad_rows,
+        "bad_rows_listed": listed,
     }
 
 

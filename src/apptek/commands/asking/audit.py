@@ -75,7 +75,8 @@ def audit(
         with working("asking about every fact"):
             found = audit_facts(judge if engine is None else judge.on_engine(engine))
             table = audit_table(found, explained, left_out)
-    summary = audit_summary(found, table, bad_rows)
+    listed = sum(defect.fact is not None for defect in left_out)
+    summary = audit_summary(found, table, bad_rows, listed)
     labels = judge.model.dataset.labels
     write_audit(summary, table, out, labels)
     if as_json:
@@ -83,6 +84,10 @@ def audit(
     else:
         _print_first(shown_rows(table.slice(0, top), labels))
         tell(f"Probabilities are those {GIVEN}.")
+        if listed:
+            tell(
+                f"Of the rows that were skipped, {listed:,} end before they start: they come first."
+            )
         tell(f"{summary['facts']:,} facts judged: {out}")
 
 

@@ -122,12 +122,13 @@ export class ForecastPanel {
   }
 }
 
-function reliabilityWords({ forecasts, came_true: right, low, high, first, last }) {
+function reliabilityWords(/** @type {any} */ reliability) {
+  const { forecasts, came_true: right, low, high, first, last } = reliability;
   const range = `${Math.round(100 * low)} to ${Math.round(100 * high)} %`;
   return [
     "Of forecasts like this, ",
     el("b", {}, `${Math.round((100 * right) / forecasts)} %`),
-    ` came true: ${right.toLocaleString("en")} of ${forecasts.toLocaleString("en")} that gave ${range}, from ${first} to ${last}.`,
+    ` came true: ${right.toLocaleString("en")} of ${forecasts.toLocaleString("en")} that gave ${range}, from ${first} to ${last}${reliability.learned_from ? ", a time that the model has learned from" : ""}.`,
   ];
 }
 

@@ -27,6 +27,9 @@ class Reliability(BaseModel):
     high: float = Field(description="to here.")
     first: str = Field(description="The time of these forecasts: from here")
     last: str = Field(description="to here.")
+    learned_from: bool = Field(
+        description="Whether the model has learned or been calibrated from facts of that time."
+    )
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class PastForecasts:
     happened: Doubles
     first: str
     last: str
+    learned_from: bool
 
     def near(self, chance: float) -> Reliability | None:
         """Those that were as probable as a forecast; None if there are too few."""
@@ -51,6 +55,7 @@ class PastForecasts:
                     high=high,
                     first=self.first,
                     last=self.last,
+                    learned_from=self.learned_from,
                 )
         return None
 
@@ -59,7 +64,7 @@ def past_forecasts(forecaster: Forecaster, length: int) -> PastForecasts | None:
     """The last windows of a length before the end of the facts, one after the other.
 
     None if the facts do not reach far enough back. Each forecast sees only what was known before
-    its window; the model itself was fitted and calibrated on facts up to the end.
+    its window; the model itself may have been fitted and calibrated on facts of that time.
     """
     first_fact, last_fact = forecaster.span
     stops = [last_fact - length * step for step in range(WINDOWS)]
@@ -74,6 +79,7 @@ def past_forecasts(forecaster: Forecaster, length: int) -> PastForecasts | None:
         np.concatenate([happened for _, happened in parts]),
         windows[-1].texts(axis)[0],
         windows[0].texts(axis)[1],
+        windows[-1].first <= forecaster.occurrence.fitted_until,
     )
 
 
