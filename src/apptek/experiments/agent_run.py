@@ -9,13 +9,14 @@ import numpy as np
 
 from apptek.agent.controls import compare_with_controls, play_greedily
 from apptek.agent.dqn import FrozenPolicy
-from apptek.agent.environment import DecisionProcess
+from apptek.agent.environment import DecisionProcess, play
 from apptek.agent.trainer import History, Trainer
 from apptek.agent.training_run import Observer, moving_means, train
 from apptek.arrays import Bools, Ints
 from apptek.config import AgentConfig
 from apptek.data.facts import Dataset, Names
 from apptek.data.queries import held_out_queries
+from apptek.errors import ApptekError
 from apptek.experiments.result import Result, plain_settings, write_result
 from apptek.extras import one_torch_thread
 from apptek.graph.temporal_graph import TemporalGraph
@@ -64,6 +65,37 @@ def run_agent(run: AgentRun) -> Result:
         "evaluate": time.monotonic() - trained,
     }
     result = replace(result, seconds=seconds)
+    write_result(run.folder / RESULT, result)
+    return result
+
+
+def run_controls(run: AgentRun) -> Result:
+    """Plays the controls on the queries of train and valid, and writes result.json; no training.
+
+    How often they connect depends on tknn and on whether a training query sees its own fact.
+    """
+    process = DecisionProcess(TemporalGraph.of(run.dataset), run.config)
+    queries_of = {"train": process.training_queries(), "valid": held_out_queries(run.dataset.valid)}
+    metrics = {
+        split: {
+            "queries": len(queries),
+            "random": float(play(process, queries, "random", seed=run.seed).met.mean()),
+            "commonest": float(play(process, queries, "commonest").met.mean()),
+        }
+        for split, queries in queries_of.items()
+        if len(queries)
+    }
+    result = Result(
+        model="controls",
+        dataset=run.dataset.name,
+        seed=run.seed,
+        settings={"agent": plain_settings(run.config)},
+        metrics=metrics,
+    )
+    try:
+        run.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ApptekError(f"{run.folder} cannot be written: {error.strerror}") from None
     write_result(run.folder / RESULT, result)
     return result
 

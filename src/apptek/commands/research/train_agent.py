@@ -42,6 +42,10 @@ def train_agent(
             help="Write TensorBoard scalars there (needs the extra `tensorboard`).",
         ),
     ] = None,
+    controls: Annotated[
+        bool,
+        typer.Option("--controls", help="Only play the controls that do not learn."),
+    ] = False,
     as_json: JsonOption = False,
     *,
     reading: Reading,
@@ -57,25 +61,27 @@ def train_agent(
     require_torch()
     from apptek.commands.training_progress import training_progress
     from apptek.config import preset
-    from apptek.experiments.agent_run import AgentRun, run_agent
+    from apptek.experiments.agent_run import AgentRun, run_agent, run_controls
     from apptek.terminal import tell_next
 
     config = with_settings(preset("paper"), settings or []).agent
     dataset = reading.read(data)
     with training_progress(tensorboard) as observers:
-        result = run_agent(
-            AgentRun(
-                dataset=dataset,
-                config=config,
-                folder=out,
-                seed=seed,
-                resume=resume,
-                checkpoint_seconds=checkpoint_seconds,
-                observers=observers,
-            )
+        run = AgentRun(
+            dataset=dataset,
+            config=config,
+            folder=out,
+            seed=seed,
+            resume=resume,
+            checkpoint_seconds=checkpoint_seconds,
+            observers=observers,
         )
+        result = run_controls(run) if controls else run_agent(run)
     if as_json:
         print_json(result.as_json())
+        return
+    if controls:
+        _print_controls(result)
         return
     _print_comparison(result)
     tell_next(["fit", data, "--preset", "paper", "--out", "model"])
@@ -97,6 +103,17 @@ def _print_comparison(result: "Result") -> None:
     header = ("queries of", "number", "agent", "random", "commonest", "- random", "- commonest")
     output().print(table(f"Mean reward on {result.dataset}", header, rows))
     output().print("In brackets: the 95 % interval of the difference, paired by query.")
+
+
+def _print_controls(result: "Result") -> None:
+    from apptek.terminal import output, table
+
+    rows = [
+        (split, rewards["queries"], f"{rewards['random']:.4f}", f"{rewards['commonest']:.4f}")
+        for split, rewards in result.metrics.items()
+    ]
+    header = ("queries of", "number", "random", "commonest")
+    output().print(table(f"Mean reward on {result.dataset}", header, rows))
 
 
 def _interval(difference: dict[str, float]) -> str:

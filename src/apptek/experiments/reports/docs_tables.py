@@ -72,16 +72,43 @@ def agent_table(results: Results) -> str:
         if result.model != "agent":
             continue
         settings = result.settings["agent"]
-        size = "wide" if settings["fingerprint_size"] > 16 else "paper"
+        kind = _kind_of_agent(settings)
         for split, metrics in result.metrics.items():
             gain = metrics["agent_minus_commonest"]
             means = [metrics[policy] for policy in ("agent", "random", "commonest")]
             interval = "{mean:+.4f} [{low:+.4f}, {high:+.4f}]".format(**gain)
-            about = [result.dataset, size, str(settings["tknn"]), f"{settings['epochs']:g}"]
+            about = [result.dataset, kind, str(settings["tknn"]), f"{settings['epochs']:g}"]
             rows.append([*about, split, *four_digits(means), interval])
     rows.sort(key=lambda row: (row[0], row[1], int(row[2]), row[4]))
     header = ("data", "settings", "tknn", "epochs", "queries", "agent", "random", "commonest")
     return markdown((*header, "agent - commonest, 95 % interval"), rows)
+
+
+def _kind_of_agent(settings: dict[str, Any]) -> str:
+    """The name under which the page describes these settings. Older results name no new ones."""
+    if settings.get("fingerprint", "paper") == "marked":
+        return "marked"
+    if settings["fingerprint_size"] > 16:
+        return "wide"
+    often = ", ratio 64" if settings["replay_ratio"] == 64 else ""
+    return f"paper{often}" + ("" if settings.get("hide_query", True) else ", own fact left in")
+
+
+def controls_table(results: Results) -> str:
+    """The controls on the training queries, by tknn: own fact hidden, and left in the graph."""
+    rewards: dict[tuple[str, str], dict[int, list[float]]] = {}
+    for result in results:
+        if result.model == "controls":
+            settings, train = result.settings["agent"], result.metrics["train"]
+            reading = "hidden" if settings["hide_query"] else "left in"
+            row = rewards.setdefault((result.dataset, reading), {})
+            row[settings["tknn"]] = [train["random"], train["commonest"]]
+    tknns = sorted({tknn for row in rewards.values() for tknn in row})
+    rows = [
+        [*about, *(" / ".join(four_digits(row[k])) if k in row else "" for k in tknns)]
+        for about, row in sorted(rewards.items())
+    ]
+    return markdown(("data", "own fact", *(f"tknn {k}" for k in tknns)), rows)
 
 
 def models_table(results: Results) -> str:
@@ -226,6 +253,7 @@ def _titles(groups: Sequence[str]) -> list[str]:
 DOCS_TABLES: dict[str, Maker] = {
     "prediction": prediction_table,
     "agent": agent_table,
+    "controls": controls_table,
     "models": models_table,
     "groups": groups_table,
     "ablation": ablation_table,

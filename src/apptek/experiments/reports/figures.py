@@ -82,14 +82,24 @@ def write_figure(
     return paths
 
 
-def _by_dataset(experiments: Sequence[Experiment], results: Results) -> dict[str, list[Result]]:
-    """The experiments' results by data set in the paper's order, in each by rising tknn."""
+def _by_panel(experiments: Sequence[Experiment], results: Results) -> dict[str, list[Result]]:
+    """The experiments' results by panel: data sets in the paper's order, in each by rising tknn.
+
+    The runs in which a query sees its own fact have a panel of their own.
+    """
     recorded = [result for experiment in experiments for result in results_of(experiment, results)]
     names = sorted({result.dataset for result in recorded}, key=lambda n: [*TITLES, n].index(n))
-    return {
-        name: sorted((result for result in recorded if result.dataset == name), key=_tknn)
-        for name in names
-    }
+    panels: dict[str, list[Result]] = {}
+    for name in names:
+        for hides, ending in ((True, ""), (False, ", own fact left in")):
+            here = [r for r in recorded if r.dataset == name and _hides_query(r) == hides]
+            if here:
+                panels[TITLES.get(name, name) + ending] = sorted(here, key=_tknn)
+    return panels
+
+
+def _hides_query(result: Result) -> bool:
+    return bool(result.settings["agent"].get("hide_query", True))
 
 
 def _tknn(result: Result) -> int:
@@ -102,16 +112,16 @@ def agent_figure(
     draw: "Callable[[Axes, Results], None]",
     xlabel: str,
 ) -> "Figure | None":
-    """A panel for each data set, in which every tknn has its colour."""
-    panels = _by_dataset(experiments, results)
+    """A panel for each data set and reading, in which every tknn has its colour."""
+    panels = _by_panel(experiments, results)
     if not panels:
         return None
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH, PANEL * len(panels) + 0.3), layout="constrained")
     axes = figure.subplots(len(panels), squeeze=False)[:, 0]
-    for panel, (name, recorded) in zip(axes, panels.items(), strict=True):
-        panel.set_title(TITLES.get(name, name))
+    for panel, (title, recorded) in zip(axes, panels.items(), strict=True):
+        panel.set_title(title)
         draw(panel, recorded)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
