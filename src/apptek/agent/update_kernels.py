@@ -104,20 +104,20 @@ def _add_gradients(slope: Floats, across: Floats, gradients: Floats) -> np.float
 def _embed(weights: Floats, shape: Longs, columns: Ints, members: Ints, block: Floats) -> None:
     """Fills a block with the embedded predicate and times of up to BLOCK members, and marks."""
     predicate_size, time_size, times, marks = shape[0], shape[1], shape[2], shape[4]
-    first_mark = predicate_size + (columns.shape[0] - 1) * time_size
-    for r in range(members.size):
-        pair = members[r] // marks
-        if marks > 1:
-            block[first_mark : first_mark + marks, r] = 0.0
-            block[first_mark + members[r] % marks, r] = 1.0
-        row = columns[0, pair] * predicate_size
-        for i in range(predicate_size):
-            block[i, r] = weights[row + i]
-        for end in range(1, columns.shape[0]):
-            row = times + columns[end, pair] * time_size
-            first = predicate_size + (end - 1) * time_size
-            for i in range(time_size):
-                block[first + i, r] = weights[row + i]
+    starts = np.zeros(BLOCK, np.int64)  # where the embeddings of one column begin
+    first = 0
+    for column in range(columns.shape[0]):
+        size = time_size if column else predicate_size
+        for r in range(members.size):
+            starts[r] = columns[column, members[r] // marks] * size + (times if column else 0)
+        for i in range(size):
+            for r in range(BLOCK):
+                block[first + i, r] = weights[starts[r] + i]
+        first += size
+    if marks > 1:
+        block[first : first + marks] = 0.0
+        for r in range(members.size):
+            block[first + members[r] % marks, r] = 1.0
 
 
 @fast
