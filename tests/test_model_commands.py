@@ -292,6 +292,17 @@ def test_an_agent_is_trained_and_compared(folder: Path) -> None:
     assert "holds a trained agent already" in again.stderr
 
 
+def test_the_controls_connect_more_where_a_query_sees_its_own_fact(folder: Path) -> None:
+    rewards = {}
+    for hides in ("true", "false"):
+        words = ("train-agent", str(folder / "world"), "--out", str(folder / f"controls-{hides}"))
+        done = apptek(*words, "--controls", "--set", f"agent.hide_query={hides}", "--json")
+        assert done.returncode == 0, done.stderr
+        rewards[hides] = json.loads(done.stdout)["metrics"]
+    assert rewards["false"]["train"]["random"] > rewards["true"]["train"]["random"]
+    assert rewards["false"]["valid"] == rewards["true"]["valid"]
+
+
 @pytest.mark.skipif(find_spec("tensorboard") is not None, reason="TensorBoard is installed")
 def test_tensorboard_is_asked_for_where_it_is_missing(folder: Path) -> None:
     words = ("train-agent", str(folder / "world"), "--out", str(folder / "watched"))

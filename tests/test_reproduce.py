@@ -586,6 +586,22 @@ def test_rows_of_tknn_and_m_stay_out_of_the_table_of_predictions() -> None:
     assert preset("paper").agent.tknn != 5
 
 
+def test_the_table_of_controls_has_a_row_for_each_reading() -> None:
+    results = [
+        Result(
+            model="controls",
+            dataset="icews14",
+            settings={"agent": {"tknn": tknn, "hide_query": hides}},
+            metrics={"train": {"random": 0.1, "commonest": tknn / 100}},
+        )
+        for tknn in (20, 5)
+        for hides in (True, False)
+    ]
+    *_, hidden, left_in = DOCS_TABLES["controls"](results[:-1]).splitlines()
+    assert hidden == "| icews14 | hidden | 0.1000 / 0.0500 | 0.1000 / 0.2000 |"
+    assert left_in == "| icews14 | left in |  | 0.1000 / 0.2000 |"
+
+
 def test_only_what_stands_between_marks_is_made_anew() -> None:
     text = "a\n<!-- table: models -->\nold\n<!-- end -->\nb\n"
     assert (

@@ -1,7 +1,7 @@
 """Tables of the docs that the paper does not have: our models, their parts, comparisons."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apptek.config import VIEWS, View, preset
@@ -84,7 +84,7 @@ def agent_table(results: Results) -> str:
     return markdown((*header, "agent - commonest, 95 % interval"), rows)
 
 
-def _kind_of_agent(settings: dict[str, Any]) -> str:
+def _kind_of_agent(settings: Mapping[str, Any]) -> str:
     """The name under which the page describes these settings. Older results name no new ones."""
     if settings.get("fingerprint", "paper") == "marked":
         return "marked"
