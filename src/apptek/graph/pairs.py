@@ -1,6 +1,7 @@
 """Facts by pair of entities and time, to look up what happened between two entities."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -9,6 +10,8 @@ from apptek.compiling import leaf
 from apptek.graph.incidence import Incidence, build_incidence
 from apptek.graph.slot_search import lower_bound
 from apptek.graph.temporal_graph import TemporalGraph
+
+PART = 8_388_608  # facts whose pairs are numbered at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +35,34 @@ class PairIndex:
 
     @classmethod
     def _of(cls, graph: TemporalGraph) -> "PairIndex":
-        subjects, objects = graph.facts.subjects, graph.facts.objects
-        pairs, pair_of_fact = _numbered(subjects.astype(np.int64) * graph.entity_count + objects)
-        firsts = np.searchsorted(pairs, np.arange(graph.entity_count + 1) * graph.entity_count)
-        return cls(
-            read_only(firsts.astype(np.int32)),
-            read_only((pairs % graph.entity_count).astype(np.int32)),
-            build_incidence((pair_of_fact,), len(pairs), graph.since, graph.until),
+        firsts, objects, pair_of_fact = _pairs(graph)
+        incidence = build_incidence((pair_of_fact,), len(objects), graph.since, graph.until)
+        return cls(read_only(firsts), read_only(objects), incidence)
+
+
+def _pairs(graph: TemporalGraph) -> tuple[Ints, Ints, Ints]:
+    """Where the pairs of each subject start, the objects of the pairs, and the pair of each fact.
+
+    Some subjects at a time: a sort of all facts at once would need several times their memory.
+    """
+    width, facts = graph.entity_count, graph.incidence.facts
+    starts = graph.incidence.offsets[: 3 * width + 1 : 3]  # of each entity's outgoing facts
+    wanted = np.searchsorted(starts, np.arange(0, len(graph.facts), PART), side="right") - 1
+    cuts = np.unique([*wanted.tolist(), width])
+    firsts, objects = np.zeros(width + 1, np.int32), [np.empty(0, np.int32)]
+    pair_of_fact = np.empty(len(graph.facts), np.int32)
+    count = 0
+    for low, high in pairwise(cuts.tolist()):
+        rows = facts[starts[low] : starts[high]]
+        keys = graph.facts.subjects[rows].astype(np.int64) * width + graph.facts.objects[rows]
+        distinct, places = _numbered(keys)
+        pair_of_fact[rows] = places + np.int32(count)
+        firsts[low + 1 : high + 1] = count + np.cumsum(
+            np.bincount(distinct // width - low, minlength=high - low)
         )
+        objects.append((distinct % width).astype(np.int32))
+        count += len(distinct)
+    return firsts, np.concatenate(objects), pair_of_fact
 
 
 def _numbered(keys: Longs) -> tuple[Longs, Ints]:
