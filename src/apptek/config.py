@@ -106,8 +106,7 @@ class AgentConfig:
     fingerprint_hidden: tuple[int, ...] = setting((16, 16), each(at_least(1), "layers of"))
     fingerprint_size: int = setting(16, at_least(1))  # [d_f]
     q_hidden: tuple[int, ...] = setting((16, 32), each(at_least(1), "layers of"))
-    # marked: of each fact also whether it is in the core and whether the other side knows its far
-    # end, and beside the maximum over the facts their sum
+    # marked: of each fact also whether it is in the core, and whether the other side knows its end
     fingerprint: FingerprintKind = setting("paper", one_of(get_args(FingerprintKind)))
     hide_query: bool = True  # False: a training query sees its own fact; never for features
     target_network: int = setting(0, at_least(0))  # copied every so many updates; 0: there is none

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from apptek.agent.fingerprint import Fingerprint, as_tensor, mlp_sizes, pool
 from apptek.agent.q_network import QNetwork, masked_argmax
 from apptek.agent.replay import Batch
-from apptek.agent.states import PairTable, States, distinct_members, spread_maxima, spread_sums
+from apptek.agent.states import MARKS, PairTable, States, distinct_members, spread_maxima
 from apptek.agent.update_kernels import (
     encode_members,
     learn_encoding,
@@ -51,7 +51,7 @@ def build_network(
             time_size=config.time_size,
             hidden=config.fingerprint_hidden,
             size=config.fingerprint_size,
-            scale=None if config.fingerprint == "paper" else 1 / config.tknn,
+            marks=1 if config.fingerprint == "paper" else MARKS,
         )
         return QNetwork(fingerprint, action_count, hidden=config.q_hidden)
 
@@ -89,7 +89,7 @@ class Learner:
         states = batch.states.followed_by(batch.next_states) if looks_ahead else batch.states
         distinct, members = distinct_members(states.members)
         encoded = encode_members(weights, *layout.encoding, distinct)
-        pooled, winners = pool(encoded, members, states.offsets, layout.scale)
+        pooled, winners = pool(encoded, members, states.offsets)
         both = pooled.reshape(-1, 2 * pooled.shape[1])
         next_values = value_fingerprints(weights, *layout.valuing, both[count:])
         targets = self._targets(batch, next_values)
@@ -97,8 +97,8 @@ class Learner:
         loss, passed = learn_values(
             weights, *layout.valuing, both[:count], batch.actions, targets, gradients
         )
-        rows, spread = _spread(
-            passed.reshape(2 * count, -1), winners[: 2 * count], members, states.offsets, layout
+        rows, spread = spread_maxima(
+            passed.reshape(2 * count, -1), winners[: 2 * count], len(distinct)
         )
         learn_encoding(weights, *layout.encoding, distinct[rows], spread, gradients)
         rates = self.config.learning_rate, self.config.weight_decay
@@ -178,23 +178,6 @@ def _flatten(network: QNetwork) -> Tensor:
     return weights
 
 
-def _spread(
-    passed: Floats, winners: Ints, members: Ints, offsets: Longs, layout: "Layout"
-) -> tuple[Ints, Floats]:
-    """The encoded rows with gradients and these, from the gradients of the pooled rows."""
-    size = winners.shape[1]
-    seen = members[: offsets[len(winners)]]
-    count = int(seen.max(initial=-1)) + 1  # they are numbered in the order of their appearance
-    rows, spread = spread_maxima(np.ascontiguousarray(passed[:, :size]), winners, count)
-    if layout.scale is None:
-        return rows, spread
-    every = np.zeros((count, size), np.float32)
-    every[rows] = spread
-    sums = np.ascontiguousarray(passed[:, size:])
-    spread_sums(sums, seen, offsets[: len(winners) + 1], layout.scale, every)
-    return np.arange(count, dtype=np.int32), every
-
-
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Where the vector of a network's weights has what, as the kernels of an update take it.
@@ -202,12 +185,10 @@ class Layout:
     encoding   sizes of the embeddings, where times and layers begin, the number of marks; sizes of
                the layers; the pairs of the graph
     valuing    where the layers begin, and their sizes
-    scale      of sums over members; None: there are only maxima
     """
 
     encoding: tuple[Longs, Longs, Ints]
     valuing: tuple[int, Longs]
-    scale: float | None
 
     @classmethod
     def of(cls, network: QNetwork) -> "Layout":
@@ -218,7 +199,7 @@ class Layout:
         shape = np.asarray([psi.shape[1], xi.shape[1], psi.numel(), begin, fingerprint.marks])
         end = begin + sum(weight.numel() for weight in fingerprint.layers.parameters())
         encoding = (shape, mlp_sizes(fingerprint.layers), fingerprint.columns.numpy())
-        return cls(encoding, (end, mlp_sizes(network.layers)), fingerprint.scale)
+        return cls(encoding, (end, mlp_sizes(network.layers)))
 
 
 class FrozenPolicy:
@@ -234,8 +215,7 @@ class FrozenPolicy:
     def values(self, states: States) -> Tensor:
         """The values of all actions, (B, actions), as the network gives them."""
         with torch.inference_mode():
-            scale = self._network.fingerprint.scale
-            pooled, _ = pool(self._encoded.numpy(), states.members, states.offsets, scale)
+            pooled, _ = pool(self._encoded.numpy(), states.members, states.offsets)
             return self._network.values(torch.from_numpy(pooled))
 
     def greedy(self, states: States, legal: Bools) -> Ints:

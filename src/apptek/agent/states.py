@@ -202,26 +202,3 @@ def spread_maxima(gradients: Floats, winners: Ints, count: int) -> tuple[Ints, F
             if winners[row, column] >= 0:
                 spread[indices[winners[row, column]], column] += gradients[row, column]
     return rows[:found], spread
-
-
-@kernel
-def pool_sums(encoded: Floats, members: Ints, offsets: Longs, scale: float, sums: Floats) -> None:
-    """Fills sums (rows, d) with the sum over each row's members, times scale."""
-    factor = np.float32(scale)
-    for row in range(offsets.size - 1):
-        sums[row] = 0.0
-        for i in range(offsets[row], offsets[row + 1]):
-            for column in range(sums.shape[1]):
-                sums[row, column] += factor * encoded[members[i], column]
-
-
-@kernel
-def spread_sums(
-    gradients: Floats, members: Ints, offsets: Longs, scale: float, spread: Floats
-) -> None:
-    """Adds the gradients (rows, d) of scaled sums to the rows of `spread` that were added up."""
-    factor = np.float32(scale)
-    for row in range(gradients.shape[0]):
-        for i in range(offsets[row], offsets[row + 1]):
-            for column in range(gradients.shape[1]):
-                spread[members[i], column] += factor * gradients[row, column]
