@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from command_line import apptek
 from hypothesis import given
@@ -317,7 +318,7 @@ def test_next_to_nothing_has_no_minus() -> None:
 def test_facts_beyond_those_of_train_are_mentioned(data: Dataset) -> None:
     partly, whole = (quick(data, final=final) for final in (False, True))
     subject, object_ = busiest(whole)
-    joined = "those of valid and test included"
+    joined = "with those of valid and test"
     assert any(joined in note for note in partly.forecast(subject, object_).notes)
     assert not any(joined in note for note in whole.forecast(subject, object_).notes)
 
@@ -421,3 +422,20 @@ def test_the_command(predictor: Predictor, folder: Path) -> None:
     printed = apptek("forecast", str(folder), subject, object_, "--days", "7", "--json").stdout
     made = predictor.forecast(subject, object_, days=7)
     assert json.loads(printed) == json.loads(json.dumps(made.as_json())) | {"similar": {}}
+
+
+def test_dense_data_in_which_everybody_has_met_can_be_fitted_and_forecast() -> None:
+    rng = np.random.default_rng(0)
+    ends = rng.permuted(np.tile(np.arange(6), (1500, 1)), axis=1)[:, :2].tolist()
+    rows = [
+        {
+            "subject": f"e{s}",
+            "predicate": "p1" if s < o else "p2",
+            "object": f"e{o}",
+            "time": n % 99,
+        }
+        for n, (s, o) in enumerate(ends)
+    ]
+    predictor = Predictor.fit(pa.Table.from_pylist(rows))
+    known = predictor.forecast("e1", "e2").probability
+    assert 0.0 < predictor.forecast("e1", "nobody").probability < known < 1.0

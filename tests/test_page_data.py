@@ -172,6 +172,26 @@ def test_an_outlook_is_a_forecast_with_its_reliability(
         assert 0 <= reliability["came_true"] <= reliability["forecasts"]
         low, high = reliability["low"], reliability["high"]
         assert low <= body["forecast"]["probability"] <= high
+    assert (body["happened"], body["happened_until"]) == (None, None)  # it begins after all facts
+
+
+def test_an_outlook_counts_what_happened_as_far_as_the_facts_reach(
+    forecasting: ServedModel,
+) -> None:
+    client, axis = client_of(forecasting), forecasting.predictor.model.dataset.axis
+    sample, (_, last) = forecasting.samples[0], forecasting.predictor.forecaster.span
+    texts = [axis.format(int(code)) for code in codes_at(axis, np.asarray([last - 3, last]))]
+    asked = {"subject": sample.subject, "object": sample.object, "days": 30, "from": texts[0]}
+    body = client.post("/api/outlook", json=asked).json()
+    events = forecasting.predictor.forecaster.events
+    names = list(forecasting.predictor.model.dataset.entities)
+    ends = {names.index(sample.subject), names.index(sample.object)}
+    between = [
+        {int(s), int(o)} == ends and last - 3 <= at <= last
+        for s, o, at in zip(events.subjects, events.objects, events.times, strict=True)
+    ]
+    assert body["happened"] == sum(between)
+    assert body["happened_until"] == texts[1]
 
 
 def test_similar_forecasts_are_counted_as_they_are() -> None:

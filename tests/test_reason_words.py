@@ -9,6 +9,7 @@ from fact_files import write
 from apptek.audit.guesses import HONEST, guesses_told
 from apptek.data.reading.reader import read_dataset
 from apptek.data.times import TimeAxis
+from apptek.errors import ApptekError
 from apptek.explain.explanation import Contribution, Explanation
 from apptek.explain.groups import Group, group_all
 from apptek.explain.sentences import Ends, Occurrences, when_words
@@ -105,7 +106,7 @@ def test_sentences_about_intervals_undated_facts_and_types(tmp_path: Path) -> No
 def test_a_guessed_type_is_told_as_whom_one_deals_with(tmp_path: Path) -> None:
     predictor = small_predictor(tmp_path, CAREERS, "Ann (A)\tcoached\tUnited (B)\t2001\t2001\n")
     words = sentences(predictor.explain(Query("Pope", "United (B)", "2001"), most=99))
-    assert "Pope deals most often with 'B'" in words
+    assert "Pope deals with 'B' more than with any other country that names tell" in words
     assert not any("Pope has" in sentence for sentence in words)
     ends = predictor.queries_of([Query("Pope", "United (B)", "2001")])
     ids = (int(ends.subjects[0]), int(ends.objects[0]))
@@ -306,3 +307,12 @@ def test_the_page_of_reasons_shows_ten_explanations_without_jargon() -> None:
     assert told.count("\n> ") == 10
     assert not any(word in told for word in FORBIDDEN)
     assert page.count("<!-- made: ") == page.count("\n```\n<!-- end -->") + 1
+
+
+def test_data_with_one_predicate_has_no_other_answer(tmp_path: Path) -> None:
+    rows = "".join(f"a{n % 5}\tlikes\ta{(n * 2 + 1) % 5}\t{2000 + n % 9}\n" for n in range(40))
+    predictor = small_predictor(tmp_path, rows, "a1\tlikes\ta3\t2003\n")
+    query = Query("a1", "a3", "2003")
+    assert predictor.explain(query).paragraph == "likes (100.0 %): the data has no other predicate."
+    with pytest.raises(ApptekError, match="there is no other answer"):
+        predictor.counterfactual(query)

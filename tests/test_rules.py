@@ -139,8 +139,12 @@ def test_weights_are_changed_and_own_rules_added(
         ({"head": "No such thing"}, "no such predicate"),
         ({"what": ["No such thing"]}, "no such feature"),
         ({"view": "sideways"}, "expected within or ahead"),
-        ({"weight": "heavy"}, "expected view"),
-        ({"weight": float("inf")}, "expected a finite number"),
+        ({"weight": "heavy"}, "expected a number between"),
+        ({"weight": "2.5"}, "expected a number between"),
+        ({"weight": True}, "expected a number between"),
+        ({"weight": 10**400}, "expected a number between"),
+        ({"weight": float("inf")}, "expected a number between"),
+        ({"weight": float("nan")}, "expected a number between"),
     ],
 )
 def test_what_is_no_rule_is_refused(
@@ -166,8 +170,8 @@ def test_a_file_without_its_least_weight_is_refused(
     ("change", "message"),
     [
         ({"when": "someday"}, "no such feature"),
-        ({"what": "Accuse"}, "expected view, part"),
-        ({"weight": 1e300}, "expected a finite number"),
+        ({"what": "Accuse"}, "expected an object with view, part"),
+        ({"weight": 1e300}, "expected a number between"),
     ],
 )
 def test_edits_that_cannot_be_meant_are_refused(

@@ -124,6 +124,10 @@ def test_files_of_pairs(tmp_path: Path) -> None:
     pairs, left_out = read_pairs(bad, skip_bad=True)
     assert pairs == [("A", "B")]
     assert [line.split(": ")[0] for line in left_out] == ["bad.csv:3"]
+    bad.write_text("subject,object\nA,B\nC,C\n")
+    with pytest.raises(DataError, match=r"bad\.csv:3: 'C' and itself"):
+        read_pairs(bad)
+    assert read_pairs(bad, skip_bad=True)[0] == [("A", "B")]
 
 
 def test_the_call_makes_the_same_list_and_shows_it(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from apptek.explain.explanation import Explanation
 from apptek.features.traits import Kind
 
-HONEST = "deals most often with"
+HONEST = "deals with"  # and then: more than with any other
 
 
 def guesses_told(

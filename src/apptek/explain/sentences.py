@@ -178,7 +178,7 @@ def type_words(name: str, kind: Kind, entity: int) -> str:
     """What is known of the type of an entity, and only that."""
     value = kind.value(entity)
     if kind.is_guess(entity):
-        return f"{name} deals most often with '{value}'"
+        return f"{name} deals with '{value}' more than with any other {kind.name} that names tell"
     if kind.origin == "table":
         return f"{name} has the {kind.name} '{value}'"
     if value == THE_COUNTRY:

@@ -84,6 +84,8 @@ def answer_notes(answer: Answer) -> list[str]:
     notes = query_notes(answer)
     if answer.view == "ahead" and answer.query.time not in ("", "?"):
         notes.append(f"Answered ahead, from what was known before {answer.query.time}.")
+    elif answer.view == "within" and answer.query.time in ("", "?"):
+        notes.append("Answered within the data, from all facts, whatever their time.")
     elif answer.view == "within":
         notes.append("Answered within the data, from facts before and after.")
     if answer.known:

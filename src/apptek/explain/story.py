@@ -80,6 +80,8 @@ def paragraph(explanation: "Explanation") -> str:
     chance, other = explanation.probability, explanation.runner_up_probability
     answer = f"{explanation.label} ({percent(chance)}), {place} {runner_up} ({percent(other)})"
     words = [f"{answer}, {GIVEN}."]
+    if explanation.runner_up == explanation.predicate:
+        return f"{explanation.label} ({percent(chance)}): the data has no other predicate."
     if for_it:
         words.append(f"For it: {_listed(for_it[:TOLD])}.")
     if against:

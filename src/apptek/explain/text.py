@@ -172,6 +172,8 @@ def time_notes(explanation: Explanation) -> list[str]:
     if explanation.view == "ahead":
         ahead = f"Answered ahead, from what was known before {explanation.time}."
         return [] if explanation.time == "?" else [ahead]
+    if explanation.time == "?":
+        return ["Answered within the data, from all facts, whatever their time."]
     unseen = [f"No fact is dated {explanation.time}."] if explanation.unseen_time else []
     return [*unseen, "Answered within the data, from facts before and after."]
 

@@ -143,8 +143,9 @@ class Forecaster:
         """
         names = [name for pair in pairs for name in pair]
         ids = self.ids(names).reshape(-1, 2)
-        for place in np.flatnonzero((ids[:, 0] == ids[:, 1]) & (ids[:, 0] >= 0)).tolist():
-            raise ApptekError(f"{pairs[place][0]!r} and itself: a forecast is of two entities")
+        for (subject, object_), (one, other) in zip(pairs, ids.tolist(), strict=True):
+            if subject == object_ or one == other >= 0:
+                raise ApptekError(f"{subject!r} and itself: a forecast is of two entities")
         # Row 2 i is a pair as it was asked for, row 2 i + 1 the same reversed.
         subjects, objects = ids.ravel(), ids[:, ::-1].ravel()
         directed = self.pair_forecasts(subjects, objects, window)

@@ -47,7 +47,9 @@ def window_notes(
         age = counted(gap, unit)
         notes.append(f"The last known fact is of {when}, {age} before the window: {CHANGED}")
     if window.first <= last[1]:
-        notes.append(f"Answered as of {start}: no fact from then on was used.")
+        learned = window.first <= occurrence.fitted_until
+        hindsight = "; what such facts mean was learned from later ones, too" * learned
+        notes.append(f"Answered as of {start}: no fact from then on was looked at{hindsight}.")
     if window.length > occurrence.longest:
         longest = counted(occurrence.longest, unit)
         notes.append(
@@ -59,7 +61,7 @@ def window_notes(
 def joined_note(model: Model, whole: Model) -> str:
     """That forecasts count facts which the model did not learn predicates from."""
     return (
-        f"Counted from all {len(whole.graph.facts):,} facts, those of valid and test included; how "
+        f"The facts to count are all {len(whole.graph.facts):,}, with those of valid and test; how "
         f"predicates follow each other was learned from the {len(model.graph.facts):,} of train, "
         "from which predictions are made and explained."
     )

@@ -89,7 +89,10 @@ def read_pairs(source: Path, *, skip_bad: bool = False) -> tuple[list[Pair], lis
 
 def _read_pairs(file: Path, *, skip_bad: bool) -> tuple[list[Pair], list[str]]:
     pairs, left_out = list[Pair](), list[str]()
-    for line, cells in read_rows(file, ("subject", "object"), _options(file)):
+    for line, row in read_rows(file, ("subject", "object"), _options(file)):
+        cells = row
+        if not isinstance(row, str) and row[0] == row[1]:
+            cells = f"{row[0]!r} and itself: a forecast is of two entities"
         if not isinstance(cells, str):
             pairs.append((cells[0], cells[1]))
         elif skip_bad or isinstance(cells, LeftOut):

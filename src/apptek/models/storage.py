@@ -166,7 +166,7 @@ def read_json(folder: Path, name: str) -> dict[str, Any]:
         if is_file(folder / MANIFEST):
             raise ModelError(f"{folder} is damaged: {name}: {error.strerror}; {ADVICE}") from None
         raise ModelError(f"{folder} is not a model folder: {name}: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"{folder} is damaged: {name} is not JSON ({error}); {ADVICE}") from None
     if not isinstance(content, dict):
         raise ModelError(f"{folder} is damaged: {name} is not a JSON object; {ADVICE}")

@@ -104,7 +104,7 @@ def times_since_last(groups: Longs, events: Ints, asked: Longs, times: Ints) -> 
     Infinite where there was none.
     """
     ages = np.full(len(asked), np.inf)
-    if not len(events):
+    if not len(events) or not len(asked):
         return ages
     distinct, slots = np.unique(asked, return_inverse=True)
     positions = np.minimum(np.searchsorted(distinct, groups), len(distinct) - 1)

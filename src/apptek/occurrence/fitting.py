@@ -118,12 +118,14 @@ def fit_horizon(
     acquainted = _fit_regression(features, known)
     fitted_trees = _fit_trees(features, known, seed) if trees else None
     scorer = fitted_trees or acquainted
+    unacquainted = acquainted  # in dense data everybody may have met
+    if all(len(part.hits) for part in strangers):
+        described = [counts.features(part.pairs) for part in strangers]
+        unacquainted = _fit_regression(described, strangers, rising=True)
     return Horizon(
         window,
         acquainted,
-        _fit_regression(
-            [counts.features(part.pairs) for part in strangers], strangers, rising=True
-        ),
+        unacquainted,
         _fit_burst(scorer.log_odds(features[1]), known[1]),
         fitted_trees,
     )

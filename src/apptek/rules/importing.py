@@ -8,7 +8,7 @@ a feature of the view. Everything else of the model stays as it is.
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeGuard, get_args
 
 import numpy as np
 
@@ -36,10 +36,10 @@ def import_rules(model: Model, path: Path) -> tuple[Model, ImportReport]:
     about, edited = _read(path)
     if about.get("digest") != model.dataset.train.digest():
         raise DataError(f"{path}: the rules were exported from a model of other facts")
-    try:
-        least = float(about["least"])
-    except (KeyError, TypeError, ValueError):
-        raise DataError(f"{path}: expected `least`, the least weight that was exported") from None
+    least = about.get("least")
+    if not _is_number(least) or not 0 <= least < _LARGEST:
+        raise DataError(f"{path}: expected `least`, the least weight that was exported")
+    least = float(least)
     views, total = dict(model.views), ImportReport(0, 0, 0, 0)
     for view, fitted in model.views.items():
         of_view = {key: weight for key, weight in edited.items() if key[0] == view}
@@ -87,7 +87,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[Key, np.float32]]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is not JSON: {error}") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise DataError(f"{path}: expected the JSON file of `apptek rules export`")
@@ -105,13 +105,18 @@ def _rule(entry: Any, where: str) -> tuple[Key, np.float32]:
         named = entry["what"] if isinstance(entry["what"], list) else None
         what = tuple(map(str, named))  # type: ignore[arg-type]  # None is a TypeError
         body = Body(str(entry["part"]), str(entry["where"]), what, str(entry.get("when", "")))
-        view, head, given = entry["view"], str(entry["head"]), float(entry["weight"])
-        weight = np.float32(given if abs(given) < _LARGEST else np.nan)
-    except (KeyError, TypeError, ValueError) as error:
-        wanted = "view, part, where, what, head and weight"
-        raise DataError(f"{where}: expected {wanted} ({error})") from None
+        view, head, given = entry["view"], str(entry["head"]), entry["weight"]
+    except (KeyError, TypeError, AttributeError):
+        wanted = "view, part, where, what (a list), head and weight"
+        raise DataError(f"{where}: expected an object with {wanted}") from None
     if view not in get_args(View):
         raise DataError(f"{where}: found the view {view!r}, expected {' or '.join(get_args(View))}")
-    if not np.isfinite(weight):
-        raise DataError(f"{where}: found the weight {entry['weight']}, expected a finite number")
-    return (view, body, head), weight
+    if not _is_number(given) or not abs(given) < _LARGEST:
+        limit = f"a number between {-_LARGEST:g} and {_LARGEST:g}"
+        raise DataError(f"{where}: found the weight {str(given)[:40]}, expected {limit}")
+    return (view, body, head), np.float32(given)
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    """Whether JSON has a number there: True and "2" are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -107,6 +107,8 @@ def counterfactual(
     if view.space.history is None or view.space.topologies is not None:
         raise ApptekError("counterfactuals need a model of the preset default or max")
     scored, names = view.scored(queries), model.dataset.predicates
+    if len(names) < 2:
+        raise ApptekError("the data has a single predicate: there is no other answer")
     probabilities = view.probabilities(scored.scores)[0]
     answer = int(probabilities.argmax())
     wanted = None if target is None else find_predicate(target, answerer.predicate_names, names)

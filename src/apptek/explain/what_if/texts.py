@@ -79,7 +79,8 @@ def _proof(found: Counterfactual) -> str:
 
 def _additions(found: Counterfactual, labels: PredicateTable) -> Iterator[tuple[int, str]]:
     if not found.additions:
-        yield 0, "No single fact more between the two changes it."
+        become = "changes it" if found.target is None else f"makes it {labels.shown(found.target)}"
+        yield 0, f"No single fact more between the two {become}."
         return
     yield 0, "With one of these facts more it would change:"
     for each in found.additions:

@@ -72,7 +72,7 @@ export class FirstScreen {
           { class: "hero-answer" },
           el("b", {}, shown(label)),
           el("b", { class: "share" }, percent(probability)),
-          el("span", { class: "came-true" }, "it came true"),
+          el("span", { class: "came-true" }, "so it was recorded"),
         ),
         frame,
         el("span", { class: "hero-more" }, "See why, and drag the day →"),

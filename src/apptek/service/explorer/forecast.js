@@ -20,7 +20,7 @@ export class ForecastPanel {
   }
 
   // Loads the forecast for the days from a time on, or after the last fact.
-  async load({ subject, object, time }, { days, marks, top = 60 }, signal) {
+  async load({ subject, object, time }, { days, top = 60 }, signal) {
     const at = this.axis.position(time);
     const inside = at !== null && at > this.axis.first_position;
     const from = inside ? time : null;
@@ -35,21 +35,22 @@ export class ForecastPanel {
       return { problem };
     });
     if (signal?.aborted) return;
-    this.show(outlook, marks);
+    this.show(outlook);
     if (!outlook.counting) return;
     await new Promise((resolve) => setTimeout(resolve, PAUSE));
-    if (!signal?.aborted) await this.load({ subject, object, time }, { days, marks, top }, signal);
+    if (!signal?.aborted) await this.load({ subject, object, time }, { days, top }, signal);
   }
 
-  show(outlook, marks) {
+  show(outlook) {
     byId("forecast").replaceChildren(
       ...(outlook.problem
         ? [el("p", { class: "soft" }, outlook.problem.detail)]
-        : this.parts(outlook, marks)),
+        : this.parts(outlook)),
     );
   }
 
-  parts({ forecast, reliability }, marks) {
+  parts(/** @type {any} */ outlook) {
+    const { forecast, reliability, happened } = outlook;
     const { probability, expected, first, last, length, unit } = forecast;
     const classes = forecast.by_group.length ? forecast.by_group : forecast.by_class.slice(0, 6);
     const tones = tonesOf(classes);
@@ -111,9 +112,7 @@ export class ForecastPanel {
             ),
           ),
       ),
-      known
-        ? happened(marks, this.axis.position(first), this.axis.position(last), this.axis)
-        : null,
+      happened == null ? null : happenedWords(happened, outlook.happened_until, last),
       reasonsOf(forecast),
       ...forecast.notes
         .filter((note) => !note.startsWith("Answered as of"))
@@ -132,14 +131,11 @@ function reliabilityWords(/** @type {any} */ reliability) {
   ];
 }
 
-// What happened in the window, where it lies in the past.
-function happened(marks, first, last, axis) {
-  const end = Math.min(last, axis.last_position);
-  const count = marks.filter(({ start }) => start >= first && start <= end).length;
-  const words = count
-    ? `In fact, there were ${counted(count, "fact")}.`
-    : "In fact, nothing happened.";
-  return el("p", { class: "happened" }, words);
+// What happened in the window, as far as the facts reach.
+function happenedWords(count, until, last) {
+  const words = count ? `there were ${counted(count, "fact")}` : "nothing happened";
+  const text = until === last ? `In fact, ${words}.` : `So far, up to ${until}, ${words}.`;
+  return el("p", { class: "happened" }, text);
 }
 
 // The chance of anything until each day of the window.

@@ -200,9 +200,7 @@ function loadForecast() {
   page.forecasting?.abort();
   page.forecasting = new AbortController();
   const { signal } = page.forecasting;
-  const { forward, backward } = ribbon.data ?? {};
-  const marks = [...(forward?.marks ?? []), ...(backward?.marks ?? [])];
-  const options = { days: page.state.days === "30" ? 30 : 7, marks };
+  const options = { days: page.state.days === "30" ? 30 : 7 };
   return guarded("forecast", () => forecasts.load(query(), options, signal), signal);
 }
 

@@ -4,6 +4,10 @@ from concurrent.futures import Future
 
 from pydantic import BaseModel, Field
 
+from apptek.forecasting.forecaster import Forecaster
+from apptek.forecasting.window import Window
+from apptek.occurrence.events import pair_keys
+from apptek.occurrence.snapshots import counts_in
 from apptek.service.forecasts import forecast, window_of_body
 from apptek.service.page_data.kept import started
 from apptek.service.page_data.reliability import PastForecasts, Reliability, past_forecasts
@@ -22,6 +26,10 @@ class Outlook(BaseModel):
     reliability: Reliability | None = Field(
         description="How often such forecasts came true; null if there were too few."
     )
+    happened: int | None = Field(
+        description="The facts between the two in the window; null if it begins after all facts."
+    )
+    happened_until: str | None = Field(description="Up to when the facts reach in the window.")
 
 
 def outlook(served: ServedModel, body: ForecastBody) -> Outlook:
@@ -34,7 +42,30 @@ def outlook(served: ServedModel, body: ForecastBody) -> Outlook:
         lambda: past_forecasts(forecaster, window.length),
     )
     reliability = _near(past, made.probability)
-    return Outlook(forecast=made, counting=not past.done(), reliability=reliability)
+    happened, until = _happened(forecaster, (body.subject, body.object), window)
+    return Outlook(
+        forecast=made,
+        counting=not past.done(),
+        reliability=reliability,
+        happened=happened,
+        happened_until=until,
+    )
+
+
+def _happened(
+    forecaster: Forecaster, names: tuple[str, str], window: Window
+) -> tuple[int | None, str | None]:
+    """How many of the facts that forecasts count lie in a window, and up to when they reach."""
+    last = min(window.last, forecaster.span[1])
+    if window.first > last:
+        return None, None
+    subject, object_ = forecaster.ids(names)[:, None]
+    events, count = forecaster.events, 0
+    if subject[0] >= 0 and object_[0] >= 0:
+        for ends in ((subject, object_), (object_, subject)):
+            keys = pair_keys(*ends, events.width)
+            count += int(counts_in(events, keys, window.first, last).sum())
+    return count, Window(last, last).texts(forecaster.model.dataset.axis)[1]
 
 
 def _near(pending: "Future[PastForecasts | None]", chance: float) -> Reliability | None:

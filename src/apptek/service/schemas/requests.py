@@ -95,7 +95,7 @@ class ExplainBody(QueryFields):
     )
     top: int = Field(default=5, ge=0, le=50, description="How many reasons come with their facts.")
     view: View = None
-    without: list[Annotated[int, Field(ge=0)]] = Field(
+    without: list[Annotated[int, Field(ge=0, lt=2**31)]] = Field(
         default=[], max_length=100, description="Facts that are left out, as if they were not."
     )
     width: float | None = Field(
