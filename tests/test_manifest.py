@@ -71,6 +71,12 @@ def test_a_missing_file_is_named(folder: Path) -> None:
     assert fault_of(folder) == f"weights.within.json is missing{ADVICE}"
 
 
+def test_brackets_without_end_are_refused_as_other_damage(folder: Path) -> None:
+    (folder / "model.json").write_text("[" * 200_000)
+    with pytest.raises(ModelError, match=r"damaged: model\.json"):
+        open_model(folder)
+
+
 def test_without_model_json_it_is_a_damaged_model_and_not_another_folder(folder: Path) -> None:
     (folder / "model.json").unlink()
     with pytest.raises(ModelError, match=f"damaged: model.json: No such file or directory{ADVICE}"):

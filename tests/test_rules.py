@@ -156,6 +156,22 @@ def test_what_is_no_rule_is_refused(
         import_rules(predictor.model, path)
 
 
+@pytest.mark.parametrize("least", ["0", True, float("nan"), -1])
+def test_a_least_weight_that_is_no_number_is_refused(
+    predictor: Predictor, exported: Path, tmp_path: Path, least: Any
+) -> None:
+    content = json.loads(exported.read_text(encoding="utf-8")) | {"least": least}
+    (tmp_path / "odd.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(DataError, match="expected `least`"):
+        import_rules(predictor.model, tmp_path / "odd.json")
+
+
+def test_brackets_without_end_are_no_rules(predictor: Predictor, tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text("[" * 200_000)
+    with pytest.raises(DataError, match="is not JSON"):
+        import_rules(predictor.model, tmp_path / "deep.json")
+
+
 def test_a_file_without_its_least_weight_is_refused(
     predictor: Predictor, exported: Path, tmp_path: Path
 ) -> None:
