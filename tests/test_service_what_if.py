@@ -78,3 +78,11 @@ def test_what_makes_no_sense_is_a_problem(client: TestClient, query: dict[str, s
 def test_a_model_of_the_paper_has_no_counterfactuals(served: ServedModel) -> None:
     said = problem(client_of(served).post("/api/counterfactual", json=tuning_query(served)), 422)
     assert "preset default or max" in said["detail"]
+
+
+def test_a_fact_that_no_graph_can_have_is_a_problem(
+    client: TestClient, query: dict[str, str]
+) -> None:
+    response = client.post("/api/explain", json={**query, "without": [10**23]})
+    assert response.status_code == 422
+    assert "without" in response.json()["where"]
