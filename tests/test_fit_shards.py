@@ -13,7 +13,7 @@ from ranking_oracles import adagrad
 
 from apptek.config import ClassifierConfig, preset
 from apptek.data.facts import Facts
-from apptek.data.queries import draw_evenly
+from apptek.data.queries import askable, draw_evenly
 from apptek.data.synthetic.world import make_world
 from apptek.models.fitting import examples as shards_module
 from apptek.models.fitting.examples import (
@@ -123,6 +123,17 @@ def test_queries_are_drawn_evenly(drawn_from: list[tuple[int, int]], most: int) 
         by_time = of_predicate[np.argsort(times[of_predicate], kind="stable")]
         for part in (by_time, by_time[: len(by_time) // 2], by_time[len(by_time) // 2 :]):
             assert abs(np.isin(part, rows).sum() - len(part) / step) <= 1
+
+
+def test_many_rows_are_looked_at_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = make_world(3_000, 5).dataset.train
+    rows = np.flatnonzero(facts.subjects != facts.objects)
+    drawn = draw_evenly(facts, rows, 20, np.random.default_rng(0))
+    monkeypatch.setattr("apptek.data.queries._PART", 64)
+    assert askable(facts).tolist() == rows.tolist()
+    assert (
+        draw_evenly(facts, askable(facts), 20, np.random.default_rng(0)).tolist() == drawn.tolist()
+    )
 
 
 def test_few_rows_are_one_shard_as_they_are() -> None:

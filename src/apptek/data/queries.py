@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import Ints, Longs, read_only
+from apptek.arrays import Ints, read_only
 from apptek.data.facts import Facts
 from apptek.data.times import TimeAxis
 
 _MANY = 16  # rows for each that is drawn
+_PART = 8_388_608  # rows that are looked at together
 QueryColumns = tuple[Ints, Ints, Ints, Ints]  # subjects, objects, moments, hidden facts
 
 
@@ -49,7 +50,20 @@ class Queries:
         return closed[0], closed[1], closed[2], closed[3]
 
 
-def draw_evenly(facts: Facts, rows: Longs, most: int, rng: np.random.Generator) -> Longs:
+def askable(facts: Facts) -> Ints:
+    """The facts between two entities: else the sides meet at once, whatever holds."""
+    # Some facts at a time, here and below: eight bytes for each of 100 M are much.
+    found = [np.empty(0, np.int32)]
+    for start in range(0, len(facts), _PART):
+        part = slice(start, start + _PART)
+        differ = facts.subjects[part] != facts.objects[part]
+        found.append(np.flatnonzero(differ).astype(np.int32) + np.int32(start))
+    return np.concatenate(found)
+
+
+def draw_evenly(
+    facts: Facts, rows: npt.NDArray[Any], most: int, rng: np.random.Generator
+) -> npt.NDArray[Any]:
     """At most so many of the rows, drawn evenly over predicates and time; ascending.
 
     Among the facts of a predicate, by time, every n-th is taken.
@@ -57,7 +71,9 @@ def draw_evenly(facts: Facts, rows: Longs, most: int, rng: np.random.Generator) 
     if len(rows) <= most:
         return rows
     if len(rows) > _MANY * most:  # some of them are enough to draw from, and easier to sort
-        rows = rows[rng.random(len(rows), np.float32) < _MANY * most / 2 / len(rows)]
+        share = _MANY * most / 2 / len(rows)
+        parts = [rows[start : start + _PART] for start in range(0, len(rows), _PART)]
+        rows = np.concatenate([part[rng.random(len(part), np.float32) < share] for part in parts])
     times = facts.times[rows].astype(np.int64) - np.iinfo(np.int32).min
     by_time = np.argsort((facts.predicates[rows].astype(np.int64) << 32) + times, kind="stable")
     places = (np.arange(most) + rng.random()) * (len(rows) / most)

@@ -12,7 +12,7 @@ from pyarrow import csv
 from apptek.arrays import Doubles, Longs
 from apptek.config import View
 from apptek.data.predicate_table import PredicateTable
-from apptek.data.queries import training_queries
+from apptek.data.queries import askable, training_queries
 from apptek.errors import DataError
 from apptek.explain.wording import percent, signed
 from apptek.features.space import FeatureSpace
@@ -66,7 +66,7 @@ def _count(model: Model, space: FeatureSpace) -> tuple[Longs, Doubles]:
     """Training queries by feature and predicate, (F, R), and the share of each predicate."""
     train = model.dataset.train
     queries, count = training_queries(train), len(model.dataset.predicates)
-    usable = np.flatnonzero(train.subjects != train.objects)
+    usable = askable(train)
     totals = np.zeros(len(space) * count, np.int64)
     for start in range(0, len(usable), CHUNK):
         part = usable[start : start + CHUNK]

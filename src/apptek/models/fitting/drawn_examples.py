@@ -10,7 +10,13 @@ import numpy as np
 
 from apptek.config import View
 from apptek.data.facts import Facts
-from apptek.data.queries import Queries, draw_evenly, held_out_queries, training_queries
+from apptek.data.queries import (
+    Queries,
+    askable,
+    draw_evenly,
+    held_out_queries,
+    training_queries,
+)
 from apptek.evaluation.filters import known_predicates
 from apptek.features.space import FeatureSpace
 from apptek.features.sparse import SparseRows
@@ -27,12 +33,11 @@ TUNING_SHARE = 0.1  # of the training queries, where valid cannot serve
 def tuning_rows(fit: Fit, view: View) -> tuple[Rows, Rows | None]:
     """The training facts to fit on, and those to tune on; None: valid is what it is tuned on.
 
-    Subject and object of a usable query differ: else the sides meet at once, whatever holds. Where
-    valid lies beyond train, its queries have no facts after them, which the view within must
+    Where valid lies beyond train, its queries have no facts after them, which the view within must
     expect: it is tuned on a tenth of the training queries instead.
     """
     train = fit.dataset.train
-    usable = np.flatnonzero(train.subjects != train.objects)
+    usable = askable(train)
     has_other_view = len(fit.config.views) > 1  # which then answers what lies beyond train
     if view == "ahead" or not has_other_view or not fit.dataset.lies_beyond_train("valid"):
         return usable, None

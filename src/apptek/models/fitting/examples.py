@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, overload
+from typing import Any, Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from apptek.features.space import FeatureSpace
 from apptek.features.sparse import SparseRows, one_below_the_other
 from apptek.files import DAMAGED, make_folder, writing
 
-Rows = npt.NDArray[np.intp]
+Rows = npt.NDArray[Any]
 SHARD = 131_072  # examples of a shard; fewer stay in memory
 
 
