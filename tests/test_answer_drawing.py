@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import combinations
+from random import Random
 from xml.etree import ElementTree
 
 import pytest
@@ -12,7 +13,9 @@ from test_drawing import explained, explanations, fact
 from apptek.data.predicate_table import PredicateEntry, PredicateTable
 from apptek.explain.drawing.answer_layout import FURTHER, MOST_SIDE, draw_answer
 from apptek.explain.drawing.layout import RADIUS, Drawing
-from apptek.explain.drawing.svg import NAMESPACE, draw_svg, drawing_json, edge_label, node_texts
+from apptek.explain.drawing.placing import fixed_boxes
+from apptek.explain.drawing.svg import NAMESPACE, draw_svg, drawing_json
+from apptek.explain.drawing.texts import edge_label, node_texts
 from apptek.explain.explanation import CitedFact, Explanation
 from apptek.service.served_model import ServedModel
 
@@ -30,22 +33,30 @@ def assert_sound(drawing: Drawing, explanation: Explanation) -> None:
     for edge in drawing.edges:
         assert 0 <= edge.label[0] <= drawing.width
         assert 0 <= edge.label[1] <= drawing.height
-    pills = [edge_label(edge).pill for edge in drawing.edges if edge.kind != "bystander"]
-    for one_pill, other_pill in combinations(pills, 2):
-        assert not _overlap(one_pill, other_pill), (one_pill, other_pill)
+    assert_nothing_covered(drawing)
     drawn = [f for edge in drawing.edges for f in edge.facts]
     assert len(set(drawn)) == len(drawn)
 
 
-def _overlap(
-    one: tuple[float, float, float, float], other: tuple[float, float, float, float]
-) -> bool:
-    return (
-        one[0] < other[0] + other[2] - 4
-        and other[0] < one[0] + one[2] - 4
-        and one[1] < other[1] + other[3] - 4
-        and other[1] < one[1] + one[3] - 4
-    )
+def assert_nothing_covered(drawing: Drawing) -> None:
+    """No label or name lies over another one, over an entity, or outside the sheet."""
+    labelled = [e for e in drawing.edges if e.kind != "bystander" and e.room]
+    pills = [edge_label(edge).pill for edge in labelled]
+    boxes = [*fixed_boxes(drawing), *pills]
+    for one, other in combinations(boxes, 2):
+        apart = (
+            one[0] >= other[0] + other[2]
+            or other[0] >= one[0] + one[2]
+            or one[1] >= other[1] + other[3]
+            or other[1] >= one[1] + one[3]
+        )
+        assert apart, (one, other)
+    for x, y, wide, high in boxes:
+        assert x >= 0
+        assert y >= 0
+        assert x + wide <= drawing.width + 0.1
+        assert y + high <= drawing.height + 0.1
+    assert all(edge.room for edge in drawing.edges if edge.kind == "question")
 
 
 def facts_of(lanes: int, both: int, left: int, right: int) -> list[CitedFact]:
@@ -77,6 +88,48 @@ def test_drawings_of_any_size_are_sound(
     assert drawing.note == (
         f"+{missing} more fact{'' if missing == 1 else 's'} not drawn" if missing else ""
     )
+
+
+PREDICATES = ("P", "Express intent to engage in diplomatic cooperation", "Yield")
+
+
+@pytest.mark.parametrize("width", [340.0, 420.0, 640.0, 900.0, 1400.0])
+def test_no_label_covers_a_name_or_another_label_in_any_graph(width: float) -> None:
+    """Random facts among people with names of any length; some are nearby, some expanded."""
+    for seed in range(100):
+        rng = Random(seed)
+        lengths = [rng.randint(1, 44) for _ in range(rng.randint(2, 14))]
+        names = [f"{'(abc de' * 6:.{long}}{place}" for place, long in enumerate(lengths)]
+        facts = [
+            replace(
+                fact(rng.choice(names), rng.choice(names), "both", rng.random() < 0.5, predicate),
+                fact=number,
+            )
+            for number, predicate in enumerate(rng.choices(PREDICATES, k=rng.randint(0, 40)))
+        ]
+        cut, later = sorted(rng.choices(range(len(facts) + 1), k=2))
+        drawing = draw_answer(
+            explained(facts[:cut], [], (names[0], names[1], "P" * lengths[0], "Q")),
+            width=width,
+            nearby=facts[cut:later],
+            expanded={rng.choice(names): facts[later:]},
+        )
+        assert_nothing_covered(drawing)
+
+
+def test_a_label_without_a_free_place_is_left_out_of_the_file() -> None:
+    """Many ways of several steps through a narrow sheet: more labels than room."""
+    people = [f"{letter}{'m' * 20}" for letter in "abcdef"]
+    facts = [fact(one, other, "both", True) for one, other in combinations(people, 2)]
+    facts += [fact("S", people[0], "both", True), fact(people[-1], "O", "both", True)]
+    facts = [replace(each, fact=number) for number, each in enumerate(facts)]
+    drawing = draw_answer(explained(facts, []), width=340)
+    assert_nothing_covered(drawing)
+    silent = [edge for edge in drawing.edges if not edge.room]
+    assert silent
+    shown = draw_svg(drawing).count('<g class="label')
+    assert shown == len([e for e in drawing.edges if e.kind != "bystander"]) - len(silent)
+    assert all(edge_label(edge).texts[0].words for edge in silent)  # it can still be shown
 
 
 def test_roles_are_who_both_deal_with_and_who_one_of_them_does() -> None:

@@ -194,7 +194,8 @@ def test_page_and_file_show_the_same_drawing(
 def drawn(svg: ElementTree.Element) -> dict[str, list[Any]]:
     """Where the circles are, what the curves are, and what is written, whatever the order."""
     space = "{http://www.w3.org/2000/svg}"
-    curves = [path.get("d", "") for path in svg.iter(f"{space}path") if path.get("class") != "head"]
+    paths = [path for path in svg.iter(f"{space}path") if path.get("class") not in ("head", "grip")]
+    curves = [path.get("d", "") for path in paths]
     circles = [
         tuple(float(circle.get(key, 0)) for key in ("cx", "cy", "r"))
         for circle in svg.iter(f"{space}circle")
@@ -202,6 +203,59 @@ def drawn(svg: ElementTree.Element) -> dict[str, list[Any]]:
     numbers = [[float(number) for number in re.findall(r"-?[\d.]+", curve)] for curve in curves]
     texts = ["".join(text.itertext()) for text in svg.iter(f"{space}text")]
     return {"circles": sorted(circles), "curves": sorted(numbers), "texts": sorted(texts)}
+
+
+# Pairs of texts of different groups that cover each other, as the browser has drawn them.
+COVERED = """svg => {
+  const texts = [...svg.querySelectorAll(".node text, .label text")];
+  const boxes = texts.map((text) => [text, text.getBBox()]);
+  return boxes.flatMap(([one, a], place) => boxes.slice(place + 1)
+    .filter(([other, b]) => one.parentNode !== other.parentNode
+      && a.x < b.x + b.width && b.x < a.x + a.width
+      && a.y + 2 < b.y + b.height && b.y + 2 < a.y + a.height)
+    .map(([other]) => `${one.textContent} / ${other.textContent}`));
+}"""
+
+
+@pytest.mark.parametrize("width", [400, 1000, 1600])
+def test_no_text_of_the_graph_covers_another(
+    page: Page, address: str, query: dict[str, str], width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(link(address, nearby="1", **query))
+    expect(page.locator("#graph svg .label").first).to_be_attached()
+    assert page.locator("#graph svg").evaluate(COVERED) == []
+
+
+def test_a_label_without_a_free_place_shows_when_its_line_is_pointed_at(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    silent: list[dict[str, Any]] = []
+
+    def without_room(route: Any) -> None:
+        response = route.fetch()
+        found = response.json()
+        edge = next(e for e in found["drawing"]["edges"] if e["kind"] == "path")
+        edge["room"] = 0
+        silent.append(edge)
+        route.fulfill(response=response, json=found)
+
+    page.route("**/api/explain", without_room)
+    page.goto(link(address, **query))
+    grip = page.locator("#graph svg .grip").first
+    expect(grip).to_be_attached()
+    words = silent[0]["texts"][0]["words"]
+    spoken = page.locator("#graph svg .spoken")
+    expect(spoken).to_have_count(0)
+    grip.focus()
+    expect(spoken).to_contain_text(words)
+    page.locator("#within").focus()
+    expect(spoken).to_have_count(0)
+    grip.dispatch_event("pointerenter")
+    expect(spoken).to_contain_text(words)
+    grip.dispatch_event("pointerleave")
+    expect(spoken).to_have_count(0)
+    page.unroute("**/api/explain")
 
 
 def test_a_node_becomes_the_subject_by_keyboard(

@@ -12,6 +12,8 @@ from types import MappingProxyType
 
 from apptek.explain.drawing.fact_bundles import Bundle, bundled, hops_from
 from apptek.explain.drawing.layout import Curve, Drawing, DrawnEdge, Node, Role, at_rims
+from apptek.explain.drawing.placing import with_labels_placed
+from apptek.explain.drawing.texts import name_lines
 from apptek.explain.explanation import CitedFact, Explanation
 from apptek.explain.wording import counted, percent
 
@@ -21,7 +23,7 @@ LANE, ROW, SIDE_ROW = 38.0, 76.0, 38.0  # between lanes, rows in the middle, row
 END, NAMED_END, FAN = 76.0, 236.0, 66.0  # from the edge to subject and object; to its periphery
 NARROW_END, NARROW_SIDE_END = 36.0, 14.0  # the same where the periphery lies below
 NARROW = 330.0  # what wide drawings have between subject and object at least
-GAP, NARROW_GAP = 150.0, 118.0  # between columns in the middle, at least
+GAP, NARROW_GAP = 150.0, 120.0  # between columns in the middle, at least
 LIFT = 30.0  # of a line above each column that it passes by
 BULGE = 70.0  # of a line between two entities of one column
 MOST_LANES, MOST_MIDDLES, MOST_SIDE = 6, 6, 6
@@ -48,7 +50,7 @@ def draw_answer(
     edges = [at_rims(edge, nodes) for edge in sketch.edges({n.name: n for n in nodes})]
     drawn = {fact for edge in edges for fact in edge.facts}
     missing = len({fact.fact for bundle in sketch.bundles for fact in bundle.facts} - drawn)
-    return Drawing(
+    drawing = Drawing(
         number=0,
         title=explanation.sentence or "What is known about the two",
         width=round(sketch.width, 1),
@@ -57,6 +59,7 @@ def draw_answer(
         edges=tuple(edges),
         note=f"+{counted(missing, 'more fact')} not drawn" if missing else "",
     )
+    return with_labels_placed(drawing)
 
 
 class _Sketch:
@@ -182,7 +185,7 @@ class _Sketch:
                 self.places[name] = (x, y)
                 self.roles[name] = "meeting"
                 self.sides[name] = "below"
-                lowest = max(lowest, y + 44)
+                lowest = max(lowest, y + 19 + 13 * len(name_lines(name)))
         return lowest
 
     def _passed(self, bundle: Bundle) -> int:

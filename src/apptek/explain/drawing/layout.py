@@ -42,6 +42,7 @@ class DrawnEdge:
            of the nearest of them to the query's time
     curve  from the rim of the source to the rim of the target
     label  where the middle of its text is; bystanders carry theirs beside the node
+    room   letters that the label may have; 0: it has no free place, and shows when pointed at
     """
 
     source: int
@@ -60,6 +61,7 @@ class DrawnEdge:
     facts: tuple[int, ...] = ()
     reasons: tuple[int, ...] = ()
     distance: int | None = None
+    room: int = 48
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

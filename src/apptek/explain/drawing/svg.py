@@ -1,21 +1,15 @@
 """A drawing as SVG text that needs nothing else; its colours follow light and dark."""
 
 import math
-import textwrap
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from html import escape
 from typing import Any
 
 from apptek.explain.drawing.layout import Drawing, DrawnEdge, Node
-from apptek.explain.wording import shortened
+from apptek.explain.drawing.texts import Text, edge_label, node_texts
 from apptek.safe_text import printable
 
 NAMESPACE = "http://www.w3.org/2000/svg"
-LETTER = 6.6  # width of one in a label, a little more than it takes
-NAME_LINE, NAME_LINES = 16, 3  # characters of a line of a name; lines
-SIDE_NAME = 36  # characters of a bystander's name, and of its fact
-LEAST_WORDS = 12  # letters of a predicate beside which its date is told
-NAME_LETTER, SMALL_LETTER = 8.2, 6.5  # widths of letters of names above, and of dates
 # The colours of the paper's figure: query entities orange, what they meet in blue, bystanders
 # lavender. Lines have the colour of their predicate's group: conflict is warm, cooperation cool.
 # Contrast of all texts with the paper is at least 4.5 in light and in dark.
@@ -61,25 +55,6 @@ STYLE = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A line of text in a drawing. kind: name or when (smaller); anchor: start, middle or end."""
-
-    x: float
-    y: float
-    words: str
-    kind: str
-    anchor: str
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """The two lines on an edge, and the rectangle behind them: x, y, width, height."""
-
-    pill: tuple[float, float, float, float]
-    texts: tuple[Text, ...]
-
-
 def draw_svg(drawing: Drawing) -> str:
     """The drawing as one <svg> element: lines, then entities, then labels on top of all."""
     marker = f"apptek-head-{drawing.width:g}"  # another one for each size of the same drawing
@@ -94,7 +69,7 @@ def draw_svg(drawing: Drawing) -> str:
         '<rect class="sheet" width="100%" height="100%"/>',
         *(_line(edge, drawing, marker) for edge in drawing.edges),
         *(_node(node, drawing) for node in drawing.nodes),
-        *(_label(edge) for edge in drawing.edges if edge.kind != "bystander"),
+        *(_label(edge) for edge in drawing.edges if edge.kind != "bystander" and edge.room),
     ]
     if drawing.note:
         x, y = drawing.width / 2, drawing.height - 8
@@ -145,29 +120,6 @@ def line_width(edge: DrawnEdge) -> float:
     return round(min(1.6 + 0.7 * math.log2(max(len(edge.facts), 1)), 5.0), 2)
 
 
-def how_many(edge: DrawnEdge) -> str:
-    """What follows a predicate: how many facts a line stands for, or are not drawn beside it."""
-    if not edge.facts:
-        return f" (+{edge.more} more)" if edge.more else ""
-    own = len(edge.facts) - edge.more
-    other = f" +{edge.more}" if edge.more else ""
-    return (f" \N{MULTIPLICATION SIGN}{own}" if own > 1 else "") + other
-
-
-def edge_label(edge: DrawnEdge) -> Label:
-    """The predicate and the date of an edge, at its middle."""
-    more = how_many(edge)
-    length = max(abs(edge.curve[6] - edge.curve[0]) - 8, 16 * LETTER)
-    words = shortened(printable(edge.predicate), int(length / LETTER) - len(more)) + more
-    date = shortened(printable(edge.date), int(length / SMALL_LETTER))
-    x, y = edge.label
-    wide = round(max(len(words) * LETTER, len(date) * SMALL_LETTER) + 10, 1)
-    return Label(
-        (round(x - wide / 2, 1), round(y - 15, 1), wide, 30.0),
-        (Text(x, y - 2, words, "", "middle"), Text(x, y + 11, date, "when", "middle")),
-    )
-
-
 def _label(edge: DrawnEdge) -> str:
     label = edge_label(edge)
     kind = " question-label" if edge.kind == "question" else ""
@@ -189,76 +141,3 @@ def _node(node: Node, drawing: Drawing) -> str:
     texts = "".join(map(_written, node_texts(node, drawing)))
     side = f" {node.side}" if node.side else ""
     return f'<g class="{node.role}{side}">{title}{circle}{texts}</g>'
-
-
-def node_texts(node: Node, drawing: Drawing) -> list[Text]:
-    """The name of an entity, and beside a bystander its fact."""
-    if node.role == "bystander":
-        return _beside(node, drawing) if node.named else []
-    if node.side.startswith("above"):
-        return [_above(node, drawing)]
-    x = node.x + {"subject": node.radius, "object": -node.radius}.get(node.role, 0.0)
-    anchor = {"subject": "end", "object": "start"}.get(node.role, "middle")
-    y = node.y + node.radius + 14
-    lines = _wrapped(node.name)
-    return [Text(x, round(y + 13 * row, 1), line, "name", anchor) for row, line in enumerate(lines)]
-
-
-def _above(node: Node, drawing: Drawing) -> Text:
-    words = shortened(printable(node.name), int(drawing.width / 2 / NAME_LETTER))
-    y = round(node.y - node.radius - 10, 1)
-    if len(words) * NAME_LETTER / 2 < min(node.x, drawing.width - node.x) - 8:
-        return Text(node.x, y, words, "name", "middle")
-    if node.side == "above-start":
-        return Text(8.0, y, words, "name", "start")
-    return Text(drawing.width - 8.0, y, words, "name", "end")
-
-
-def _beside(node: Node, drawing: Drawing) -> list[Text]:
-    """A bystander's name and its fact, on the side that it says, or away from its entity."""
-    edge = next(e for e in drawing.edges if node.id in (e.source, e.target))
-    if node.side == "below":
-        return _below(node, edge, drawing)
-    on_left = node.x < drawing.nodes[edge.source + edge.target - node.id].x
-    if node.side:
-        on_left = node.side == "left"
-    x = node.x + (-node.radius - 5 if on_left else node.radius + 5)
-    free = node.x if on_left else drawing.width - node.x
-    if node.side and free > drawing.width / 2:
-        free -= drawing.width / 2  # the other half is for the other entity's
-    room = min(SIDE_NAME, int((free - node.radius - 8) / SMALL_LETTER))
-    many = how_many(edge).replace(" more)", ")")
-    date = f" {edge.date.split(' · ')[0].removeprefix('nearest ')}"
-    end = many + date if room - len(many + date) >= LEAST_WORDS or not node.side else many
-    lines = (
-        shortened(printable(node.name), room),
-        shortened(printable(edge.predicate), max(room - len(end), 9)) + end,
-    )
-    anchor = "end" if on_left else "start"
-    return [
-        Text(round(x, 1), round(node.y + shift, 1), line, kind, anchor)
-        for line, kind, shift in zip(lines, ("name", "when"), (-1, 12), strict=True)
-    ]
-
-
-def _below(node: Node, edge: DrawnEdge, drawing: Drawing) -> list[Text]:
-    """The same in the middle below it, as far as its neighbours in the row leave room."""
-    others = [other.x for other in drawing.nodes if other.y == node.y and other is not node]
-    free = min([2 * node.x, 2 * (drawing.width - node.x), *(abs(x - node.x) for x in others)])
-    room, many = max(int(free / SMALL_LETTER) - 1, 4), how_many(edge).replace(" more)", ")")
-    lines = (
-        shortened(printable(node.name), room),
-        shortened(printable(edge.predicate), max(room - len(many), 4)) + many,
-    )
-    return [
-        Text(node.x, round(node.y + node.radius + shift, 1), line, kind, "middle")
-        for line, kind, shift in zip(lines, ("name", "when"), (13, 26), strict=True)
-    ]
-
-
-def _wrapped(name: str) -> list[str]:
-    """A name in a few short lines; the end is cut where it is too long."""
-    lines = textwrap.wrap(printable(name), NAME_LINE) or [""]
-    if len(lines) > NAME_LINES:
-        lines[NAME_LINES - 1] = shortened(" ".join(lines[NAME_LINES - 1 :]), NAME_LINE)
-    return lines[:NAME_LINES]

@@ -20,6 +20,7 @@ async function standalone(svg) {
   const [width, height] = copy.getAttribute("viewBox").split(" ").slice(2);
   copy.setAttribute("width", width);
   copy.setAttribute("height", height);
+  for (const part of copy.querySelectorAll(".grip, .spoken")) part.remove();
   for (const node of copy.querySelectorAll("[tabindex]")) {
     for (const key of ["tabindex", "role", "aria-label", "aria-haspopup"]) {
       node.removeAttribute(key);

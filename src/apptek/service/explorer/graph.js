@@ -39,7 +39,11 @@ export class Graph {
     this.view = svg.append("g");
     this.drawEdges(drawing.edges, nodes);
     this.drawNodes(nodes);
-    this.drawLabels(drawing.edges);
+    this.labels = this.writeLabels(drawing.edges.filter(({ pill, room }) => pill && room));
+    this.drawGrips(
+      drawing.edges.filter(({ pill, room }) => pill && !room),
+      nodes,
+    );
     if (drawing.note) {
       svg
         .append("text")
@@ -61,13 +65,7 @@ export class Graph {
       .attr("class", (edge) => `edge ${edge.kind} ${edge.tone}`)
       .attr("stroke-width", (edge) => edge.thickness)
       .attr("marker-end", "url(#apptek-head)");
-    this.lines
-      .append("title")
-      .text((edge) =>
-        [nodes[edge.source].name, edge.predicate, nodes[edge.target].name, edge.date]
-          .map(shown)
-          .join(" | "),
-      );
+    this.lines.append("title").text((edge) => titleOf(edge, nodes));
   }
 
   drawNodes(nodes) {
@@ -89,15 +87,15 @@ export class Graph {
     writeTexts(this.nodes);
   }
 
-  drawLabels(edges) {
-    this.labels = this.view
-      .selectAll("g.label")
-      .data(edges.filter((edge) => edge.pill))
+  writeLabels(edges) {
+    const labels = this.view
+      .selectAll("g.new-label")
+      .data(edges)
       .join("g")
       .attr("class", ({ kind, tone }) =>
         kind === "question" ? `label question-label ${tone}` : `label ${tone}`,
       );
-    this.labels
+    labels
       .append("rect")
       .attr("class", "pill")
       .attr("x", ({ pill }) => pill[0])
@@ -105,7 +103,28 @@ export class Graph {
       .attr("width", ({ pill }) => pill[2])
       .attr("height", ({ pill }) => pill[3])
       .attr("rx", 8);
-    writeTexts(this.labels);
+    writeTexts(labels);
+    return labels;
+  }
+
+  // Labels without a free place are shown while their line is pointed at or has the focus.
+  drawGrips(edges, nodes) {
+    const show = (edge) => {
+      this.spoken?.remove();
+      this.spoken = this.writeLabels([edge]).classed("spoken", true).attr("transform", middle);
+    };
+    const middle = (edge) => labelShift(nodes[edge.source], nodes[edge.target]);
+    const hide = () => this.spoken?.remove();
+    this.grips = this.view
+      .selectAll("path.grip")
+      .data(edges)
+      .join((enter) => enter.insert("path", "g.node"))
+      .attr("class", "grip")
+      .attr("tabindex", 0)
+      .attr("role", "img")
+      .attr("aria-label", (edge) => titleOf(edge, nodes))
+      .on("pointerenter focus", (_, edge) => show(edge))
+      .on("pointerleave blur", hide);
   }
 
   empty(message) {
@@ -136,11 +155,10 @@ export class Graph {
 
   move(nodes) {
     this.nodes.attr("transform", (node) => `translate(${node.dx},${node.dy})`);
-    this.lines.attr("d", (edge) => pathOf(edge, nodes[edge.source], nodes[edge.target]));
-    this.labels.attr("transform", (edge) => {
-      const [source, target] = [nodes[edge.source], nodes[edge.target]];
-      return `translate(${(source.dx + target.dx) / 2},${(source.dy + target.dy) / 2})`;
-    });
+    for (const paths of [this.lines, this.grips]) {
+      paths.attr("d", (edge) => pathOf(edge, nodes[edge.source], nodes[edge.target]));
+    }
+    this.labels.attr("transform", (edge) => labelShift(nodes[edge.source], nodes[edge.target]));
   }
 
   listen(svg, nodes) {
@@ -235,6 +253,14 @@ function writeTexts(groups) {
     .attr("y", ({ y }) => y)
     .text(({ words }) => words);
 }
+
+const titleOf = (edge, nodes) =>
+  [nodes[edge.source].name, edge.predicate, nodes[edge.target].name, edge.date]
+    .map(shown)
+    .join(" | ");
+
+const labelShift = (source, target) =>
+  `translate(${(source.dx + target.dx) / 2},${(source.dy + target.dy) / 2})`;
 
 // The path of an edge. Each of its points moves with the two nodes as they are dragged.
 function pathOf({ curve }, source, target) {
