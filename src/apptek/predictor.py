@@ -190,7 +190,7 @@ class Predictor:
         return self.answerer.main.scores(queries)
 
     def queries_of(self, asked: Sequence[Query]) -> Queries:
-        """Queries as ids; unknown names become -1, a time that is no time is a TimeFormatError."""
+        """Queries as ids, below 0 for unknown names; TimeFormatError where a time is no time."""
         return self.answerer.queries_of(asked)
 
     def similar_names(self, *names: str) -> dict[str, list[str]]:

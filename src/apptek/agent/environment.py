@@ -68,7 +68,7 @@ class DecisionProcess:
         """
         count = self.graph.entity_count
         for entities in (queries.subjects, queries.objects):
-            if len(entities) and not (entities.min() >= -1 and entities.max() < count):
+            if entities.max(initial=-1) >= count:
                 raise ApptekError(
                     f"a query has entity {entities.max()}, but there are only {count}"
                 )

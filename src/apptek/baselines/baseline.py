@@ -175,7 +175,7 @@ class Baseline:
         What may be asked is what a Predictor takes: queries, tuples, a frame.
         """
         asked = asked_queries(asked, self.model.dataset.axis)
-        queries = queries_of(self.model.dataset.axis, self._entities, asked)
+        queries = queries_of(self.model.dataset.axis, self._entities.find, asked)
 
         def probabilities(view: View, part: Queries) -> Matrix:
             fitted = self._fitted(view)

@@ -19,7 +19,8 @@ QueryColumns = tuple[Ints, Ints, Ints, Ints]  # subjects, objects, moments, hidd
 class Queries:
     """Queries (subject, ?, object, time), each with the fact that it must not see (-1: none).
 
-    `times` are codes. An entity of -1 is unknown to the graph.
+    `times` are codes. An entity below 0 is unknown to the graph; below -1, the id tells what stands
+    in its name (see `features.new_names`).
     """
 
     subjects: Ints
@@ -43,8 +44,12 @@ class Queries:
         return self.subjects, self.objects, self.times, self.hidden
 
     def for_kernels(self, axis: TimeAxis) -> QueryColumns:
-        """Subjects, objects, moments on the axis, hidden facts: read-only and contiguous."""
-        columns = (self.subjects, self.objects, axis.positions(self.times), self.hidden)
+        """Subjects, objects, moments on the axis, hidden facts: read-only and contiguous.
+
+        An entity that is unknown is -1 here, whatever its id.
+        """
+        ends = (np.maximum(entities, -1) for entities in (self.subjects, self.objects))
+        columns = (*ends, axis.positions(self.times), self.hidden)
         # A view: closing the array itself for writing would close it for its owner as well.
         closed = [read_only(np.ascontiguousarray(column, np.int32).view()) for column in columns]
         return closed[0], closed[1], closed[2], closed[3]

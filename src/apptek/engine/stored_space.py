@@ -48,7 +48,10 @@ def _save_traits(folder: Path, traits: Traits) -> dict[str, Any]:
     for number, kind in enumerate(traits.kinds):
         np.save(folder / f"kind-{number}.npy", kind.of_entity, allow_pickle=False)
         np.save(folder / f"kind-{number}-pairs.npy", kind.pairs, allow_pickle=False)
-    kinds = [{"name": kind.name, "values": list(kind.values)} for kind in traits.kinds]
+    kinds = [
+        {"name": kind.name, "values": list(kind.values), "origin": kind.origin}
+        for kind in traits.kinds
+    ]
     return {"weight": traits.weight, "dating": traits.dating, "kinds": kinds}
 
 
@@ -93,7 +96,7 @@ def _open_traits(folder: Path, about: dict[str, Any]) -> Traits:
     def open_kind(number: int, kind: dict[str, Any]) -> Kind:
         of_entity = np.load(folder / f"kind-{number}.npy", allow_pickle=False)
         pairs = np.load(folder / f"kind-{number}-pairs.npy", allow_pickle=False)
-        return Kind(kind["name"], tuple(kind["values"]), of_entity, pairs)
+        return Kind(kind["name"], tuple(kind["values"]), of_entity, pairs, kind["origin"])
 
     entities = np.load(folder / "entities.npy", allow_pickle=False)
     kinds = tuple(open_kind(number, kind) for number, kind in enumerate(about["kinds"]))

@@ -185,4 +185,6 @@ def type_words(name: str, kind: Kind, entity: int) -> str:
         return f"{name} is what other names refer to"
     if value == name.removeprefix("<").removesuffix(">"):
         return f"others have '{value}' in their names"
+    if entity < 0:
+        return f"'{value}' is read from the name {name}, of which nothing else is known"
     return f"{name} has '{value}' in its name"

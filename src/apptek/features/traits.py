@@ -6,6 +6,9 @@ the subject's, the object's, both together, and whether they are the same. Types
 that have them: "Police (India)" is of the sector Police and the country India. A type needs at
 least three entities. An entity without a country takes the one that most of its training facts lead
 to: that is a guess, a statistic about its facts, and a kind remembers for whom it was made.
+
+A name that the data does not know has an id below 0, which tells the types that are in the name:
+see `new_names`.
 """
 
 from collections import Counter
@@ -27,6 +30,9 @@ THE_COUNTRY = "(the country itself)"  # the sector of an entity that is named li
 LEAST_ENTITIES = 3  # entities that must share a type
 LEAST_FACTS = 3  # training facts between two types that make a token of both together
 SAME, NOT_SAME = "the same", "not the same"
+NAMED = (SECTOR, COUNTRY)  # the kinds that names have
+TOLD_BITS = 15  # of the id of a new name, for each of these
+MOST_TOLD = (1 << TOLD_BITS) - 1  # values of a kind that such an id can tell
 Origin = Literal["table", "name"]  # the user's table, or the names of the entities
 
 
@@ -53,8 +59,19 @@ class Kind:
 
     def value(self, entity: int) -> str | None:
         """The type of an entity; None where it has none."""
-        value = int(self.of_entity[entity]) if 0 <= entity < len(self.of_entity) else -1
+        if entity >= len(self.of_entity):
+            return None
+        value = int(self.values_of(np.asarray([entity], np.int32))[0])
         return self.values[value] if value >= 0 else None
+
+    def values_of(self, entities: Ints) -> Longs:
+        """The value of each entity, -1: none; that of a new name is read from its id."""
+        known = _take(self.of_entity, entities)
+        if self.origin != "name" or self.name not in NAMED:
+            return known
+        told = (-1 - entities.astype(np.int64) >> TOLD_BITS * NAMED.index(self.name)) & MOST_TOLD
+        told = np.where(told <= len(self.values), told - 1, -1)
+        return np.where(entities < 0, told, known)
 
     def is_guess(self, entity: int) -> bool:
         """Whether the type of an entity was taken from its neighbours: no fact, a statistic."""
@@ -67,7 +84,7 @@ class Kind:
     def tokens(self, subjects: Ints, objects: Ints) -> list[Longs]:
         """Four columns of tokens, -1 where there is none; an entity of -1 has none."""
         count = len(self.values)
-        of_subject, of_object = (_take(self.of_entity, part) for part in (subjects, objects))
+        of_subject, of_object = self.values_of(subjects), self.values_of(objects)
         both = (of_subject >= 0) & (of_object >= 0)
         pairs = _find(self.pairs, of_subject * count + of_object)
         last = 2 * count + len(self.pairs)
@@ -90,7 +107,7 @@ class Kind:
 
 
 def _take(table: Ints, indices: Ints) -> Longs:
-    """table[indices], and -1 for indices of -1."""
+    """table[indices], and -1 for indices below 0."""
     values = table[np.maximum(indices, 0)].astype(np.int64) if len(table) else indices * 0 - 1
     return np.where(indices >= 0, values, -1)
 
@@ -189,7 +206,7 @@ def types_from_names(names: Names, train: Facts, *, from_neighbours: bool = True
 
     from_neighbours  whether an entity without a country takes that of its neighbours
     """
-    parts = [_split_name(name) for name in names]
+    parts = [split_name(name) for name in names]
     sectors = _shared(part[0] for part in parts if part)
     countries = _shared(part[1] for part in parts if part)
     of_sector, of_country = (np.full(len(parts), -1, np.int32) for _ in range(2))
@@ -224,7 +241,7 @@ def types_from_table(
     return kinds
 
 
-def _split_name(name: str) -> tuple[str, str] | None:
+def split_name(name: str) -> tuple[str, str] | None:
     """("Police", "India") for "Police (India)" or "<Police_(India)>"; None for other names."""
     bare = name.removeprefix("<").removesuffix(">")
     if not bare.endswith(")"):

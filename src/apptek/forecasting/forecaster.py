@@ -88,13 +88,13 @@ class Forecaster:
         return read_window(self.model.dataset.axis, self.span, start, length)
 
     def ids(self, names: Sequence[str]) -> Longs:
-        """The ids of entities, -1 for a name that is not known."""
-        found = map(self.answerer.entities.find, names)
-        return np.asarray([-1 if entity is None else entity for entity in found], np.int64)
+        """The ids of entities, below 0 for a name that is not known."""
+        return np.asarray([self.answerer.entity_id(name) for name in names], np.int64)
 
     def pair_forecasts(self, subjects: Longs, objects: Longs, window: Window) -> PairForecasts:
         """Whether each subject does anything to its object in a window."""
-        pairs = Pairs(subjects, objects, np.full(len(subjects), window.first, np.int32))
+        known = (np.maximum(subjects, -1), np.maximum(objects, -1))  # to counts, all unknown is one
+        pairs = Pairs(*known, np.full(len(subjects), window.first, np.int32))
         events = self._events_of(pairs).before(window.first)
         features = PairCounts(events, self.occurrence.clock).features(pairs)
         met = Meetings(events).had_met(pairs.keys(events.width), window.first)
@@ -149,7 +149,7 @@ class Forecaster:
         # Row 2 i is a pair as it was asked for, row 2 i + 1 the same reversed.
         subjects, objects = ids.ravel(), ids[:, ::-1].ravel()
         directed = self.pair_forecasts(subjects, objects, window)
-        shares = self.shares(directed.pairs)
+        shares = self.shares(Pairs(subjects, objects, directed.pairs.times))
         chances = self.occurrence.predicate_probabilities(directed.chances, shares)
         added, rest = self.reasons(directed)
         either = self.occurrence.either_way(

@@ -104,7 +104,7 @@ def answer_rows(answerer: Answerer, queries: Sequence[Query], before: int, *, to
     texts = zip(*((q.subject, q.object, q.time) for q in asked_queries(queries, axis)), strict=True)
     asked = AskedColumns(*(pa.array(column, pa.string()).dictionary_encode() for column in texts))
     ids = asked.ids(
-        lambda name, _column, _row: answerer.entities.find(name),
+        lambda name, _column, _row: answerer.entity_id(name),
         lambda time, _column, _row: axis.parse(time),
     )
     rows = answer_columns(answerer, asked, ids, top=top).cast(SCHEMA)
@@ -118,7 +118,7 @@ def _texts(texts: Sequence[str | None], codes: Longs) -> pa.DictionaryArray:
 
 
 def _meant(answerer: Answerer, entities: Ints) -> pa.DictionaryArray:
-    """The names of entities; null for -1."""
+    """The names of entities; null below 0."""
     ids = pa.array(entities, mask=entities < 0)
     return answerer.model.dataset.entities.array.take(ids).cast(pa.string()).dictionary_encode()
 

@@ -18,6 +18,7 @@ from apptek.data.name_matching import NameResolver
 from apptek.data.predicate_table import PredicateTable
 from apptek.data.queries import Queries
 from apptek.evaluation.predicate_classes import LabelledPredicates
+from apptek.features.new_names import NewNames
 from apptek.features.space import FeatureSpace
 from apptek.features.sparse import SparseRows
 from apptek.models.answers import (
@@ -99,11 +100,13 @@ class Answerer:
 
     always_ahead  every query is answered ahead: it was asked for, or nothing else was fitted
     entities      what the names of queries mean
+    new_names     what those tell that mean none of the entities
     """
 
     def __init__(self, model: Model, *, as_of: bool = False, strict_names: bool = False) -> None:
         self.model, self.seen = model, Seen(model.graph, model.dataset.entities)
         self.entities = NameResolver.of_entities(model.dataset, strict=strict_names)
+        self.new_names = NewNames(model.main.kinds, strict=strict_names)
         self.predicate_names = NameResolver.of_predicates(model.dataset, strict=strict_names)
         self.predicates = LabelledPredicates.of(model.dataset)
         self.strict_names = strict_names
@@ -114,8 +117,13 @@ class Answerer:
         }
 
     def queries_of(self, asked: Sequence[Query]) -> Queries:
-        """Queries as ids; unknown names become -1, a time that is no time is a TimeFormatError."""
-        return queries_of(self.model.dataset.axis, self.entities, asked)
+        """Queries as ids, below 0 for unknown names; TimeFormatError where a time is no time."""
+        return queries_of(self.model.dataset.axis, self.entity_id, asked)
+
+    def entity_id(self, name: str) -> int:
+        """The id of what a name means; below 0 where it means nothing, see `new_names`."""
+        known = self.entities.find(name)
+        return self.new_names.id(name) if known is None else known
 
     @cached_property
     def mirrors(self) -> Mirrors:

@@ -11,7 +11,6 @@ from apptek.config import VIEWS, View
 from apptek.data.calendar.positions import SECONDS
 from apptek.data.facts import Dataset, Split
 from apptek.data.frames import When, is_frame, read_query_texts, time_text, without_midnight
-from apptek.data.name_matching import NameResolver
 from apptek.data.queries import Queries
 from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError
@@ -239,11 +238,13 @@ def _no_query(asked: Any) -> str:
     return f"found {asked!r}, expected a query: Query(subject, object, time), or such a tuple"
 
 
-def queries_of(axis: TimeAxis, entities: NameResolver, asked: Sequence[Query]) -> Queries:
-    """Queries as ids; unknown names become -1, a time that is no time is a TimeFormatError."""
+def queries_of(
+    axis: TimeAxis, entity_id: Callable[[str], int | None], asked: Sequence[Query]
+) -> Queries:
+    """Queries as ids; what has no id becomes -1, a time that is no time is a TimeFormatError."""
 
     def ids(names: list[str]) -> Ints:
-        found = map(entities.find, names)
+        found = map(entity_id, names)
         return np.asarray([-1 if entity is None else entity for entity in found], np.int32)
 
     times = [axis.parse(query.time) for query in asked]

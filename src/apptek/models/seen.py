@@ -24,11 +24,11 @@ class Seen:
         self._entities = np.greater(degrees.reshape(2, -1).sum(axis=0), 0)
 
     def name(self, entity: int) -> str | None:
-        """The name of an entity; None for -1."""
+        """The name of an entity; None below 0."""
         return None if entity < 0 else self._names[entity]
 
     def entity(self, entity: int, code: int = UNKNOWN, view: View = "within") -> bool:
-        """Whether an entity occurs, ahead: in a fact that started before a time; -1 does not."""
+        """Whether an entity occurs, ahead: in a fact that started before a time; below 0: no."""
         if entity < 0 or not self._entities[entity]:
             return False
         if view == "within" or code == UNKNOWN:
@@ -48,7 +48,7 @@ class Seen:
 
     def entities(self, entities: Ints, codes: Ints, ahead: Bools) -> Bools:
         """`entity` for many, each with its time and view."""
-        occurs: Bools = (entities >= 0) & self._entities[entities]
+        occurs: Bools = (entities >= 0) & self._entities[np.maximum(entities, 0)]
         positions = self._graph.axis.positions(codes)
         asked = occurs & ahead & (codes != UNKNOWN) & (positions <= self._last_start)
         if asked.any():

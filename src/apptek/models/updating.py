@@ -11,6 +11,8 @@ from apptek.data.fact_keys import fact_keys, first_occurrences
 from apptek.data.facts import Dataset, Facts, Names, join_facts
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import DataError
+from apptek.features.new_names import NewNames
+from apptek.features.traits import Kind
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import FittedView, Model
 
@@ -90,7 +92,7 @@ def _with_facts(model: Model, facts: Facts, entities: Names, report: UpdateRepor
     return replace(
         model,
         sources=replace(model.sources, graph=graph, dataset=dataset),
-        views={name: _with_more_entities(v, len(entities)) for name, v in model.views.items()},
+        views={name: _with_more_entities(v, entities) for name, v in model.views.items()},
         updates=(*model.updates, report.as_json()),
     )
 
@@ -151,15 +153,15 @@ def _is_new(facts: Facts, known: Facts) -> Bools:
     return is_new if firsts is None else is_new & firsts
 
 
-def _with_more_entities(view: FittedView, count: int) -> FittedView:
-    """The view with entities that have no types: it has learned nothing about theirs."""
-    kinds = tuple(
-        replace(
-            kind,
-            of_entity=np.concatenate(
-                [kind.of_entity, np.full(count - len(kind.of_entity), -1, np.int32)]
-            ),
+def _with_more_entities(view: FittedView, entities: Names) -> FittedView:
+    """The view with new entities, which have the types that stand in their names."""
+    told = NewNames(view.kinds, strict=True)
+
+    def extended(kind: Kind) -> Kind:
+        new = range(len(kind.of_entity), len(entities))
+        values = [told.types(entities[entity]).get(kind.name, -1) for entity in new]
+        return replace(
+            kind, of_entity=np.concatenate([kind.of_entity, np.asarray(values, np.int32)])
         )
-        for kind in view.kinds
-    )
-    return replace(view, kinds=kinds)
+
+    return replace(view, kinds=tuple(map(extended, view.kinds)))

@@ -88,7 +88,7 @@ class Surroundings:
 
     def __init__(self, process: DecisionProcess, queries: Queries, row: int = 0) -> None:
         self.process, self.graph = process, process.graph
-        self.starts = int(queries.subjects[row]), int(queries.objects[row])
+        self.starts = max(-1, int(queries.subjects[row])), max(-1, int(queries.objects[row]))
         self._code, self._hidden = int(queries.times[row]), int(queries.hidden[row])
         self.moment = int(process.graph.axis.positions(queries.times[row : row + 1])[0])
         self._edges: dict[int, list[Edge]] = {}

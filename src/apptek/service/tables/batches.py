@@ -125,9 +125,9 @@ def predict_table(
     """The answers to a table of queries: the columns of `apptek predict --queries`."""
     answerer = served.predictor.answerer
 
-    def entity(text: str, column: str, row: int) -> int | None:
-        found = answerer.entities.find(text)
-        return served.entity(text, _place(column, row)) if found is None and strict else found
+    def entity(text: str, column: str, row: int) -> int:
+        found = answerer.entity_id(text)
+        return served.entity(text, _place(column, row)) if found < 0 and strict else found
 
     def time(text: str, column: str, row: int) -> int:
         return served.time(text, _place(column, row))

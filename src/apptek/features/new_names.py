@@ -1,0 +1,68 @@
+"""Names that the data does not know: what stands in the name is all that is known of them.
+
+"Navy (India)" may be new, but navies and India are not. Such a name gets an id below 0, in which
+its types are written, so that features and explanations can read them: the id is -1 - code, and
+the code has 15 bits for each kind that names have, its value + 1, or 0 for none. So -1 is a name
+that tells nothing. To a graph all of them are unknown.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from apptek.data.name_matching import folded
+from apptek.features.traits import (
+    COUNTRY,
+    MOST_TOLD,
+    NAMED,
+    SECTOR,
+    THE_COUNTRY,
+    TOLD_BITS,
+    Kind,
+    split_name,
+)
+
+
+class NewNames:
+    """The types of names that are new, among those that a model knows from other names.
+
+    strict  the parts of a name must be written as in the other names; else case, accents,
+            underscores and spaces make no difference
+    """
+
+    def __init__(self, kinds: Sequence[Kind], *, strict: bool = False) -> None:
+        self._fold = str if strict else folded
+        self._values = {
+            kind.name: self._by_text(kind.values)
+            for kind in kinds
+            if kind.origin == "name" and kind.name in NAMED
+        }
+
+    def _by_text(self, values: Sequence[str]) -> dict[str, int]:
+        """The values by their folded texts; a text that could mean several means none of them."""
+        texts: dict[str, int] = {}
+        for index, value in enumerate(values):
+            text = self._fold(value)
+            texts[text] = -1 if text in texts else index
+        return texts
+
+    def types(self, name: str) -> Mapping[str, int]:
+        """For each kind the value that stands in a name, -1: none."""
+        parts = split_name(name)
+        if parts is not None:
+            texts = dict(zip(NAMED, parts, strict=True))
+        else:
+            bare = name.removeprefix("<").removesuffix(">")
+            texts = {COUNTRY: bare}
+            if self._value(COUNTRY, bare) >= 0:
+                texts[SECTOR] = THE_COUNTRY
+        return {kind: self._value(kind, texts.get(kind, "")) for kind in self._values}
+
+    def _value(self, kind: str, text: str) -> int:
+        return self._values.get(kind, {}).get(self._fold(text), -1)
+
+    def id(self, name: str) -> int:
+        """The id of a name: -1, or below it, if the name tells a type."""
+        code = 0
+        for kind, value in self.types(name).items():
+            if value < MOST_TOLD:
+                code |= (value + 1) << TOLD_BITS * NAMED.index(kind)
+        return -1 - code
