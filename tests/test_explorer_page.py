@@ -613,25 +613,6 @@ def test_an_entity_of_the_graph_is_expanded_and_folded_again(
     comes(page, nodes.count, before)
 
 
-def test_wholly_undated_data_is_said_to_be_so(
-    page: Page, address: str, query: dict[str, str]
-) -> None:
-    def undated(route: Any) -> None:
-        response = route.fetch()
-        found = response.json()
-        span = {"first": "?", "last": "?", "first_position": 0, "last_position": 0}
-        found["span"] |= span | {"undated": found["counts"]["train"]}
-        route.fulfill(response=response, json=found)
-
-    page.route("**/api/model*", undated)
-    page.goto(link(address, **(query | {"time": "?"})))
-    expect(page.locator("#footer")).to_contain_text("all undated")
-    expect(page.locator("#time-hint")).to_have_text("all facts are undated")
-    expect(page.get_by_label("undated")).to_be_disabled()
-    expect(page.locator("#lanes")).to_contain_text("undated")
-    page.unroute("**/api/model*")
-
-
 def test_probabilities_add_up_by_class_beside_the_predicates(
     page: Page, address: str, query: dict[str, str], served: ServedModel
 ) -> None:

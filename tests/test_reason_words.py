@@ -14,7 +14,7 @@ from apptek.explain.explanation import Contribution, Explanation
 from apptek.explain.groups import Group, group_all
 from apptek.explain.sentences import Ends, Occurrences, when_words
 from apptek.explain.text import MEMBERS, explanation_text
-from apptek.explain.wording import GIVEN, percent, signed, span_text
+from apptek.explain.wording import GIVEN, given, percent, signed, span_text
 from apptek.predictor import Predictor, Query
 
 FORBIDDEN = ("log-odds", "trait", "topology", "->", "kernel")  # in what a layman reads
@@ -289,6 +289,14 @@ def test_when_something_happened(
     distances: tuple[int, ...], horizon: int | None, words: str
 ) -> None:
     assert when_words(DAYS, Occurrences(distances, 0, False, horizon)) == words
+
+
+def test_nothing_is_said_about_time_where_no_fact_has_one() -> None:
+    assert when_words(DAYS, Occurrences((), 3, False, None)) == "3 times without a date"
+    assert when_words(DAYS, Occurrences((), 3, False, None, timeless=True)) == "3 times"
+    assert when_words(DAYS, Occurrences((), 1, False, None, timeless=True)) == ""
+    assert "time" not in given("?")
+    assert given("2014-05-11").endswith("at that time")
 
 
 def test_a_span_is_told_exactly_where_more_is_not_known() -> None:

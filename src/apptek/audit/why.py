@@ -6,6 +6,7 @@ from apptek.explain.wording import counted, when_text
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Query
 
+UNDATED = when_text("?", "?")
 REASONS = 3  # named in a sentence
 NOTHING = "nothing is known of the two: the base rates of the predicates speak against it"
 
@@ -48,8 +49,9 @@ class Reasons:
         gets = (int(roles.object_gets[fact]), int(roles.subject_gets[fact]))
         usual_is_as_written = does[0] + gets[0] >= does[1] + gets[1]
         if usual_is_as_written and self.audit.judgements.leanings[fact] < 0:
+            when = "" if self._dates(fact) == UNDATED else " of that time"
             return (
-                f"by what else is known of that time, '{predicate}' from {object_} to {subject} is "
+                f"by what else is known{when}, '{predicate}' from {object_} to {subject} is "
                 f"more plausible than from {subject} to {object_}"
             )
         return (

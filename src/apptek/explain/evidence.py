@@ -38,6 +38,7 @@ from apptek.features.support import (
 from apptek.features.topologies.connection import is_lasting, time_distance
 from apptek.features.topologies.topology import to_names
 from apptek.features.traits import Trait
+from apptek.graph.lookups import is_timeless
 from apptek.models.answerer import Answerer, ScoredQueries, WorkingView
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.reranker import SUCH_ACTORS, log_softmax
@@ -157,7 +158,13 @@ class Evidence:
         dated = [fact for fact in facts if times[fact] != UNKNOWN]
         distances = tuple(time_distance(graph, fact, self.moment) for fact in dated)
         lasting = bool(dated) and is_lasting(graph, dated[0])
-        return Occurrences(distances, len(facts) - len(dated), lasting, self._horizons[key[1]])
+        undated, horizon = len(facts) - len(dated), self._horizons[key[1]]
+        return Occurrences(distances, undated, lasting, horizon, self.timeless)
+
+    @cached_property
+    def timeless(self) -> bool:
+        """Whether no fact has a date, so that words about time say nothing."""
+        return is_timeless(self.graph)
 
     @cached_property
     def _horizons(self) -> dict[str, int | None]:

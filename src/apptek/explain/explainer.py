@@ -234,7 +234,8 @@ def _with_statistics(
     seen, other = (evidence.support(key, predicate, both) for predicate in both)
     support = None
     if seen is not None and other is not None:
-        when = level_text(axis, seen.level, near_distance(evidence.clock))
+        level = None if evidence.timeless else seen.level
+        when = level_text(axis, level, near_distance(evidence.clock))
         support = Support(
             when=when,
             runner_up=other.seen.followed,

@@ -46,12 +46,14 @@ class Occurrences:
     undated    how many facts have no date
     lasting    whether the nearest one is an interval
     horizon    up to which distance every fact is among them; None: all of them are
+    timeless   no fact of the whole data has a date, so that none needs to be told
     """
 
     distances: tuple[int | None, ...]
     undated: int
     lasting: bool
     horizon: int | None
+    timeless: bool = False
 
     @property
     def same(self) -> int:
@@ -109,7 +111,7 @@ def when_words(axis: TimeAxis, seen: Occurrences, most: str = "") -> str:
     distances, undated = seen.distances, seen.undated
     if not distances:
         count = f"{count_text(undated)} " if undated > 1 else ""
-        return f"{count}without a date{most}"
+        return f"{count.strip()}{most}" if seen.timeless else f"{count}without a date{most}"
     rest = f" (and {count_text(undated)} without a date)" if undated else ""
     near, total = distances[0], len(distances)
     if near is None:

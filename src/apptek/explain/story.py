@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from apptek.explain.wording import GIVEN, count_text, counted, percent
+from apptek.explain.wording import count_text, counted, given, percent
 
 if TYPE_CHECKING:
     from apptek.explain.explanation import Explanation, Support
@@ -61,7 +61,7 @@ def _leading(parts: list[Told], most: int) -> list[Told]:
 def _answer_words(explanation: "Explanation") -> str:
     """The predicate, and what it is compared with where that is not the next best."""
     label, other = explanation.label, explanation.runner_up_label
-    words = f"{label} ({percent(explanation.probability)}, {GIVEN})"
+    words = f"{label} ({percent(explanation.probability)}, {given(explanation.time)})"
     if explanation.runner_up_role == "the answer":
         return f"Not {words}, but {other}"
     if explanation.runner_up_role == "runner-up":
@@ -79,7 +79,7 @@ def paragraph(explanation: "Explanation") -> str:
         place += " the answer"
     chance, other = explanation.probability, explanation.runner_up_probability
     answer = f"{explanation.label} ({percent(chance)}), {place} {runner_up} ({percent(other)})"
-    words = [f"{answer}, {GIVEN}."]
+    words = [f"{answer}, {given(explanation.time)}."]
     if explanation.runner_up == explanation.predicate:
         return f"{explanation.label} ({percent(chance)}): the data has no other predicate."
     if for_it:

@@ -14,7 +14,13 @@ _SPANS = (
     (183, "half a year"),
     (366, "a year"),
 )
-GIVEN = "given that there is a fact between the two at that time"  # what a probability presumes
+GIVEN_FACT = "given that there is a fact between the two"  # what a probability presumes
+GIVEN = f"{GIVEN_FACT} at that time"
+
+
+def given(time: str) -> str:
+    """What the probabilities of an answer presume; an undated one speaks of no time."""
+    return GIVEN_FACT if time == "?" else GIVEN
 
 
 def level_text(axis: TimeAxis, level: str | None, near: int) -> str:

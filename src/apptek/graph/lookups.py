@@ -7,6 +7,8 @@ from apptek.arrays import Ints
 from apptek.data.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
 
+SOME = 65_536  # facts that are looked at together
+
 
 def outgoing(graph: TemporalGraph, entity: int) -> Ints:
     """The facts of which the entity is the subject."""
@@ -32,6 +34,13 @@ def between(graph: TemporalGraph, subject: int, object_: int) -> Ints:
     else:
         facts = of_object[graph.facts.subjects[of_object] == subject]
     return facts
+
+
+def is_timeless(graph: TemporalGraph) -> bool:
+    """Whether no fact has a date. Looks no further than up to the first that has one."""
+    ends = graph.since, graph.until
+    starts = range(0, len(graph.facts), SOME)
+    return all(bool((end[at : at + SOME] == UNKNOWN).all()) for at in starts for end in ends)
 
 
 def ends_of(graph: TemporalGraph, facts: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:

@@ -103,7 +103,7 @@ def timeline_of(
 ) -> Timeline:
     """The facts inside a window: the first `limit` of them in words, and counts of all.
 
-    Undated facts are counted separately.
+    Undated facts are counted and listed separately.
     """
     first, last = ends_of(graph, facts)
     dated = first != UNKNOWN
@@ -120,6 +120,7 @@ def timeline_of(
         last=window.last,
         counts=counts.tolist(),
         facts=[describe_fact(data, graph, int(fact)) for fact in facts[inside][:limit]],
+        without_date=[describe_fact(data, graph, int(fact)) for fact in facts[~dated][:limit]],
     )
 
 

@@ -10,7 +10,7 @@ width and the same for the same explanation, so that a page, a file and a notebo
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from apptek.explain.drawing.fact_bundles import Bundle, bundled, hops_from
+from apptek.explain.drawing.fact_bundles import UNKNOWN_TEXT, Bundle, bundled, hops_from
 from apptek.explain.drawing.layout import Curve, Drawing, DrawnEdge, Node, Role, at_rims
 from apptek.explain.drawing.placing import with_labels_placed
 from apptek.explain.drawing.texts import name_lines
@@ -273,9 +273,10 @@ class _Sketch:
 
     def _question(self, nodes: dict[str, Node]) -> DrawnEdge:
         asked = self.explanation
+        when = "" if asked.time == UNKNOWN_TEXT else f"{asked.time} · "
         return DrawnEdge(
             source=nodes[self.subject].id, target=nodes[self.object].id, fact=-1, kind="question",
-            predicate=f"{asked.label}?", date=f"{asked.time} · {percent(asked.probability)}",
+            predicate=f"{asked.label}?", date=f"{when}{percent(asked.probability)}",
             side="both", reason=0, on_path=False, more=0,
             curve=self._curve(self.subject, self.object, self.top),
             label=self._middle(self.subject, self.object, self.top),

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from apptek.explain.explanation import CitedFact
 
+UNKNOWN_TEXT = "?"  # a time that is not known
+
 
 @dataclass(slots=True)
 class Bundle:
@@ -33,8 +35,10 @@ class Bundle:
 
     @property
     def when(self) -> str:
-        """The date of the fact, or of the nearest one."""
+        """The date of the fact, or of the nearest one; nothing where none has a date."""
         near = self.nearest
+        if near.since == near.until == UNKNOWN_TEXT:
+            return ""
         apart = f" · {near.apart}" if near.apart and len(self.facts) == 1 else ""
         first = "" if len(self.facts) == 1 else "nearest "
         return f"{first}{near.date}{apart}"

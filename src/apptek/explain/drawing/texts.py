@@ -57,6 +57,9 @@ def edge_label(edge: DrawnEdge) -> Label:
         date = shortened(date.removeprefix("nearest ").split(" · ")[0], room)
     x, y = edge.label
     wide = round(max(len(words) * LETTER, len(date) * SMALL_LETTER) + 10, 1)
+    if not date:
+        pill = (round(x - wide / 2, 1), round(y - 10, 1), wide, 20.0)
+        return Label(pill, (Text(x, round(y + 4, 1), words, "", "middle"),))
     return Label(
         (round(x - wide / 2, 1), round(y - 15, 1), wide, 30.0),
         (Text(x, y - 2, words, "", "middle"), Text(x, y + 11, date, "when", "middle")),
@@ -134,7 +137,7 @@ def _beside(node: Node, drawing: Drawing) -> list[Text]:
         free -= drawing.width / 2  # the other half is for the other entity's
     room = min(SIDE_NAME, int((free - node.radius - 8) / SMALL_LETTER))
     many = how_many(edge).replace(" more)", ")")
-    date = f" {edge.date.split(' · ')[0].removeprefix('nearest ')}"
+    date = f" {edge.date.split(' · ')[0].removeprefix('nearest ')}" if edge.date else ""
     end = many + date if room - len(many + date) >= LEAST_WORDS or not node.side else many
     lines = (
         shortened(printable(node.name), room),

@@ -5,7 +5,7 @@ import { byId, el } from "./dom.js";
 import { Ribbon } from "./ribbon.js";
 import { tonesOf } from "./ribbon_shape.js";
 import { addressOf } from "./state.js";
-import { percent, shown } from "./wording.js";
+import { percent, shown, timely } from "./wording.js";
 
 const tone = ({ group }) => `tone-${tonesOf([{ name: group ?? "other" }])[0]}`;
 const stateOf = ({ subject, object, time, view }) => ({ subject, object, time, view });
@@ -42,7 +42,7 @@ export class FirstScreen {
       question,
       { class: `sample card ${tone(question)}` },
       el("span", { class: "who" }, `${shown(subject)} → ${shown(object)}`),
-      el("span", { class: "soft" }, time),
+      el("span", { class: "soft" }, timely(time)),
       el("span", { class: "what" }, shown(label)),
       el("span", { class: "share" }, percent(probability)),
       el(
@@ -55,13 +55,14 @@ export class FirstScreen {
 
   async hero(question, signal) {
     const { subject, object, time, label, probability } = question;
+    const { timeless } = this.axis;
     const frame = el("div", { class: "ribbon-frame still", "aria-hidden": "true" });
     byId("hero").hidden = false;
     byId("hero").replaceChildren(
       this.link(
         question,
         { class: `hero-link ${tone(question)}`, id: "hero-link" },
-        el("span", { class: "soft" }, `${time} · from what was known before`),
+        timeless ? null : el("span", { class: "soft" }, `${time} · from what was known before`),
         el(
           "span",
           { class: "hero-question" },
@@ -74,11 +75,11 @@ export class FirstScreen {
           el("b", { class: "share" }, percent(probability)),
           el("span", { class: "came-true" }, "so it was recorded"),
         ),
-        frame,
-        el("span", { class: "hero-more" }, "See why, and drag the day →"),
+        timeless ? null : frame,
+        el("span", { class: "hero-more" }, timely("See why, and drag the day →", "See why →")),
       ),
     );
-    if (this.axis.timeless) return;
+    if (timeless) return;
     const still = new Ribbon(frame, this.axis, { onDay: null, onSpan: null, still: true });
     await still.load(question, { view: "ahead", span: null }, signal);
   }

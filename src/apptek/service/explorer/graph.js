@@ -2,7 +2,7 @@
 // explain/drawing/svg.py, so that page and file show the same. Here entities can be moved, and asked about.
 
 import { el, isZoomGesture } from "./dom.js";
-import { shown } from "./wording.js";
+import { shown, timely } from "./wording.js";
 
 const { d3 } = globalThis;
 const ROLES = { meeting: "both deal with it", bystander: "one of them deals with it" };
@@ -203,7 +203,7 @@ export class Graph {
     };
     const words = this.expanded().includes(node.name)
       ? "Hide its own facts again"
-      : "Draw its own facts nearest in time";
+      : `Draw its own facts${timely(" nearest in time")}`;
     this.menu = el(
       "div",
       { class: "menu", role: "menu", onkeydown: (event) => this.handleMenuKey(event, element) },

@@ -3,7 +3,7 @@
 import { all, byId } from "./dom.js";
 import { isFar } from "./graph.js";
 import { showFacts } from "./reasons.js";
-import { counted } from "./wording.js";
+import { counted, timely } from "./wording.js";
 
 export class GraphTools {
   // page: what is shown; onStrike(facts): facts are to be struck out.
@@ -24,7 +24,7 @@ export class GraphTools {
     const { explanation } = this.page;
     const drawn = explanation.drawing.edges.some(({ kind }) => kind !== "question");
     if (drawn) this.graph.draw(explanation.drawing);
-    else this.graph.empty("No facts connect the two around that time.");
+    else this.graph.empty(`No facts connect the two${timely(" around that time")}.`);
     this.enable(drawn);
     this.setSlider();
   }

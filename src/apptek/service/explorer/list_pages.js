@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { byId, el, waiting } from "./dom.js";
 import { tonesOf } from "./ribbon_shape.js";
 import { addressOf } from "./state.js";
-import { percent, shown } from "./wording.js";
+import { percent, shown, timely } from "./wording.js";
 
 const { d3 } = globalThis;
 const PAUSE = 1200; // milliseconds before the audit is asked for again
@@ -101,7 +101,7 @@ export class ListPages {
     if (signal.aborted) return;
     const columns = [
       { title: "Fact", value: (row) => row.subject, text: true },
-      { title: "When", value: (row) => row.time, text: true },
+      ...timely([{ title: "When", value: (row) => row.time, text: true }], []),
       { title: "Suspicion", value: (row) => row.suspicion },
       { title: "What looks wrong", value: (row) => row.finding, text: true },
       { title: "Why", value: (row) => row.reason, text: true },
@@ -116,7 +116,7 @@ export class ListPages {
           `${shown(row.subject)} · ${shown(row.label)} · ${shown(row.object)}`,
         ),
       ),
-      el("td", { class: "when" }, row.date),
+      timely(el("td", { class: "when" }, row.date), null),
       el(
         "td",
         { class: "number" },
@@ -133,7 +133,7 @@ export class ListPages {
         { class: "soft lede" },
         `The ${found.rows.length} least plausible of ${found.facts.toLocaleString("en")} facts. Suspicion is the probability that something is wrong, if one in a hundred facts is. A rare event can be true and look wrong.`,
       ),
-      sortable(found.rows, columns, cells, 2),
+      sortable(found.rows, columns, cells, timely(2, 1)),
     );
   }
 }

@@ -24,7 +24,7 @@ import { StepByStep } from "./steps.js";
 import { clearAnswer, notesOf, showAnswer, showHeadline, showViews, Tones } from "./story.js";
 import { Timelines } from "./timeline.js";
 import { WhatIf } from "./what_if.js";
-import { shown } from "./wording.js";
+import { shown, timely } from "./wording.js";
 
 const TOP = 30; // predicates that are fetched
 const [NARROW, TITLE] = [760, document.title]; // pixels, as in screens.css
@@ -154,7 +154,8 @@ function answer() {
   const { signal } = page.answering;
   const { state } = page;
   const work = async () => {
-    document.title = `${shown(state.subject)}, ?, ${shown(state.object)}, ${state.time} · APPTeK`;
+    const when = timely(`, ${state.time}`);
+    document.title = `${shown(state.subject)}, ?, ${shown(state.object)}${when} · APPTeK`;
     await fetchAnswer(signal);
     if (signal.aborted) return;
     byId("result").hidden = false;

@@ -1,17 +1,23 @@
 // What the page says about the model: the first lines and the footer.
 
-import { byId } from "./dom.js";
-import { counted } from "./wording.js";
+import { all, byId } from "./dom.js";
+import { counted, timely } from "./wording.js";
 
 export function showModel({ dataset, counts, span }, { axis }) {
-  const when = axis.timeless ? "all undated" : `${span.first} to ${span.last}`;
+  document.body.classList.toggle("timeless", axis.timeless);
+  for (const part of all("[data-timely]")) part.hidden = axis.timeless;
+  const when = timely(`, ${span.first} to ${span.last}`);
   const known = `${counted(counts.facts, "fact")} about ${counted(counts.entities, "entity")}`;
+  const questions = timely(
+    " on a day, see what it thought on any other day, why, and what it expects next.",
+    ", and why.",
+  );
   byId("lede").textContent =
-    `This model has learned from ${known} (${dataset}, ${when}). Ask it what one does to another ` +
-    "on a day, see what it thought on any other day, why, and what it expects next.";
+    `This model has learned from ${known} (${dataset}${when}). ` +
+    `Ask it what one does to another${questions}`;
   const facts = counts.facts > counts.train ? "all" : "the training";
   byId("footer").textContent =
-    `Answers come from ${facts} facts of ${dataset}: ${known}, ${counted(counts.predicates, "predicate")}, ${when}. ` +
+    `Answers come from ${facts} facts of ${dataset}: ${known}, ${counted(counts.predicates, "predicate")}${when}. ` +
     "Nothing leaves this machine.";
   byId("that-time").textContent = span.unit === "integer" ? "at that time" : `that ${span.unit}`;
 }

@@ -2,7 +2,7 @@
 
 import { all, byId, el, replaceChoices } from "./dom.js";
 import { curveFigure } from "./reason_curve.js";
-import { counted, shown, signed } from "./wording.js";
+import { counted, shown, signed, timely } from "./wording.js";
 
 const OPEN = 12; // facts that are shown at once; the others unfold
 const WITHOUT_FACTS = {
@@ -203,7 +203,7 @@ export function table(facts, isFar = nothing, onStrike = null) {
           type: "button",
           class: "strike",
           title: "What if this had not happened?",
-          "aria-label": `Strike out: ${shown(fact.subject)} ${shown(fact.predicate)} ${shown(fact.object)}, ${fact.date}`,
+          "aria-label": `Strike out: ${shown(fact.subject)} ${shown(fact.predicate)} ${shown(fact.object)}${timely(`, ${fact.date}`)}`,
           onclick: () => onStrike(fact),
         },
         "Strike out",
@@ -220,7 +220,7 @@ export function table(facts, isFar = nothing, onStrike = null) {
         el("span", { class: "predicate" }, ` ${shown(fact.predicate)} `),
         shown(fact.object),
       ),
-      el("td", { class: "when" }, shown(fact.date)),
+      el("td", { class: "when" }, timely(shown(fact.date))),
       el("td", { class: "when soft" }, fact.apart ?? ""),
       onStrike ? strike(fact) : null,
     );

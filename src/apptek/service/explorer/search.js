@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { Combobox, highlighted } from "./combobox.js";
 import { el } from "./dom.js";
 import { tonesOf } from "./ribbon_shape.js";
-import { counted, shown } from "./wording.js";
+import { counted, shown, timely } from "./wording.js";
 
 export class QuestionSearch extends Combobox {
   constructor(container, { onAsk }) {
@@ -49,7 +49,11 @@ export class QuestionSearch extends Combobox {
       question,
       el("span", { class: `swatch tone-${tone}` }),
       el("span", { class: "name" }, ...highlighted(shown(question.sentence), typed)),
-      el("span", { class: "count" }, `${counted(question.facts, "fact")}, last ${question.time}`),
+      el(
+        "span",
+        { class: "count" },
+        counted(question.facts, "fact") + timely(`, last ${question.time}`),
+      ),
     );
   }
 

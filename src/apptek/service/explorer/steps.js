@@ -4,7 +4,7 @@
 import { post } from "./api.js";
 import { all, byId, el, waiting } from "./dom.js";
 import { tonesOf } from "./ribbon_shape.js";
-import { counted, shown } from "./wording.js";
+import { counted, shown, timely } from "./wording.js";
 
 const SEPARATOR = "|";
 const SHOWN = 14; // choices before the others unfold
@@ -113,9 +113,9 @@ function meetingText(meeting, subject, object) {
 
 function openText(over, left, count) {
   if (over) return "No steps are left, and they have not met. Go back and try another way.";
-  if (!count) return "There is nothing to follow near in time.";
+  if (!count) return `There is nothing to follow${timely(" near in time")}.`;
   return (
-    "Choose what both sides follow, along their facts nearest in time, until they meet. " +
+    `Choose what both sides follow, along their facts${timely(" nearest in time")}, until they meet. ` +
     `${counted(left, "step")} left.`
   );
 }

@@ -2,7 +2,7 @@
 
 import { all, byId, el } from "./dom.js";
 import { tonesOf } from "./ribbon_shape.js";
-import { percent, shown } from "./wording.js";
+import { percent, shown, timely } from "./wording.js";
 
 // The colours of classes and predicates, as the ribbon has told them.
 export class Tones {
@@ -28,8 +28,8 @@ export class Tones {
 
 // What was asked, and the answer to it.
 export function showHeadline({ subject, object, time }, { label, probability }) {
-  const when = time === "?" ? "at no known time" : time;
-  byId("asked").textContent = `${shown(subject)} → ${shown(object)}, ${when}`;
+  const when = timely(`, ${time === "?" ? "at no known time" : time}`);
+  byId("asked").textContent = `${shown(subject)} → ${shown(object)}${when}`;
   byId("answer").replaceChildren(
     el("span", {}, shown(label)),
     el("span", { class: "share" }, percent(probability)),

@@ -23,7 +23,7 @@ export class Timelines {
       .zoom()
       .filter(isZoomGesture)
       .on("zoom", ({ transform, sourceEvent }) => this.zoomed(transform, sourceEvent));
-    new ResizeObserver(() => this.lanes && this.draw()).observe(container);
+    new ResizeObserver(() => this.lanes && !this.axis.timeless && this.draw()).observe(container);
     byId("time-in").addEventListener("click", () => this.zoomBy(2));
     byId("time-out").addEventListener("click", () => this.zoomBy(0.5));
     byId("time-reset").addEventListener("click", () => this.show(null));
@@ -32,17 +32,13 @@ export class Timelines {
   // Loads the lanes of a query. zoom: two positions, "all", or null for where the facts are.
   async load({ subject, object, time }, zoom) {
     this.clear();
-    if (this.axis.timeless) {
-      const message = "All facts are undated, so there is no timeline to show.";
-      this.container.replaceChildren(el("p", { class: "empty" }, message));
-      return;
-    }
     const domain = Array.isArray(zoom) ? this.insideData(zoom) : null;
     this.subject = subject;
     this.object = object;
     this.time = time;
     this.domain = domain ?? this.whole();
     await this.fetch();
+    if (this.axis.timeless) return; // the list says it all
     if (!domain && zoom !== "all") this.domain = this.busyDomain();
     this.draw();
   }
@@ -50,7 +46,7 @@ export class Timelines {
   // Marks another time.
   moveTo(time) {
     this.time = time;
-    if (this.lanes) this.draw();
+    if (this.lanes && !this.axis.timeless) this.draw();
   }
 
   // Shows nothing, and waits for nothing.
@@ -104,10 +100,12 @@ export class Timelines {
 
   listFacts() {
     const ofPair = this.lanes.filter(({ ofEntity }) => !ofEntity);
-    const facts = ofPair.flatMap(({ data }) => data?.facts ?? []);
-    facts.sort((a, b) => a.start - b.start);
+    const dated = ofPair.flatMap(({ data }) => data?.facts ?? []);
+    dated.sort((a, b) => a.start - b.start);
+    const facts = [...dated, ...ofPair.flatMap(({ data }) => data?.without_date ?? [])];
     const [summary, body] = byId("history").children;
     byId("history").hidden = facts.length === 0;
+    if (this.axis.timeless) byId("history").open = true;
     summary.textContent = `${counted(facts.length, "fact")} between the two, as a list`;
     body.replaceChildren(table(facts));
   }

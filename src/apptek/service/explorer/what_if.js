@@ -3,12 +3,12 @@
 import { post } from "./api.js";
 import { byId, el, waiting } from "./dom.js";
 import { readFacts } from "./state.js";
-import { counted, percent, shown } from "./wording.js";
+import { counted, percent, shown, timely } from "./wording.js";
 
 const NOTHING = "No set of up to 40 facts that were tried would change the answer.";
 
 const factText = ({ subject, predicate, object, date }) =>
-  `${shown(subject)} · ${shown(predicate)} · ${shown(object)}, ${date}`;
+  `${shown(subject)} · ${shown(predicate)} · ${shown(object)}${timely(`, ${date}`)}`;
 
 export class WhatIf {
   // page: what is shown; onChange(state): explain again.

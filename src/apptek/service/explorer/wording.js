@@ -16,6 +16,13 @@ export const shortened = (text, length) => {
   return `${start.trimEnd()}…`;
 };
 
+/**
+ * Words about time; where no fact of the data has one, others or none.
+ * @type {(words: any, otherwise?: any) => any}
+ */
+export const timely = (words, otherwise = "") =>
+  document.body.classList.contains("timeless") ? otherwise : words;
+
 export const percent = (share) =>
   share > 0 && share < 0.0005 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`;
 

@@ -11,7 +11,7 @@ from apptek.data.facts import Facts
 from apptek.data.times import UNKNOWN
 from apptek.explain.name_index import key_of
 from apptek.explain.sentences import clause
-from apptek.graph.lookups import between
+from apptek.graph.lookups import between, is_timeless
 from apptek.service.served_model import ServedModel, query_of_fact
 
 CARDS = 8
@@ -50,6 +50,8 @@ class Questions(BaseModel):
 def striking_questions(served: ServedModel) -> Questions:
     """Questions that the model answers well from what was known before, of different pairs.
 
+    Where no fact has a date, all facts are known.
+
     Entities with many facts of different groups come first; no entity occurs twice, and groups of
     predicates (or predicates, where there are no groups) take turns.
     """
@@ -58,7 +60,9 @@ def striking_questions(served: ServedModel) -> Questions:
     queries = [query_of_fact(data, facts, int(row)) for row in rows]
     if not queries:
         return Questions(questions=[])
-    answerer = served.predictor.answerer.ahead()
+    timeless = is_timeless(served.predictor.model.graph)
+    view: View = "within" if timeless else "ahead"
+    answerer = served.predictor.answerer if timeless else served.predictor.answerer.ahead()
     ranked = answerer.ranked(answerer.queries_of(queries))
     truths = facts.predicates[rows]
     first = ranked.probabilities.argmax(axis=1)
@@ -77,7 +81,7 @@ def striking_questions(served: ServedModel) -> Questions:
     return Questions(
         questions=[
             _question(
-                served, int(rows[place]), count=1, view="ahead", probability=float(chances[place])
+                served, int(rows[place]), count=1, view=view, probability=float(chances[place])
             )
             for place in chosen
         ]

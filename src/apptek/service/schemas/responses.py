@@ -161,6 +161,7 @@ class Timeline(BaseModel):
     """The first facts in order of time, out of `total`, and how all of them are distributed.
 
     counts: the span from first to last in equal parts, and how many facts begin in each.
+    without_date: the first facts that have no date, out of `undated`.
     """
 
     total: int
@@ -169,6 +170,7 @@ class Timeline(BaseModel):
     last: int
     counts: list[int]
     facts: list[Fact]
+    without_date: list[Fact]
 
 
 class EntityTimeline(Timeline):
