@@ -274,6 +274,24 @@ def test_the_first_screen_answers(page: Page, address: str) -> None:
     expect(page.get_by_role("button", name="Foresight")).to_have_attribute("aria-pressed", "true")
 
 
+@pytest.mark.parametrize("width", [400, 1500])
+def test_the_first_ribbon_says_what_its_colours_mean(page: Page, address: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(address)
+    entries = page.locator("#hero .legend li")
+    expect(entries.first).to_be_visible()
+    colour = "all => all.map((one) => getComputedStyle(one).{})"
+    layers = page.locator("#hero .direction").first.locator(".layer")
+    shown = entries.locator(".swatch").evaluate_all(colour.format("backgroundColor"))
+    assert shown == layers.evaluate_all(colour.format("fill"))
+    assert len(set(shown)) == len(shown) > 1
+    assert all(words.strip() for words in entries.all_inner_texts())
+    for entry in entries.all():
+        box = entry.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= width
+
+
 def test_the_lists_are_sorted_and_open_their_questions(page: Page, address: str) -> None:
     page.goto(address)
     page.get_by_role("link", name="Watch list").click()

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { byId, el } from "./dom.js";
-import { Ribbon } from "./ribbon.js";
+import { Ribbon, showLegend } from "./ribbon.js";
 import { tonesOf } from "./ribbon_shape.js";
 import { addressOf } from "./state.js";
 import { percent, shown, timely } from "./wording.js";
@@ -57,6 +57,9 @@ export class FirstScreen {
     const { subject, object, time, label, probability } = question;
     const { timeless } = this.axis;
     const frame = el("div", { class: "ribbon-frame still", "aria-hidden": "true" });
+    const legend = el("ul", { class: "legend" });
+    const words = el("span", { class: "soft" }, "Height is probability, dots are real events.");
+    const key = el("div", { class: "hero-key" }, legend, words);
     byId("hero").hidden = false;
     byId("hero").replaceChildren(
       this.link(
@@ -76,11 +79,13 @@ export class FirstScreen {
           el("span", { class: "came-true" }, "so it was recorded"),
         ),
         timeless ? null : frame,
+        timeless ? null : key,
         el("span", { class: "hero-more" }, timely("See why, and drag the day →", "See why →")),
       ),
     );
     if (timeless) return;
     const still = new Ribbon(frame, this.axis, { onDay: null, onSpan: null, still: true });
-    await still.load(question, { view: "ahead", span: null }, signal);
+    const { layers } = await still.load(question, { view: "ahead", span: null }, signal);
+    showLegend(legend, layers);
   }
 }

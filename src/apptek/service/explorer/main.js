@@ -191,7 +191,7 @@ async function loadRibbon(signal) {
   const data = await waiting([byId("ribbon-card")], loading);
   if (signal.aborted) return;
   tones.learn(data);
-  showLegend(data.layers);
+  showLegend(byId("legend"), data.layers);
   showRanking();
 }
 

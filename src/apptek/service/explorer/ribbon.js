@@ -2,13 +2,14 @@
 // events as dots in the same colours, and the day that is asked about, which can be dragged.
 
 import { get } from "./api.js";
-import { byId, el } from "./dom.js";
+import { el } from "./dom.js";
 import { withRoom } from "./lanes.js";
 import { dotsOf, layerOrder, nearestPlace, stacked, tonesOf, zoomed } from "./ribbon_shape.js";
 import { percent, shortened, shown } from "./wording.js";
 
 const { d3 } = globalThis;
 const [TITLE, BAND, DOTS, AXIS, SIDE, DOT] = [22, 84, 20, 24, 12, 5]; // pixels
+const LETTER = 8; // pixels of one in a title, at most
 const HEIGHT = 2 * (TITLE + BAND + DOTS) + AXIS;
 const MIDDLE = TITLE + BAND + DOTS + AXIS / 2;
 const KEYS = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageDown: -30, PageUp: 30 };
@@ -126,7 +127,7 @@ export class Ribbon {
       .text(
         shortened(
           `${shown(title.subject)} → ${shown(title.object)}`,
-          Math.floor((this.x.range()[1] - SIDE) / 8),
+          Math.floor((this.x.range()[1] - SIDE) / LETTER),
         ),
       );
   }
@@ -148,7 +149,9 @@ export class Ribbon {
       .attr("x2", from)
       .attr("y1", TITLE)
       .attr("y2", HEIGHT - TITLE);
-    if (width - SIDE - from > 20) {
+    const { subject, object } = this.data.forward;
+    const title = LETTER * `${shown(subject)} → ${shown(object)}`.length;
+    if (width - SIDE - from > 20 && title + 20 * LETTER < width) {
       beyond
         .append("text")
         .attr("x", width - SIDE)
@@ -319,10 +322,10 @@ export class Ribbon {
   }
 }
 
-// The classes with their colours, above the ribbon.
-export function showLegend(layers) {
+// The classes with their colours, in a list beside the ribbon.
+export function showLegend(list, layers) {
   const tones = tonesOf(layers);
-  byId("legend").replaceChildren(
+  list.replaceChildren(
     ...layerOrder(layers).map((layer) =>
       el("li", {}, el("span", { class: `swatch tone-${tones[layer]}` }), shown(layers[layer].name)),
     ),
