@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from test_explorer_page import CHROMIUM, FLAGS, comes, comes_to, link, state
+from test_explorer_page import CHROMIUM, FLAGS, comes, comes_to, hold_in, link, state
 
 from apptek.benches.http_clients import running_service
 from apptek.config import preset
@@ -259,6 +259,28 @@ def test_words_find_a_question_by_names_and_events(
     search.press("Enter")
     expect(page.locator("#reasons .reason").first).to_be_visible()
     assert {state(page)["subject"], state(page)["object"]} == {query["subject"], query["object"]}
+
+
+def test_a_click_is_not_lost_when_the_choices_are_drawn_again_under_it(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    """The ranking is drawn again when the ribbon comes: here, while one of its bars is pressed."""
+    held: list[Any] = []
+    page.route("**/api/ribbon*", hold_in(held))
+    page.goto(link(address, **query))
+    expect(page.locator("#reasons .reason").first).to_be_visible()
+    comes(page, held.__len__, 1)
+    second = page.locator("#bars .bar").nth(1)
+    label = second.locator(".name").inner_text().split("\n")[0]
+    second.scroll_into_view_if_needed()
+    second.hover()
+    page.mouse.down()
+    held[0].continue_()
+    expect(page.locator("#ribbon .handle")).to_be_attached()
+    page.wait_for_timeout(300)
+    page.mouse.up()
+    comes(page, lambda: label in shown_answer(page), True)
+    expect(page.locator("#bars .bar:not(.tone-neutral)").first).to_be_visible()  # drawn again, too
 
 
 def test_the_first_screen_answers(page: Page, address: str) -> None:

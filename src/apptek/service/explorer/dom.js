@@ -34,8 +34,18 @@ export const byId = (id) => document.getElementById(id);
  */
 export const all = (selector) => [...document.querySelectorAll(selector)];
 
+/** @type {WeakMap<Element, Element[]>} */
+const latest = new WeakMap(); // choices that a list has, or will have when nothing is pressed
+const PRESSED = 30; // milliseconds before a list that is pressed is looked at again
+
 // Replaces the children of a list of choices. If one had the focus, that in its place gets it.
+// While one is pressed nothing is replaced, for a click must begin and end on the same element.
 export function replaceChoices(list, choices) {
+  latest.set(list, choices);
+  if (list.querySelector(":active")) {
+    setTimeout(() => latest.get(list) === choices && replaceChoices(list, choices), PRESSED);
+    return;
+  }
   const place = [...list.children].findIndex((each) => each.contains(document.activeElement));
   list.replaceChildren(...choices);
   if (place >= 0) choices[place]?.querySelector("button")?.focus({ preventScroll: true });

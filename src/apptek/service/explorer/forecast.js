@@ -41,12 +41,15 @@ export class ForecastPanel {
     if (!signal?.aborted) await this.load({ subject, object, time }, { days, top }, signal);
   }
 
+  // What was unfolded stays so while the reliability is counted.
   show(outlook) {
+    const isOpen = byId("forecast").querySelector("details")?.open;
     byId("forecast").replaceChildren(
       ...(outlook.problem
         ? [el("p", { class: "soft" }, outlook.problem.detail)]
         : this.parts(outlook)),
     );
+    if (isOpen) byId("forecast").querySelector("details")?.setAttribute("open", "");
   }
 
   parts(/** @type {any} */ outlook) {
