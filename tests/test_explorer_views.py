@@ -339,6 +339,40 @@ def test_the_lists_are_sorted_and_open_their_questions(page: Page, address: str)
     comes(page, lambda: "predicate" in state(page), True)
 
 
+@pytest.mark.parametrize(
+    ("path", "view", "part"),
+    [
+        ("watch", "/?page=watch", "table.list"),
+        ("audit", "/?page=audit", "table.list"),
+        ("questions", "/", "#hero-link"),
+    ],
+)
+def test_what_is_still_computed_is_said_so_and_comes_by_itself(
+    page: Page, address: str, path: str, view: str, part: str
+) -> None:
+    later: list[Any] = []
+
+    def not_ready_at_first(route: Any) -> None:
+        response = route.fetch()
+        found = response.json()
+        later.append(found)
+        rows = "rows" if "rows" in found else "questions"
+        if len(later) < 3:
+            route.fulfill(response=response, json=found | {"ready": False, rows: []})
+        else:
+            route.fulfill(response=response)
+
+    page.route(f"**/api/{path}*", not_ready_at_first)
+    page.goto(f"{address}{view}")
+    waits = page.locator("[role=status]:visible").filter(has_text=re.compile("moment|looked for"))
+    expect(waits).to_be_visible()
+    expect(page.locator(part)).to_have_count(0)
+    expect(page.locator(part)).to_be_visible(timeout=60_000)
+    expect(waits).to_have_count(0)
+    assert len(later) >= 3
+    page.unroute(f"**/api/{path}*")
+
+
 def test_on_a_phone_a_chosen_predicate_shows_and_the_graph_fits(
     browser: Browser, address: str, query: dict[str, str]
 ) -> None:

@@ -1,5 +1,6 @@
 """What the explorer asks for beyond single answers: the same as from Python, many at once."""
 
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN
 from apptek.forecasting.learning import codes_at
 from apptek.predictor import Predictor, Query
+from apptek.service.page_data import lists, routes
+from apptek.service.page_data.kept import within
 from apptek.service.page_data.reliability import PastForecasts, past_forecasts
 from apptek.service.served_model import ServedModel
 from apptek.setting_rules import with_settings
@@ -122,7 +125,7 @@ def test_words_find_the_pairs_whose_facts_they_describe(
 def test_striking_questions_are_right_and_about_different_pairs(
     client: TestClient, served: ServedModel
 ) -> None:
-    questions = client.get("/api/questions").json()["questions"]
+    questions = ready(client, "/api/questions")["questions"]
     assert 2 <= len(questions) <= 8
     names = [each[side] for each in questions for side in ("subject", "object")]
     assert len(set(names)) == len(names)
@@ -220,18 +223,41 @@ def test_past_forecasts_are_those_of_their_time(forecasting: ServedModel) -> Non
     assert past.chances.sum() == pytest.approx(past.happened.sum(), rel=0.5)
 
 
+def ready(client: TestClient, path: str, **values: int) -> dict[str, Any]:
+    """What is computed once, asked for until it is there."""
+    for _ in range(60):
+        found: dict[str, Any] = client.get(path, params=values).json()
+        if found["ready"]:
+            break
+    assert found["ready"]
+    return found
+
+
+@pytest.mark.parametrize("path", ["/api/watch", "/api/questions", "/api/audit"])
+def test_what_takes_longer_than_a_request_may_is_said_not_to_be_ready(
+    forecasting: ServedModel, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """On large data the first answer takes minutes; no request waits for it to the end."""
+    pending: Future[Any] = Future()
+    for module in (lists, routes):
+        monkeypatch.setattr(module, "started", lambda *_: pending)
+    monkeypatch.setattr(routes, "PATIENCE", 0.05)
+    client = client_of(forecasting)
+    body = client.get(path).json()
+    assert body["ready"] is False
+    assert body.get("rows", body.get("questions")) == []
+    pending.set_exception(TimeoutError("of the work itself"))
+    with pytest.raises(TimeoutError):
+        within(0.05, pending)
+
+
 def test_the_lists_are_those_of_the_commands(forecasting: ServedModel) -> None:
     client = client_of(forecasting)
-    body = client.get("/api/watch", params={"days": 7, "limit": 5}).json()
+    body = ready(client, "/api/watch", days=7, limit=5)
     assert len(body["rows"]) == 5
     changes = [abs(row["change"]) for row in body["rows"]]
     assert changes == sorted(changes, reverse=True)
-    found = client.get("/api/audit").json()
-    for _ in range(30):
-        if found["ready"]:
-            break
-        found = client.get("/api/audit").json()
-    assert found["ready"]
+    found = ready(client, "/api/audit")
     suspicions = [row["suspicion"] for row in found["rows"]]
     assert suspicions == sorted(suspicions, reverse=True)
     assert all(row["reason"] for row in found["rows"])

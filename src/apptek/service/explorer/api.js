@@ -46,6 +46,17 @@ const parameters = (values) =>
 export const get = (path, values = {}, signal = undefined) =>
   request(`${path}?${parameters(values)}`, { signal });
 
+const PAUSE = 1200; // milliseconds before what is not ready is asked for again
+
+// Asks until the service has computed what it computes once; meanwhile() is called each time.
+export async function getReady(path, values, signal, meanwhile) {
+  const found = await get(path, values, signal);
+  if (found.ready || signal.aborted) return found;
+  meanwhile(found);
+  await new Promise((resolve) => setTimeout(resolve, PAUSE));
+  return signal.aborted ? found : getReady(path, values, signal, meanwhile);
+}
+
 export const post = (path, body, signal) =>
   request(path, {
     method: "POST",

@@ -1,6 +1,6 @@
 // The first screen: one question with its answer drawn, and more of them as cards.
 
-import { get } from "./api.js";
+import { getReady } from "./api.js";
 import { byId, el } from "./dom.js";
 import { Ribbon, showLegend } from "./ribbon.js";
 import { tonesOf } from "./ribbon_shape.js";
@@ -10,6 +10,10 @@ import { percent, shown, timely } from "./wording.js";
 const tone = ({ group }) => `tone-${tonesOf([{ name: group ?? "other" }])[0]}`;
 const stateOf = ({ subject, object, time, view }) => ({ subject, object, time, view });
 
+const showWait = () => {
+  byId("samples-wait").hidden = false;
+};
+
 export class FirstScreen {
   constructor(axis, { onAsk }) {
     this.axis = axis;
@@ -18,12 +22,14 @@ export class FirstScreen {
 
   async show(signal) {
     if (this.questions) return;
-    const { questions } = await get("/api/questions", {}, signal);
-    this.questions = questions;
+    const { questions } = await getReady("/api/questions", {}, signal, showWait);
+    if (signal.aborted) return;
+    byId("samples-wait").hidden = true;
     const [first, ...others] = questions;
     byId("samples").replaceChildren(...others.map((question) => this.card(question)));
     byId("samples-title").hidden = others.length === 0;
     if (first) await this.hero(first, signal);
+    this.questions = questions; // all of it is there
   }
 
   link(question, attributes, ...children) {

@@ -1,15 +1,18 @@
 // The two lists: pairs to watch, and facts that look wrong. Each row opens its question.
 
-import { get } from "./api.js";
+import { getReady } from "./api.js";
 import { byId, el, waiting } from "./dom.js";
 import { tonesOf } from "./ribbon_shape.js";
 import { addressOf } from "./state.js";
 import { percent, shown, timely } from "./wording.js";
 
 const { d3 } = globalThis;
-const PAUSE = 1200; // milliseconds before the audit is asked for again
 const FINDINGS = { predicate: "predicate", direction: "direction", interval: "dates" };
 const tone = (group) => `tone-${tonesOf([{ name: group ?? "other" }])[0]}`;
+
+const comparing = () => "The chances of all pairs that have met are compared with those before.";
+const judging = ({ facts }) =>
+  `The model is asked about each of ${facts.toLocaleString("en")} facts, with the fact itself hidden.`;
 
 export class ListPages {
   constructor({ onAsk }) {
@@ -32,7 +35,7 @@ export class ListPages {
   }
 
   async showWatch(signal) {
-    const found = await waiting([byId("list")], get("/api/watch", { days: 7, limit: 60 }, signal));
+    const found = await this.whole("/api/watch", { days: 7, limit: 60 }, signal, comparing);
     if (signal.aborted) return;
     const { rows, first, last } = found;
     const columns = [
@@ -83,21 +86,17 @@ export class ListPages {
     );
   }
 
-  // The audit, asked for until the model has judged all facts.
-  async audited(signal) {
-    const found = await waiting([byId("list")], get("/api/audit", {}, signal));
-    if (found.ready || signal.aborted) return found;
-    const count = found.facts.toLocaleString("en");
-    const words =
-      `The model is asked about each of ${count} facts, with the fact itself hidden. ` +
-      "This takes a moment, once.";
-    byId("list").replaceChildren(el("p", { class: "empty", role: "status" }, words));
-    await new Promise((resolve) => setTimeout(resolve, PAUSE));
-    return this.audited(signal);
+  // A list, asked for until it is there. wordsOf(found): what is being done meanwhile.
+  whole(path, values, signal, wordsOf) {
+    const tell = (found) => {
+      const words = `${wordsOf(found)} This takes a moment, once.`;
+      byId("list").replaceChildren(el("p", { class: "empty", role: "status" }, words));
+    };
+    return waiting([byId("list")], getReady(path, values, signal, tell));
   }
 
   async showAudit(signal) {
-    const found = await this.audited(signal);
+    const found = await this.whole("/api/audit", {}, signal, judging);
     if (signal.aborted) return;
     const columns = [
       { title: "Fact", value: (row) => row.subject, text: true },

@@ -22,3 +22,16 @@ def started(predictor: Predictor, name: str, work: Callable[[], Result]) -> "Fut
             results[name] = pool.submit(work)
             pool.shutdown(wait=False)
         return results[name]
+
+
+def within(seconds: float, work: "Future[Result]") -> Result | None:
+    """The result of some work if it is there within some seconds, else nothing yet.
+
+    A request that waited to the end would hold a thread of the service and run out of its time.
+    """
+    try:
+        return work.result(timeout=seconds)
+    except TimeoutError:
+        if work.done():  # the work itself has failed so
+            raise
+        return None

@@ -10,9 +10,9 @@ from apptek.audit.report import audit_table
 from apptek.explain.wording import when_text
 from apptek.forecasting.forecaster import Forecaster
 from apptek.forecasting.watch import most_changed, watch
-from apptek.forecasting.window import Length, Window
+from apptek.forecasting.window import Length, Window, unit_word
 from apptek.service.forecasts import require_forecasts, window_of
-from apptek.service.page_data.kept import started
+from apptek.service.page_data.kept import started, within
 from apptek.service.schemas.responses import PredicateForecastOut
 from apptek.service.served_model import ServedModel
 
@@ -35,8 +35,9 @@ class WatchedPair(BaseModel):
 
 
 class WatchedPairs(BaseModel):
-    """The pairs whose chance of anything changes most."""
+    """The pairs whose chance of anything changes most; `ready` is false while they are compared."""
 
+    ready: bool = True
     first: str
     last: str
     length: int
@@ -72,13 +73,19 @@ class SuspectFacts(BaseModel):
     rows: list[SuspectFact]
 
 
-def watched_pairs(served: ServedModel, days: int, count: int) -> WatchedPairs:
-    """The pairs whose chance of anything changes most in the next window."""
+def watched_pairs(served: ServedModel, days: int, count: int, wait: float) -> WatchedPairs:
+    """The pairs whose chance changes most in the next window, if found within some seconds."""
     require_forecasts(served)
     forecaster = served.predictor.forecaster
     window = window_of(served, None, Length(days=days))
     name = f"watch {window.length} {count}"
-    return started(served.predictor, name, lambda: _watch(forecaster, window, count)).result()
+    work = started(served.predictor, name, lambda: _watch(forecaster, window, count))
+    axis = served.predictor.model.dataset.axis
+    first, last = window.texts(axis)
+    return within(wait, work) or WatchedPairs(
+        ready=False, first=first, last=last, length=window.length, unit=unit_word(axis.unit),
+        rows=[], notes=[],
+    )  # fmt: skip
 
 
 def _watch(forecaster: Forecaster, window: Window, count: int) -> WatchedPairs:
@@ -94,11 +101,8 @@ def suspect_facts(served: ServedModel, wait: float) -> SuspectFacts:
     """The facts that look wrong, if they are found within some seconds; else nothing yet."""
     model = served.predictor.model
     work = started(served.predictor, "audit", lambda: _audit(served))
-    try:
-        rows = work.result(timeout=wait)
-    except TimeoutError:
-        return SuspectFacts(ready=False, facts=len(model.graph.facts), rows=[])
-    return SuspectFacts(ready=True, facts=len(model.graph.facts), rows=rows)
+    rows = within(wait, work)
+    return SuspectFacts(ready=rows is not None, facts=len(model.graph.facts), rows=rows or [])
 
 
 def _audit(served: ServedModel) -> list[SuspectFact]:

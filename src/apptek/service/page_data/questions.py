@@ -42,8 +42,9 @@ class Question(BaseModel):
 
 
 class Questions(BaseModel):
-    """Questions, the best first."""
+    """Questions, the best first; `ready` is false while they are looked for."""
 
+    ready: bool = True
     questions: list[Question]
 
 

@@ -8,7 +8,7 @@ from fastapi import FastAPI, Query, Response
 from pydantic import BaseModel
 
 from apptek.config import View
-from apptek.service.page_data.kept import started
+from apptek.service.page_data.kept import started, within
 from apptek.service.page_data.lists import (
     SuspectFacts,
     WatchedPairs,
@@ -27,7 +27,7 @@ from apptek.service.timelines import read_window
 Answer = Callable[[Callable[[], BaseModel]], Awaitable[Response]]
 Name = Annotated[str, Query(min_length=1, max_length=10_000)]
 BEYOND = 30  # steps after the last fact that a ribbon shows
-PATIENCE = 2.0  # seconds that a request for the audit waits
+PATIENCE = 2.0  # seconds that a request waits for what is computed once
 
 
 def add_page_data(app: FastAPI, served: ServedModel, answer: Answer) -> None:
@@ -54,11 +54,15 @@ def add_page_data(app: FastAPI, served: ServedModel, answer: Answer) -> None:
         q: Annotated[str, Query(max_length=10_000, description="Names and events.")] = "",
         limit: Annotated[int, Query(ge=1, le=50)] = 8,
     ) -> Response:
-        """Pairs whose facts some words describe; without words, a few that are well answered."""
+        """Pairs whose facts some words describe; without words, a few that are well answered.
+
+        While the latter are looked for, `ready` is false: ask again.
+        """
         if q.strip():
             return await answer(partial(find_questions, served, q, limit))
         work = started(served.predictor, "questions", partial(striking_questions, served))
-        return await answer(work.result)
+        nothing = Questions(ready=False, questions=[])
+        return await answer(lambda: within(PATIENCE, work) or nothing)
 
     @app.post("/api/outlook", response_model=Outlook, tags=["answers"])
     async def pair_outlook(body: ForecastBody) -> Response:
@@ -75,8 +79,11 @@ def add_page_data(app: FastAPI, served: ServedModel, answer: Answer) -> None:
         days: Annotated[int, Query(ge=1, le=366)] = 7,
         limit: Annotated[int, Query(ge=1, le=200)] = 40,
     ) -> Response:
-        """The pairs whose chance of anything changes most in the days after the last fact."""
-        return await answer(partial(watched_pairs, served, days, limit))
+        """The pairs whose chance of anything changes most in the days after the last fact.
+
+        While they are compared, `ready` is false: ask again.
+        """
+        return await answer(partial(watched_pairs, served, days, limit, PATIENCE))
 
     @app.get("/api/audit", response_model=SuspectFacts, tags=["lists"])
     async def audit_list() -> Response:
