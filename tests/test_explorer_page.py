@@ -347,14 +347,23 @@ def test_the_timelines_keep_the_focus_when_finer_counts_come(
     expect(page).to_have_url(re.compile("zoom=all"))
 
 
-def test_a_misspelt_name_leads_to_the_right_one(
+def test_an_unknown_name_is_answered_and_leads_to_the_right_one(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
-    page.goto(link(address, **(query | {"subject": query["subject"] + "q"})))
-    expect(page.get_by_role("alert")).to_contain_text("Unknown entity")
-    page.get_by_role("alert").get_by_role("button", name=query["subject"], exact=True).click()
+    unknown = query["subject"] + "q"
+    page.goto(link(address, **(query | {"subject": unknown})))
     expect(page.locator("#bars .bar").first).to_be_visible()
+    notice = page.locator("#notice")
+    expect(notice).to_contain_text(f"{unknown} is not in the facts of the model.")
+    expect(page.locator("#ribbon-card")).to_be_hidden()
+    expect(page.locator("#show-steps")).to_be_disabled()
+    expect(page.locator("#lanes")).to_contain_text("not in the data")
     expect(page.get_by_role("alert")).to_have_count(0)
+    notice.get_by_role("button", name=query["subject"], exact=True).click()
+    comes_to(page, subject=query["subject"])
+    expect(page.locator("#ribbon .handle")).to_be_visible()
+    expect(notice).not_to_contain_text("is not in the facts")
+    expect(page.locator("#show-steps")).to_be_enabled()
 
 
 def test_a_time_outside_is_answered_and_said(
@@ -371,8 +380,9 @@ def test_a_name_is_text_and_never_runs(page: Page, address: str, name: str) -> N
     opened: list[str] = []
     page.on("dialog", lambda dialog: opened.append(dialog.message))
     page.goto(link(address, subject=name, object=name, time="2019-01-01"))
-    expect(page.get_by_role("alert")).to_contain_text("Unknown entity")
-    assert page.locator("#problems img, #problems script").count() == 0
+    expect(page.locator("#notice")).to_contain_text(f"{name} is not in the facts")
+    expect(page.locator("#bars .bar").first).to_be_visible()
+    assert page.locator("#result img, #result script").count() == 0
     assert opened == []
 
 

@@ -19,7 +19,7 @@ import { lightFacts, Reasons } from "./reasons.js";
 import { Ribbon, showLegend } from "./ribbon.js";
 import { rankedAt, sharesAt } from "./ribbon_shape.js";
 import { QuestionSearch } from "./search.js";
-import { readNames, readState, readZoom, toggled, writeState } from "./state.js";
+import { readNames, readState, readZoom, toggled, withName, writeState } from "./state.js";
 import { StepByStep } from "./steps.js";
 import { clearAnswer, notesOf, showAnswer, showHeadline, showViews, Tones } from "./story.js";
 import { Timelines } from "./timeline.js";
@@ -67,6 +67,8 @@ const query = () => ({
   object: page.state.object,
   time: page.state.time,
 });
+
+const instead = (unknown, name) => ask(withName(query(), unknown, name));
 
 const view = () => (page.state.view === "ahead" ? "ahead" : "within");
 
@@ -169,21 +171,25 @@ function answer() {
 }
 
 async function fetchAnswer(signal) {
-  const body = { ...query(), view: view(), top: TOP, allow_unknown: false };
-  const { answers } = await waiting([byId("ask")], post("/api/predict", body, signal)).catch(
-    (problem) => {
-      if (!signal.aborted) byId("result").hidden = true;
-      throw problem;
-    },
-  );
+  const body = { ...query(), view: view(), top: TOP };
+  const { answers, similar } = await waiting(
+    [byId("ask")],
+    post("/api/predict", body, signal),
+  ).catch((problem) => {
+    if (!signal.aborted) byId("result").hidden = true;
+    throw problem;
+  });
   if (signal.aborted) return;
   [page.answer] = answers;
+  page.unknown = Object.keys(similar);
+  byId("show-steps").disabled = page.unknown.length > 0;
   showShares(page.answer);
   showViews(page.answer, page.state, axis);
 }
 
 async function loadRibbon(signal) {
-  byId("ribbon-card").hidden = axis.timeless || page.state.time === "?";
+  const { time: when } = page.state;
+  byId("ribbon-card").hidden = axis.timeless || when === "?" || page.unknown.length > 0;
   if (byId("ribbon-card").hidden) return;
   const zoom = readZoom(page.state.span);
   const span = Array.isArray(zoom) ? zoom.map(Math.round) : null;
@@ -278,7 +284,6 @@ function explain() {
       width: Math.min(graph.width, 1400),
       nearby: page.state.nearby === "1",
       expand: readNames(page.state.expand),
-      allow_unknown: false,
     };
     const request = Promise.all([
       post("/api/explain", { ...body, without }, signal),
@@ -292,7 +297,7 @@ function explain() {
     if (signal.aborted) return;
     Object.assign(page, { explanation, whole: whole ?? explanation });
     whatIf.remember(page.whole);
-    showNotes(notesOf(explanation, page.answer, axis));
+    showNotes(notesOf(explanation, page.answer, axis), explanation.similar, instead);
     const { by_group: groups, by_class: classes } = explanation;
     showMeter(groups.length ? groups : classes, (name) => tones.ofClass(name));
     whatIf.show(page.whole, explanation);

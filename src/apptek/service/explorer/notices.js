@@ -4,13 +4,27 @@ import { keepToken } from "./api.js";
 import { byId, el } from "./dom.js";
 import { shown } from "./wording.js";
 
-export function showNotes(notes) {
+// similar: for each unknown name, names like it; onSuggestion(unknown, name): ask about one of them.
+export function showNotes(notes, similar = {}, onSuggestion = null) {
+  const offers = Object.entries(similar)
+    .filter(([, names]) => names.length)
+    .map(([unknown, names]) =>
+      el(
+        "p",
+        { class: "tools" },
+        `Instead of ${shown(unknown)}: `,
+        ...names.map((name) => suggestion(name, () => onSuggestion(unknown, name))),
+      ),
+    );
   byId("notice").replaceChildren(
     ...(notes.length
-      ? [el("div", { class: "note" }, ...notes.map((note) => el("p", {}, shown(note))))]
+      ? [el("div", { class: "note" }, ...notes.map((note) => el("p", {}, shown(note))), ...offers)]
       : []),
   );
 }
+
+const suggestion = (name, onclick) =>
+  el("button", { type: "button", class: "quiet", onclick }, shown(name));
 
 const NAMES = new Set(["subject", "object"]);
 
@@ -34,11 +48,7 @@ export function showProblem(problem, source, { onSuggestion, onRetry }) {
     ? "Type a few letters into the field and choose from the list."
     : advice;
   const buttons = suggestions.map((name) =>
-    el(
-      "button",
-      { type: "button", class: "quiet", onclick: () => onSuggestion(problem.where, name) },
-      shown(name),
-    ),
+    suggestion(name, () => onSuggestion(problem.where, name)),
   );
   const retry =
     problem.status === 0 || problem.status >= 500

@@ -83,3 +83,10 @@ export function toggled(text, name) {
   const kept = others.length < names.length ? others : [...names, name];
   return kept.length ? JSON.stringify(kept) : null;
 }
+
+// A query about a known name in the place of an unknown one.
+export const withName = ({ subject, object, time }, unknown, name) => ({
+  subject: subject === unknown ? name : subject,
+  object: object === unknown ? name : object,
+  time,
+});
