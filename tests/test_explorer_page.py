@@ -318,6 +318,12 @@ def test_the_timelines_are_zoomed_by_key_and_button(
     lanes = page.locator("#lanes svg")
     expect(lanes.locator(".lane")).to_have_count(4)
     expect(lanes.locator(".query text")).to_have_text(query["time"])
+    summary = page.locator("#history summary")
+    expect(summary).to_contain_text("held out: no answer uses them")  # a fact of valid
+    summary.click()
+    expect(page.locator("#history tr").filter(has_text="held out").first).to_contain_text(
+        query["time"]
+    )
     before = lanes.locator(".axis").inner_html()
     page.get_by_role("button", name="Show less time").click()
     expect(lanes.locator(".query text")).to_have_text(query["time"])

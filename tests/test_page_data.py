@@ -73,7 +73,7 @@ def test_a_ribbon_is_the_answers_of_its_days(
             assert sum(shares.values()) == pytest.approx(1, abs=1e-3)
             for each in own["by_group"] or own["by_class"]:
                 assert shares[each["name"]] == pytest.approx(each["probability"], abs=1e-4)
-    marks = body["forward"]["marks"]
+    marks = [mark for mark in body["forward"]["marks"] if mark["fact"] >= 0]
     facts = served.predictor.model.graph.facts
     names = [answerer.entities.find(query[side]) for side in ("subject", "object")]
     expected = np.flatnonzero(
@@ -221,6 +221,47 @@ def test_past_forecasts_are_those_of_their_time(forecasting: ServedModel) -> Non
     assert np.all((past.chances > 0) & (past.chances < 1))
     # Calibrated: what was expected is near to what happened.
     assert past.chances.sum() == pytest.approx(past.happened.sum(), rel=0.5)
+
+
+def test_all_facts_between_two_are_told_and_those_that_no_answer_uses_apart(
+    client: TestClient, served: ServedModel
+) -> None:
+    data, held_out = served.predictor.model.dataset, 0
+    everything = data.all_facts()
+    rows = zip(*(column.tolist() for column in everything.columns()), strict=True)
+    facts = {
+        (data.entities[s], data.predicates[p], data.entities[o], since)
+        for s, p, o, since, _ in rows
+    }
+    for row in range(0, len(data.test), 40):
+        one, other = (data.entities[int(e[row])] for e in (data.test.subjects, data.test.objects))
+        pair = {"subject": one, "object": other}
+        body = client.get("/api/pair", params=pair | {"limit": 2000}).json()
+        ways = (body["forward"], body["backward"])
+        told = [fact for way in ways for fact in [*way["facts"], *way["without_date"]]]
+        assert all(fact["fact"] >= 0 for fact in told)
+        assert all(fact["fact"] == -1 for fact in body["held_out"])
+        found = {
+            (fact["subject"], fact["predicate"], fact["object"], data.axis.parse(fact["since"]))
+            for fact in [*told, *body["held_out"]]
+        }
+        assert found == {fact for fact in facts if {fact[0], fact[2]} == {one, other}}
+        held_out += len(body["held_out"])
+        ribbon = client.get("/api/ribbon", params=pair).json()
+        marks = [mark["fact"] for way in ("forward", "backward") for mark in ribbon[way]["marks"]]
+        assert marks.count(-1) == sum(fact["start"] is not None for fact in body["held_out"])
+    assert held_out > 0
+
+
+def test_a_model_that_answers_from_all_facts_holds_none_out(tmp_path: Path) -> None:
+    data = make_world(800, 0).dataset
+    config = with_settings(preset("default"), ["classifier.epochs=1"])
+    Predictor.fit(data, preset="default", config=config, final=True).save(tmp_path / "model")
+    client = client_of(ServedModel.open(tmp_path / "model"))
+    one, other = (data.entities[int(e[0])] for e in (data.test.subjects, data.test.objects))
+    body = client.get("/api/pair", params={"subject": one, "object": other}).json()
+    assert body["held_out"] == []
+    assert body["forward"]["total"] > 0
 
 
 def ready(client: TestClient, path: str, **values: int) -> dict[str, Any]:

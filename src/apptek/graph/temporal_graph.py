@@ -78,7 +78,7 @@ class TemporalGraph:
         open_end: OpenEnd = "point",
     ) -> "TemporalGraph":
         """Builds the graph of these facts. O(n log n)."""
-        since, until = _positions(facts, axis, open_end)
+        since, until = positions_of(facts, axis, open_end)
         return cls(
             facts=facts,
             axis=axis,
@@ -100,7 +100,7 @@ class TemporalGraph:
         """
         if not self.axis.mixed:
             return replace(self, looks_ahead=True)
-        since, until = _positions(self.facts, self.axis, self.open_end, last=True)
+        since, until = positions_of(self.facts, self.axis, self.open_end, last=True)
         ends = (self.facts.subjects, self.facts.objects)
         incidence = build_incidence(ends, self.entity_count, since, until)
         return replace(
@@ -250,7 +250,7 @@ class TemporalGraph:
         )
 
 
-def _positions(
+def positions_of(
     facts: Facts, axis: TimeAxis, open_end: OpenEnd, *, last: bool = False
 ) -> tuple[Ints, Ints]:
     """Since and until on the axis, by the first moment of what is written or by its `last`.

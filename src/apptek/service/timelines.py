@@ -8,6 +8,7 @@ from apptek.data.times import UNKNOWN
 from apptek.explain.wording import when_text
 from apptek.graph.lookups import between, ends_of, incoming, outgoing
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.service.held_out import describe_held_out, held_out_facts
 from apptek.service.problem_json import TITLES, ServiceError, quoted
 from apptek.service.schemas.responses import EntityTimeline, Fact, PairHistory, Timeline
 from apptek.service.served_model import ServedModel, Window
@@ -77,11 +78,19 @@ def pair_history(
         timeline_of(data, graph, by_time(graph, between(graph, *ends)), window, limit)
         for ends in ((source, target), (target, source))
     )
+    model = served.predictor.model
+    ways = dict.fromkeys([(source, target), (target, source)])
+    held_out = [
+        fact
+        for ends in ways
+        for fact in describe_held_out(model, held_out_facts(model, *ends, window))[:limit]
+    ]
     return PairHistory(
         subject=data.entities[source],
         object=data.entities[target],
         forward=forward,
         backward=backward,
+        held_out=held_out,
     )
 
 

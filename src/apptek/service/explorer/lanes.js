@@ -20,7 +20,11 @@ export async function fetchLanes({ subject, object }, span, signal) {
     fetchKnown(timelinePath(subject)),
     fetchKnown(timelinePath(object)),
   ]);
-  const forward = { title: `${shown(subject)} → ${shown(object)}`, data: pair?.forward };
+  const forward = {
+    title: `${shown(subject)} → ${shown(object)}`,
+    data: pair?.forward,
+    heldOut: pair?.held_out,
+  };
   const backward = { title: `${shown(object)} → ${shown(subject)}`, data: pair?.backward };
   const first = { title: shown(subject), data: ofSubject, ofEntity: true };
   const second = { title: shown(object), data: ofObject, ofEntity: true };

@@ -100,13 +100,16 @@ export class Timelines {
 
   listFacts() {
     const ofPair = this.lanes.filter(({ ofEntity }) => !ofEntity);
-    const dated = ofPair.flatMap(({ data }) => data?.facts ?? []);
-    dated.sort((a, b) => a.start - b.start);
-    const facts = [...dated, ...ofPair.flatMap(({ data }) => data?.without_date ?? [])];
+    const heldOut = (ofPair[0].heldOut ?? []).map((fact) => ({ ...fact, apart: "held out" }));
+    const facts = [...ofPair.flatMap(({ data }) => factsOf(data)), ...heldOut];
+    facts.sort((a, b) => (a.start ?? Infinity) - (b.start ?? Infinity) || 0);
     const [summary, body] = byId("history").children;
     byId("history").hidden = facts.length === 0;
     if (this.axis.timeless) byId("history").open = true;
-    summary.textContent = `${counted(facts.length, "fact")} between the two, as a list`;
+    const unused = heldOut.length
+      ? ` (${heldOut.length} held out: no answer uses them, and no bar counts them)`
+      : "";
+    summary.textContent = `${counted(facts.length, "fact")} between the two${unused}, as a list`;
     body.replaceChildren(table(facts));
   }
 
@@ -301,6 +304,8 @@ export class Timelines {
     this.tip.style.top = `${y + 14}px`;
   }
 }
+
+const factsOf = (data) => (data ? [...data.facts, ...data.without_date] : []);
 
 function countText(data) {
   if (!data) return "not in the data";

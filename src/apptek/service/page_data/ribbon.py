@@ -7,11 +7,13 @@ from pydantic import BaseModel, Field
 
 from apptek.arrays import Doubles, Ints, Longs, Matrix
 from apptek.config import View
+from apptek.data.facts import Facts
 from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.evaluation.predicate_classes import LEVELS, PredicateClasses
 from apptek.forecasting.learning import codes_at
 from apptek.graph.lookups import between, ends_of
+from apptek.service.held_out import describe_held_out, held_out_facts
 from apptek.service.schemas.responses import VIEW
 from apptek.service.served_model import ServedModel, Window
 from apptek.service.timelines import describe_fact
@@ -38,7 +40,10 @@ class ListedPredicate(BaseModel):
 
 
 class Mark(BaseModel):
-    """A fact between the two: its time, its predicate, both as positions."""
+    """A fact between the two: its time, its predicate, both as positions.
+
+    fact: its number; -1 for a fact of valid or test that answers do not use.
+    """
 
     fact: int
     start: int
@@ -175,7 +180,10 @@ def _directions(
     graph = served.predictor.model.graph
     rows = [_facts_in(served, each, window) for each in both]
     orders = [np.argsort(-each.probabilities, axis=1, kind="stable")[:, :top] for each in both]
+    model = served.predictor.model
+    unused = [held_out_facts(model, each.subject, each.object, window) for each in both]
     happened = [graph.facts.predicates[facts] for facts in rows]
+    happened += [facts.predicates for facts in unused]
     used = np.unique(np.concatenate([*(order.ravel() for order in orders), *happened]))
     place = np.full(len(classes.of_predicate), -1, np.int64)
     place[used] = np.arange(len(used))
@@ -192,9 +200,12 @@ def _directions(
                     strict=True,
                 )
             ],
-            marks=[_mark(served, int(fact), place) for fact in facts],
+            marks=[
+                *(_mark(served, int(fact), place) for fact in facts),
+                *_unused_marks(served, held_out, place),
+            ],
         )
-        for each, order, facts in zip(both, orders, rows, strict=True)
+        for each, order, facts, held_out in zip(both, orders, rows, unused, strict=True)
     ]
     return directions, used.tolist()
 
@@ -220,6 +231,17 @@ def _mark(served: ServedModel, fact: int, place: Longs) -> Mark:
         predicate=int(place[int(model.graph.facts.predicates[fact])]),
         date=described.date,
     )
+
+
+def _unused_marks(served: ServedModel, facts: Facts, place: Longs) -> list[Mark]:
+    """The dated facts of a direction that answers do not use."""
+    described = describe_held_out(served.predictor.model, facts)
+    predicates = place[facts.predicates].tolist()
+    return [
+        Mark(fact=fact.fact, start=fact.start, end=fact.end, predicate=number, date=fact.date)
+        for fact, number in zip(described, predicates, strict=True)
+        if fact.start is not None and fact.end is not None
+    ][:MARKS]
 
 
 def _rounded(values: Matrix | Doubles) -> list[list[float]]:

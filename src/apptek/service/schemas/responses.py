@@ -180,12 +180,17 @@ class EntityTimeline(Timeline):
 
 
 class PairHistory(BaseModel):
-    """The facts from subject to object, and those from object to subject."""
+    """The facts from subject to object, and those from object to subject.
+
+    held_out: those of valid and test, in both directions, that answers do not use; their `fact`
+    is -1. Timelines do not count them.
+    """
 
     subject: str
     object: str
     forward: Timeline
     backward: Timeline
+    held_out: list[Fact]
 
 
 class MinedOut(BaseModel):

@@ -1,0 +1,66 @@
+"""Facts of valid and test that a model does not answer from: what happened, too, between two."""
+
+import numpy as np
+
+from apptek.arrays import Ints
+from apptek.data.facts import Facts, join_facts
+from apptek.data.times import UNKNOWN
+from apptek.explain.wording import when_text
+from apptek.graph.lookups import between
+from apptek.graph.temporal_graph import positions_of
+from apptek.models.model import Model
+from apptek.service.schemas.responses import Fact
+from apptek.service.served_model import Window
+
+NO_FACT = -1  # the number of a fact that the graph does not hold
+
+
+def held_out_facts(model: Model, subject: int, object_: int, window: Window) -> Facts:
+    """The facts of valid and test from one to another that the graph does not hold.
+
+    Those inside the window in order of time, then undated ones. Costs as much as the splits have
+    facts; a model that answers from all facts has none.
+    """
+    data, graph = model.dataset, model.graph
+    parts = [
+        split.take(np.flatnonzero((split.subjects == subject) & (split.objects == object_)))
+        for split in (data.valid, data.test)
+    ]
+    facts = join_facts(*parts)
+    own = graph.facts.take(between(graph, subject, object_))
+    known = set(zip(own.predicates.tolist(), own.since.tolist(), own.until.tolist(), strict=True))
+    rows = zip(facts.predicates.tolist(), facts.since.tolist(), facts.until.tolist(), strict=True)
+    facts = facts.take(np.asarray([row not in known for row in rows], np.bool_))
+    first, last = _ends(model, facts)
+    inside = (first == UNKNOWN) | ((first <= window.last) & (last >= window.first))
+    facts, first = facts.take(inside), first[inside]
+    return facts.take(np.lexsort((first, first == UNKNOWN)))
+
+
+def _ends(model: Model, facts: Facts) -> tuple[Ints, Ints]:
+    since, until = positions_of(facts, model.graph.axis, model.graph.open_end)
+    return np.where(since == UNKNOWN, until, since), np.where(until == UNKNOWN, since, until)
+
+
+def describe_held_out(model: Model, facts: Facts) -> list[Fact]:
+    """The facts with their names and dates; they have no number."""
+    data, axis = model.dataset, model.dataset.axis
+    first, last = (ends.tolist() for ends in _ends(model, facts))
+    described = []
+    for row in range(len(facts)):
+        since, until = (axis.format(int(codes[row])) for codes in (facts.since, facts.until))
+        dated = first[row] != UNKNOWN
+        described.append(
+            Fact(
+                fact=NO_FACT,
+                subject=data.entities[int(facts.subjects[row])],
+                predicate=data.predicates[int(facts.predicates[row])],
+                object=data.entities[int(facts.objects[row])],
+                since=since,
+                until=until,
+                date=when_text(since, until),
+                start=first[row] if dated else None,
+                end=last[row] if dated else None,
+            )
+        )
+    return described
