@@ -15,7 +15,9 @@ from apptek.data.times import UNKNOWN
 from apptek.forecasting.learning import codes_at
 from apptek.predictor import Predictor, Query
 from apptek.service.page_data import lists, routes
+from apptek.service.page_data import questions as questions_of
 from apptek.service.page_data.kept import within
+from apptek.service.page_data.questions import striking_questions
 from apptek.service.page_data.reliability import PastForecasts, past_forecasts
 from apptek.service.served_model import ServedModel
 from apptek.setting_rules import with_settings
@@ -135,6 +137,40 @@ def test_striking_questions_are_right_and_about_different_pairs(
         assert answer["view"] == "ahead"
         assert answer["predicates"][0]["predicate"] == each["predicate"]
         assert answer["predicates"][0]["probability"] == pytest.approx(each["probability"])
+
+
+@pytest.mark.parametrize("is_final", [False, True])
+@pytest.mark.parametrize("enough", [20, 10**6])
+def test_striking_questions_say_whether_the_model_was_fitted_on_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_final: bool, enough: int
+) -> None:
+    """Both for a model of a part of the facts and for one that answers from all of them."""
+    monkeypatch.setattr(questions_of, "ENOUGH", enough)
+    data = make_world(1500, 0).dataset
+    config = with_settings(preset("default"), ["classifier.epochs=1"])
+    predictor = Predictor.fit(data, preset="default", config=config, final=is_final)
+    predictor.save(tmp_path / "model")
+    served = ServedModel.open(tmp_path / "model")
+    found = striking_questions(served)
+    is_fitted = enough > len(data.test)
+    assert ("was not fitted on these" in found.note) is not is_fitted
+    assert ("was fitted on these" in found.note) is is_fitted
+    facts = data.train if is_fitted else data.test
+    recorded = {
+        (data.entities[s], data.predicates[p], data.entities[o], data.axis.format(t))
+        for s, p, o, t in zip(
+            facts.subjects.tolist(), facts.predicates.tolist(), facts.objects.tolist(),
+            facts.times.tolist(), strict=True,
+        )
+    }  # fmt: skip
+    assert found.questions
+    asked = [Query(each.subject, each.object, each.time) for each in found.questions]
+    ahead = served.predictor.answerer.ahead()
+    answers = ahead.answers(asked, ahead.ranked(ahead.queries_of(asked)), top=1)
+    for each, answer in zip(found.questions, answers, strict=True):  # so it was recorded
+        assert (each.subject, each.predicate, each.object, each.time) in recorded
+        assert answer.predicates[0] == each.predicate
+        assert answer.probabilities[0] == pytest.approx(each.probability)
 
 
 def test_a_struck_out_fact_is_as_if_it_had_not_been(

@@ -22,8 +22,9 @@ export class FirstScreen {
 
   async show(signal) {
     if (this.questions) return;
-    const { questions } = await getReady("/api/questions", {}, signal, showWait);
+    const { questions, note } = await getReady("/api/questions", {}, signal, showWait);
     if (signal.aborted) return;
+    byId("samples-note").textContent = note;
     byId("samples-wait").hidden = true;
     const [first, ...others] = questions;
     byId("samples").replaceChildren(...others.map((question) => this.card(question)));

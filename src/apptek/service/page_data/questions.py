@@ -16,6 +16,7 @@ from apptek.service.served_model import ServedModel, query_of_fact
 
 CARDS = 8
 CANDIDATES = 1500  # facts that the cards are chosen from
+ENOUGH = 200  # candidates of test; of fewer, those of train are better ones
 CONFIDENT = (0.35, 0.97)  # what is nearly certain is no striking answer
 WORDS = 8  # of a search text that are used
 STOP_WORDS = frozenset(
@@ -45,6 +46,7 @@ class Questions(BaseModel):
     """Questions, the best first; `ready` is false while they are looked for."""
 
     ready: bool = True
+    note: str = Field(default="", description="What the model knew of the facts that came true.")
     questions: list[Question]
 
 
@@ -54,14 +56,18 @@ def striking_questions(served: ServedModel) -> Questions:
     Where no fact has a date, all facts are known.
 
     Entities with many facts of different groups come first; no entity occurs twice, and groups of
-    predicates (or predicates, where there are no groups) take turns.
+    predicates (or predicates, where there are no groups) take turns. Facts of test come before
+    those that the model was fitted on.
     """
-    data, facts = served.predictor.model.dataset, served.predictor.model.graph.facts
-    rows = _candidates(served, facts)
+    data = served.predictor.model.dataset
+    facts, rows = data.test, _candidates(served, data.test)
+    if len(rows) < ENOUGH:
+        facts, rows = data.train, _candidates(served, data.train)
     queries = [query_of_fact(data, facts, int(row)) for row in rows]
     if not queries:
         return Questions(questions=[])
-    timeless = is_timeless(served.predictor.model.graph)
+    graph = served.predictor.model.graph
+    timeless = is_timeless(graph)
     view: View = "within" if timeless else "ahead"
     answerer = served.predictor.answerer if timeless else served.predictor.answerer.ahead()
     ranked = answerer.ranked(answerer.queries_of(queries))
@@ -69,24 +75,42 @@ def striking_questions(served: ServedModel) -> Questions:
     first = ranked.probabilities.argmax(axis=1)
     chances = ranked.probabilities[np.arange(len(rows)), first]
     low, high = CONFIDENT
-    right = (first == truths) & (chances > low) & (chances < high)
+    right = first == truths
+    striking = right & (chances > low) & (chances < high)
     fewest = np.minimum(served.counts[facts.subjects[rows]], served.counts[facts.objects[rows]])
-    variety = np.asarray([_variety(served, int(row)) for row in rows])
+    ends = zip(facts.subjects[rows].tolist(), facts.objects[rows].tolist(), strict=True)
+    variety = np.asarray([_variety(served, *pair) for pair in ends])
     worth = np.sqrt(fewest) * (0.5 + chances) * (0.2 + variety)
-    order = np.lexsort((np.arange(len(rows)), -worth, ~right))
+    order = np.lexsort((np.arange(len(rows)), -worth, ~striking, ~right))
+    good = striking if striking.sum() >= CARDS else right  # never a wrong answer
     turns: dict[str, list[int]] = {}
-    for place in order[: max(int(right.sum()), CARDS)].tolist():
+    for place in order[: int(good.sum())].tolist():
         name = data.predicates[int(truths[place])]
         turns.setdefault(answerer.labels.group_of(name) or name, []).append(place)
     chosen = _in_turns(list(turns.values()), facts, rows)
     return Questions(
+        note=_note(
+            is_timeless=timeless,
+            is_fitted=facts is data.train,
+            is_used=facts is data.train or len(graph.facts) > len(data.train),
+        ),
         questions=[
             _question(
-                served, int(rows[place]), count=1, view=view, probability=float(chances[place])
+                served, facts, int(rows[place]), count=1, view=view,
+                probability=float(chances[place]),
             )
             for place in chosen
-        ]
-    )
+        ],
+    )  # fmt: skip
+
+
+def _note(*, is_timeless: bool, is_fitted: bool, is_used: bool) -> str:
+    """What the model knew of the facts that its answers are compared with."""
+    if is_timeless and is_used:  # nothing comes before anything
+        return "The model knows these facts, and answers from them and all others."
+    if is_fitted:
+        return "The model was fitted on these facts, too; an answer uses only what came before."
+    return "The model was not fitted on these facts."
 
 
 def _candidates(served: ServedModel, facts: Facts) -> Longs:
@@ -101,11 +125,10 @@ def _candidates(served: ServedModel, facts: Facts) -> Longs:
     return rows[np.linspace(0, len(rows) - 1, count).astype(int)] if count else rows
 
 
-def _variety(served: ServedModel, row: int) -> float:
-    """How different the facts between the two of a fact are: entropy of their groups, in bits."""
+def _variety(served: ServedModel, subject: int, object_: int) -> float:
+    """How different the facts between two are: entropy of their groups, in bits."""
     graph = served.predictor.model.graph
-    ends = int(graph.facts.subjects[row]), int(graph.facts.objects[row])
-    facts = np.concatenate([between(graph, *ends), between(graph, *ends[::-1])])
+    facts = np.concatenate([between(graph, subject, object_), between(graph, object_, subject)])
     predicates = graph.facts.predicates[facts]
     groups = served.predictor.answerer.predicates.levels.get("group")
     kinds = predicates if groups is None else groups.of_predicate[predicates]
@@ -176,7 +199,7 @@ def find_questions(served: ServedModel, text: str, limit: int) -> Questions:
     for pair in best.tolist():
         own = np.flatnonzero(places == pair)
         row = int(rows[own[times[own].argmax()]])  # the latest of its facts
-        questions.append(_question(served, row, count=int(counts[pair]), view="within"))
+        questions.append(_question(served, facts, row, count=int(counts[pair]), view="within"))
     return Questions(questions=questions)
 
 
@@ -207,9 +230,14 @@ def _is_like(own: str, word: str) -> bool:
 
 
 def _question(
-    served: ServedModel, row: int, *, count: int, view: View, probability: float | None = None
+    served: ServedModel,
+    facts: Facts,
+    row: int,
+    *,
+    count: int,
+    view: View,
+    probability: float | None = None,
 ) -> Question:
-    facts = served.predictor.model.graph.facts
     query = query_of_fact(served.predictor.model.dataset, facts, row)
     data, labels = served.predictor.model.dataset, served.predictor.answerer.labels
     name = data.predicates[int(facts.predicates[row])]
