@@ -1,6 +1,7 @@
 """Comparing the results of models, query by query."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +106,14 @@ def test_a_comparison_is_kept_and_shown_in_a_table(
     assert first.startswith(f"| {data.name} | {recorded.extras['models'][0]['name']} | ")
     assert f" | {gap.mean:+.4f} | {gap.low:+.4f} to {gap.high:+.4f} | " in row
     assert f"{gap.better:,} / {gap.worse:,}" in row
+    # A comparison of fewer models is the one that counts for what it compares again.
+    models, gaps = recorded.extras["models"], recorded.extras["differences"]
+    third = {"models": [*models, {"name": "third", "mrr": 0.5}], "differences": [*gaps, gaps[0]]}
+    older = replace(recorded, extras={**recorded.extras, **third})
+    shown = comparison_table([older, recorded]).splitlines()[2:]
+    assert [line.split(" | ")[1] for line in shown] == [
+        models[0]["name"], "third", models[0]["name"], models[1]["name"],
+    ]  # fmt: skip
     missing = [*words[:-1], str(tmp_path / "nowhere" / "compared.json")]
     assert isinstance(CliRunner().invoke(app, missing).exception, ApptekError)
 

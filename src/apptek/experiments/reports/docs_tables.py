@@ -146,14 +146,23 @@ def _in_view(results: Results, view: View) -> list[dict[str, Any]]:
 
 
 def comparison_table(results: Results) -> str:
-    """Recorded comparisons: the difference of every model from the first, with its interval."""
+    """Recorded comparisons: the difference of every model from the first, with its interval.
+
+    What a comparison of fewer models has compared again is not shown of one of more models.
+    """
+    comparisons = [result for result in results if result.model == COMPARISON]
+    newest = {
+        (result.dataset, result.extras["models"][0]["name"], model["name"]): result
+        for result in sorted(comparisons, key=lambda each: -len(each.extras["models"]))
+        for model in result.extras["models"]
+    }
     rows = []
-    for result in results:
-        if result.model != COMPARISON:
-            continue
+    for result in comparisons:
         first, *others = result.extras["models"]
         rows.append([result.dataset, first["name"], f"{first['mrr']:.4f}", "", "", ""])
         for model, gap in zip(others, result.extras["differences"], strict=True):
+            if newest[result.dataset, first["name"], model["name"]] is not result:
+                continue
             rows.append(
                 [
                     result.dataset,
