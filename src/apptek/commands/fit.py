@@ -108,6 +108,8 @@ def fit(
     entity_types = None if types is None else read_types(types)
     tables = NameTables.read(predicates, aliases)
     dataset = tables.apply(reading.read(data))
+    if repeated := sum(dataset.report.duplicates.values()):
+        tell(f"repeated facts, which count once: {repeated:,}")
     with _agent_progress(with_agent) as observers, spread.open(out) as engine:
         predictor = Predictor.fit(
             dataset,
