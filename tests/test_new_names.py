@@ -139,7 +139,7 @@ def test_its_types_are_told_as_read_from_the_name(predictor: Predictor, as_of: b
     model = Predictor(predictor.model, as_of=as_of)
     explained = model.explain((NEW, KNOWN, DAY), most=99)
     sentences = [part.sentence for part in explained.further if part.kind == "trait"]
-    words = f"'Navy' is read from the name {NEW}, of which nothing else is known"
+    words = f"'Navy' is read from the name {NEW}"
     assert words in sentences
     assert f"what is usual for {NEW} as the one who acts" not in sentences
     assert not any(reason.contribution.family.startswith("subject") for reason in explained.reasons)

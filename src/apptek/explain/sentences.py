@@ -188,5 +188,5 @@ def type_words(name: str, kind: Kind, entity: int) -> str:
     if value == name.removeprefix("<").removesuffix(">"):
         return f"others have '{value}' in their names"
     if entity < 0:
-        return f"'{value}' is read from the name {name}, of which nothing else is known"
+        return f"'{value}' is read from the name {name}"
     return f"{name} has '{value}' in its name"

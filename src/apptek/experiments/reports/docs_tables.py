@@ -8,6 +8,7 @@ from apptek.config import VIEWS, View, preset
 from apptek.experiments.compare import COMPARISON, PAST_ONLY
 from apptek.experiments.matching import settings_unlike_preset
 from apptek.experiments.reports.audit_tables import audit_table, faithfulness_table
+from apptek.experiments.reports.cold_pairs_tables import cold_pairs_table, new_names_table
 from apptek.experiments.reports.markdown import (
     KEYS,
     NOTHING,
@@ -266,6 +267,8 @@ DOCS_TABLES: dict[str, Maker] = {
     "models": models_table,
     "groups": groups_table,
     "ablation": ablation_table,
+    "cold pairs": cold_pairs_table,
+    "new names": new_names_table,
     "comparison": comparison_table,
     "audit": audit_table,
     "torture": torture_table,
