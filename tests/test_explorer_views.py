@@ -416,14 +416,17 @@ def test_all_views_fit_their_screen(
         expect(page.locator(part).first).to_be_visible(timeout=60_000)
         wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wide <= 0, view
+        frames = page.locator(".table-frame")
+        beyond = frames.evaluate_all("all => all.map((one) => one.scrollWidth - one.clientWidth)")
+        assert max(beyond, default=0) <= 0, view  # nor is a list cut off
     context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(1000, "light"), (1000, "dark"), (400, "dark")])
 def test_no_view_has_barriers(
-    browser: Browser, address: str, query: dict[str, str], scheme: Any
+    browser: Browser, address: str, query: dict[str, str], width: int, scheme: Any
 ) -> None:
-    context = browser.new_context(viewport={"width": 1000, "height": 900}, color_scheme=scheme)
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page = context.new_page()
     views = {
         address: "#hero-link",

@@ -99,7 +99,7 @@ export class StepByStep {
       {},
       list(order.slice(0, SHOWN)),
       rest.length
-        ? el("details", {}, el("summary", {}, `${rest.length} more choices`), list(rest))
+        ? el("details", {}, el("summary", {}, counted(rest.length, "more choice")), list(rest))
         : null,
     );
   }
