@@ -67,7 +67,7 @@ def test_nothing_is_said_about_time_where_no_fact_has_one(tmp_path: Path) -> Non
         expect(page.locator("#graph svg .node").first).to_be_visible()
         expect(page.locator("#history tr").first).to_be_visible()
         page.locator("#reasons .reason").last.click()
-        page.locator("#graph svg .node").first.click()
+        page.locator("#graph svg .node circle").first.click()
         expect(page.get_by_role("menu")).to_be_visible()
         assert said_about_time(page) == []
         page.keyboard.press("Escape")
