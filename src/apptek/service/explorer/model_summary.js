@@ -13,7 +13,7 @@ export function showModel({ dataset, counts, span }, { axis }) {
     ", and why.",
   );
   byId("lede").textContent =
-    `This model has learned from ${known} (${dataset}${when}). ` +
+    `This model answers from ${known} (${dataset}${when}). ` +
     `Ask it what one does to another${questions}`;
   const facts = counts.facts > counts.train ? "all" : "the training";
   byId("footer").textContent =
