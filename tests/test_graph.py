@@ -1,6 +1,8 @@
 import json
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -24,6 +26,15 @@ def test_every_fact_stands_once_in_each_direction(plain) -> None:  # type: ignor
         here = slice(side * len(plain), (side + 1) * len(plain))
         assert sorted(graph.incidence.facts[here].tolist()) == list(range(len(plain)))
         assert np.array_equal(entities[graph.incidence.facts[here]] + side * ENTITIES, slots[here])
+
+
+@given(st.lists(plain_facts(), max_size=30), st.integers(1, 12))
+def test_facts_sorted_in_parts_stand_as_if_sorted_at_once(plain, part) -> None:  # type: ignore[no-untyped-def]
+    whole = graph_of(plain).incidence
+    with patch("apptek.graph.incidence.PART", part):
+        parts = graph_of(plain).incidence
+    for field in fields(whole):
+        assert getattr(parts, field.name).tolist() == getattr(whole, field.name).tolist()
 
 
 def test_packed_and_unpacked_keys_sort_alike() -> None:

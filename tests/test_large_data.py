@@ -44,8 +44,9 @@ def test_most_other_keys_are_ruled_out() -> None:
 
 
 @pytest.mark.parametrize("filtering", ["static", "time-aware"])
-def test_few_queries_know_what_many_know(filtering: str) -> None:
-    """Of few queries, facts between other entities are left out first."""
+def test_few_queries_know_what_many_know(filtering: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of few queries, facts between other entities are left out first, some facts at a time."""
+    monkeypatch.setattr(fact_keys, "_CHUNK", 97)
     few, everything = WORLD.test.first(30), (WORLD.train, WORLD.valid, WORLD.test)
     one = known_predicates(few, everything, filtering)  # type: ignore[arg-type]
     all_ = known_predicates(WORLD.test, everything, filtering)  # type: ignore[arg-type]

@@ -93,10 +93,14 @@ def between_asked(facts: Facts, queries: Facts) -> Facts:
     """
     if len(facts) <= _MANY * len(queries):
         return facts
-    asked, pairs = (
-        part.subjects.astype(np.int64) << 32 | part.objects for part in (queries, facts)
-    )
-    return facts.take(may_be_among(pairs, asked))
+    asked = _pairs(queries, slice(None))
+    parts = (slice(start, start + _CHUNK) for start in range(0, len(facts), _CHUNK))
+    return facts.take(np.concatenate([may_be_among(_pairs(facts, part), asked) for part in parts]))
+
+
+def _pairs(facts: Facts, part: slice) -> Longs:
+    """A number for subject and object of each fact of a part."""
+    return facts.subjects[part].astype(np.int64) << 32 | facts.objects[part]
 
 
 def _hashes(keys: Longs, bits: int) -> Longs:

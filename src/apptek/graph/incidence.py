@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from apptek.arrays import Ints, read_only
 from apptek.data.times import UNKNOWN
 
+PART = 4_194_304  # facts that are sorted at a time
 FAN_OUT = 16  # entries that one maximum stands for, at every level of `tops`
 
 
@@ -46,33 +48,49 @@ def build_incidence(
     """Builds the incidence of facts that lie at these positions. O(n log n), all in numpy.
 
     A grouping gives each fact a group below `group_count`. Every group of every grouping is a
-    slot; the slots of the first grouping come first.
+    slot; the slots of the first grouping come first. Some groups at a time: a sort of all facts at
+    once would need several times their memory.
     """
-    starts = since if since is until else np.where(since == UNKNOWN, until, since)
+    moments = since if since is until else np.where(since == UNKNOWN, until, since)
     kinds = _kinds(since, until)
     offsets = np.zeros(len(groupings) * group_count * 3 + 1, np.int32)
-    orders = []
+    facts, starts = np.empty((2, len(groupings) * len(since)), np.int32)
+    by_start, place = [np.empty(0, np.int32)], 0
     for number, grouping in enumerate(groupings):
-        stretches = grouping.astype(np.int64) * 3 + kinds
-        counts = np.bincount(stretches, minlength=group_count * 3)
-        first = number * group_count * 3
-        np.cumsum(counts, out=offsets[first + 1 : first + 1 + len(counts)])
-        # Every grouping holds each fact once, so the next one starts len(since) entries later.
-        offsets[first + 1 :] += np.int32(number * len(since))
-        orders.append(_order(stretches, starts))
-    facts = np.concatenate(orders)
-    by_start = facts[kinds[facts] == 1] if np.any(kinds == 1) else np.empty(0, np.int32)
-    interval_offsets = _interval_offsets(offsets, len(by_start))
-    tops, levels = _tops(until[by_start])
+        for low, high in pairwise(_cuts(grouping, group_count)):
+            rows = np.flatnonzero((grouping >= low) & (grouping < high))
+            stretches = (grouping[rows] - np.int64(low)) * 3 + kinds[rows]
+            first = 3 * (number * group_count + low) + 1
+            of_part = offsets[first : first + 3 * (high - low)]
+            np.cumsum(np.bincount(stretches, minlength=len(of_part)), out=of_part)
+            of_part += np.int32(place)
+            rows = rows[_order(stretches, moments[rows])]
+            part = slice(place, place + len(rows))
+            facts[part], starts[part] = rows, moments[rows]
+            by_start.append(rows[kinds[rows] == 1].astype(np.int32))
+            place = part.stop
+    intervals = np.concatenate(by_start)
+    interval_offsets = _interval_offsets(offsets, len(intervals))
+    tops, levels = _tops(until[intervals])
     return Incidence(
         offsets=read_only(offsets),
         facts=read_only(facts),
-        starts=read_only(starts[facts]),
-        by_end=read_only(_by_end(by_start, interval_offsets, until)),
+        starts=read_only(starts),
+        by_end=read_only(_by_end(intervals, interval_offsets, until)),
         interval_offsets=read_only(interval_offsets),
         tops=read_only(tops),
         level_offsets=read_only(levels),
     )
+
+
+def _cuts(grouping: Ints, group_count: int) -> list[int]:
+    """Groups before which a part begins, and their number: a part has about PART facts."""
+    if len(grouping) <= PART:
+        return [0, group_count]
+    ends = np.cumsum(np.bincount(grouping, minlength=group_count))
+    inner = np.searchsorted(ends, np.arange(PART, len(grouping), PART))
+    cuts: list[int] = np.unique([0, *inner.tolist(), group_count]).tolist()
+    return cuts
 
 
 def _kinds(since: Ints, until: Ints) -> np.ndarray[tuple[int], np.dtype[np.int8]]:

@@ -7,11 +7,9 @@ import numpy as np
 
 from apptek.arrays import Ints, Longs, read_only
 from apptek.compiling import leaf
-from apptek.graph.incidence import Incidence, build_incidence
+from apptek.graph.incidence import PART, Incidence, build_incidence
 from apptek.graph.slot_search import lower_bound
 from apptek.graph.temporal_graph import TemporalGraph
-
-PART = 8_388_608  # facts whose pairs are numbered at a time
 
 
 @dataclass(frozen=True, slots=True)
