@@ -99,7 +99,8 @@ def test_no_label_covers_a_name_or_another_label_in_any_graph(width: float) -> N
     for seed in range(100):
         rng = Random(seed)
         lengths = [rng.randint(1, 44) for _ in range(rng.randint(2, 14))]
-        names = [f"{'(abc de' * 6:.{long}}{place}" for place, long in enumerate(lengths)]
+        letters = rng.choice(["(abc de", "(中文 の名"])
+        names = [f"{letters * 6:.{long}}{place}" for place, long in enumerate(lengths)]
         facts = [
             replace(
                 fact(rng.choice(names), rng.choice(names), "both", rng.random() < 0.5, predicate),

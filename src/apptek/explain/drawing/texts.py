@@ -1,10 +1,10 @@
 """What is written in a drawing, and how much room it takes."""
 
 import textwrap
+import unicodedata
 from dataclasses import dataclass
 
 from apptek.explain.drawing.layout import Drawing, DrawnEdge, Node
-from apptek.explain.wording import shortened
 from apptek.safe_text import printable
 
 LETTER = 6.6  # width of one in a label, a little more than it takes
@@ -37,6 +37,21 @@ class Label:
     texts: tuple[Text, ...]
 
 
+def letters(words: str) -> int:
+    """How many letters wide a text is: one of Chinese, Japanese or Korean counts as two."""
+    return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in words)
+
+
+def fitting(words: str, room: int) -> str:
+    """A text of at most so many letters, with an ellipsis where some were cut."""
+    if letters(words) <= room:
+        return words
+    kept = len(words)
+    while kept and letters(words[:kept]) >= room:
+        kept -= 1
+    return words[:kept].rstrip() + "…"
+
+
 def how_many(edge: DrawnEdge) -> str:
     """What follows a predicate: how many facts a line stands for, or are not drawn beside it."""
     if not edge.facts:
@@ -51,12 +66,12 @@ def edge_label(edge: DrawnEdge) -> Label:
     more = how_many(edge)
     free = max(abs(edge.curve[6] - edge.curve[0]) - BETWEEN, 15 * LETTER)
     room = min(int(free / LETTER), edge.room or FULL_ROOM)
-    words = shortened(printable(edge.predicate), room - len(more)) + more
+    words = fitting(printable(edge.predicate), room - len(more)) + more
     date = printable(edge.date)
-    if len(date) * SMALL_LETTER > room * LETTER:  # the day alone
-        date = shortened(date.removeprefix("nearest ").split(" · ")[0], room)
+    if letters(date) * SMALL_LETTER > room * LETTER:  # the day alone
+        date = fitting(date.removeprefix("nearest ").split(" · ")[0], room)
     x, y = edge.label
-    wide = round(max(len(words) * LETTER, len(date) * SMALL_LETTER) + 10, 1)
+    wide = round(max(letters(words) * LETTER, letters(date) * SMALL_LETTER) + 10, 1)
     if not date:
         pill = (round(x - wide / 2, 1), round(y - 10, 1), wide, 20.0)
         return Label(pill, (Text(x, round(y + 4, 1), words, "", "middle"),))
@@ -73,7 +88,7 @@ def text_box(text: Text, node: Node) -> Box:
         letter, size = SMALL_LETTER, SMALL_SIZE
     elif node.side.startswith("above"):
         letter, size = NAME_LETTER, NAME_SIZE
-    wide = len(text.words) * letter
+    wide = letters(text.words) * letter
     left = {"start": 0.0, "middle": wide / 2, "end": wide}[text.anchor]
     return text.x - left, text.y - 0.85 * size, wide, 1.05 * size
 
@@ -98,12 +113,12 @@ def _above(node: Node, drawing: Drawing) -> Text:
     middle = drawing.width / 2
     if any(e.kind == "question" and e.curve[3] < node.y - 4 for e in drawing.edges):
         middle -= 9 * LETTER  # the question is written at the same height
-    words = shortened(printable(node.name), int((middle - 8) / NAME_LETTER))
-    half = len(words) * NAME_LETTER / 2
+    words = fitting(printable(node.name), int((middle - 8) / NAME_LETTER))
+    half = letters(words) * NAME_LETTER / 2
     if half > _free_outside(node, drawing):
         x = node.x - node.radius if at_start else node.x + node.radius
         inner = middle - x if at_start else x - drawing.width + middle
-        words = shortened(words, int(inner / NAME_LETTER))
+        words = fitting(words, int(inner / NAME_LETTER))
         return Text(round(x, 1), y, words, "name", "start" if at_start else "end")
     if half < min(node.x, drawing.width - node.x) - 8:
         return Text(node.x, y, words, "name", "middle")
@@ -140,8 +155,8 @@ def _beside(node: Node, drawing: Drawing) -> list[Text]:
     date = f" {edge.date.split(' · ')[0].removeprefix('nearest ')}" if edge.date else ""
     end = many + date if room - len(many + date) >= LEAST_WORDS or not node.side else many
     lines = (
-        shortened(printable(node.name), room),
-        shortened(printable(edge.predicate), max(room - len(end), 9)) + end,
+        fitting(printable(node.name), room),
+        fitting(printable(edge.predicate), max(room - len(end), 9)) + end,
     )
     anchor = "end" if on_left else "start"
     return [
@@ -156,8 +171,8 @@ def _below(node: Node, edge: DrawnEdge, drawing: Drawing) -> list[Text]:
     free = min([2 * node.x, 2 * (drawing.width - node.x), *(abs(x - node.x) for x in others)])
     room, many = max(int(free / SMALL_LETTER) - 1, 4), how_many(edge).replace(" more)", ")")
     lines = (
-        shortened(printable(node.name), room),
-        shortened(printable(edge.predicate), max(room - len(many), 4)) + many,
+        fitting(printable(node.name), room),
+        fitting(printable(edge.predicate), max(room - len(many), 4)) + many,
     )
     return [
         Text(node.x, round(node.y + node.radius + shift, 1), line, kind, "middle")
@@ -167,7 +182,8 @@ def _below(node: Node, edge: DrawnEdge, drawing: Drawing) -> list[Text]:
 
 def name_lines(name: str) -> list[str]:
     """A name in a few short lines; the end is cut where it is too long."""
-    lines = textwrap.wrap(printable(name), NAME_LINE) or [""]
+    narrow = NAME_LINE * max(len(name), 1) // max(letters(name), 1)
+    lines = textwrap.wrap(printable(name), max(narrow, 1)) or [""]
     if len(lines) > NAME_LINES:
-        lines[NAME_LINES - 1] = shortened(" ".join(lines[NAME_LINES - 1 :]), NAME_LINE)
+        lines[NAME_LINES - 1] = fitting(" ".join(lines[NAME_LINES - 1 :]), NAME_LINE)
     return lines[:NAME_LINES]
