@@ -7,6 +7,7 @@ from apptek.data.facts import Facts
 from apptek.data.times import UNKNOWN
 
 _MIXER = np.uint64(0x9E3779B97F4A7C15)  # spreads keys over the upper bits
+_ODD = 0x2545F4914F6CDD1D
 _MANY = 4  # facts for each query
 _CHUNK = 1 << 22  # keys hashed at a time
 
@@ -86,21 +87,27 @@ def may_be_among(keys: Longs, others: Longs) -> Bools:
     return found
 
 
-def between_asked(facts: Facts, queries: Facts) -> Facts:
+def between_asked(facts: Facts, queries: Facts, *, when: bool = False) -> Facts:
     """The facts between subjects and objects that are asked about, and few others.
 
     As they are, where they are few. So the keys of many facts need not be in memory at once.
+
+    when  those alone that begin when it is asked about
     """
     if len(facts) <= _MANY * len(queries):
         return facts
-    asked = _pairs(queries, slice(None))
+    asked = _pairs(queries, slice(None), when)
     parts = (slice(start, start + _CHUNK) for start in range(0, len(facts), _CHUNK))
-    return facts.take(np.concatenate([may_be_among(_pairs(facts, part), asked) for part in parts]))
+    kept = [may_be_among(_pairs(facts, part, when), asked) for part in parts]
+    return facts.take(np.concatenate(kept))
 
 
-def _pairs(facts: Facts, part: slice) -> Longs:
-    """A number for subject and object of each fact of a part."""
-    return facts.subjects[part].astype(np.int64) << 32 | facts.objects[part]
+def _pairs(facts: Facts, part: slice, when: bool) -> Longs:
+    """A number for subject and object of each fact of a part; with its start, nearly unique."""
+    keys = facts.subjects[part].astype(np.int64) << 32 | facts.objects[part]
+    if when:
+        keys = keys * _ODD + facts.since[part]  # what does not fit is cut off
+    return keys
 
 
 def _hashes(keys: Longs, bits: int) -> Longs:

@@ -87,7 +87,8 @@ def known_predicates(
     """
     if filtering == "raw" or not len(queries):
         return KnownPredicates.nothing(len(queries))
-    facts = [between_asked(part, queries) for part in facts]
+    when = filtering == "time-aware"
+    facts = [between_asked(part, queries, when=when) for part in facts]
     query_keys, *keys_of_facts = fact_keys(
         *(_without_predicate(part, filtering) for part in (queries, *facts))
     )
