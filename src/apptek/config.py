@@ -169,12 +169,12 @@ class RerankerConfig:
     """The trees that order the best candidates once more, and what they are trained on."""
 
     rounds: int = setting(0, at_least(0))  # trees; 0: there is no re-ranker
-    candidates: int = setting(12, at_least(2))  # predicates of a query that are ordered once more
-    folds: int = setting(4, at_least(2))
-    queries: int = setting(200_000, at_least(1))  # training queries, at most
-    learning_rate: float = setting(0.08, positive_share())
+    candidates: int = setting(20, at_least(2))  # predicates of a query that are ordered once more
+    folds: int = setting(3, at_least(2))
+    queries: int = setting(100_000, at_least(1))  # training queries, at most
+    learning_rate: float = setting(0.1, positive_share())
     leaves: int = setting(31, at_least(2))
-    least_rows: int = setting(150, at_least(1))  # of a leaf
+    least_rows: int = setting(100, at_least(1))  # of a leaf
 
     def __post_init__(self) -> None:
         check_section("reranker", self)
@@ -214,7 +214,9 @@ PRESETS: dict[str, Config] = {
     DEFAULT: _DEFAULT,
     "max": replace(
         _DEFAULT,
-        reranker=RerankerConfig(rounds=350),
+        reranker=RerankerConfig(
+            rounds=350, candidates=12, folds=4, queries=200_000, learning_rate=0.08, least_rows=150
+        ),
     ),
     "paper": Config(features=FeaturesConfig(parts=("topologies",))),
 }
