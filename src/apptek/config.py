@@ -213,7 +213,10 @@ _DEFAULT = Config(
 PRESETS: dict[str, Config] = {
     DEFAULT: _DEFAULT,
     "max": replace(
-        _DEFAULT, reranker=RerankerConfig(rounds=200, folds=4, learning_rate=0.08, least_rows=150)
+        _DEFAULT,
+        reranker=RerankerConfig(
+            rounds=350, candidates=12, folds=4, queries=200_000, learning_rate=0.08, least_rows=150
+        ),
     ),
     "paper": Config(features=FeaturesConfig(parts=("topologies",))),
 }
