@@ -1,6 +1,11 @@
 """Parts and workers: the same bytes as one process, and one clear line where it cannot be."""
 
+import os
+import signal
 import socket
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -216,7 +221,11 @@ def test_a_worker_that_does_not_fit_says_so(
         (["--engine", "ray", "--address", "cluster"], "expected HOST:PORT", 1),
         (["--engine", "ray", "--address", "ray://host:1"], "expected HOST:PORT", 1),
         (["--parts", "2"], "--parts goes with --engine", 2),
-        (["--storage", "here"], "--storage goes with --engine", 2),
+        (["--storage", "here"], "--storage goes with --engine local or ray", 2),
+        (["--address", "auto"], "--address goes with --engine ray", 2),
+        (["--address", ""], "--address goes with --engine ray", 2),
+        (["--engine", "local", "--storage", __file__], "test_engine.py is a file, not a folder", 1),
+        (["--engine", "local", "--storage", f"{__file__}/x"], "_engine.py is a file, not a", 1),
         (["--engine", "spark"], "'spark' is not one of", 2),
     ],
 )
@@ -228,6 +237,92 @@ def test_options_that_cannot_be_meant_end_with_one_line(
     assert message in run.stderr
     assert run.stderr.count("apptek: ") == 1
     assert not list(fitted.parent.glob(".*-engine"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--parts", "2"], "--parts goes with --engine"),
+        (["--engine", "local", "--address", "auto"], "it goes with --engine ray"),
+        (["--engine", "local", "--storage", __file__], "is a file, not a folder"),
+    ],
+)
+def test_options_are_looked_at_before_the_data(
+    words: list[str], message: str, tmp_path: Path
+) -> None:
+    nowhere, out = str(tmp_path / "nowhere"), str(tmp_path / "out.csv")
+    for command in (
+        ["fit", nowhere, "--out", out],
+        ["evaluate", nowhere],
+        ["predict", nowhere, "--queries", nowhere, "--out", out],
+        ["audit", nowhere, "--out", out],
+    ):
+        assert message in apptek(*command, *words).stderr, command
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_storage_is_used_by_one_command_at_a_time(fitted: Path, tmp_path: Path) -> None:
+    storage = tmp_path / "storage"
+    words = ["evaluate", str(fitted), "--engine", "local", "--storage", str(storage)]
+    with open_engine("local", storage) as engine:
+        (engine.storage / "part").touch()
+        run = apptek(*words)
+        with pytest.raises(ApptekError, match="another command is using"):
+            open_engine("local", storage).__enter__()
+        assert (engine.storage / "part").exists()
+    assert run.stderr == (
+        f"apptek: another command is using the storage {storage}: wait for it, or give another "
+        "--storage\n"
+    )
+    with open_engine("local", storage):  # the lock has ended
+        pass
+
+
+DRIVER = """
+import sys, time
+from pathlib import Path
+from apptek.engine import runners
+
+def work(path):
+    Path(path).touch()
+    time.sleep(600)
+
+if __name__ == "__main__":
+    runners.run_task = work
+    runner = runners.LocalRunner(2)
+    try:
+        runner.run(sys.argv[1:], lambda: None)
+    except KeyboardInterrupt:
+        runner.close()
+        print("stopped")
+"""
+
+
+@pytest.mark.parametrize("when", ["starting", "working"])
+def test_workers_leave_an_interrupt_to_the_driver(when: str, tmp_path: Path) -> None:
+    script, tasks = tmp_path / "driver.py", [tmp_path / name for name in "abc"]
+    script.write_text(DRIVER, encoding="utf-8")
+    driver = subprocess.Popen(
+        [sys.executable, str(script), *map(str, tasks)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+    def is_so() -> bool:
+        if when == "working":
+            return all(path.exists() for path in tasks[:2])
+        workers = Path(f"/proc/{driver.pid}/task/{driver.pid}/children").read_text().split()
+        words = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in workers]
+        return sum(b"spawn_main" in each for each in words) == 2
+
+    while not is_so():
+        assert driver.poll() is None, driver.communicate()
+        time.sleep(0.01)
+    time.sleep(0.1 if when == "starting" else 0)
+    os.killpg(driver.pid, signal.SIGINT)
+    assert driver.communicate(timeout=300) == ("stopped\n", "")
 
 
 def test_an_address_without_a_cluster_ends_with_one_line(fitted: Path) -> None:

@@ -29,7 +29,7 @@ class Distribution:
         _option(
             "--engine",
             "local: processes of this machine; ray: the workers of a Ray cluster. The results are "
-            "the same as without it. The presets max and paper stay on one machine.",
+            "the same as without it. With the presets max and paper it is refused.",
             "NAME",
         ),
     ] = None
@@ -49,22 +49,36 @@ class Distribution:
         Path | None,
         _option(
             "--storage",
-            "A folder that all workers see, for parts and results; the parts stay there. By "
-            "default one beside what the command writes, for as long as it runs.",
+            "A folder that all workers see, for parts and results; the parts stay there. One "
+            "command uses it at a time. By default one beside what the command writes, for as long "
+            "as it runs.",
             "FOLDER",
         ),
     ] = None
 
     def words(self) -> list[str]:
         """The options that were given."""
-        return [f"--{field.name}" for field in fields(self) if getattr(self, field.name)]
+        given = (field.name for field in fields(self) if getattr(self, field.name) is not None)
+        return [f"--{name}" for name in given]
+
+    def check(self, beside: Path) -> None:
+        """An error for options that cannot be meant: to be asked before long work."""
+        if self.engine is not None:
+            from apptek.engine.engine import check_engine
+
+            check_engine(self.engine, self._folder(beside), self.address)
+        elif given := self.words():
+            engines = "--engine ray" if given[0] == "--address" else "--engine local or ray"
+            raise typer.BadParameter(f"{given[0]} goes with {engines}")
+
+    def _folder(self, beside: Path) -> Path:
+        folder = beside.absolute()
+        return self.storage or folder.with_name(f".{folder.name}-engine")
 
     @contextmanager
     def open(self, beside: Path) -> Iterator["Engine | None"]:
-        """The engine for the length of a block; None without one."""
+        """The engine for the length of a block; None without one. Call `check` before."""
         if self.engine is None:
-            if given := self.words():
-                raise typer.BadParameter(f"{given[0]} goes with --engine local or --engine ray")
             yield None
             return
         from apptek.engine.engine import open_engine
@@ -72,13 +86,12 @@ class Distribution:
 
         if self.parts == 1:
             tell("there is one part: every worker opens all facts")
-        folder = beside.absolute()
         # Ray tells of workers that died on stdout, which is for results.
         with (
             redirect_stdout(sys.stderr),
             open_engine(
                 self.engine,
-                self.storage or folder.with_name(f".{folder.name}-engine"),
+                self._folder(beside),
                 part_count=self.parts,
                 address=self.address,
                 keep=self.storage is not None,

@@ -86,6 +86,7 @@ def evaluate(
         raise typer.BadParameter("--rolling looks ahead: it does not go with --view within")
     if queries is not None and (rolling or result is not None):
         raise typer.BadParameter("--queries is an estimate: not with --rolling or --result")
+    spread.check(model)
     predictor = open_model(model)
     with working(f"evaluating on the {split} split"), spread.open(model) as engine:
         predictor = on_engine(predictor, engine)

@@ -100,6 +100,7 @@ def fit(
     with_agent = "topologies" in config.features.parts
     if with_agent:
         require_torch()
+    spread.check(out)
     if spread.engine is not None:
         from apptek.engine.engine import check_engine_config
 

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from apptek.config import Config, View
 from apptek.data.queries import Queries
 from apptek.engine.parted_space import bucket_order
 from apptek.engine.parts import FACTS, check_part_count, save_facts
-from apptek.engine.runners import EngineName, Runner, open_runner
+from apptek.engine.runners import EngineName, Runner, check_runner, open_runner
 from apptek.engine.stored_space import save_space
 from apptek.engine.tasks import (
     QUERIES,
@@ -34,10 +34,10 @@ from apptek.engine.tasks import (
     read_scores,
     task_size,
 )
-from apptek.errors import ApptekError, ConfigError, DataError, ModelError
+from apptek.errors import ApptekError, BeingChangedError, ConfigError, DataError, ModelError
 from apptek.features.space import FeatureSpace
 from apptek.features.sparse import SparseRows, in_places
-from apptek.files import make_folder, write_whole, writing
+from apptek.files import make_folder, sole_writer, write_whole, writing
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import WorkingView
 from apptek.models.linear_softmax import LinearSoftmax
@@ -230,6 +230,39 @@ def _digest_of(graph: TemporalGraph) -> str:
     return hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
+def check_engine(name: EngineName, storage: Path, address: str | None = None) -> None:
+    """ApptekError where an engine could not be opened: to be asked before long work."""
+    check_runner(name, address)
+    _check_storage(storage)
+    if storage.exists():
+        with _held(storage):
+            pass
+
+
+def _check_storage(storage: Path) -> None:
+    """ApptekError where the folder is there and cannot be used, or is not there nor can be made."""
+    with writing(storage):
+        there = next(path for path in (storage, *storage.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise ApptekError(f"{there} is a file, not a folder: give another --storage")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise ApptekError(f"{storage} cannot be written: Permission denied")
+
+
+@contextmanager
+def _held(storage: Path) -> Iterator[None]:
+    """No other command uses the storage while the block lasts; ApptekError if one does now."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(sole_writer(storage))
+        except BeingChangedError:
+            raise ApptekError(
+                f"another command is using the storage {storage}: wait for it, or give another "
+                "--storage"
+            ) from None
+        yield
+
+
 @contextmanager
 def open_engine(
     name: EngineName,
@@ -241,22 +274,27 @@ def open_engine(
     keep: bool = False,
     tell: Tell = lambda _: None,
 ) -> Iterator[Engine]:
-    """An engine for the length of a block.
+    """An engine for the length of a block, which no other command shares the storage with.
 
     The storage is removed when the block ends well. With `keep` it stays, and the parts serve the
     next time. After an error it always stays, and a second run goes on from there.
     """
-    runner, resumable = open_runner(name, address, workers), False
-    try:
-        with writing(storage):
-            make_folder(storage)
-        yield Engine(runner, storage, part_count or PARTS, tell=tell)
-    except (ConfigError, DataError):  # a second run would fail again
-        raise
-    except BaseException:
-        resumable = storage.is_dir() and any(storage.iterdir())
-        raise
-    finally:
-        runner.close()
-        if not keep and not resumable:
-            shutil.rmtree(storage, ignore_errors=True)
+    _check_storage(storage)
+    with writing(storage):
+        make_folder(storage)
+    with _held(storage):
+        resumable = False
+        try:
+            runner = open_runner(name, address, workers)
+            try:
+                yield Engine(runner, storage, part_count or PARTS, tell=tell)
+            finally:
+                runner.close()
+        except (ConfigError, DataError):  # a second run would fail again
+            raise
+        except BaseException:
+            resumable = storage.is_dir() and any(storage.iterdir())
+            raise
+        finally:
+            if not keep and not resumable:
+                shutil.rmtree(storage, ignore_errors=True)

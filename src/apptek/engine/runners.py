@@ -8,6 +8,7 @@ import logging
 import multiprocessing
 import os
 import secrets
+import signal
 import socket
 import threading
 import time
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing.connection import Connection, wait
 from typing import Any, Literal, Protocol
 
 from apptek.compiling import limit_threads
@@ -42,20 +44,27 @@ class LocalRunner:
 
     def __init__(self, workers: int | None = None) -> None:
         self.workers = workers or os.cpu_count() or 1
+        # Nothing is ever sent: the processes end when it is closed, by hand or with the driver.
+        self._held_by_workers, self._line = multiprocessing.Pipe(duplex=False)
         self._pool = self._new_pool()
 
     def _new_pool(self) -> ProcessPoolExecutor:
         # Spawned, not forked: the driver has threads.
         context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self.workers, mp_context=context, initializer=_begin)
+        line = (self._held_by_workers,)
+        return ProcessPoolExecutor(
+            self.workers, mp_context=context, initializer=_begin, initargs=line
+        )
 
     def run(self, tasks: Sequence[Task], done: Done) -> None:
         """Returns when all tasks are done; the pool is replaced when one of its processes dies."""
         left, deaths = list(tasks), 0
         while left:
-            futures = {self._pool.submit(run_task, task): task for task in left}
+            futures: dict[Future[str], Task] = {}
             before = len(left)
             try:
+                with _deaf_children():
+                    futures.update((self._pool.submit(run_task, task), task) for task in left)
                 for future in as_completed(futures):
                     future.result()
                     left.remove(futures[future])
@@ -67,25 +76,44 @@ class LocalRunner:
                     text = f"worker processes died {DEATHS} times: is there enough memory?"
                     raise ApptekError(f"{text} {_GO_ON}") from None
                 self._pool = self._new_pool()
-            except BaseException:
+            except BaseException as error:
                 _cancel(futures)
+                if not isinstance(error, Exception):  # Ctrl-C: nobody waits for tasks
+                    self._line.close()
                 raise
 
     def close(self) -> None:
         """Ends the processes."""
         self._pool.shutdown(wait=True, cancel_futures=True)
+        self._line.close()
+        self._held_by_workers.close()
 
 
-def _begin() -> None:
-    """What a process does first: it keeps to one thread, and ends when its driver is killed."""
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes that are started in the block do not hear Ctrl-C, from their first moment on."""
+    if not hasattr(signal, "pthread_sigmask"):  # not on every system
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin(line: Connection) -> None:
+    """What a process does first: it keeps to one thread, and leaves Ctrl-C to its driver."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     limit_threads(1)
-    threading.Thread(target=_end_with_driver, daemon=True).start()
+    threading.Thread(target=_end_with_driver, args=(line,), daemon=True).start()
 
 
-def _end_with_driver() -> None:
+def _end_with_driver(line: Connection) -> None:
+    """Waits until the driver closes its end of the line, or is killed."""
     driver = multiprocessing.parent_process()
     assert driver is not None
-    driver.join()
+    wait([line, driver.sentinel])
     os._exit(1)
 
 
@@ -108,8 +136,6 @@ class RayRunner:
             os.environ.setdefault("RAY_AUTH_MODE", "token")
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
             os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # off: it stays on loopback
-        elif address != "auto":
-            _check_address(address)
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         import ray
 
@@ -210,12 +236,19 @@ def _first_line(error: BaseException) -> str:
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
+def check_runner(name: EngineName, address: str | None = None) -> None:
+    """ApptekError for an address without Ray or without a cluster, and where Ray is missing."""
+    if name == "ray":
+        require_ray()
+        if address is not None and address != "auto":
+            _check_address(address)
+    elif address is not None:
+        raise ApptekError("--address is the one of a Ray cluster: it goes with --engine ray")
+
+
 def open_runner(
     name: EngineName, address: str | None = None, workers: int | None = None
 ) -> LocalRunner | RayRunner:
     """The runner of this name; ApptekError for an address without Ray."""
-    if name == "ray":
-        return RayRunner(address, workers)
-    if address is not None:
-        raise ApptekError("--address is the one of a Ray cluster: it goes with --engine ray")
-    return LocalRunner(workers)
+    check_runner(name, address)
+    return RayRunner(address, workers) if name == "ray" else LocalRunner(workers)

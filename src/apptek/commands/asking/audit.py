@@ -59,6 +59,7 @@ def audit(
     from apptek.terminal import tell, working
 
     check_audit_file(out)
+    spread.check(out)
     bad_rows, left_out = 0, list[Any]()
     if is_file(Path(source) / "model.json"):
         model = load_model(Path(source))

@@ -75,6 +75,7 @@ def predict(
 
     words = (subject, object_, time)
     if queries is not None and out is not None and words == (None, None, None):
+        spread.check(out)
         opened = open_model(model, as_of=as_of, strict_names=strict_names)
         with spread.open(out) as engine:
             at_once = BATCH * (1 if engine is None else FOR_ENGINE)
