@@ -220,6 +220,10 @@ def test_a_single_file_is_split_as_asked(tmp_path: Path) -> None:
         (("data", "download", "fb15k"), 1, "icews14"),
         (("data", "make-world", "new", "--facts", "-5"), 1, "facts"),
         (("bench", "nothing"), 2, "graph"),
+        (("bench", "graph", "--facts", "100"), 2, "--facts goes with bench scale or engine, not"),
+        (("bench", "scale", "--model", "m"), 2, "--model goes with bench serve, not scale"),
+        (("bench", "scale", "--facts", ""), 1, "found '', expected numbers of facts"),
+        (("bench", "engine", "--facts", ""), 1, "found '', expected a number of facts"),
         (("nonsense",), 2, "No such command"),
     ],
 )

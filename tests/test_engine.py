@@ -25,6 +25,7 @@ from apptek.config import VIEWS
 from apptek.data.facts import Dataset, join_facts
 from apptek.data.queries import training_queries
 from apptek.data.synthetic.world import make_world, write_world
+from apptek.engine import engine as engine_module
 from apptek.engine.engine import Engine, open_engine
 from apptek.engine.parted_space import open_history
 from apptek.engine.runners import LocalRunner, RayRunner
@@ -33,6 +34,7 @@ from apptek.errors import ApptekError, DataError
 from apptek.models.answer_tables import answer_rows
 from apptek.models.batch_files import answer_file
 from apptek.models.fitting import examples as shards
+from apptek.models.fitting.stages import time_left
 from apptek.predictor import Predictor
 
 PARTS, SIZE = 4, 700
@@ -345,13 +347,13 @@ def test_presets_of_one_machine_are_refused(preset: str, tmp_path: Path) -> None
     words = ["--preset", preset, "--engine", "local"]
     run = apptek("fit", str(tmp_path / "world"), "--out", str(tmp_path / "model"), *words)
     assert run.returncode in (1, 2)
-    assert "the presets paper and max stay on one machine" in run.stderr
+    assert "the presets paper and max are refused with --engine" in run.stderr
 
 
 def test_a_model_with_trees_and_a_baseline_are_refused(fitted: Path, tmp_path: Path) -> None:
     view = Predictor.load(fitted).answerer.main
     trees: Any = "trees"
-    with pytest.raises(ApptekError, match="of the preset paper or max stays on one machine"):
+    with pytest.raises(ApptekError, match="of the preset paper or max is refused with --engine"):
         Engine(InThisProcess(), tmp_path).view(
             replace(view, fitted=replace(view.fitted, reranker=trees))
         )
@@ -382,6 +384,23 @@ def test_after_an_error_the_storage_stays_if_a_second_run_can_go_on(
     with pytest.raises(type(error)):
         fail()
     assert (tmp_path / "storage").exists() == stays
+
+
+def test_the_time_left_is_told_in_words(
+    data: Dataset, fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "TOLD", 0.0)
+    told: list[str] = []
+    space = Predictor.load(fitted).answerer.main.space
+    engine = Engine(InThisProcess(), tmp_path, 2, size=SIZE, tell=told.append)
+    engine.make(space, {"train": training_queries(data.train)})
+    assert told[0] == "parts: 1 of 2 tasks, less than a minute left"
+    assert [time_left(seconds) for seconds in (0.0, 59.9, 60.0, 91.0)] == [
+        "less than a minute left",
+        "less than a minute left",
+        "about 1 min left",
+        "about 2 min left",
+    ]
 
 
 def test_one_part_is_told(fitted: Path) -> None:

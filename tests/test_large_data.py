@@ -142,6 +142,8 @@ def test_a_world_in_parts_is_the_same_world(
 def test_the_bench_of_scale_measures_every_size() -> None:
     done = apptek("bench", "scale", "--facts", "2e3,1e4", "--json")
     assert done.returncode == 0, done.stderr
+    told = done.stderr.splitlines()
+    assert {"2,000 facts: make the world", "2,000 facts: read", "10,000 facts: rank"} <= set(told)
     shown = json.loads(done.stdout)
     for name in ("read_seconds", "index_seconds", "fit_seconds", "fit_peak_mb"):
         assert set(shown["figures"][name]) == {"2000", "10000"}

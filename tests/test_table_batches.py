@@ -284,6 +284,11 @@ BAD: dict[str, tuple[bytes, str, str]] = {
         ARROW,
         "at most 5,000 queries",
     ),
+    "many rows in Parquet, which are not all read": (
+        parquet_body(pa.table({name: ["a"] * 20_000 for name in ("subject", "object", "time")})),
+        PARQUET,
+        "A batch may have at most 5,000 queries; this one has more.",
+    ),
     "a long name in many rows": (
         ipc_body(
             pa.table(

@@ -48,7 +48,7 @@ def bench_engine(*, quick: bool = False, facts: str | None = None) -> BenchRepor
     """A world of 10 M facts (quick: 50 k) in four parts, 200 k of its training queries."""
     count = QUICK_FACTS if quick else FACTS
     try:
-        count = int(float(facts)) if facts else count
+        count = count if facts is None else int(float(facts))
     except (ValueError, OverflowError):
         raise ApptekError(f"found {facts!r}, expected a number of facts, as 1e6") from None
     space, queries = _asked(count, QUICK_QUERIES if quick else QUERIES)

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +32,21 @@ TARGETS = {
     "fit_seconds_10x": Target(2),
     "predict_10x": Target(2),
 }
+Tell = Callable[[str], None]
 _PROGRAM = "import sys; from apptek.benches.scale import run; run(sys.argv[1], sys.argv[2])"
 
 
-def bench_scale(*, quick: bool = False, facts: str | None = None) -> BenchReport:
-    """Worlds of 1 M and 10 M facts (quick: 20 k and 200 k), or of the sizes that `facts` lists."""
-    sizes = _sizes(facts) if facts else QUICK_SIZES if quick else SIZES
-    runs = {size: _run_size(size) for size in sizes}
+def bench_scale(
+    *, quick: bool = False, facts: str | None = None, tell: Tell = lambda _: None
+) -> BenchReport:
+    """Worlds of 1 M and 10 M facts (quick: 20 k and 200 k), or of the sizes that `facts` lists.
+
+    tell  is called with a line as each stage begins
+    """
+    sizes: tuple[int, ...] = QUICK_SIZES if quick else SIZES
+    if facts is not None:
+        sizes = _sizes(facts)
+    runs = {size: _run_size(size, tell) for size in sizes}
     figures: dict[str, Any] = {"facts": list(sizes)}
     for name in runs[sizes[0]]:
         figures[name] = {str(size): runs[size][name] for size in sizes}
@@ -73,11 +81,15 @@ def _ratios(runs: dict[int, dict[str, Any]]) -> dict[str, float]:
     }
 
 
-def _run_size(size: int) -> dict[str, Any]:
+def _run_size(size: int, tell: Tell) -> dict[str, Any]:
+    def tell_stage(stage: str) -> None:
+        tell(f"{size:,} facts: {stage}")
+
     with tempfile.TemporaryDirectory(prefix="apptek-bench-") as scratch:
         world, model = Path(scratch) / "world", Path(scratch) / "model"
+        tell_stage("make the world")
         write_world(make_world(size, 0), world)
-        stages, mrr, asked = _watch(world, model)
+        stages, mrr, asked = _watch(world, model, tell_stage)
     others = ("start", "read", "index", "predict", "rank")
     rest = [stage for name, stage in stages.items() if name not in others]
     return {
@@ -93,7 +105,7 @@ def _run_size(size: int) -> dict[str, Any]:
     }
 
 
-def _watch(world: Path, model: Path) -> tuple[dict[str, dict[str, float]], float, int]:
+def _watch(world: Path, model: Path, tell: Tell) -> tuple[dict[str, dict[str, float]], float, int]:
     """The seconds and the memory of each stage, and what the last one found."""
     stages: dict[str, dict[str, float]] = {}
     command = [sys.executable, "-c", _PROGRAM, str(world), str(model)]
@@ -107,6 +119,8 @@ def _watch(world: Path, model: Path) -> tuple[dict[str, dict[str, float]], float
             stage["seconds"] += now - start
             peak, stage["left_mb"] = sampler.peak()
             stage["peak_mb"] = max(stage["peak_mb"], peak)
+            if last["stage"] not in (name, "end"):
+                tell(last["stage"])
             name, start = last["stage"], now
         sampler.stop()
     if process.returncode or "mrr" not in last:

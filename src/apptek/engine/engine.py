@@ -40,6 +40,7 @@ from apptek.features.sparse import SparseRows, in_places
 from apptek.files import make_folder, sole_writer, write_whole, writing
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import WorkingView
+from apptek.models.fitting.stages import time_left
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.manifest import check_files
 from apptek.models.storage import MANIFEST
@@ -54,8 +55,8 @@ def check_engine_config(config: Config) -> None:
     """ConfigError for settings that only one machine can do."""
     if "topologies" in config.features.parts or config.reranker.rounds:
         raise ConfigError(
-            "the presets paper and max stay on one machine, as topologies and trees need the "
-            "whole graph: leave out --engine"
+            "the presets paper and max are refused with --engine, as topologies and trees need the "
+            "whole graph: leave it out"
         )
 
 
@@ -133,8 +134,8 @@ class Engine:
         """The view, its scores made by the engine; ConfigError where only one machine can."""
         if view.space.topologies is not None or view.fitted.reranker is not None:
             raise ConfigError(
-                "a model of the preset paper or max stays on one machine, as topologies and trees "
-                "need the whole graph: leave out --engine"
+                "a model of the preset paper or max is refused with --engine, as topologies and "
+                "trees need the whole graph: leave it out"
             )
         return replace(view, score_many=partial(self.scores, view))
 
@@ -187,8 +188,8 @@ class Engine:
             nonlocal done, told
             done, now = done + 1, time.monotonic()
             if now - told > TOLD and done < len(left):
-                told, minutes = now, (now - started) / done * (len(left) - done) / 60
-                self.tell(f"{what}: {done} of {len(left)} tasks, about {minutes:.0f} min left")
+                told, seconds = now, (now - started) / done * (len(left) - done)
+                self.tell(f"{what}: {done} of {len(left)} tasks, {time_left(seconds)}")
 
         self.runner.run(left, note)
 

@@ -9,6 +9,8 @@ import typer
 from apptek.commands.options import JsonOption, ResultOption, print_json
 from apptek.extras import require_ray, require_service, require_torch, require_trees
 
+_PARTS = {"--model": ("serve",), "--data": ("audit",), "--facts": ("scale", "engine")}
+
 
 def bench(
     what: Annotated[
@@ -42,8 +44,9 @@ def bench(
     Example: `apptek bench graph --quick`
     """
     from apptek.benches.report import print_report
-    from apptek.terminal import working
+    from apptek.terminal import tell, working
 
+    _check_options(what, {"--model": model, "--data": data, "--facts": facts})
     if what == "agent":
         require_torch()
         from apptek.benches.agent import bench_agent as measure
@@ -64,7 +67,7 @@ def bench(
     elif what == "scale":
         from apptek.benches.scale import bench_scale
 
-        measure = partial(bench_scale, facts=facts)
+        measure = partial(bench_scale, facts=facts, tell=tell)
     elif what == "engine":
         require_ray()
         from apptek.benches.engine import bench_engine
@@ -82,3 +85,11 @@ def bench(
         print_json({"ratios": report.ratios, "figures": report.figures})
     else:
         print_report(report)
+
+
+def _check_options(what: str, options: dict[str, object]) -> None:
+    """BadParameter for an option of another part: it would change nothing."""
+    for option, value in options.items():
+        if value is not None and what not in _PARTS[option]:
+            parts = " or ".join(_PARTS[option])
+            raise typer.BadParameter(f"{option} goes with bench {parts}, not {what}")

@@ -22,6 +22,11 @@ def print_nothing(_: str) -> None:
     """The `on_stage` of those who do not want to hear of stages."""
 
 
+def time_left(seconds: float) -> str:
+    """How long something still takes, in words."""
+    return f"about {round(seconds / 60)} min left" if seconds >= 60 else "less than a minute left"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitOptions:
     """How a model is fitted, whatever the data.
@@ -69,7 +74,7 @@ class Fit:
             told = f"{name}, part {part + 1} of {parts}"
         if name in self.seconds and parts > 1:
             left = self.seconds[name] / self.done[name] * (parts - part)
-            told += f", about {max(1, round(left / 60))} min left"
+            told += f", {time_left(left)}"
         self.options.on_stage(told)
         start = time.monotonic()
         yield

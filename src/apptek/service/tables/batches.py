@@ -103,10 +103,13 @@ def _check_lengths(batch: pa.RecordBatch) -> None:
 
 
 def check_batch(rows: int, top: int, limits: RequestLimits) -> None:
-    """Raises a ServiceError if a batch has too many queries, or asks for too many predicates."""
+    """Raises a ServiceError if a batch has too many queries, or asks for too many predicates.
+
+    Of a table that is read in pieces, `rows` may be those of the first ones.
+    """
     limit = ""
     if rows > limits.batch:
-        limit = f"at most {limits.batch:,} queries, not {rows:,}"
+        limit = f"at most {limits.batch:,} queries; this one has more"
     elif rows * top > limits.pairs:
         limit = f"at most {limits.pairs:,} predicates to return, not {rows:,} queries x top {top:,}"
     if limit:
