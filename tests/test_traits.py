@@ -1,5 +1,6 @@
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -132,6 +133,19 @@ def test_a_country_is_taken_from_names_only_not_from_what_others_took() -> None:
 def test_a_name_is_believed_before_its_neighbours() -> None:
     facts = [("Police (A)", "Police (B)")] * 5
     assert read(BASE, facts)[COUNTRY]["Police (A)"] == "A"
+
+
+@given(st.lists(plain_facts(), max_size=30), st.integers(1, 7))
+def test_facts_looked_at_in_parts_give_the_same_types(plain: list[PlainFact], part: int) -> None:
+    names = [f"{sector} ({country})" for sector in ("Police", "Army") for country in "AB"]
+    people = names_of([*names, *(f"Person {number}" for number in range(ENTITIES))][:ENTITIES])
+    whole = types_from_names(people, facts_of(plain))
+    with patch("apptek.features.traits.PART", part):
+        parts = types_from_names(people, facts_of(plain))
+    for one, other in zip(parts, whole, strict=True):
+        assert (one.of_entity.tolist(), one.pairs.tolist()) == (
+            other.of_entity.tolist(), other.pairs.tolist(),
+        )  # fmt: skip
 
 
 def test_without_neighbours_only_names_count() -> None:

@@ -12,7 +12,7 @@ see `new_names`.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -28,6 +28,7 @@ from apptek.features.sparse import SparseRows
 SECTOR, COUNTRY = "sector", "country"
 THE_COUNTRY = "(the country itself)"  # the sector of an entity that is named like a country
 LEAST_ENTITIES = 3  # entities that must share a type
+PART = 4_194_304  # facts that are looked at together
 LEAST_FACTS = 3  # training facts between two types that make a token of both together
 SAME, NOT_SAME = "the same", "not the same"
 NAMED = (SECTOR, COUNTRY)  # the kinds that names have
@@ -267,10 +268,12 @@ def _with_neighbours(of_entity: Ints, train: Facts, count: int) -> Ints:
 
     Equally common: the first in the order of values.
     """
-    entities = np.concatenate([train.subjects, train.objects]).astype(np.int64)
-    values = of_entity[np.concatenate([train.objects, train.subjects])]
-    votes = (values >= 0) & (of_entity[entities] < 0)
-    keys, counts = np.unique(entities[votes] * count + values[votes], return_counts=True)
+    ends = (train.subjects, train.objects)
+    keys, counts = _counted(
+        _votes(of_entity, entities[part], neighbours[part], count)
+        for entities, neighbours in (ends, ends[::-1])
+        for part in _parts(train)
+    )
     order = np.lexsort((keys, -counts, keys // count))  # by entity, the commonest value first
     filled = of_entity.copy()
     owners, firsts = np.unique(keys[order] // count, return_index=True)
@@ -280,8 +283,36 @@ def _with_neighbours(of_entity: Ints, train: Facts, count: int) -> Ints:
 
 def _kind(name: str, values: Mapping[str, int], of_entity: Ints, train: Facts) -> Kind:
     """A kind with the pairs of values that have enough training facts."""
-    of_subject = of_entity[train.subjects].astype(np.int64)
-    of_object = of_entity[train.objects]
-    both = (of_subject >= 0) & (of_object >= 0)
-    keys, counts = np.unique(of_subject[both] * len(values) + of_object[both], return_counts=True)
+    keys, counts = _counted(
+        _pairs_of_values(of_entity, train.subjects[part], train.objects[part], len(values))
+        for part in _parts(train)
+    )
     return Kind(name, tuple(values), of_entity, keys[counts >= LEAST_FACTS])
+
+
+def _parts(facts: Facts) -> Iterator[slice]:
+    """Some facts at a time: what is looked up for all at once would need much memory."""
+    return (slice(start, start + PART) for start in range(0, len(facts), PART))
+
+
+def _votes(of_entity: Ints, entities: Ints, neighbours: Ints, count: int) -> Longs:
+    """Entity * count + value for each neighbour with a value of an entity without one."""
+    values = of_entity[neighbours]
+    votes = (values >= 0) & (of_entity[entities] < 0)
+    return entities[votes].astype(np.int64) * count + values[votes]
+
+
+def _pairs_of_values(of_entity: Ints, subjects: Ints, objects: Ints, count: int) -> Longs:
+    """The value of the subject * count + that of the object, where both have one."""
+    of_subjects, of_objects = of_entity[subjects], of_entity[objects]
+    both = (of_subjects >= 0) & (of_objects >= 0)
+    return of_subjects[both].astype(np.int64) * count + of_objects[both]
+
+
+def _counted(parts: Iterable[Longs]) -> tuple[Longs, Longs]:
+    """The distinct keys of all parts, ascending, and how often each occurs."""
+    found = [np.unique(part, return_counts=True) for part in parts]
+    keys = np.concatenate([np.zeros(0, np.int64), *(keys for keys, _ in found)])
+    counts = np.concatenate([np.zeros(0, np.int64), *(counts for _, counts in found)])
+    distinct, places = np.unique(keys, return_inverse=True)
+    return distinct, np.bincount(places, counts, minlength=len(distinct)).astype(np.int64)
