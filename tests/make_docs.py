@@ -20,6 +20,7 @@ PAGES = (
     "docs/faithfulness.md",
     "docs/reliability.md",
     "docs/results.md",
+    "docs/scale.md",
 )
 
 

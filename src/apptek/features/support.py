@@ -128,28 +128,54 @@ def count_support(space: FeatureSpace, shards: Sequence[Labelled], pairs: Longs)
     _, pair_ids = np.unique(pairs, return_inverse=True)
     pair_count = int(pair_ids.max(initial=0)) + 1
     step = max(1, -(-len(pairs) // MOST_QUERIES))
-    keys, totals, first = [np.zeros(0, np.int64)], np.zeros(predicate_count, np.int64), 0
-    for shard in shards:
-        rows, labels = shard.rows, shard.labels
-        chosen = np.arange(-first % step, len(rows), step)
-        totals += np.bincount(labels[chosen], minlength=predicate_count)
-        for start in range(0, len(chosen), CHUNK):
-            part = chosen[start : start + CHUNK]
-            queries, evidence = _evidence(space, rows.take(part))
-            key = evidence * predicate_count + labels[part][queries]
-            keys.append(key * pair_count + pair_ids[first + part][queries])
-        first += len(rows)
-    distinct, times = np.unique(np.concatenate(keys), return_counts=True)
-    followed, firsts = np.unique(distinct // pair_count, return_index=True)
-    counts = np.add.reduceat(times, firsts) if len(firsts) else times
-    offsets = np.searchsorted(followed // predicate_count, np.arange(count + 1))
+    parts, totals = [np.zeros(0, np.int64)], np.zeros(predicate_count, np.int64)
+    for rows, labels, places in _every(step, shards):
+        totals += np.bincount(labels, minlength=predicate_count)
+        queries, evidence = _evidence(space, rows)
+        key = evidence * predicate_count + labels[queries]
+        parts.append(key * pair_count + pair_ids[places][queries])
+    keys = np.concatenate(parts)
+    parts.clear()
+    followed, counts, pairs_of = _count_keys(keys, pair_count)
     return Support(
-        offsets.astype(np.int64),
+        np.searchsorted(followed // predicate_count, np.arange(count + 1)).astype(np.int64),
         (followed % predicate_count).astype(np.int32),
         counts.astype(np.int32),
-        np.diff(np.append(firsts, len(distinct))).astype(np.int32),
+        pairs_of.astype(np.int32),
         totals,
     )
+
+
+def _every(step: int, shards: Sequence[Labelled]) -> Iterator[tuple[SparseRows, Ints, Longs]]:
+    """Every step-th query, in chunks: features, predicates, and their places among all."""
+    first = 0
+    for number in range(len(shards)):
+        shard = shards[number]
+        chosen = np.arange(-first % step, len(shard.labels), step)
+        for start in range(0, len(chosen), CHUNK):
+            part = chosen[start : start + CHUNK]
+            yield shard.rows.take(part), shard.labels[part], first + part
+        first += len(shard.labels)
+        del shard  # before the next one is read
+
+
+def _count_keys(keys: Longs, pair_count: int) -> tuple[Longs, Longs, Longs]:
+    """The distinct keys without their pair, how often each is there, and with how many pairs.
+
+    A key is what was seen times pair_count, plus the pair. Sorts and changes `keys`, of which there
+    are too many for copies.
+    """
+    keys.sort()
+    is_new_pair = np.ones(len(keys), np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=is_new_pair[1:])
+    np.floor_divide(keys, pair_count, out=keys)
+    is_new = np.ones(len(keys), np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
+    firsts = np.flatnonzero(is_new)
+    if not len(firsts):
+        return firsts, firsts, firsts
+    counts = np.diff(np.append(firsts, len(keys)))
+    return keys[firsts], counts, np.add.reduceat(is_new_pair, firsts, dtype=np.int64)
 
 
 def _history_count(space: FeatureSpace) -> int:

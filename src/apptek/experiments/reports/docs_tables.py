@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apptek.config import VIEWS, View, preset
+from apptek.data.benchmarks import BENCHMARKS
 from apptek.experiments.compare import COMPARISON, PAST_ONLY
 from apptek.experiments.matching import settings_unlike_preset
 from apptek.experiments.reports.audit_tables import audit_table, faithfulness_table
@@ -18,6 +19,7 @@ from apptek.experiments.reports.markdown import (
     markdown,
 )
 from apptek.experiments.reports.printed import PRINTED_OWN
+from apptek.experiments.reports.scale_table import scale_table
 from apptek.experiments.reports.torture_table import torture_table
 from apptek.experiments.result import Result, mean_seconds
 from apptek.setting_rules import setting_texts
@@ -224,8 +226,11 @@ def _by_model(results: Results) -> list[tuple[str, list[Result]]]:
 
 
 def _is_of_preset(result: Result) -> bool:
-    """Whether it is our model on the official test split, with no setting changed but the view."""
-    if not result.model.startswith("apptek_"):
+    """Whether it is our model on a benchmark's official test split, and no setting was changed.
+
+    But for the view that is fitted.
+    """
+    if not result.model.startswith("apptek_") or result.dataset not in BENCHMARKS:
         return False
     if (result.protocol, result.split) != ("official", "test"):
         return False
@@ -271,6 +276,7 @@ DOCS_TABLES: dict[str, Maker] = {
     "new names": new_names_table,
     "comparison": comparison_table,
     "audit": audit_table,
+    "scale": scale_table,
     "torture": torture_table,
     "faithfulness": faithfulness_table,
 }
