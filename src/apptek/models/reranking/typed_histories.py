@@ -10,8 +10,8 @@ For a candidate r each grouping gives four numbers: how many facts of r there ar
 time, and the share of r among the facts as they fade with the clock's short and middle scale, and
 whenever they were: z / (1 + the sum of z over all predicates), as in history.
 
-Types come from names and tables; where a view guesses countries, groups rest on guesses, too. They
-are no facts about the two and are never told as such.
+Types come from names and tables, those of a new name from that name; where a view guesses
+countries, groups rest on guesses, too. They are no facts about the two and are never told as such.
 """
 
 from dataclasses import dataclass
@@ -80,14 +80,16 @@ class TypedHistories:
         sides = range(len(levels))
         groupings = [(s, o) for s in sides for o in sides if s or o]
         if len(used) == MOST_KINDS:
-            first, second = levels[1:]
-            both = np.where((first >= 0) & (second >= 0), first * len(used[1].values) + second, -1)
             groupings.append((len(levels), len(levels)))
-            levels.append(both)
+            levels.append(_keys(levels[1], levels[2], len(used[1].values)))
             names.append(" and ".join(names[1:]))
         facts, keys, slots = graph.facts, list[Longs](), list[Longs]()
-        for pair in groupings:
-            own = _keys(levels, pair, facts.subjects, facts.objects)
+        for of_subject, of_object in groupings:
+            own = _keys(
+                levels[of_subject][facts.subjects],
+                levels[of_object][facts.objects],
+                _span(levels[of_object]),
+            )
             distinct, places = np.unique(own, return_inverse=True)
             unknown = int(len(distinct) > 0 and distinct[0] < 0)  # the group of those without types
             keys.append(read_only(distinct[unknown:]))
@@ -113,11 +115,21 @@ class TypedHistories:
         for number, (pair, known) in enumerate(zip(self.groupings, self.keys, strict=True)):
             if not len(known):
                 continue
-            own = _keys(self.levels, pair, queries.subjects, queries.objects)
+            of_subject = self._values(pair[0], queries.subjects)
+            of_object = self._values(pair[1], queries.objects)
+            own = _keys(of_subject, of_object, _span(self.levels[pair[1]]))
             places = np.minimum(np.searchsorted(known, own), len(known) - 1)
             there = (own >= 0) & (known[places] == own)
             slots[there, number] = places[there] + number * self.group_count
         return read_only(slots)
+
+    def _values(self, level: int, entities: Ints) -> Longs:
+        """What entities are at a level, -1: nothing; a new name has the types that its id tells."""
+        known = np.where(entities >= 0, self.levels[level][np.maximum(entities, 0)], -1)
+        told = [kind.values_of(np.minimum(entities, -1)) for kind in self.kinds[:MOST_KINDS]]
+        if level > len(told):
+            told.append(_keys(told[0], told[1], len(self.kinds[1].values)))
+        return known if level == 0 else np.where(entities >= 0, known, told[level - 1])
 
     def describe(self, queries: Queries, candidates: Ints, gone: Ints) -> Floats:
         """The features of the candidates, as if the facts in `gone` (n, any) were not there."""
@@ -147,15 +159,16 @@ def _of_entities(kind: Kind, count: int) -> Longs:
     return values
 
 
-def _keys(
-    levels: tuple[Longs, ...] | list[Longs], pair: tuple[int, int], subjects: Ints, objects: Ints
-) -> Longs:
-    """One number for what subject and object are at two levels; -1 where one of them has none."""
-    of_subject, of_object = (levels[level] for level in pair)
-    one = np.where(subjects >= 0, of_subject[np.maximum(subjects, 0)], -1)
-    other = np.where(objects >= 0, of_object[np.maximum(objects, 0)], -1)
-    span = int(of_object.max(initial=0)) + 1
-    keys: Longs = np.where((one >= 0) & (other >= 0), one * span + other, -1)
+def _span(level: Longs) -> int:
+    """How many numbers the values of a level take."""
+    return int(level.max(initial=0)) + 1
+
+
+def _keys(of_subjects: Longs, of_objects: Longs, span: int) -> Longs:
+    """One number for what subject and object are; -1 where one of them has no value."""
+    keys: Longs = np.where(
+        (of_subjects >= 0) & (of_objects >= 0), of_subjects * span + of_objects, -1
+    )
     return keys
 
 
