@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 from xml.etree import ElementTree
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 from service_parts import tuning_query
 
 from apptek.benches.http_clients import running_service
@@ -31,14 +31,6 @@ pytestmark = [
         reason="the page was NOT tested: no chromium here (Debian: apt-get install chromium)",
     ),
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

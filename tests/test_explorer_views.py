@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
-from playwright.sync_api import Browser, Page, expect, sync_playwright
-from test_explorer_page import CHROMIUM, FLAGS, comes, comes_to, hold_in, link, state
+from playwright.sync_api import Browser, Page, expect
+from test_explorer_page import CHROMIUM, comes, comes_to, hold_in, link, state
 
 from apptek.benches.http_clients import running_service
 from apptek.config import preset
@@ -38,14 +38,6 @@ def predictor(tmp_path_factory: pytest.TempPathFactory) -> Predictor:
 def address(predictor: Predictor) -> Iterator[str]:
     with running_service(Path(predictor.run["folder"])) as service:
         yield service.address
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
