@@ -116,10 +116,19 @@ def test_words_find_the_pairs_whose_facts_they_describe(
     found = client.get(
         "/api/questions", params={"q": f"{subject} and {predicate} {object_}"}
     ).json()["questions"]
-    pairs = [{each["subject"], each["object"]} for each in found]
-    assert {subject, object_} in pairs
-    best = found[pairs.index({subject, object_})]
-    assert best["facts"] >= 1
+    assert {subject, object_} in [{each["subject"], each["object"]} for each in found]
+    found = client.get("/api/questions", params={"q": subject}).json()["questions"]
+    names = list(data.entities)
+    for each in found:
+        ends = [names.index(each[side]) for side in ("subject", "object")]
+        ways = [
+            int(((facts.subjects == one) & (facts.objects == other)).sum())
+            for one, other in (ends, ends[::-1])
+        ]
+        assert each["facts"] == ways[0] == max(ways)  # of this direction alone
+    assert len({frozenset((each["subject"], each["object"])) for each in found}) == len(found)
+    counts = [each["facts"] for each in found]
+    assert counts == sorted(counts, reverse=True)
     assert client.get("/api/questions", params={"q": "qqq zzz"}).json()["questions"] == []
     assert client.get("/api/questions", params={"q": "!? and"}).json()["questions"] == []
 
