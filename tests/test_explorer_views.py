@@ -200,15 +200,23 @@ def test_a_fact_is_struck_out_and_comes_back(
 ) -> None:
     opened(page, address, **query)
     before = shown_answer(page)
-    page.get_by_role("button", name=re.compile("^Strike out")).first.click()
+    strike = page.get_by_role("button", name=re.compile("^Strike out")).first
+    expect(strike).to_have_css("text-decoration-line", "none")  # nothing is struck out yet
+    expect(strike).to_have_css("border-top-width", "1px")
+    strike.click()
     box = page.locator("#what-if")
     expect(box).to_contain_text("What if 1 fact had not happened?")
     comes(page, lambda: "without" in state(page), True)
     comes(page, lambda: shown_answer(page) != before, True)
+    expect(page.locator("#asked")).to_contain_text("without 1 fact")
+    struck = box.locator("s").inner_text()
+    page.reload()
+    expect(box.locator("s")).to_have_text(struck)
     expect(page.locator("#bars .ghost").first).to_be_attached()
     box.get_by_role("button", name=re.compile("^Undo:")).click()
     expect(box).to_be_hidden()
     comes(page, lambda: shown_answer(page), before)
+    expect(page.locator("#asked")).not_to_contain_text("without")
     page.get_by_role("button", name="What would change it?").click()
     expect(page.locator("#what-if-words, #reasons-note")).not_to_have_count(0)
     comes(
@@ -219,6 +227,32 @@ def test_a_fact_is_struck_out_and_comes_back(
         ),
         True,
     )
+    if "instead of" in box.inner_text():  # the headline is the answer that it would be
+        expect(page.locator("#rather")).to_contain_text("rather than")
+        expect(box).to_contain_text(f"would be {page.locator('#answer span').first.inner_text()} (")
+
+
+def test_a_fact_that_does_not_exist_is_not_struck_out(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    opened(page, address, without="123456789", **query)
+    expect(page.locator("#notice")).to_contain_text("no fact with the number 123456789")
+    expect(page.locator("#what-if")).to_be_hidden()
+    expect(page.locator("#asked")).not_to_contain_text("without")
+    expect(page.locator("#bars .ghost")).to_have_count(0)
+
+
+def test_the_same_name_twice_is_said_to_be_so(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    name = query["subject"]
+    page.goto(link(address, **(query | {"object": name})))
+    expect(page.locator("#notice")).to_contain_text(f"the question is what {name} does to itself")
+    expect(page.locator("#reasons .reason").first).to_be_visible()
+    expect(page.locator("#ribbon .direction")).to_have_count(1)
+    expect(page.locator("#lanes .lane")).to_have_count(2)
+    expect(page.locator("#forecast-card")).to_be_hidden()
+    expect(page.get_by_role("alert")).to_have_count(0)
 
 
 def test_a_way_is_found_step_by_step(page: Page, address: str, query: dict[str, str]) -> None:

@@ -191,7 +191,12 @@ def test_a_struck_out_fact_is_as_if_it_had_not_been(
     asked = {"subject": sample.subject, "object": sample.object, "time": sample.time}
     whole = client.post("/api/explain", json=asked).json()
     fact = next(fact for reason in whole["reasons"] for fact in reason["facts"])
-    struck = client.post("/api/explain", json=asked | {"without": [fact["fact"]]}).json()
+    without = [fact["fact"], 10**9]  # and one that does not exist
+    struck = client.post("/api/explain", json=asked | {"without": without}).json()
+    assert [each["fact"] for each in struck["without"]] == [fact["fact"]]
+    assert struck["without"][0]["date"] == fact["date"]
+    assert "The model has no fact with the number 1000000000." in struck["notes"]
+    assert whole["without"] == []
     cited = [each for reason in struck["reasons"] + struck["against"] for each in reason["facts"]]
     assert fact["fact"] not in {each["fact"] for each in cited}
     facts, data = forecasting.predictor.model.graph.facts, forecasting.predictor.model.dataset

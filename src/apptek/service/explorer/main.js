@@ -14,7 +14,7 @@ import { GraphTools } from "./graph_tools.js";
 import { ListPages } from "./list_pages.js";
 import { showModel } from "./model_summary.js";
 import { clearProblems, showNotes, showProblem } from "./notices.js";
-import { Ranking, showMeter, showShares } from "./ranking.js";
+import { Ranking, showMeter, showShares, toExplain } from "./ranking.js";
 import { lightFacts, Reasons } from "./reasons.js";
 import { Ribbon, showLegend } from "./ribbon.js";
 import { rankedAt, sharesAt } from "./ribbon_shape.js";
@@ -183,7 +183,6 @@ async function fetchAnswer(signal) {
   [page.answer] = answers;
   page.unknown = Object.keys(similar);
   byId("show-steps").disabled = page.unknown.length > 0;
-  showShares(page.answer);
   showViews(page.answer, page.state, axis);
 }
 
@@ -251,14 +250,6 @@ async function follow() {
   if (when !== page.state.time) await follow();
 }
 
-// The predicate to explain: the chosen one, else the first that is not hidden.
-function selected() {
-  const hide = page.state.hide === "1";
-  const { predicates } = page.answer;
-  const offered = predicates.find(({ known }) => !(hide && known)) ?? predicates[0];
-  return page.state.predicate ?? offered.predicate;
-}
-
 async function choosePredicate(predicate) {
   await update({ predicate, reason: null, within: null }, { push: true });
   await explain();
@@ -266,7 +257,7 @@ async function choosePredicate(predicate) {
 }
 
 function showRanking() {
-  ranking.showAnswer(page, selected(), tones, whatIf.facts.length > 0);
+  ranking.showAnswer(page, tones);
 }
 
 function explain() {
@@ -274,7 +265,7 @@ function explain() {
   page.explaining = new AbortController();
   const { signal } = page.explaining;
   const work = async () => {
-    const predicate = selected();
+    const predicate = toExplain(page);
     const without = whatIf.facts;
     showRanking();
     const body = {
@@ -296,9 +287,9 @@ function explain() {
     });
     if (signal.aborted) return;
     Object.assign(page, { explanation, whole: whole ?? explanation });
-    whatIf.remember(page.whole);
     showNotes(notesOf(explanation, page.answer, axis), explanation.similar, instead);
     const { by_group: groups, by_class: classes } = explanation;
+    showShares(explanation);
     showMeter(groups.length ? groups : classes, (name) => tones.ofClass(name));
     whatIf.show(page.whole, explanation);
     showRanking();
