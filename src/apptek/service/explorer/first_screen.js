@@ -87,7 +87,11 @@ export class FirstScreen {
         ),
         timeless ? null : frame,
         timeless ? null : key,
-        el("span", { class: "hero-more" }, timely("See why, and drag the day →", "See why →")),
+        el(
+          "span",
+          { class: "hero-more" },
+          timely(`See why, and drag the ${this.axis.word} →`, "See why →"),
+        ),
       ),
     );
     if (timeless) return;

@@ -53,7 +53,6 @@ const reasons = new Reasons({
   onSelect: (reason) => update({ reason, within: null }).then(showReason),
   onPoint: (reason) => lightFacts(reason, graph, ribbon),
 });
-const lists = new ListPages({ onAsk: (question) => ask({ view: null, ...question }) });
 // These need the time axis of the model, and are made as soon as it is known.
 /** @type {Axis} */ let axis;
 /** @type {TimeField} */ let time;
@@ -61,6 +60,7 @@ const lists = new ListPages({ onAsk: (question) => ask({ view: null, ...question
 /** @type {Ribbon} */ let ribbon;
 /** @type {ForecastPanel} */ let forecasts;
 /** @type {FirstScreen} */ let first;
+/** @type {ListPages} */ let lists;
 
 const query = () => ({
   subject: page.state.subject,
@@ -103,8 +103,9 @@ function start() {
       guarded: (work) => guarded("timelines", work),
     });
     ribbon = new Ribbon(byId("ribbon"), axis, { onDay: moveDay, onSpan: changeSpan });
-    forecasts = new ForecastPanel(axis, { onDays: (days) => update({ days }).then(loadForecast) });
+    forecasts = new ForecastPanel(axis, (days) => update({ days }).then(loadForecast));
     first = new FirstScreen(axis, { onAsk: ask });
+    lists = new ListPages(axis, { onAsk: (question) => ask({ view: null, ...question }) });
     showModel(model, { axis });
     for (const link of all("[data-page=watch]")) link.hidden = !model.forecasts;
     await restore();
@@ -203,11 +204,7 @@ async function loadRibbon(signal) {
 function loadForecast() {
   byId("forecast-card").hidden = !page.forecasts || page.state.subject === page.state.object;
   if (byId("forecast-card").hidden || !page.answer) return undefined;
-  page.forecasting?.abort();
-  page.forecasting = new AbortController();
-  const { signal } = page.forecasting;
-  const options = { days: page.state.days === "30" ? 30 : 7 };
-  return guarded("forecast", () => forecasts.load(query(), options, signal), signal);
+  return guarded("forecast", () => forecasts.load(query(), page.state.days));
 }
 
 function changeSpan(span) {

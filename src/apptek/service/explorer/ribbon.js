@@ -194,7 +194,7 @@ export class Ribbon {
       .attr("class", "handle")
       .attr("tabindex", this.still ? null : 0)
       .attr("role", "slider")
-      .attr("aria-label", "The day that is asked about")
+      .attr("aria-label", `The ${this.axis.word} that is asked about`)
       .attr("aria-orientation", "horizontal")
       .attr("aria-valuemin", this.data.positions[0])
       .attr("aria-valuemax", this.data.positions.at(-1));

@@ -8,6 +8,7 @@ from fastapi import FastAPI, Query, Response
 from pydantic import BaseModel
 
 from apptek.config import View
+from apptek.forecasting.window import Length
 from apptek.service.page_data.kept import started, within
 from apptek.service.page_data.lists import (
     SuspectFacts,
@@ -76,14 +77,17 @@ def add_page_data(app: FastAPI, served: ServedModel, answer: Answer) -> None:
 
     @app.get("/api/watch", response_model=WatchedPairs, tags=["lists"])
     async def watch_list(
-        days: Annotated[int, Query(ge=1, le=366)] = 7,
+        days: Annotated[int | None, Query(ge=1, le=366)] = None,
+        steps: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
         limit: Annotated[int, Query(ge=1, le=200)] = 40,
     ) -> Response:
-        """The pairs whose chance of anything changes most in the days after the last fact.
+        """The pairs whose chance of anything changes most in a window after the last fact.
 
-        While they are compared, `ready` is false: ask again.
+        It has so many days, or steps in the unit of the data; by default 7 days, or one step of a
+        longer unit. While the pairs are compared, `ready` is false: ask again.
         """
-        return await answer(partial(watched_pairs, served, days, limit, PATIENCE))
+        length = Length(days=days, steps=steps)
+        return await answer(partial(watched_pairs, served, length, limit, PATIENCE))
 
     @app.get("/api/audit", response_model=SuspectFacts, tags=["lists"])
     async def audit_list() -> Response:
