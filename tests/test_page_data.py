@@ -296,6 +296,9 @@ def test_all_facts_between_two_are_told_and_those_that_no_answer_uses_apart(
             for fact in [*told, *body["held_out"]]
         }
         assert found == {fact for fact in facts if {fact[0], fact[2]} == {one, other}}
+        starts = [fact["start"] for fact in told if fact["start"] is not None]
+        latest = body["latest"] and data.axis.position(data.axis.parse(body["latest"]))
+        assert latest == max(starts, default=None)
         held_out += len(body["held_out"])
         ribbon = client.get("/api/ribbon", params=pair).json()
         marks = [mark["fact"] for way in ("forward", "backward") for mark in ribbon[way]["marks"]]

@@ -1,6 +1,6 @@
 // The data of the timelines: a lane for each direction of the pair, and one for each entity.
 
-import { get, timelinePath } from "./api.js";
+import { get, post, timelinePath } from "./api.js";
 import { shown } from "./wording.js";
 
 const { d3 } = globalThis;
@@ -29,6 +29,18 @@ export async function fetchLanes({ subject, object }, span, signal) {
   const first = { title: shown(subject), data: ofSubject, ofEntity: true };
   const second = { title: shown(object), data: ofObject, ofEntity: true };
   return subject === object ? [forward, first] : [forward, backward, first, second];
+}
+
+/**
+ * The latest time at which something happened between two, null if none is known.
+ * @param {{subject: string, object: string}} query
+ * @param {AbortSignal} signal
+ * @returns {Promise<string | null>}
+ */
+export async function latestTime({ subject, object }, signal) {
+  const { similar } = await post("/api/predict", { subject, object, top: 1 }, signal);
+  if (Object.keys(similar).length) return null; // one of them is not in the data
+  return (await get("/api/pair", { subject, object, limit: 1 }, signal)).latest;
 }
 
 // The bars of a lane: from the facts themselves if all were fetched, else from the counts.

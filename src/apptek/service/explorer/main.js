@@ -11,6 +11,7 @@ import { FirstScreen } from "./first_screen.js";
 import { ForecastPanel } from "./forecast.js";
 import { Graph } from "./graph.js";
 import { GraphTools } from "./graph_tools.js";
+import { latestTime } from "./lanes.js";
 import { ListPages } from "./list_pages.js";
 import { showModel } from "./model_summary.js";
 import { clearProblems, showNotes, showProblem } from "./notices.js";
@@ -123,11 +124,11 @@ async function restore() {
   const { state } = page;
   subject.value = state.subject ?? "";
   object.value = state.object ?? "";
-  time.value = state.time ?? axis.last;
+  time.value = state.time || axis.last;
   byId("hide-known").checked = state.hide === "1";
   byId("nearby").checked = state.nearby === "1";
   const listed = ["watch", "audit"].includes(state.page);
-  const complete = !listed && Boolean(state.subject && state.object && state.time);
+  const complete = !listed && Boolean(state.subject && state.object);
   markCurrent(listed ? state.page : "");
   byId("list").hidden = !listed;
   byId("ask").hidden = listed;
@@ -155,8 +156,11 @@ function ask(changes) {
 
 function answer() {
   const { signal } = page.answering;
-  const { state } = page;
+  forecasts.expire();
   const work = async () => {
+    if (!page.state.time) await update({ time: (await latestTime(query(), signal)) ?? axis.last });
+    const { state } = page;
+    time.value = state.time;
     const when = timely(`, ${state.time}`);
     document.title = `${shown(state.subject)}, ?, ${shown(state.object)}${when} · APPTeK`;
     await fetchAnswer(signal);

@@ -184,6 +184,7 @@ class PairHistory(BaseModel):
 
     held_out: those of valid and test, in both directions, that answers do not use; their `fact`
     is -1. Timelines do not count them.
+    latest: when the latest of all facts between the two began; null if none is dated.
     """
 
     subject: str
@@ -191,6 +192,7 @@ class PairHistory(BaseModel):
     forward: Timeline
     backward: Timeline
     held_out: list[Fact]
+    latest: str | None
 
 
 class MinedOut(BaseModel):
