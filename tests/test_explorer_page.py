@@ -349,7 +349,9 @@ def test_an_unknown_name_is_answered_and_leads_to_the_right_one(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
     unknown = query["subject"] + "q"
-    page.goto(link(address, **(query | {"subject": unknown})))
+    console: list[str] = []
+    page.on("console", lambda line: console.append(line.text))
+    page.goto(link(address, steps="", expand='["who?"]', **(query | {"subject": unknown})))
     expect(page.locator("#bars .bar").first).to_be_visible()
     notice = page.locator("#notice")
     expect(notice).to_contain_text(f"{unknown} is not in the facts of the model.")
@@ -357,6 +359,8 @@ def test_an_unknown_name_is_answered_and_leads_to_the_right_one(
     expect(page.locator("#show-steps")).to_be_disabled()
     expect(page.locator("#lanes")).to_contain_text("not in the data")
     expect(page.get_by_role("alert")).to_have_count(0)
+    page.wait_for_load_state("networkidle")
+    assert console == []
     notice.get_by_role("button", name=query["subject"], exact=True).click()
     comes_to(page, subject=query["subject"])
     expect(page.locator("#ribbon .handle")).to_be_visible()

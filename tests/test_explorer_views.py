@@ -135,6 +135,50 @@ def test_the_day_is_moved_by_keys(page: Page, address: str, query: dict[str, str
     comes(page, shows_all, True)
 
 
+def test_the_day_moves_while_the_ribbon_is_on_its_way(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    """The pointer over it and the keys of its handle do no harm, and the ribbon comes."""
+    opened(page, address, **query)
+    layer = page.locator("#ribbon .layer").first
+    before = layer.get_attribute("d")
+    handle = page.locator("#ribbon .handle")
+    at = int(handle.get_attribute("aria-valuenow") or 0)
+    held: list[Any] = []
+    page.route("**/api/ribbon*", hold_in(held))
+    page.get_by_role("button", name="Foresight").click()
+    comes(page, held.__len__, 1)
+    page.locator("#ribbon svg").hover()
+    handle.focus()
+    page.keyboard.press("ArrowRight")
+    comes(page, held.__len__, 2)
+    held[1].continue_()
+    comes(page, lambda: layer.get_attribute("d") != before, True)
+    expect(handle).to_have_attribute("aria-valuenow", str(at + 1))
+    expect(handle).to_be_focused()
+    expect(page.get_by_role("button", name="Foresight")).to_have_attribute("aria-pressed", "true")
+    page.unroute("**/api/ribbon*")
+
+
+def test_without_a_time_the_latest_one_of_the_pair_is_asked_about(
+    page: Page, address: str, query: dict[str, str], predictor: Predictor
+) -> None:
+    graph = predictor.model.graph
+    ends = {predictor.answerer.entities.find(query[side]) for side in ("subject", "object")}
+    between = [
+        {int(one), int(other)} == ends
+        for one, other in zip(graph.facts.subjects, graph.facts.objects, strict=True)
+    ]
+    latest = predictor.model.dataset.axis.format(int(graph.facts.times[between].max()))
+    opened(page, address, subject=query["subject"], object=query["object"])
+    comes_to(page, time=latest)
+    expect(page.locator("#asked")).to_contain_text(latest)
+    expect(page.locator("#time")).to_have_value(latest)
+    page.goto(link(address, subject=query["subject"], object="nobody at all"))
+    expect(page.locator("#notice")).to_contain_text("nobody at all is not in the facts")
+    expect(page.locator("#time")).to_have_value(state(page)["time"])
+
+
 def test_foresight_uses_only_what_was_known_then(
     page: Page, address: str, query: dict[str, str], predictor: Predictor
 ) -> None:
@@ -173,6 +217,27 @@ def test_the_forecast_has_a_chance_and_its_reliability(
     made = predictor.forecast(query["subject"], query["object"], query["time"], days=30)
     expect(page.locator("#forecast .chance b")).to_have_text(percent(made.probability))
     comes_to(page, days="30")
+
+
+def test_a_forecast_of_another_question_is_not_shown(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    opened(page, address, **query)
+    held: list[Any] = []
+    page.route("**/api/outlook", hold_in(held))
+    page.get_by_role("button", name="Swap subject and object").click()
+    expect(page.locator("#asked")).to_contain_text(f"{query['object']} → {query['subject']}")
+    expect(page.locator("#forecast .chance")).to_be_hidden()
+    comes(page, held.__len__, 1)
+    held[0].continue_()
+    expect(page.locator("#forecast .chance")).to_be_visible()
+    page.locator("#ribbon .handle").focus()
+    page.keyboard.press("ArrowRight")
+    comes(page, held.__len__, 2)
+    expect(page.locator("#forecast .chance")).to_be_hidden()
+    held[1].continue_()
+    expect(page.locator("#forecast .chance")).to_be_visible()
+    page.unroute("**/api/outlook")
 
 
 def test_a_reason_lights_its_facts_in_graph_ribbon_and_list(

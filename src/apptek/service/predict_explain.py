@@ -105,7 +105,9 @@ def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
         served.predicate(body.predicate, "predicate")
     if body.against is not None:
         served.predicate(body.against, "against")
-    entities = [served.entity(name, f"expand.{row}") for row, name in enumerate(body.expand)]
+    if not body.allow_unknown:
+        for row, name in enumerate(body.expand):
+            served.entity(name, f"expand.{row}")
     whole = answerer = _answerer(served, body.view)
     kept, known = None, len(answerer.model.graph.facts)
     without = [fact for fact in dict.fromkeys(body.without) if fact < known]
@@ -123,7 +125,8 @@ def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
     periphery = _periphery(served, query, code, graph, shown)
     expanded = {
         name: [_as_cited(f) for f in _nearest(served, entity, code, graph, shown, "subject")]
-        for name, entity in zip(body.expand, entities, strict=True)
+        for name in body.expand
+        if (entity := whole.entities.find(name)) is not None
     }
     answer = draw_answer(
         explanation,

@@ -8,17 +8,17 @@ const LIMIT = 600; // facts of a lane that are fetched; of more, counts are draw
 const BAR = 3; // pixels that a bar has at least
 const LABEL_DISTANCE = 80; // pixels from the middle of one label to that of the next
 
-// Fetches the lanes of a query. span: `from` and `to` as texts, or nothing for the whole span.
-export async function fetchLanes({ subject, object }, span, signal) {
-  const fetchKnown = (path, names = {}) =>
-    get(path, { ...span, limit: LIMIT, ...names }, signal).catch((problem) => {
-      if (problem.status === 404) return null; // an entity that is not in the data
-      throw problem;
-    });
+// Fetches the lanes of a query. unknown: which of its names are not in the data; span: `from` and
+// `to` as texts, or nothing for the whole span.
+export async function fetchLanes({ subject, object, unknown }, span, signal) {
+  const lane = (path, names, values = {}) =>
+    names.some((name) => unknown.includes(name))
+      ? null
+      : get(path, { ...span, limit: LIMIT, ...values }, signal);
   const [pair, ofSubject, ofObject] = await Promise.all([
-    fetchKnown("/api/pair", { subject, object }),
-    fetchKnown(timelinePath(subject)),
-    fetchKnown(timelinePath(object)),
+    lane("/api/pair", [subject, object], { subject, object }),
+    lane(timelinePath(subject), [subject]),
+    lane(timelinePath(object), [object]),
   ]);
   const forward = {
     title: `${shown(subject)} → ${shown(object)}`,

@@ -118,6 +118,7 @@ async function restore() {
   for (const each of ["answering", "explaining", "listing"]) page[each]?.abort();
   page.answering = new AbortController();
   page.listing = new AbortController();
+  page.dragging = false;
   clearProblems();
   document.title = TITLE;
   page.state = readState();
@@ -134,6 +135,7 @@ async function restore() {
   byId("ask").hidden = listed;
   byId("welcome").hidden = listed || complete;
   if (complete) {
+    ribbon.keepOnly(state);
     await answer();
     return;
   }
@@ -166,10 +168,11 @@ function answer() {
     await fetchAnswer(signal);
     if (signal.aborted) return;
     byId("result").hidden = false;
+    const lanes = () => timelines.load(query(), readZoom(state.zoom), page.unknown);
     await Promise.all([
       explain(),
-      guarded("ribbon", () => loadRibbon(signal), signal).then(loadForecast),
-      guarded("timelines", () => timelines.load(query(), readZoom(page.state.zoom)), signal),
+      guarded("ribbon", loadRibbon).then(() => (signal.aborted ? null : loadForecast())),
+      guarded("timelines", lanes, signal),
     ]);
   };
   return guarded("answer", work, signal);
@@ -191,15 +194,12 @@ async function fetchAnswer(signal) {
   showViews(page.answer, page.state, axis);
 }
 
-async function loadRibbon(signal) {
+async function loadRibbon() {
   const { time: when } = page.state;
   byId("ribbon-card").hidden = axis.timeless || when === "?" || page.unknown.length > 0;
   if (byId("ribbon-card").hidden) return;
-  const zoom = readZoom(page.state.span);
-  const span = Array.isArray(zoom) ? zoom.map(Math.round) : null;
-  const loading = ribbon.load(query(), { view: view(), span }, signal);
+  const loading = ribbon.load(query(), { view: view(), span: readZoom(page.state.span) });
   const data = await waiting([byId("ribbon-card")], loading);
-  if (signal.aborted) return;
   tones.learn(data);
   showLegend(byId("legend"), data.layers);
   showRanking();
@@ -212,9 +212,8 @@ function loadForecast() {
 }
 
 function changeSpan(span) {
-  const { signal } = page.answering;
   update({ span: span ? span.join("..") : null });
-  return guarded("ribbon", () => loadRibbon(signal), signal);
+  return guarded("ribbon", loadRibbon);
 }
 
 // The day was dragged: what the ribbon knows is shown at once, the rest as soon as it is there.
@@ -222,23 +221,32 @@ async function moveDay(when, place, done) {
   await update({ ...FRESH, time: when }, { push: !page.dragging }); // one step back from the whole drag
   page.dragging = !done;
   time.value = when;
-  page.preview = rankedAt(ribbon.data, place);
-  showMeter(sharesAt(ribbon.data, place), (name) => tones.ofClass(name));
-  const { views } = ribbon.data;
-  Object.assign(page.answer, { predicates: page.preview, view: views[place], time: when });
-  showViews(page.answer, page.state, axis);
-  showHeadline(query(), page.preview[0]);
-  showRanking();
+  forecasts.expire();
+  const current = ribbon.view === view(); // else the ribbon of this view is still on its way
+  if (current) preview(when, place);
   if (!done) {
     follow();
     return;
   }
   page.answering.abort();
   page.answering = new AbortController();
+  if (!current) {
+    await answer();
+    return;
+  }
   const { signal } = page.answering;
   const whole = guarded("answer", () => fetchAnswer(signal).then(showRanking), signal);
   await Promise.all([whole, explain().then(() => timelines.moveTo(when))]);
   await loadForecast();
+}
+
+function preview(when, place) {
+  const predicates = rankedAt(ribbon.data, place);
+  showMeter(sharesAt(ribbon.data, place), (name) => tones.ofClass(name));
+  Object.assign(page.answer, { predicates, view: ribbon.data.views[place], time: when });
+  showViews(page.answer, page.state, axis);
+  showHeadline(query(), predicates[0]);
+  showRanking();
 }
 
 // While the day is dragged, one explanation is on its way at a time: that of the latest day.
@@ -318,7 +326,7 @@ function showReason() {
   showAnswer(explanation, page.dragging);
   reasons.show(explanation, page.chosen?.number);
   tools.show();
-  if (!stepByStep.mark(state.steps)) return;
+  if (!stepByStep.mark(page.unknown.length ? null : state.steps)) return;
   const { signal } = page.explaining;
   guarded("steps", () => stepByStep.show(query(), view(), state.steps, signal), signal);
 }

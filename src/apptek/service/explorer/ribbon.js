@@ -27,20 +27,37 @@ export class Ribbon {
     new ResizeObserver(() => this.data && this.draw()).observe(container);
   }
 
-  // Loads and draws the ribbon of a pair. span: two positions, or null for all of the time.
-  async load({ subject, object, time }, { view, span }, signal) {
+  // Loads and draws the ribbon of a pair. span: two positions, or anything else for all of the time.
+  // What is drawn of the same pair stays in use until then, so the day may move meanwhile.
+  async load({ subject, object, time }, { view, span }) {
+    this.keepOnly({ subject, object });
+    this.fetching?.abort();
+    this.fetching = new AbortController();
+    this.time = time;
     const ends = Array.isArray(span)
       ? { from: this.axis.text(span[0]), to: this.axis.text(span[1]) }
       : {};
-    this.data = null;
-    this.data = await get("/api/ribbon", { subject, object, view, ...ends }, signal);
-    this.time = time;
+    const asked = { subject, object, view, ...ends };
+    this.data = await get("/api/ribbon", asked, this.fetching.signal).catch((problem) => {
+      if (problem.name !== "AbortError") this.clear();
+      throw problem;
+    });
+    this.view = view;
     this.tones = tonesOf(this.data.layers);
     this.draw();
     return this.data;
   }
 
+  // Forgets the ribbon of another pair.
+  keepOnly({ subject, object }) {
+    const pair = JSON.stringify([subject, object]);
+    if (pair !== this.pair) this.clear();
+    this.pair = pair;
+  }
+
+  // Shows nothing, and waits for nothing.
   clear() {
+    this.fetching?.abort();
     this.data = null;
     this.container.replaceChildren();
   }
@@ -249,10 +266,10 @@ export class Ribbon {
         .clickDistance(0)
         .on("start drag", ({ sourceEvent }) => {
           this.tip.hidden = true;
-          const time = timeAt(sourceEvent);
-          if (time !== this.time) tell(time, false);
+          const time = this.data && timeAt(sourceEvent);
+          if (time && time !== this.time) tell(time, false);
         })
-        .on("end", () => tell(this.time, true)),
+        .on("end", () => this.data && tell(this.time, true)),
     );
     svg.on("pointermove", (event) => !event.buttons && this.showTip(event, timeAt(event)));
     svg.on("pointerleave", () => (this.tip.hidden = true));

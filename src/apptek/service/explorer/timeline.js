@@ -29,12 +29,14 @@ export class Timelines {
     byId("time-reset").addEventListener("click", () => this.show(null));
   }
 
-  // Loads the lanes of a query. zoom: two positions, "all", or null for where the facts are.
-  async load({ subject, object, time }, zoom) {
+  // Loads the lanes of a query. zoom: two positions, "all", or null for where the facts are;
+  // unknown: the names that are not in the data.
+  async load({ subject, object, time }, zoom, unknown) {
     this.clear();
     const domain = Array.isArray(zoom) ? this.insideData(zoom) : null;
     this.subject = subject;
     this.object = object;
+    this.unknown = unknown;
     this.time = time;
     this.domain = domain ?? this.whole();
     await this.fetch();
