@@ -405,6 +405,63 @@ def test_the_first_ribbon_says_what_its_colours_mean(page: Page, address: str, w
         assert box["x"] + box["width"] <= width
 
 
+def test_the_first_ribbon_becomes_as_narrow_as_the_window(page: Page, address: str) -> None:
+    page.goto(address)
+    drawing = page.locator("#hero svg")
+    expect(drawing).to_be_visible()
+    missing = "e => e.closest('.hero-link').clientWidth - e.clientWidth"
+    for width in (500, 1500):
+        page.set_viewport_size({"width": width, "height": 900})
+        comes(page, lambda: 20 <= drawing.evaluate(missing) <= 60, True)
+
+
+def test_the_graph_is_drawn_again_for_a_window_of_another_width(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    opened(page, address, **query)
+    drawing = page.locator("#graph svg")
+    fits = "e => Math.abs(e.dataset.width / e.clientWidth - 1) < 0.1"
+    for width in (400, 1500):
+        page.set_viewport_size({"width": width, "height": 900})
+        comes(page, lambda: drawing.evaluate(fits), True)
+
+
+@pytest.mark.parametrize("width", [400, 1000])
+def test_long_words_break_no_layout(
+    page: Page, address: str, query: dict[str, str], width: int
+) -> None:
+    """Whatever is named: entities, predicates, classes, and sentences with them."""
+    texts = re.compile(
+        r'"(subject|object|label|name|sentence|reason|entity|runner_up_label|expected_label)":'
+        r'"[^"]+"'
+    )
+
+    def lengthen(route: Any) -> None:
+        response = route.fetch()
+        body = texts.sub(lambda found: f'"{found[1]}":"{"Wort" * 50}"', response.text())
+        route.fulfill(response=response, body=body)
+
+    for path in ("questions", "predict", "explain", "ribbon", "outlook", "watch", "audit", "pair"):
+        page.route(f"**/api/{path}*", lengthen)
+    page.set_viewport_size({"width": width, "height": 900})
+    views = {
+        address: ".sample",
+        link(address, **query): "#forecast .chance",
+        f"{address}/?page=watch": "table.list",
+        f"{address}/?page=audit": "table.list",
+    }
+    for view, part in views.items():
+        page.goto(view)
+        expect(page.locator(part).first).to_be_visible(timeout=60_000)
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, view
+        wide = page.locator(".card:visible, .table-frame").evaluate_all(
+            "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.id)"
+        )
+        assert wide == [], view
+    page.unroute_all()
+
+
 def test_the_lists_are_sorted_and_open_their_questions(page: Page, address: str) -> None:
     page.goto(address)
     page.get_by_role("link", name="Watch list").click()

@@ -40,6 +40,7 @@ const graph = new Graph(byId("graph"), {
   onAsk: (role, name) => ask({ ...query(), [role]: name }),
   onExpand: (name) => push({ expand: toggled(page.state.expand, name) }).then(explain),
   expanded: () => readNames(page.state.expand),
+  onResize: () => page.explanation && explain(),
 });
 const push = (changes) => update(changes, { push: true });
 const whatIf = new WhatIf(page, { onChange: (changes) => push(changes).then(explain) });

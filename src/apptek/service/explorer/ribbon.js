@@ -160,12 +160,8 @@ export class Ribbon {
       .attr("width", width - SIDE - from)
       .attr("y", TITLE)
       .attr("height", HEIGHT - 2 * TITLE);
-    beyond
-      .append("line")
-      .attr("x1", from)
-      .attr("x2", from)
-      .attr("y1", TITLE)
-      .attr("y2", HEIGHT - TITLE);
+    const band = BAND + DOTS; // not through the labels of the axis
+    beyond.append("path").attr("d", `M${from} ${TITLE}v${band}M${from} ${HEIGHT - TITLE}v${-band}`);
     const { subject, object } = this.data.forward;
     const title = LETTER * `${shown(subject)} → ${shown(object)}`.length;
     if (width - SIDE - from > 20 && title + 20 * LETTER < width) {

@@ -14,7 +14,7 @@ from apptek.explain.sentences import clause
 from apptek.graph.lookups import between, is_timeless
 from apptek.service.served_model import ServedModel, query_of_fact
 
-CARDS = 8
+CARDS = 9  # one large, the others in rows of two or four
 CANDIDATES = 1500  # facts that the cards are chosen from
 ENOUGH = 200  # candidates of test; of fewer, those of train are better ones
 CONFIDENT = (0.35, 0.97)  # what is nearly certain is no striking answer
