@@ -50,6 +50,8 @@ def test_years_are_called_years(open_model: Opened, tmp_path: Path) -> None:
     expect(page.locator("#forecast .chance")).to_be_visible()
     expect(page.get_by_role("button", name="5 years", exact=True)).to_be_visible()
     expect(page.get_by_role("button", name="Show fewer years")).to_be_visible()
+    last = int(page.locator("#ribbon .handle").get_attribute("aria-valuemax") or 0)
+    assert 2022 < last < 2040  # most of the ribbon is about what is known
     assert OTHER_UNITS.findall(words_of(page)) == []
     page.get_by_role("link", name="Watch list").click()
     expect(page.locator("table.list tbody tr").first).to_be_visible()

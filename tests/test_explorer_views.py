@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,11 @@ def test_foresight_uses_only_what_was_known_then(
     last = predictor.model.dataset.axis
     beyond = last.format(int(predictor.model.graph.last_start) + 5)
     opened(page, address, **(query | {"time": beyond}))
+    boxes = page.locator("#ribbon .axis text, #ribbon .handle rect").evaluate_all(
+        "all => all.map((e) => e.getBoundingClientRect()).map((box) => [box.left, box.right])"
+    )
+    for (_, end), (start, _) in pairwise(sorted(boxes)):  # the day covers no other date
+        assert end < start
     expect(foresight).to_have_attribute("aria-pressed", "true")  # by itself
     expect(hindsight).to_be_disabled()
 
@@ -407,12 +413,12 @@ def test_the_first_ribbon_says_what_its_colours_mean(page: Page, address: str, w
 
 def test_the_first_ribbon_becomes_as_narrow_as_the_window(page: Page, address: str) -> None:
     page.goto(address)
-    drawing = page.locator("#hero svg")
-    expect(drawing).to_be_visible()
-    missing = "e => e.closest('.hero-link').clientWidth - e.clientWidth"
+    expect(page.locator("#hero svg")).to_be_visible()
+    width_of = "document.querySelector('{}').clientWidth"
+    free = f"{width_of.format('.hero-link')} - {width_of.format('#hero svg')}"
     for width in (500, 1500):
         page.set_viewport_size({"width": width, "height": 900})
-        comes(page, lambda: 20 <= drawing.evaluate(missing) <= 60, True)
+        comes(page, lambda: 20 <= page.evaluate(free) <= 60, True)
 
 
 def test_the_graph_is_drawn_again_for_a_window_of_another_width(

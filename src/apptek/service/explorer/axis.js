@@ -23,8 +23,8 @@ const WINDOWS = {
 export class Axis {
   /**
    * @param {{unit: string, mixed: boolean, first: string, last: string, first_position: number,
-   *   last_position: number, undated: number, timeless: boolean}} span  as the service describes
-   *   it, and timeless: no fact is dated
+   *   last_position: number, beyond: number, undated: number, timeless: boolean}} span  as the
+   *   service describes it, and timeless: no fact is dated
    */
   constructor(span) {
     this.unit = span.unit;
@@ -37,6 +37,7 @@ export class Axis {
     this.timeless = span.timeless;
     this.word = span.unit === "integer" ? "step" : span.unit;
     this.windows = WINDOWS[span.unit];
+    this.beyond = span.beyond; // steps after the last fact that are shown
     this.length = LENGTHS[span.unit]; // of a step in milliseconds, if all are equally long
     this.origin = span.unit === "week" ? -3 * DAY : 0;
   }

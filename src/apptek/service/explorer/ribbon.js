@@ -78,15 +78,18 @@ export class Ribbon {
       .scaleLinear()
       .domain([positions[0], positions.at(-1) + step])
       .range([SIDE, width - SIDE]);
+    const isOneWay = forward.subject === forward.object;
+    const height = isOneWay ? MIDDLE + AXIS / 2 : HEIGHT;
+    this.container.style.minHeight = `${height}px`;
     const svg = d3
       .create("svg")
       .attr("class", "ribbon")
       .attr("width", width)
-      .attr("height", HEIGHT)
-      .attr("viewBox", `0 0 ${width} ${HEIGHT}`);
-    svg.append("rect").attr("class", "catch").attr("width", width).attr("height", HEIGHT);
+      .attr("height", height)
+      .attr("viewBox", `0 0 ${width} ${height}`);
+    svg.append("rect").attr("class", "catch").attr("width", width).attr("height", height);
     this.drawDirection(svg, forward, -1);
-    if (forward.subject !== forward.object) this.drawDirection(svg, backward, 1);
+    if (!isOneWay) this.drawDirection(svg, backward, 1);
     this.drawBeyond(svg, width);
     this.drawAxis(svg);
     this.drawDay(svg);
@@ -184,12 +187,11 @@ export class Ribbon {
       .attr("y2", MIDDLE);
   }
 
-  drawTicks() {
-    const at = this.axis.position(this.time);
-    const cursor = at === null ? null : this.x(at + 0.5);
+  // handle: the middle of the day's label, null if it is not shown
+  drawTicks(handle) {
     this.ticks
       .selectAll("text")
-      .data(withRoom(this.axis.ticks(this.x), this.x, cursor))
+      .data(withRoom(this.axis.ticks(this.x), this.x, handle))
       .join("text")
       .attr("x", (position) => this.x(position))
       .attr("y", MIDDLE + 4)
@@ -226,11 +228,11 @@ export class Ribbon {
     const [left, right] = this.x.range();
     const x = at === null ? null : this.x(at + 0.5);
     const visible = x !== null && x >= left - 1 && x <= right + 1;
-    this.day.attr("display", visible ? null : "none");
-    this.drawTicks();
-    if (!visible) return;
     const width = 16 + 7.4 * time.length;
     const middle = Math.min(Math.max(x, left + width / 2 - SIDE + 2), right - width / 2 + SIDE - 2);
+    this.day.attr("display", visible ? null : "none");
+    this.drawTicks(visible ? middle : null);
+    if (!visible) return;
     this.day.select("line").attr("x1", x).attr("x2", x);
     this.handle
       .select("rect")
@@ -328,10 +330,10 @@ export class Ribbon {
       this.onSpan(null);
       return;
     }
-    const { first_position: first, last_position: last } = this.axis;
+    const { first_position: first, last_position: last, beyond } = this.axis;
     const { positions } = this.data;
     const centre = this.axis.position(this.time) ?? (positions[0] + positions.at(-1)) / 2;
-    this.onSpan(zoomed([positions[0], positions.at(-1)], [first, last + 30], centre, factor));
+    this.onSpan(zoomed([positions[0], positions.at(-1)], [first, last + beyond], centre, factor));
   }
 }
 

@@ -27,7 +27,6 @@ from apptek.service.timelines import read_window
 
 Answer = Callable[[Callable[[], BaseModel]], Awaitable[Response]]
 Name = Annotated[str, Query(min_length=1, max_length=10_000)]
-BEYOND = 30  # steps after the last fact that a ribbon shows
 PATIENCE = 2.0  # seconds that a request waits for what is computed once
 
 
@@ -47,7 +46,7 @@ def add_page_data(app: FastAPI, served: ServedModel, answer: Answer) -> None:
         pair = (served.entity(subject, "subject", 404), served.entity(object_, "object", 404))
         window = read_window(served, since, to)
         if to is None:
-            window = Window(window.first, max(window.last, served.span.last) + BEYOND)
+            window = Window(window.first, max(window.last, served.span.last) + served.beyond)
         return await answer(partial(ribbon, served, pair, window, ahead=view == "ahead"))
 
     @app.get("/api/questions", response_model=Questions, tags=["names"])

@@ -35,6 +35,7 @@ class Span(BaseModel):
     last: str
     first_position: int
     last_position: int
+    beyond: int = Field(description="How many steps after the last fact are worth a look.")
     undated: int = Field(description="Training facts without a time.")
 
 
