@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fact_files import write
 from playwright.sync_api import Page, expect
-from test_explorer_page import CHROMIUM, link
+from test_explorer_page import CHROMIUM, covered, link
 from test_explorer_undated import words_of
 from test_timed_models import events
 
@@ -32,6 +32,8 @@ def test_hours_are_asked_and_drawn(open_model: Opened, tmp_path: Path) -> None:
     ticks = page.locator("#lanes .axis text")
     expect(ticks.first).to_contain_text("2021-05-0")
     expect(ticks.first).to_contain_text(":00")
+    assert covered(page, "#lanes .axis text, #lanes .query text") == []
+    assert covered(page, "#ribbon .axis text, #ribbon .handle rect") == []
     expect(page.locator("#forecast .chance")).to_be_visible()
     expect(page.locator("#forecast")).to_contain_text("24 hours: 2021-05-03 14:00 to")
     page.fill("#time", "2021-06-01 00:00")

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 from xml.etree import ElementTree
@@ -86,6 +87,15 @@ def comes(page: Page, found: Callable[[], Any], wanted: Any) -> None:
 def comes_to(page: Page, **wanted: str) -> None:
     """The address takes these values."""
     comes(page, lambda: {key: state(page).get(key) for key in wanted}, wanted)
+
+
+def covered(page: Page, selector: str) -> list[tuple[float, float]]:
+    """Where elements in a row cover each other."""
+    boxes = page.locator(selector).evaluate_all(
+        "all => all.map((e) => e.getBoundingClientRect()).map((box) => [box.left, box.right])"
+    )
+    assert len(boxes) > 1
+    return [(one[1], other[0]) for one, other in pairwise(sorted(boxes)) if one[1] > other[0]]
 
 
 def hold_in(held: list[Any]) -> Callable[[Any], None]:

@@ -6,7 +6,7 @@ import { shown } from "./wording.js";
 const { d3 } = globalThis;
 const LIMIT = 600; // facts of a lane that are fetched; of more, counts are drawn
 const BAR = 3; // pixels that a bar has at least
-const LABEL_DISTANCE = 80; // pixels from the middle of one label to that of the next
+export const LETTER = 7.2; // pixels of one in the label of a time
 
 // Fetches the lanes of a query. unknown: which of its names are not in the data; span: `from` and
 // `to` as texts, or nothing for the whole span.
@@ -91,14 +91,16 @@ export function extentOf({ total, facts, counts, first, last }) {
 }
 
 // The positions whose labels have room beside each other and beside the label of the query.
-export function withRoom(positions, x, queryX) {
+// letters: how many a label has.
+export function withRoom(positions, x, queryX, letters) {
   const [left, right] = x.range();
+  const width = LETTER * letters;
   const kept = [];
   for (const position of positions) {
     const at = x(position);
-    const inside = at > left + 30 && at < right - 30;
-    const free = queryX === null || Math.abs(at - queryX) > LABEL_DISTANCE;
-    const apart = !kept.length || at - x(kept.at(-1)) > LABEL_DISTANCE;
+    const inside = at > left + width / 2 - 6 && at < right - width / 2 + 6;
+    const free = queryX === null || Math.abs(at - queryX) > width + 20;
+    const apart = !kept.length || at - x(kept.at(-1)) > width + 10;
     if (inside && free && apart) kept.push(position);
   }
   return kept;

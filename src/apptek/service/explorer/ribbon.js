@@ -191,7 +191,7 @@ export class Ribbon {
   drawTicks(handle) {
     this.ticks
       .selectAll("text")
-      .data(withRoom(this.axis.ticks(this.x), this.x, handle))
+      .data(withRoom(this.axis.ticks(this.x), this.x, handle, this.axis.last.length))
       .join("text")
       .attr("x", (position) => this.x(position))
       .attr("y", MIDDLE + 4)
