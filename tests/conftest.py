@@ -1,5 +1,6 @@
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,9 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from apptek.predictor import Predictor
     from apptek.service.served_model import ServedModel
 
 ROOT = Path(__file__).parents[1]
@@ -104,3 +108,37 @@ def served(served_model: Path) -> "ServedModel":
     from apptek.service.served_model import ServedModel
 
     return ServedModel.open(served_model)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    """A real browser, for the tests of the page."""
+    from playwright.sync_api import sync_playwright
+    from test_explorer_page import CHROMIUM, FLAGS
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_model(
+    browser: "Browser", tmp_path: Path
+) -> Iterator[Callable[["Predictor"], tuple["Page", str]]]:
+    """Serves a model: a page in which no error may occur, and the address of the service."""
+    from apptek.benches.http_clients import running_service
+
+    errors: list[str] = []
+    with ExitStack() as stack:
+
+        def opened(predictor: "Predictor") -> tuple["Page", str]:
+            predictor.save(tmp_path / "model")
+            service = stack.enter_context(running_service(tmp_path / "model"))
+            page = browser.new_page()
+            stack.callback(page.close)
+            page.on("pageerror", lambda error: errors.append(str(error)))
+            return page, service.address
+
+        yield opened
+    assert errors == []

@@ -1,37 +1,61 @@
-"""The page of a model whose times are hours, in a real browser."""
+"""The page of models whose times are no days, in a real browser: it names their own unit."""
 
+import re
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 from fact_files import write
-from playwright.sync_api import expect, sync_playwright
-from test_explorer_page import CHROMIUM, FLAGS, link
+from playwright.sync_api import Page, expect
+from test_explorer_page import CHROMIUM, covered, link
+from test_explorer_undated import words_of
 from test_timed_models import events
 
-from apptek.benches.http_clients import running_service
 from apptek.data.reading.reader import read_dataset
 from apptek.predictor import Predictor
 
+Opened = Callable[[Predictor], tuple[Page, str]]
+OTHER_UNITS = re.compile(r"\b(days?|weeks?)\b", re.I)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="the page was NOT tested: no chromium here"),
+]
 
-@pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="the page was NOT tested: no chromium here")
-def test_hours_are_asked_and_drawn(tmp_path: Path) -> None:
+
+def test_hours_are_asked_and_drawn(open_model: Opened, tmp_path: Path) -> None:
     text = events(datetime(2021, 5, 1), 400, timedelta(minutes=15))
-    predictor = Predictor.fit(read_dataset(write(tmp_path / "events.csv", text)))
-    predictor.save(tmp_path / "model")
-    with running_service(tmp_path / "model") as service, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        page = browser.new_page()
-        errors: list[str] = []
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(link(service.address, subject="e1", object="e2", time="2021-05-03 14:00"))
-        expect(page.locator("#time")).to_have_value("2021-05-03 14:00")
-        expect(page.locator("#time-hint")).to_have_text("2021-05-01 00:00 to 2021-05-05 03:00")
-        ticks = page.locator("#lanes .axis text")
-        expect(ticks.first).to_contain_text("2021-05-0")
-        expect(ticks.first).to_contain_text(":00")
-        page.fill("#time", "2021-06-01 00:00")
-        expect(page.locator("#time-hint")).to_contain_text("outside 2021-05-01 00:00")
-        assert errors == []
-        browser.close()
+    page, address = open_model(Predictor.fit(read_dataset(write(tmp_path / "events.csv", text))))
+    page.goto(link(address, subject="e1", object="e2", time="2021-05-03 14:00"))
+    expect(page.locator("#time")).to_have_value("2021-05-03 14:00")
+    expect(page.locator("#time-hint")).to_have_text("2021-05-01 00:00 to 2021-05-05 03:00")
+    ticks = page.locator("#lanes .axis text")
+    expect(ticks.first).to_contain_text("2021-05-0")
+    expect(ticks.first).to_contain_text(":00")
+    assert covered(page, "#lanes .axis text, #lanes .query text") == []
+    assert covered(page, "#ribbon .axis text, #ribbon .handle rect") == []
+    expect(page.locator("#forecast .chance")).to_be_visible()
+    expect(page.locator("#forecast")).to_contain_text("24 hours: 2021-05-03 14:00 to")
+    page.fill("#time", "2021-06-01 00:00")
+    expect(page.locator("#time-hint")).to_contain_text("outside 2021-05-01 00:00")
+    assert OTHER_UNITS.findall(words_of(page)) == []
+
+
+def test_years_are_called_years(open_model: Opened, tmp_path: Path) -> None:
+    lines = events(datetime(1900, 1, 1), 900, timedelta(days=50)).splitlines()
+    text = "\n".join([lines[0], *(line.partition("-")[0] for line in lines[1:])])
+    page, address = open_model(Predictor.fit(read_dataset(write(tmp_path / "events.csv", text))))
+    page.goto(address)
+    expect(page.locator("#hero-link .hero-more")).to_have_text("See why, and drag the year →")
+    assert OTHER_UNITS.findall(words_of(page)) == []
+    page.locator("#hero-link").click()
+    expect(page.locator("#forecast .chance")).to_be_visible()
+    expect(page.get_by_role("button", name="5 years", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Show fewer years")).to_be_visible()
+    last = int(page.locator("#ribbon .handle").get_attribute("aria-valuemax") or 0)
+    assert 2022 < last < 2040  # most of the ribbon is about what is known
+    assert OTHER_UNITS.findall(words_of(page)) == []
+    page.get_by_role("link", name="Watch list").click()
+    expect(page.locator("table.list tbody tr").first).to_be_visible()
+    expect(page.locator("#list .lede")).to_contain_text("in the next year")
+    assert OTHER_UNITS.findall(words_of(page)) == []

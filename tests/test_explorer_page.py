@@ -4,12 +4,13 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 from xml.etree import ElementTree
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 from service_parts import tuning_query
 
 from apptek.benches.http_clients import running_service
@@ -31,14 +32,6 @@ pytestmark = [
         reason="the page was NOT tested: no chromium here (Debian: apt-get install chromium)",
     ),
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +87,15 @@ def comes(page: Page, found: Callable[[], Any], wanted: Any) -> None:
 def comes_to(page: Page, **wanted: str) -> None:
     """The address takes these values."""
     comes(page, lambda: {key: state(page).get(key) for key in wanted}, wanted)
+
+
+def covered(page: Page, selector: str) -> list[tuple[float, float]]:
+    """Where elements in a row cover each other."""
+    boxes = page.locator(selector).evaluate_all(
+        "all => all.map((e) => e.getBoundingClientRect()).map((box) => [box.left, box.right])"
+    )
+    assert len(boxes) > 1
+    return [(one[1], other[0]) for one, other in pairwise(sorted(boxes)) if one[1] > other[0]]
 
 
 def hold_in(held: list[Any]) -> Callable[[Any], None]:
@@ -357,7 +359,9 @@ def test_an_unknown_name_is_answered_and_leads_to_the_right_one(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
     unknown = query["subject"] + "q"
-    page.goto(link(address, **(query | {"subject": unknown})))
+    console: list[str] = []
+    page.on("console", lambda line: console.append(line.text))
+    page.goto(link(address, steps="", expand='["who?"]', **(query | {"subject": unknown})))
     expect(page.locator("#bars .bar").first).to_be_visible()
     notice = page.locator("#notice")
     expect(notice).to_contain_text(f"{unknown} is not in the facts of the model.")
@@ -365,6 +369,8 @@ def test_an_unknown_name_is_answered_and_leads_to_the_right_one(
     expect(page.locator("#show-steps")).to_be_disabled()
     expect(page.locator("#lanes")).to_contain_text("not in the data")
     expect(page.get_by_role("alert")).to_have_count(0)
+    page.wait_for_load_state("networkidle")
+    assert console == []
     notice.get_by_role("button", name=query["subject"], exact=True).click()
     comes_to(page, subject=query["subject"])
     expect(page.locator("#ribbon .handle")).to_be_visible()

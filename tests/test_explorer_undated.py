@@ -2,13 +2,13 @@
 
 import csv
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
-from test_explorer_page import CHROMIUM, FLAGS, link
+from playwright.sync_api import Page, expect
+from test_explorer_page import CHROMIUM, link
 
-from apptek.benches.http_clients import running_service
 from apptek.config import preset
 from apptek.data.reading.reader import read_dataset
 from apptek.data.synthetic.world import make_world
@@ -49,34 +49,28 @@ def said_about_time(page: Page) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="the page was NOT tested: no chromium here")
-def test_nothing_is_said_about_time_where_no_fact_has_one(tmp_path: Path) -> None:
+def test_nothing_is_said_about_time_where_no_fact_has_one(
+    open_model: Callable[[Predictor], tuple[Page, str]], tmp_path: Path
+) -> None:
     config = with_settings(preset("default"), ["classifier.epochs=1"])
     data = read_dataset(undated_file(tmp_path))
-    predictor = Predictor.fit(data, preset="default", config=config)
-    predictor.save(tmp_path / "model")
-    with running_service(tmp_path / "model") as service, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        page = browser.new_page()
-        errors: list[str] = []
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(service.address)
-        expect(page.locator("#hero-link")).to_contain_text("See why")
-        assert said_about_time(page) == []
-        page.locator("#hero-link").click()
-        expect(page.locator("#reasons .reason").first).to_be_visible()
-        expect(page.locator("#graph svg .node").first).to_be_visible()
-        expect(page.locator("#history tr").first).to_be_visible()
-        page.locator("#reasons .reason").last.click()
-        page.locator("#graph svg .node circle").first.click()
-        expect(page.get_by_role("menu")).to_be_visible()
-        assert said_about_time(page) == []
-        page.keyboard.press("Escape")
-        names = [page.locator(f"#{field}").input_value() for field in ("object", "subject")]
-        page.goto(link(service.address, subject=names[0], object=names[1], time="?", steps=""))
-        expect(page.locator("#steps")).to_contain_text("both sides")
-        assert said_about_time(page) == []
-        page.goto(link(service.address, page="audit"))
-        expect(page.locator("#list tbody tr").first).to_be_visible()
-        assert said_about_time(page) == []
-        assert errors == []
-        browser.close()
+    page, address = open_model(Predictor.fit(data, preset="default", config=config))
+    page.goto(address)
+    expect(page.locator("#hero-link")).to_contain_text("See why")
+    assert said_about_time(page) == []
+    page.locator("#hero-link").click()
+    expect(page.locator("#reasons .reason").first).to_be_visible()
+    expect(page.locator("#graph svg .node").first).to_be_visible()
+    expect(page.locator("#history tr").first).to_be_visible()
+    page.locator("#reasons .reason").last.click()
+    page.locator("#graph svg .node circle").first.click()
+    expect(page.get_by_role("menu")).to_be_visible()
+    assert said_about_time(page) == []
+    page.keyboard.press("Escape")
+    names = [page.locator(f"#{field}").input_value() for field in ("object", "subject")]
+    page.goto(link(address, subject=names[0], object=names[1], time="?", steps=""))
+    expect(page.locator("#steps")).to_contain_text("both sides")
+    assert said_about_time(page) == []
+    page.goto(link(address, page="audit"))
+    expect(page.locator("#list tbody tr").first).to_be_visible()
+    assert said_about_time(page) == []

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
-from playwright.sync_api import Browser, Page, expect, sync_playwright
-from test_explorer_page import CHROMIUM, FLAGS, comes, comes_to, hold_in, link, state
+from playwright.sync_api import Browser, Page, expect
+from test_explorer_page import CHROMIUM, comes, comes_to, covered, hold_in, link, state
 
 from apptek.benches.http_clients import running_service
 from apptek.config import preset
@@ -38,14 +38,6 @@ def predictor(tmp_path_factory: pytest.TempPathFactory) -> Predictor:
 def address(predictor: Predictor) -> Iterator[str]:
     with running_service(Path(predictor.run["folder"])) as service:
         yield service.address
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -143,6 +135,50 @@ def test_the_day_is_moved_by_keys(page: Page, address: str, query: dict[str, str
     comes(page, shows_all, True)
 
 
+def test_the_day_moves_while_the_ribbon_is_on_its_way(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    """The pointer over it and the keys of its handle do no harm, and the ribbon comes."""
+    opened(page, address, **query)
+    layer = page.locator("#ribbon .layer").first
+    before = layer.get_attribute("d")
+    handle = page.locator("#ribbon .handle")
+    at = int(handle.get_attribute("aria-valuenow") or 0)
+    held: list[Any] = []
+    page.route("**/api/ribbon*", hold_in(held))
+    page.get_by_role("button", name="Foresight").click()
+    comes(page, held.__len__, 1)
+    page.locator("#ribbon svg").hover()
+    handle.focus()
+    page.keyboard.press("ArrowRight")
+    comes(page, held.__len__, 2)
+    held[1].continue_()
+    comes(page, lambda: layer.get_attribute("d") != before, True)
+    expect(handle).to_have_attribute("aria-valuenow", str(at + 1))
+    expect(handle).to_be_focused()
+    expect(page.get_by_role("button", name="Foresight")).to_have_attribute("aria-pressed", "true")
+    page.unroute("**/api/ribbon*")
+
+
+def test_without_a_time_the_latest_one_of_the_pair_is_asked_about(
+    page: Page, address: str, query: dict[str, str], predictor: Predictor
+) -> None:
+    graph = predictor.model.graph
+    ends = {predictor.answerer.entities.find(query[side]) for side in ("subject", "object")}
+    between = [
+        {int(one), int(other)} == ends
+        for one, other in zip(graph.facts.subjects, graph.facts.objects, strict=True)
+    ]
+    latest = predictor.model.dataset.axis.format(int(graph.facts.times[between].max()))
+    opened(page, address, subject=query["subject"], object=query["object"])
+    comes_to(page, time=latest)
+    expect(page.locator("#asked")).to_contain_text(latest)
+    expect(page.locator("#time")).to_have_value(latest)
+    page.goto(link(address, subject=query["subject"], object="nobody at all"))
+    expect(page.locator("#notice")).to_contain_text("nobody at all is not in the facts")
+    expect(page.locator("#time")).to_have_value(state(page)["time"])
+
+
 def test_foresight_uses_only_what_was_known_then(
     page: Page, address: str, query: dict[str, str], predictor: Predictor
 ) -> None:
@@ -163,6 +199,7 @@ def test_foresight_uses_only_what_was_known_then(
     last = predictor.model.dataset.axis
     beyond = last.format(int(predictor.model.graph.last_start) + 5)
     opened(page, address, **(query | {"time": beyond}))
+    assert covered(page, "#ribbon .axis text, #ribbon .handle rect") == []
     expect(foresight).to_have_attribute("aria-pressed", "true")  # by itself
     expect(hindsight).to_be_disabled()
 
@@ -181,6 +218,27 @@ def test_the_forecast_has_a_chance_and_its_reliability(
     made = predictor.forecast(query["subject"], query["object"], query["time"], days=30)
     expect(page.locator("#forecast .chance b")).to_have_text(percent(made.probability))
     comes_to(page, days="30")
+
+
+def test_a_forecast_of_another_question_is_not_shown(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    opened(page, address, **query)
+    held: list[Any] = []
+    page.route("**/api/outlook", hold_in(held))
+    page.get_by_role("button", name="Swap subject and object").click()
+    expect(page.locator("#asked")).to_contain_text(f"{query['object']} → {query['subject']}")
+    expect(page.locator("#forecast .chance")).to_be_hidden()
+    comes(page, held.__len__, 1)
+    held[0].continue_()
+    expect(page.locator("#forecast .chance")).to_be_visible()
+    page.locator("#ribbon .handle").focus()
+    page.keyboard.press("ArrowRight")
+    comes(page, held.__len__, 2)
+    expect(page.locator("#forecast .chance")).to_be_hidden()
+    held[1].continue_()
+    expect(page.locator("#forecast .chance")).to_be_visible()
+    page.unroute("**/api/outlook")
 
 
 def test_a_reason_lights_its_facts_in_graph_ribbon_and_list(
@@ -208,15 +266,23 @@ def test_a_fact_is_struck_out_and_comes_back(
 ) -> None:
     opened(page, address, **query)
     before = shown_answer(page)
-    page.get_by_role("button", name=re.compile("^Strike out")).first.click()
+    strike = page.get_by_role("button", name=re.compile("^Strike out")).first
+    expect(strike).to_have_css("text-decoration-line", "none")  # nothing is struck out yet
+    expect(strike).to_have_css("border-top-width", "1px")
+    strike.click()
     box = page.locator("#what-if")
     expect(box).to_contain_text("What if 1 fact had not happened?")
     comes(page, lambda: "without" in state(page), True)
     comes(page, lambda: shown_answer(page) != before, True)
+    expect(page.locator("#asked")).to_contain_text("without 1 fact")
+    struck = box.locator("s").inner_text()
+    page.reload()
+    expect(box.locator("s")).to_have_text(struck)
     expect(page.locator("#bars .ghost").first).to_be_attached()
     box.get_by_role("button", name=re.compile("^Undo:")).click()
     expect(box).to_be_hidden()
     comes(page, lambda: shown_answer(page), before)
+    expect(page.locator("#asked")).not_to_contain_text("without")
     page.get_by_role("button", name="What would change it?").click()
     expect(page.locator("#what-if-words, #reasons-note")).not_to_have_count(0)
     comes(
@@ -227,6 +293,32 @@ def test_a_fact_is_struck_out_and_comes_back(
         ),
         True,
     )
+    if "instead of" in box.inner_text():  # the headline is the answer that it would be
+        expect(page.locator("#rather")).to_contain_text("rather than")
+        expect(box).to_contain_text(f"would be {page.locator('#answer span').first.inner_text()} (")
+
+
+def test_a_fact_that_does_not_exist_is_not_struck_out(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    opened(page, address, without="123456789", **query)
+    expect(page.locator("#notice")).to_contain_text("no fact with the number 123456789")
+    expect(page.locator("#what-if")).to_be_hidden()
+    expect(page.locator("#asked")).not_to_contain_text("without")
+    expect(page.locator("#bars .ghost")).to_have_count(0)
+
+
+def test_the_same_name_twice_is_said_to_be_so(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    name = query["subject"]
+    page.goto(link(address, **(query | {"object": name})))
+    expect(page.locator("#notice")).to_contain_text(f"the question is what {name} does to itself")
+    expect(page.locator("#reasons .reason").first).to_be_visible()
+    expect(page.locator("#ribbon .direction")).to_have_count(1)
+    expect(page.locator("#lanes .lane")).to_have_count(2)
+    expect(page.locator("#forecast-card")).to_be_hidden()
+    expect(page.get_by_role("alert")).to_have_count(0)
 
 
 def test_a_way_is_found_step_by_step(page: Page, address: str, query: dict[str, str]) -> None:
@@ -312,6 +404,63 @@ def test_the_first_ribbon_says_what_its_colours_mean(page: Page, address: str, w
         box = entry.bounding_box()
         assert box is not None
         assert box["x"] + box["width"] <= width
+
+
+def test_the_first_ribbon_becomes_as_narrow_as_the_window(page: Page, address: str) -> None:
+    page.goto(address)
+    expect(page.locator("#hero svg")).to_be_visible()
+    width_of = "document.querySelector('{}').clientWidth"
+    free = f"{width_of.format('.hero-link')} - {width_of.format('#hero svg')}"
+    for width in (500, 1500):
+        page.set_viewport_size({"width": width, "height": 900})
+        comes(page, lambda: 20 <= page.evaluate(free) <= 60, True)
+
+
+def test_the_graph_is_drawn_again_for_a_window_of_another_width(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    opened(page, address, **query)
+    drawing = page.locator("#graph svg")
+    fits = "e => Math.abs(e.dataset.width / e.clientWidth - 1) < 0.1"
+    for width in (400, 1500):
+        page.set_viewport_size({"width": width, "height": 900})
+        comes(page, lambda: drawing.evaluate(fits), True)
+
+
+@pytest.mark.parametrize("width", [400, 1000])
+def test_long_words_break_no_layout(
+    page: Page, address: str, query: dict[str, str], width: int
+) -> None:
+    """Whatever is named: entities, predicates, classes, and sentences with them."""
+    texts = re.compile(
+        r'"(subject|object|label|name|sentence|reason|entity|runner_up_label|expected_label)":'
+        r'"[^"]+"'
+    )
+
+    def lengthen(route: Any) -> None:
+        response = route.fetch()
+        body = texts.sub(lambda found: f'"{found[1]}":"{"Wort" * 50}"', response.text())
+        route.fulfill(response=response, body=body)
+
+    for path in ("questions", "predict", "explain", "ribbon", "outlook", "watch", "audit", "pair"):
+        page.route(f"**/api/{path}*", lengthen)
+    page.set_viewport_size({"width": width, "height": 900})
+    views = {
+        address: ".sample",
+        link(address, **query): "#forecast .chance",
+        f"{address}/?page=watch": "table.list",
+        f"{address}/?page=audit": "table.list",
+    }
+    for view, part in views.items():
+        page.goto(view)
+        expect(page.locator(part).first).to_be_visible(timeout=60_000)
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, view
+        wide = page.locator(".card:visible, .table-frame").evaluate_all(
+            "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.id)"
+        )
+        assert wide == [], view
+    page.unroute_all()
 
 
 def test_the_lists_are_sorted_and_open_their_questions(page: Page, address: str) -> None:

@@ -134,12 +134,15 @@ def notes(explanation: Explanation) -> list[str]:
     remarks = [*name_notes(explanation), *time_notes(explanation)]
     if explanation.predicate in explanation.known:
         remarks.append("This very fact is among the facts of the model.")
-    if not explanation.contributions():
+    kinds = {part.kind for part in explanation.contributions()}
+    if not kinds:
         remarks.append("Nothing connects the two: the answer is what is common in general.")
-    elif explanation.subject == explanation.object and "topology" in {
-        part.kind for part in explanation.contributions()
-    }:
-        remarks.append("Subject and object are the same: everything connects them at once.")
+    if (name := explanation.subject) == explanation.object:
+        remarks.append(
+            f"Subject and object are the same: the question is what {name} does to itself."
+        )
+        if "topology" in kinds:
+            remarks.append("Both are one, so everything connects them at once.")
     return remarks
 
 

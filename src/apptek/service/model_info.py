@@ -76,6 +76,7 @@ def _describe_span(served: ServedModel) -> Span:
         last=data.axis.format(last),
         first_position=served.span.first,
         last_position=served.span.last,
+        beyond=served.beyond,
         undated=len(facts) - len(dated),
     )
 

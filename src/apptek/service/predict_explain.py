@@ -13,7 +13,7 @@ from apptek.explain.explainer import explain as explain_query
 from apptek.explain.explanation import CitedFact, Explanation, Reason
 from apptek.explain.text import notes
 from apptek.explain.what_if.striking import strike_out
-from apptek.explain.wording import apart_text
+from apptek.explain.wording import apart_text, listed
 from apptek.features.topologies.connection import time_distance
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer
@@ -105,11 +105,14 @@ def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
         served.predicate(body.predicate, "predicate")
     if body.against is not None:
         served.predicate(body.against, "against")
-    entities = [served.entity(name, f"expand.{row}") for row, name in enumerate(body.expand)]
+    if not body.allow_unknown:
+        for row, name in enumerate(body.expand):
+            served.entity(name, f"expand.{row}")
     whole = answerer = _answerer(served, body.view)
-    kept = None
-    if body.without:
-        struck = strike_out(answerer, query, body.without)
+    kept, known = None, len(answerer.model.graph.facts)
+    without = [fact for fact in dict.fromkeys(body.without) if fact < known]
+    if without:
+        struck = strike_out(answerer, query, without)
         answerer, kept = struck.answerer, struck.kept
     explanation = explain_query(
         answerer, query, body.predicate, against=body.against, most=body.top
@@ -118,11 +121,12 @@ def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
         explanation = _renamed(explanation, kept)
     cited = {fact.fact for reason in explanation.all_reasons() for fact in reason.facts}
     graph = whole.view_of(whole.queries_of([query])).space.process.graph
-    shown = cited | set(body.without)
+    shown = cited | set(without)
     periphery = _periphery(served, query, code, graph, shown)
     expanded = {
         name: [_as_cited(f) for f in _nearest(served, entity, code, graph, shown, "subject")]
-        for name, entity in zip(body.expand, entities, strict=True)
+        for name in body.expand
+        if (entity := whole.entities.find(name)) is not None
     }
     answer = draw_answer(
         explanation,
@@ -133,12 +137,22 @@ def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
     return ExplanationOut.model_validate(
         explanation.as_json()
         | {
-            "notes": notes(explanation),
+            "notes": [*notes(explanation), *_missing(body.without, known)],
             "similar": served.similar([query.subject, query.object]),
             "drawing": drawing_json(answer),
             "periphery": periphery,
+            "without": [
+                describe_fact(served.predictor.model.dataset, whole.model.graph, fact)
+                for fact in without
+            ],
         }
     )
+
+
+def _missing(facts: list[int], known: int) -> list[str]:
+    """A note on the facts to leave out that the model does not hold."""
+    numbers = [str(fact) for fact in dict.fromkeys(facts) if fact >= known]
+    return [f"The model has no fact with the number {listed(numbers)}."] if numbers else []
 
 
 def _renamed(explanation: Explanation, kept: Longs) -> Explanation:

@@ -24,6 +24,7 @@ from apptek.service.problem_json import ServiceError, quoted
 from apptek.service.schemas.requests import QueryFields
 
 SAMPLES = 4
+BEYOND = 30  # steps after the last fact that are shown at most
 UNKNOWN_NAMES = 50  # unknown names of a batch for which others are offered
 CANDIDATES = 400  # tuning facts that the samples are chosen from
 TIME_FORMATS = {
@@ -82,6 +83,11 @@ class ServedModel:
         Environment(predictor.answerer.main.space.process, asked)  # for the steps of the agent
         span = time_span(model.graph)
         return cls(predictor, folder, digest, span, samples, counts, pending_index)
+
+    @property
+    def beyond(self) -> int:
+        """How many steps after the last fact are worth a look: an eighth of what all facts span."""
+        return max(min(BEYOND, (self.span.last - self.span.first + 1) // 8), 1)
 
     @property
     def index(self) -> NameIndex:

@@ -4,7 +4,7 @@ import numpy as np
 
 from apptek.arrays import Ints
 from apptek.data.facts import Dataset
-from apptek.data.times import UNKNOWN
+from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.explain.wording import when_text
 from apptek.graph.lookups import between, ends_of, incoming, outgoing
 from apptek.graph.temporal_graph import TemporalGraph
@@ -71,14 +71,16 @@ def pair_history(
     served: ServedModel, subject: str, object_: str, window: Window, limit: int
 ) -> PairHistory:
     """The timelines between two entities, one for each direction."""
-    data, graph = served.predictor.model.dataset, served.predictor.model.graph
+    model = served.predictor.model
+    data, graph = model.dataset, model.graph
     source = served.entity(subject, "subject", 404)
     target = served.entity(object_, "object", 404)
+    facts = [between(graph, source, target), between(graph, target, source)]
     forward, backward = (
-        timeline_of(data, graph, by_time(graph, between(graph, *ends)), window, limit)
-        for ends in ((source, target), (target, source))
+        timeline_of(data, graph, by_time(graph, way), window, limit) for way in facts
     )
-    model = served.predictor.model
+    starts = ends_of(graph, np.concatenate(facts))[0]
+    dated = starts[starts != UNKNOWN]
     ways = dict.fromkeys([(source, target), (target, source)])
     held_out = [
         fact
@@ -91,6 +93,7 @@ def pair_history(
         forward=forward,
         backward=backward,
         held_out=held_out,
+        latest=TimeAxis(data.axis.unit).format(int(dated.max())) if len(dated) else None,
     )
 
 

@@ -8,12 +8,23 @@ const DAY = 86_400_000;
 const LENGTHS = { second: 1000, minute: 60_000, hour: 3_600_000, day: DAY, week: 7 * DAY };
 const SHOWN = { second: 19, minute: 16, hour: 16 }; // characters of an ISO text; of days, 10
 const INPUTS = { year: "number", integer: "number" };
+// A short and a long window of a forecast, in steps.
+const WINDOWS = {
+  second: [60, 3600],
+  minute: [60, 1440],
+  hour: [24, 168],
+  day: [7, 30],
+  week: [1, 4],
+  month: [1, 12],
+  year: [1, 5],
+  integer: [1, 7],
+};
 
 export class Axis {
   /**
    * @param {{unit: string, mixed: boolean, first: string, last: string, first_position: number,
-   *   last_position: number, undated: number, timeless: boolean}} span  as the service describes
-   *   it, and timeless: no fact is dated
+   *   last_position: number, beyond: number, undated: number, timeless: boolean}} span  as the
+   *   service describes it, and timeless: no fact is dated
    */
   constructor(span) {
     this.unit = span.unit;
@@ -25,6 +36,8 @@ export class Axis {
     this.undated = span.undated;
     this.timeless = span.timeless;
     this.word = span.unit === "integer" ? "step" : span.unit;
+    this.windows = WINDOWS[span.unit];
+    this.beyond = span.beyond; // steps after the last fact that are shown
     this.length = LENGTHS[span.unit]; // of a step in milliseconds, if all are equally long
     this.origin = span.unit === "week" ? -3 * DAY : 0;
   }

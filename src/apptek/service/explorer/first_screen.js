@@ -29,7 +29,7 @@ export class FirstScreen {
     const [first, ...others] = questions;
     byId("samples").replaceChildren(...others.map((question) => this.card(question)));
     byId("samples-title").hidden = others.length === 0;
-    if (first) await this.hero(first, signal);
+    if (first) await this.hero(first);
     this.questions = questions; // all of it is there
   }
 
@@ -60,7 +60,7 @@ export class FirstScreen {
     );
   }
 
-  async hero(question, signal) {
+  async hero(question) {
     const { subject, object, time, label, probability } = question;
     const { timeless } = this.axis;
     const frame = el("div", { class: "ribbon-frame still", "aria-hidden": "true" });
@@ -87,12 +87,16 @@ export class FirstScreen {
         ),
         timeless ? null : frame,
         timeless ? null : key,
-        el("span", { class: "hero-more" }, timely("See why, and drag the day →", "See why →")),
+        el(
+          "span",
+          { class: "hero-more" },
+          timely(`See why, and drag the ${this.axis.word} →`, "See why →"),
+        ),
       ),
     );
     if (timeless) return;
     const still = new Ribbon(frame, this.axis, { onDay: null, onSpan: null, still: true });
-    const { layers } = await still.load(question, { view: "ahead", span: null }, signal);
+    const { layers } = await still.load(question, { view: "ahead", span: null });
     showLegend(legend, layers);
   }
 }

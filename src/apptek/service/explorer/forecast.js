@@ -7,43 +7,61 @@ import { tonesOf } from "./ribbon_shape.js";
 import { counted, percent, shown } from "./wording.js";
 
 const { d3 } = globalThis;
-const SHOWN = 5; // predicates
+const [SHOWN, TOP] = [5, 60]; // predicates that are listed, and that are fetched
 const PAUSE = 2000; // milliseconds before the reliability is asked for again
 const [CURVE_WIDTH, CURVE_HEIGHT] = [300, 56];
 
 export class ForecastPanel {
-  constructor(axis, { onDays }) {
+  // onLength(steps): a window of that length is to be shown.
+  constructor(axis, onLength) {
     this.axis = axis;
-    for (const button of all("[data-days]")) {
-      button.addEventListener("click", () => onDays(button.dataset.days));
+    for (const [place, button] of all("[data-window]").entries()) {
+      const length = axis.windows[place];
+      button.dataset.window = length;
+      button.textContent = counted(length, axis.word);
+      button.addEventListener("click", () => onLength(button.dataset.window));
     }
   }
 
-  // Loads the forecast for the days from a time on, or after the last fact.
-  async load({ subject, object, time }, { days, top = 60 }, signal) {
+  // Hides what is shown or on its way: it belongs to an earlier question.
+  expire() {
+    this.fetching?.abort();
+    byId("forecast").classList.add("stale");
+  }
+
+  // Loads the forecast of a query. steps: the length of its window, else the short one is taken.
+  load(query, steps) {
+    this.expire();
+    this.fetching = new AbortController();
+    const [short, long] = this.axis.windows;
+    return this.fetch(query, steps === String(long) ? long : short, this.fetching.signal);
+  }
+
+  // The window begins at the time of the query, or after the last fact.
+  async fetch({ subject, object, time }, length, signal) {
     const at = this.axis.position(time);
     const inside = at !== null && at > this.axis.first_position;
     const from = inside ? time : null;
-    for (const button of all("[data-days]")) {
-      button.setAttribute("aria-pressed", String(button.dataset.days === String(days)));
+    for (const button of all("[data-window]")) {
+      button.setAttribute("aria-pressed", String(button.dataset.window === String(length)));
     }
-    const unit = this.axis.length ? { days: Number(days) } : { steps: 1 };
-    const body = { subject, object, top, ...unit, ...(from && { from }) };
+    const body = { subject, object, top: TOP, steps: length, ...(from && { from }) };
     const request = post("/api/outlook", body, signal);
     const outlook = await waiting([byId("forecast-card")], request).catch((problem) => {
       if (problem.status !== 422) throw problem;
       return { problem };
     });
-    if (signal?.aborted) return;
+    if (signal.aborted) return;
     this.show(outlook);
     if (!outlook.counting) return;
     await new Promise((resolve) => setTimeout(resolve, PAUSE));
-    if (!signal?.aborted) await this.load({ subject, object, time }, { days, top }, signal);
+    if (!signal.aborted) await this.fetch({ subject, object, time }, length, signal);
   }
 
   // What was unfolded stays so while the reliability is counted.
   show(outlook) {
     const isOpen = byId("forecast").querySelector("details")?.open;
+    byId("forecast").classList.remove("stale");
     byId("forecast").replaceChildren(
       ...(outlook.problem
         ? [el("p", { class: "soft" }, outlook.problem.detail)]

@@ -5,18 +5,23 @@ import { el, isZoomGesture } from "./dom.js";
 import { shown, timely } from "./wording.js";
 
 const { d3 } = globalThis;
+const PAUSE = 200; // milliseconds without another change of the width
 const ROLES = { meeting: "both deal with it", bystander: "one of them deals with it" };
 
 export class Graph {
   // onAsk(role, name): ask about an entity; onExpand(name): draw its own facts, or no longer;
-  // expanded(): the names of those that are.
-  constructor(container, { onAsk, onExpand, expanded }) {
+  // expanded(): the names of those that are; onResize: a drawing of another width is needed.
+  constructor(container, { onAsk, onExpand, expanded, onResize }) {
     this.onExpand = onExpand;
     this.expanded = expanded;
     this.container = container;
     this.onAsk = onAsk;
     this.scroller = el("div", { class: "scroller" });
     container.replaceChildren(this.scroller);
+    new ResizeObserver(() => {
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => this.isUnfit() && onResize(), PAUSE);
+    }).observe(container);
     document.addEventListener("pointerdown", (event) => {
       if (!this.menu?.contains(event.target)) this.closeMenu();
     });
@@ -27,6 +32,11 @@ export class Graph {
     return Math.max(Math.floor(this.scroller.clientWidth) - 16, 240);
   }
 
+  // Whether what is drawn would be shown much larger or smaller than it was made for.
+  isUnfit() {
+    return Boolean(this.svg && this.scroller.clientWidth) && Math.abs(this.width - this.drawn) > 60;
+  }
+
   get svg() {
     return this.scroller.querySelector("svg");
   }
@@ -34,6 +44,7 @@ export class Graph {
   // The drawing of an answer, at the width that it was asked for.
   draw(drawing) {
     this.closeMenu();
+    this.drawn = this.width;
     const nodes = drawing.nodes.map((node) => ({ ...node, dx: 0, dy: 0 }));
     const svg = createSheet(drawing);
     this.view = svg.append("g");

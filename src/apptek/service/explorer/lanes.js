@@ -1,24 +1,24 @@
 // The data of the timelines: a lane for each direction of the pair, and one for each entity.
 
-import { get, timelinePath } from "./api.js";
+import { get, post, timelinePath } from "./api.js";
 import { shown } from "./wording.js";
 
 const { d3 } = globalThis;
 const LIMIT = 600; // facts of a lane that are fetched; of more, counts are drawn
 const BAR = 3; // pixels that a bar has at least
-const LABEL_DISTANCE = 80; // pixels from the middle of one label to that of the next
+export const LETTER = 7.2; // pixels of one in the label of a time
 
-// Fetches the lanes of a query. span: `from` and `to` as texts, or nothing for the whole span.
-export async function fetchLanes({ subject, object }, span, signal) {
-  const fetchKnown = (path, names = {}) =>
-    get(path, { ...span, limit: LIMIT, ...names }, signal).catch((problem) => {
-      if (problem.status === 404) return null; // an entity that is not in the data
-      throw problem;
-    });
+// Fetches the lanes of a query. unknown: which of its names are not in the data; span: `from` and
+// `to` as texts, or nothing for the whole span.
+export async function fetchLanes({ subject, object, unknown }, span, signal) {
+  const lane = (path, names, values = {}) =>
+    names.some((name) => unknown.includes(name))
+      ? null
+      : get(path, { ...span, limit: LIMIT, ...values }, signal);
   const [pair, ofSubject, ofObject] = await Promise.all([
-    fetchKnown("/api/pair", { subject, object }),
-    fetchKnown(timelinePath(subject)),
-    fetchKnown(timelinePath(object)),
+    lane("/api/pair", [subject, object], { subject, object }),
+    lane(timelinePath(subject), [subject]),
+    lane(timelinePath(object), [object]),
   ]);
   const forward = {
     title: `${shown(subject)} → ${shown(object)}`,
@@ -29,6 +29,18 @@ export async function fetchLanes({ subject, object }, span, signal) {
   const first = { title: shown(subject), data: ofSubject, ofEntity: true };
   const second = { title: shown(object), data: ofObject, ofEntity: true };
   return subject === object ? [forward, first] : [forward, backward, first, second];
+}
+
+/**
+ * The latest time at which something happened between two, null if none is known.
+ * @param {{subject: string, object: string}} query
+ * @param {AbortSignal} signal
+ * @returns {Promise<string | null>}
+ */
+export async function latestTime({ subject, object }, signal) {
+  const { similar } = await post("/api/predict", { subject, object, top: 1 }, signal);
+  if (Object.keys(similar).length) return null; // one of them is not in the data
+  return (await get("/api/pair", { subject, object, limit: 1 }, signal)).latest;
 }
 
 // The bars of a lane: from the facts themselves if all were fetched, else from the counts.
@@ -79,14 +91,16 @@ export function extentOf({ total, facts, counts, first, last }) {
 }
 
 // The positions whose labels have room beside each other and beside the label of the query.
-export function withRoom(positions, x, queryX) {
+// letters: how many a label has.
+export function withRoom(positions, x, queryX, letters) {
   const [left, right] = x.range();
+  const width = LETTER * letters;
   const kept = [];
   for (const position of positions) {
     const at = x(position);
-    const inside = at > left + 30 && at < right - 30;
-    const free = queryX === null || Math.abs(at - queryX) > LABEL_DISTANCE;
-    const apart = !kept.length || at - x(kept.at(-1)) > LABEL_DISTANCE;
+    const inside = at > left + width / 2 - 6 && at < right - width / 2 + 6;
+    const free = queryX === null || Math.abs(at - queryX) > width + 20;
+    const apart = !kept.length || at - x(kept.at(-1)) > width + 10;
     if (inside && free && apart) kept.push(position);
   }
   return kept;

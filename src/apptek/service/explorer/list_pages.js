@@ -4,7 +4,7 @@ import { getReady } from "./api.js";
 import { byId, el, waiting } from "./dom.js";
 import { tonesOf } from "./ribbon_shape.js";
 import { addressOf } from "./state.js";
-import { percent, shown, timely } from "./wording.js";
+import { counted, percent, shown, timely } from "./wording.js";
 
 const { d3 } = globalThis;
 const FINDINGS = { predicate: "predicate", direction: "direction", interval: "dates" };
@@ -15,7 +15,8 @@ const judging = ({ facts }) =>
   `The model is asked about each of ${facts.toLocaleString("en")} facts, with the fact itself hidden.`;
 
 export class ListPages {
-  constructor({ onAsk }) {
+  constructor(axis, { onAsk }) {
+    this.axis = axis;
     this.onAsk = onAsk;
   }
 
@@ -35,9 +36,12 @@ export class ListPages {
   }
 
   async showWatch(signal) {
-    const found = await this.whole("/api/watch", { days: 7, limit: 60 }, signal, comparing);
+    const [steps] = this.axis.windows;
+    const found = await this.whole("/api/watch", { steps, limit: 60 }, signal, comparing);
     if (signal.aborted) return;
     const { rows, first, last } = found;
+    const window = windowText(found);
+    const when = first === last ? first : `${first} to ${last}`;
     const columns = [
       { title: "Pair", value: (row) => row.subject, text: true },
       { title: "Facts so far", value: (row) => d3.sum(row.past) },
@@ -55,7 +59,7 @@ export class ListPages {
           `${shown(row.subject)} – ${shown(row.object)}`,
         ),
       ),
-      el("td", {}, sparkline(row.past)),
+      el("td", {}, sparkline(row.past, window)),
       el("td", { class: "number" }, el("b", {}, percent(row.probability)), chanceBar(row)),
       el("td", { class: `number ${row.change < 0 ? "falls" : "rises"}` }, changeText(row.change)),
       el(
@@ -80,7 +84,7 @@ export class ListPages {
       el(
         "p",
         { class: "soft lede" },
-        `The pairs whose chance of anything changes most in the week from ${first} to ${last}, compared with the week before. Each line has the facts of the last 26 weeks.`,
+        `The pairs whose chance of anything changes most in the next ${window} (${when}), compared with the ${window} before. The bars count the facts of each ${window} until then.`,
       ),
       sortable(rows, columns, cells, 3),
     );
@@ -152,8 +156,14 @@ const chanceBar = ({ probability }) =>
     el("span", { class: "fill", style: { width: `${100 * probability}%` } }),
   );
 
-// The facts of past weeks as bars.
-function sparkline(past) {
+// A window in words: week, year, 24 hours.
+function windowText({ length, unit }) {
+  if (unit === "day" && length === 7) return "week";
+  return length === 1 ? unit : counted(length, unit);
+}
+
+// The facts of past windows as bars.
+function sparkline(past, window) {
   const [width, height] = [104, 24];
   const most = Math.max(...past, 1);
   const step = width / past.length;
@@ -164,7 +174,7 @@ function sparkline(past) {
     .attr("width", width)
     .attr("height", height)
     .attr("role", "img")
-    .attr("aria-label", `${d3.sum(past)} facts, ${past.at(-1)} of them in the last week`);
+    .attr("aria-label", `${d3.sum(past)} facts, ${past.at(-1)} of them in the last ${window}`);
   svg
     .selectAll("rect")
     .data(past)

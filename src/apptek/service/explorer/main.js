@@ -11,10 +11,11 @@ import { FirstScreen } from "./first_screen.js";
 import { ForecastPanel } from "./forecast.js";
 import { Graph } from "./graph.js";
 import { GraphTools } from "./graph_tools.js";
+import { latestTime } from "./lanes.js";
 import { ListPages } from "./list_pages.js";
 import { showModel } from "./model_summary.js";
 import { clearProblems, showNotes, showProblem } from "./notices.js";
-import { Ranking, showMeter, showShares } from "./ranking.js";
+import { Ranking, showMeter, showShares, toExplain } from "./ranking.js";
 import { lightFacts, Reasons } from "./reasons.js";
 import { Ribbon, showLegend } from "./ribbon.js";
 import { rankedAt, sharesAt } from "./ribbon_shape.js";
@@ -39,6 +40,7 @@ const graph = new Graph(byId("graph"), {
   onAsk: (role, name) => ask({ ...query(), [role]: name }),
   onExpand: (name) => push({ expand: toggled(page.state.expand, name) }).then(explain),
   expanded: () => readNames(page.state.expand),
+  onResize: () => page.explanation && explain(),
 });
 const push = (changes) => update(changes, { push: true });
 const whatIf = new WhatIf(page, { onChange: (changes) => push(changes).then(explain) });
@@ -53,7 +55,6 @@ const reasons = new Reasons({
   onSelect: (reason) => update({ reason, within: null }).then(showReason),
   onPoint: (reason) => lightFacts(reason, graph, ribbon),
 });
-const lists = new ListPages({ onAsk: (question) => ask({ view: null, ...question }) });
 // These need the time axis of the model, and are made as soon as it is known.
 /** @type {Axis} */ let axis;
 /** @type {TimeField} */ let time;
@@ -61,6 +62,7 @@ const lists = new ListPages({ onAsk: (question) => ask({ view: null, ...question
 /** @type {Ribbon} */ let ribbon;
 /** @type {ForecastPanel} */ let forecasts;
 /** @type {FirstScreen} */ let first;
+/** @type {ListPages} */ let lists;
 
 const query = () => ({
   subject: page.state.subject,
@@ -103,8 +105,9 @@ function start() {
       guarded: (work) => guarded("timelines", work),
     });
     ribbon = new Ribbon(byId("ribbon"), axis, { onDay: moveDay, onSpan: changeSpan });
-    forecasts = new ForecastPanel(axis, { onDays: (days) => update({ days }).then(loadForecast) });
+    forecasts = new ForecastPanel(axis, (days) => update({ days }).then(loadForecast));
     first = new FirstScreen(axis, { onAsk: ask });
+    lists = new ListPages(axis, { onAsk: (question) => ask({ view: null, ...question }) });
     showModel(model, { axis });
     for (const link of all("[data-page=watch]")) link.hidden = !model.forecasts;
     await restore();
@@ -116,22 +119,24 @@ async function restore() {
   for (const each of ["answering", "explaining", "listing"]) page[each]?.abort();
   page.answering = new AbortController();
   page.listing = new AbortController();
+  page.dragging = false;
   clearProblems();
   document.title = TITLE;
   page.state = readState();
   const { state } = page;
   subject.value = state.subject ?? "";
   object.value = state.object ?? "";
-  time.value = state.time ?? axis.last;
+  time.value = state.time || axis.last;
   byId("hide-known").checked = state.hide === "1";
   byId("nearby").checked = state.nearby === "1";
   const listed = ["watch", "audit"].includes(state.page);
-  const complete = !listed && Boolean(state.subject && state.object && state.time);
+  const complete = !listed && Boolean(state.subject && state.object);
   markCurrent(listed ? state.page : "");
   byId("list").hidden = !listed;
   byId("ask").hidden = listed;
   byId("welcome").hidden = listed || complete;
   if (complete) {
+    ribbon.keepOnly(state);
     await answer();
     return;
   }
@@ -154,17 +159,21 @@ function ask(changes) {
 
 function answer() {
   const { signal } = page.answering;
-  const { state } = page;
+  forecasts.expire();
   const work = async () => {
+    if (!page.state.time) await update({ time: (await latestTime(query(), signal)) ?? axis.last });
+    const { state } = page;
+    time.value = state.time;
     const when = timely(`, ${state.time}`);
     document.title = `${shown(state.subject)}, ?, ${shown(state.object)}${when} · APPTeK`;
     await fetchAnswer(signal);
     if (signal.aborted) return;
     byId("result").hidden = false;
+    const lanes = () => timelines.load(query(), readZoom(state.zoom), page.unknown);
     await Promise.all([
       explain(),
-      guarded("ribbon", () => loadRibbon(signal), signal).then(loadForecast),
-      guarded("timelines", () => timelines.load(query(), readZoom(page.state.zoom)), signal),
+      guarded("ribbon", loadRibbon).then(() => (signal.aborted ? null : loadForecast())),
+      guarded("timelines", lanes, signal),
     ]);
   };
   return guarded("answer", work, signal);
@@ -183,19 +192,15 @@ async function fetchAnswer(signal) {
   [page.answer] = answers;
   page.unknown = Object.keys(similar);
   byId("show-steps").disabled = page.unknown.length > 0;
-  showShares(page.answer);
   showViews(page.answer, page.state, axis);
 }
 
-async function loadRibbon(signal) {
+async function loadRibbon() {
   const { time: when } = page.state;
   byId("ribbon-card").hidden = axis.timeless || when === "?" || page.unknown.length > 0;
   if (byId("ribbon-card").hidden) return;
-  const zoom = readZoom(page.state.span);
-  const span = Array.isArray(zoom) ? zoom.map(Math.round) : null;
-  const loading = ribbon.load(query(), { view: view(), span }, signal);
+  const loading = ribbon.load(query(), { view: view(), span: readZoom(page.state.span) });
   const data = await waiting([byId("ribbon-card")], loading);
-  if (signal.aborted) return;
   tones.learn(data);
   showLegend(byId("legend"), data.layers);
   showRanking();
@@ -204,17 +209,12 @@ async function loadRibbon(signal) {
 function loadForecast() {
   byId("forecast-card").hidden = !page.forecasts || page.state.subject === page.state.object;
   if (byId("forecast-card").hidden || !page.answer) return undefined;
-  page.forecasting?.abort();
-  page.forecasting = new AbortController();
-  const { signal } = page.forecasting;
-  const options = { days: page.state.days === "30" ? 30 : 7 };
-  return guarded("forecast", () => forecasts.load(query(), options, signal), signal);
+  return guarded("forecast", () => forecasts.load(query(), page.state.days));
 }
 
 function changeSpan(span) {
-  const { signal } = page.answering;
   update({ span: span ? span.join("..") : null });
-  return guarded("ribbon", () => loadRibbon(signal), signal);
+  return guarded("ribbon", loadRibbon);
 }
 
 // The day was dragged: what the ribbon knows is shown at once, the rest as soon as it is there.
@@ -222,23 +222,32 @@ async function moveDay(when, place, done) {
   await update({ ...FRESH, time: when }, { push: !page.dragging }); // one step back from the whole drag
   page.dragging = !done;
   time.value = when;
-  page.preview = rankedAt(ribbon.data, place);
-  showMeter(sharesAt(ribbon.data, place), (name) => tones.ofClass(name));
-  const { views } = ribbon.data;
-  Object.assign(page.answer, { predicates: page.preview, view: views[place], time: when });
-  showViews(page.answer, page.state, axis);
-  showHeadline(query(), page.preview[0]);
-  showRanking();
+  forecasts.expire();
+  const current = ribbon.view === view(); // else the ribbon of this view is still on its way
+  if (current) preview(when, place);
   if (!done) {
     follow();
     return;
   }
   page.answering.abort();
   page.answering = new AbortController();
+  if (!current) {
+    await answer();
+    return;
+  }
   const { signal } = page.answering;
   const whole = guarded("answer", () => fetchAnswer(signal).then(showRanking), signal);
   await Promise.all([whole, explain().then(() => timelines.moveTo(when))]);
   await loadForecast();
+}
+
+function preview(when, place) {
+  const predicates = rankedAt(ribbon.data, place);
+  showMeter(sharesAt(ribbon.data, place), (name) => tones.ofClass(name));
+  Object.assign(page.answer, { predicates, view: ribbon.data.views[place], time: when });
+  showViews(page.answer, page.state, axis);
+  showHeadline(query(), predicates[0]);
+  showRanking();
 }
 
 // While the day is dragged, one explanation is on its way at a time: that of the latest day.
@@ -251,14 +260,6 @@ async function follow() {
   if (when !== page.state.time) await follow();
 }
 
-// The predicate to explain: the chosen one, else the first that is not hidden.
-function selected() {
-  const hide = page.state.hide === "1";
-  const { predicates } = page.answer;
-  const offered = predicates.find(({ known }) => !(hide && known)) ?? predicates[0];
-  return page.state.predicate ?? offered.predicate;
-}
-
 async function choosePredicate(predicate) {
   await update({ predicate, reason: null, within: null }, { push: true });
   await explain();
@@ -266,7 +267,7 @@ async function choosePredicate(predicate) {
 }
 
 function showRanking() {
-  ranking.showAnswer(page, selected(), tones, whatIf.facts.length > 0);
+  ranking.showAnswer(page, tones);
 }
 
 function explain() {
@@ -274,7 +275,7 @@ function explain() {
   page.explaining = new AbortController();
   const { signal } = page.explaining;
   const work = async () => {
-    const predicate = selected();
+    const predicate = toExplain(page);
     const without = whatIf.facts;
     showRanking();
     const body = {
@@ -296,9 +297,9 @@ function explain() {
     });
     if (signal.aborted) return;
     Object.assign(page, { explanation, whole: whole ?? explanation });
-    whatIf.remember(page.whole);
     showNotes(notesOf(explanation, page.answer, axis), explanation.similar, instead);
     const { by_group: groups, by_class: classes } = explanation;
+    showShares(explanation);
     showMeter(groups.length ? groups : classes, (name) => tones.ofClass(name));
     whatIf.show(page.whole, explanation);
     showRanking();
@@ -326,7 +327,7 @@ function showReason() {
   showAnswer(explanation, page.dragging);
   reasons.show(explanation, page.chosen?.number);
   tools.show();
-  if (!stepByStep.mark(state.steps)) return;
+  if (!stepByStep.mark(page.unknown.length ? null : state.steps)) return;
   const { signal } = page.explaining;
   guarded("steps", () => stepByStep.show(query(), view(), state.steps, signal), signal);
 }

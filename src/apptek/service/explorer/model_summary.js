@@ -9,7 +9,7 @@ export function showModel({ dataset, counts, span }, { axis }) {
   const when = timely(`, ${span.first} to ${span.last}`);
   const known = `${counted(counts.facts, "fact")} about ${counted(counts.entities, "entity")}`;
   const questions = timely(
-    " on a day, see what it thought on any other day, why, and what it expects next.",
+    " at some time, see what it thought at any other, why, and what it expects next.",
     ", and why.",
   );
   byId("lede").textContent =
@@ -19,5 +19,9 @@ export function showModel({ dataset, counts, span }, { axis }) {
   byId("footer").textContent =
     `Answers come from ${facts} facts of ${dataset}: ${known}, ${counted(counts.predicates, "predicate")}${when}. ` +
     "Nothing leaves this machine.";
+  for (const part of all("[data-unit]")) part.textContent = axis.word;
+  byId("span-out").ariaLabel = `Show more ${axis.word}s`;
+  byId("span-in").ariaLabel = `Show fewer ${axis.word}s`;
+  byId("span-all").ariaLabel = `Show all ${axis.word}s`;
   byId("that-time").textContent = span.unit === "integer" ? "at that time" : `that ${span.unit}`;
 }

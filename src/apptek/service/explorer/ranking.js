@@ -6,6 +6,15 @@ import { counted, labelled, percent, shown, timely } from "./wording.js";
 const FIRST = 10; // bars before "Show more"
 const CLASSES = 6; // classes and groups that are shown
 
+// The predicate to explain: the chosen one, else the first that is not hidden. null: after facts
+// were struck out, the service says which one that is.
+export function toExplain({ answer: { predicates }, state }) {
+  const hide = state.hide === "1";
+  if (state.predicate) return state.predicate;
+  if (state.without && !hide) return null;
+  return (predicates.find(({ known }) => !(hide && known)) ?? predicates[0]).predicate;
+}
+
 /** @type {(predicate: string) => string} */
 const neutral = () => "neutral";
 
@@ -17,16 +26,17 @@ export class Ranking {
   }
 
   // The predicates of an answer; after facts were struck out, with what they were before.
-  showAnswer({ answer, explanation, state }, selected, tones, without) {
+  showAnswer(page, tones) {
+    const { answer, explanation, state } = page;
     const whole = answer.predicates;
     const known = new Set(whole.filter((each) => each.known).map(({ predicate }) => predicate));
-    const now = without && explanation?.ranked;
-    const struck = now && now.map((each) => ({ ...each, known: known.has(each.predicate) }));
-    this.show(struck || whole, {
+    const now = state.without && explanation?.without.length ? explanation.ranked : null;
+    const struck = now?.map((each) => ({ ...each, known: known.has(each.predicate) }));
+    this.show(struck ?? whole, {
       hide: state.hide === "1",
-      selected,
+      selected: toExplain(page) ?? explanation?.predicate,
       toneOf: (predicate) => tones.ofPredicate(predicate),
-      before: without ? new Map(whole.map((each) => [each.predicate, each.probability])) : null,
+      before: now && new Map(whole.map((each) => [each.predicate, each.probability])),
     });
   }
 

@@ -27,20 +27,37 @@ export class Ribbon {
     new ResizeObserver(() => this.data && this.draw()).observe(container);
   }
 
-  // Loads and draws the ribbon of a pair. span: two positions, or null for all of the time.
-  async load({ subject, object, time }, { view, span }, signal) {
+  // Loads and draws the ribbon of a pair. span: two positions, or anything else for all of the time.
+  // What is drawn of the same pair stays in use until then, so the day may move meanwhile.
+  async load({ subject, object, time }, { view, span }) {
+    this.keepOnly({ subject, object });
+    this.fetching?.abort();
+    this.fetching = new AbortController();
+    this.time = time;
     const ends = Array.isArray(span)
       ? { from: this.axis.text(span[0]), to: this.axis.text(span[1]) }
       : {};
-    this.data = null;
-    this.data = await get("/api/ribbon", { subject, object, view, ...ends }, signal);
-    this.time = time;
+    const asked = { subject, object, view, ...ends };
+    this.data = await get("/api/ribbon", asked, this.fetching.signal).catch((problem) => {
+      if (problem.name !== "AbortError") this.clear();
+      throw problem;
+    });
+    this.view = view;
     this.tones = tonesOf(this.data.layers);
     this.draw();
     return this.data;
   }
 
+  // Forgets the ribbon of another pair.
+  keepOnly({ subject, object }) {
+    const pair = JSON.stringify([subject, object]);
+    if (pair !== this.pair) this.clear();
+    this.pair = pair;
+  }
+
+  // Shows nothing, and waits for nothing.
   clear() {
+    this.fetching?.abort();
     this.data = null;
     this.container.replaceChildren();
   }
@@ -61,15 +78,18 @@ export class Ribbon {
       .scaleLinear()
       .domain([positions[0], positions.at(-1) + step])
       .range([SIDE, width - SIDE]);
+    const isOneWay = forward.subject === forward.object;
+    const height = isOneWay ? MIDDLE + AXIS / 2 : HEIGHT;
+    this.container.style.minHeight = `${height}px`;
     const svg = d3
       .create("svg")
       .attr("class", "ribbon")
       .attr("width", width)
-      .attr("height", HEIGHT)
-      .attr("viewBox", `0 0 ${width} ${HEIGHT}`);
-    svg.append("rect").attr("class", "catch").attr("width", width).attr("height", HEIGHT);
+      .attr("height", height)
+      .attr("viewBox", `0 0 ${width} ${height}`);
+    svg.append("rect").attr("class", "catch").attr("width", width).attr("height", height);
     this.drawDirection(svg, forward, -1);
-    if (forward.subject !== forward.object) this.drawDirection(svg, backward, 1);
+    if (!isOneWay) this.drawDirection(svg, backward, 1);
     this.drawBeyond(svg, width);
     this.drawAxis(svg);
     this.drawDay(svg);
@@ -143,12 +163,8 @@ export class Ribbon {
       .attr("width", width - SIDE - from)
       .attr("y", TITLE)
       .attr("height", HEIGHT - 2 * TITLE);
-    beyond
-      .append("line")
-      .attr("x1", from)
-      .attr("x2", from)
-      .attr("y1", TITLE)
-      .attr("y2", HEIGHT - TITLE);
+    const band = BAND + DOTS; // not through the labels of the axis
+    beyond.append("path").attr("d", `M${from} ${TITLE}v${band}M${from} ${HEIGHT - TITLE}v${-band}`);
     const { subject, object } = this.data.forward;
     const title = LETTER * `${shown(subject)} → ${shown(object)}`.length;
     if (width - SIDE - from > 20 && title + 20 * LETTER < width) {
@@ -171,12 +187,11 @@ export class Ribbon {
       .attr("y2", MIDDLE);
   }
 
-  drawTicks() {
-    const at = this.axis.position(this.time);
-    const cursor = at === null ? null : this.x(at + 0.5);
+  // handle: the middle of the day's label, null if it is not shown
+  drawTicks(handle) {
     this.ticks
       .selectAll("text")
-      .data(withRoom(this.axis.ticks(this.x), this.x, cursor))
+      .data(withRoom(this.axis.ticks(this.x), this.x, handle, this.axis.last.length))
       .join("text")
       .attr("x", (position) => this.x(position))
       .attr("y", MIDDLE + 4)
@@ -194,7 +209,7 @@ export class Ribbon {
       .attr("class", "handle")
       .attr("tabindex", this.still ? null : 0)
       .attr("role", "slider")
-      .attr("aria-label", "The day that is asked about")
+      .attr("aria-label", `The ${this.axis.word} that is asked about`)
       .attr("aria-orientation", "horizontal")
       .attr("aria-valuemin", this.data.positions[0])
       .attr("aria-valuemax", this.data.positions.at(-1));
@@ -213,11 +228,11 @@ export class Ribbon {
     const [left, right] = this.x.range();
     const x = at === null ? null : this.x(at + 0.5);
     const visible = x !== null && x >= left - 1 && x <= right + 1;
-    this.day.attr("display", visible ? null : "none");
-    this.drawTicks();
-    if (!visible) return;
     const width = 16 + 7.4 * time.length;
     const middle = Math.min(Math.max(x, left + width / 2 - SIDE + 2), right - width / 2 + SIDE - 2);
+    this.day.attr("display", visible ? null : "none");
+    this.drawTicks(visible ? middle : null);
+    if (!visible) return;
     this.day.select("line").attr("x1", x).attr("x2", x);
     this.handle
       .select("rect")
@@ -249,10 +264,10 @@ export class Ribbon {
         .clickDistance(0)
         .on("start drag", ({ sourceEvent }) => {
           this.tip.hidden = true;
-          const time = timeAt(sourceEvent);
-          if (time !== this.time) tell(time, false);
+          const time = this.data && timeAt(sourceEvent);
+          if (time && time !== this.time) tell(time, false);
         })
-        .on("end", () => tell(this.time, true)),
+        .on("end", () => this.data && tell(this.time, true)),
     );
     svg.on("pointermove", (event) => !event.buttons && this.showTip(event, timeAt(event)));
     svg.on("pointerleave", () => (this.tip.hidden = true));
@@ -315,10 +330,10 @@ export class Ribbon {
       this.onSpan(null);
       return;
     }
-    const { first_position: first, last_position: last } = this.axis;
+    const { first_position: first, last_position: last, beyond } = this.axis;
     const { positions } = this.data;
     const centre = this.axis.position(this.time) ?? (positions[0] + positions.at(-1)) / 2;
-    this.onSpan(zoomed([positions[0], positions.at(-1)], [first, last + 30], centre, factor));
+    this.onSpan(zoomed([positions[0], positions.at(-1)], [first, last + beyond], centre, factor));
   }
 }
 

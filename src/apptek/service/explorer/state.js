@@ -15,7 +15,7 @@ const FIELDS = [
   "hide",
   "span", // of the ribbon
   "zoom", // of the timelines
-  "days", // of the forecast
+  "days", // of the forecast; where times are no days, steps
   "steps", // of the exploration; present: it is shown instead of the reasons
 ];
 

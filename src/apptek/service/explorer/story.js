@@ -2,7 +2,7 @@
 
 import { all, byId, el } from "./dom.js";
 import { tonesOf } from "./ribbon_shape.js";
-import { percent, shown, timely } from "./wording.js";
+import { counted, percent, shown, timely } from "./wording.js";
 
 // The colours of classes and predicates, as the ribbon has told them.
 export class Tones {
@@ -26,10 +26,15 @@ export class Tones {
   }
 }
 
-// What was asked, and the answer to it.
-export function showHeadline({ subject, object, time }, { label, probability }) {
+// What was asked, and the answer to it. without: the facts that are struck out
+export function showHeadline({ subject, object, time }, { label, probability, without = [] }) {
   const when = timely(`, ${time === "?" ? "at no known time" : time}`);
-  byId("asked").textContent = `${shown(subject)} → ${shown(object)}${when}`;
+  byId("asked").replaceChildren(
+    `${shown(subject)} → ${shown(object)}${when}`,
+    ...(without.length
+      ? [" ", el("span", { class: "flag" }, `without ${counted(without.length, "fact")}`)]
+      : []),
+  );
   byId("answer").replaceChildren(
     el("span", {}, shown(label)),
     el("span", { class: "share" }, percent(probability)),

@@ -1,7 +1,7 @@
 // The pair and both entities over time: one lane each, one axis, the time of the query marked.
 
 import { byId, el, isZoomGesture, waiting } from "./dom.js";
-import { barsOf, extentOf, fetchLanes, withRoom } from "./lanes.js";
+import { barsOf, extentOf, fetchLanes, LETTER, withRoom } from "./lanes.js";
 import { table } from "./reasons.js";
 import { counted, shortened, shown } from "./wording.js";
 
@@ -30,11 +30,12 @@ export class Timelines {
   }
 
   // Loads the lanes of a query. zoom: two positions, "all", or null for where the facts are.
-  async load({ subject, object, time }, zoom) {
+  async load({ subject, object, time }, zoom, unknown) {
     this.clear();
     const domain = Array.isArray(zoom) ? this.insideData(zoom) : null;
     this.subject = subject;
     this.object = object;
+    this.unknown = unknown;
     this.time = time;
     this.domain = domain ?? this.whole();
     await this.fetch();
@@ -266,7 +267,7 @@ export class Timelines {
     const queryX = at === null ? null : (x(at) + x(at + 1)) / 2;
     this.ticks
       .selectAll("text")
-      .data(withRoom(this.axis.ticks(x), x, queryX))
+      .data(withRoom(this.axis.ticks(x), x, queryX, this.axis.last.length))
       .join("text")
       .attr("x", (position) => x(position))
       .attr("y", 18)
@@ -277,9 +278,10 @@ export class Timelines {
     // Through the bars of each lane and not through its title.
     const lines = this.lanes.map((_, lane) => `M${queryX} ${lane * STEP + LABEL}v${LANE + 6}`);
     this.query.select("path").attr("d", lines.join(""));
+    const half = (LETTER * this.time.length) / 2 - 2;
     this.query
       .select("text")
-      .attr("x", Math.min(Math.max(queryX, left + 34), right - 34))
+      .attr("x", Math.min(Math.max(queryX, left + half), right - half))
       .text(this.time);
   }
 

@@ -15,18 +15,11 @@ export class WhatIf {
   constructor(page, { onChange }) {
     this.page = page;
     this.onChange = onChange;
-    this.known = new Map();
   }
 
   // The facts that are struck out, by number.
   get facts() {
     return readFacts(this.page.state.without);
-  }
-
-  // Keeps the facts of an explanation, so that those that are struck out can be named.
-  remember({ reasons, against, periphery }) {
-    const cited = [...reasons, ...against].flatMap(({ facts }) => facts);
-    for (const fact of [...cited, ...periphery]) this.known.set(fact.fact, fact);
   }
 
   async strike(facts) {
@@ -46,7 +39,6 @@ export class WhatIf {
   async findSmallest(query) {
     const request = post("/api/counterfactual", query);
     const { removed } = await waiting([byId("reasons-card")], request);
-    for (const fact of removed) this.known.set(fact.fact, fact);
     if (removed.length) await this.strike(removed.map(({ fact }) => fact));
     else byId("reasons-note").textContent = NOTHING;
   }
@@ -54,7 +46,7 @@ export class WhatIf {
   // before: the whole answer; after: the one without these facts.
   show(before, after) {
     const box = byId("what-if");
-    const facts = this.facts.map((fact) => this.known.get(fact) ?? unknownFact(fact));
+    const { without: facts } = after;
     box.hidden = facts.length === 0;
     if (box.hidden) {
       box.replaceChildren();
@@ -86,14 +78,6 @@ export class WhatIf {
     return el("li", {}, el("s", {}, factText(fact)), el("button", undo, "↶"));
   }
 }
-
-const unknownFact = (fact) => ({
-  fact,
-  subject: "fact",
-  predicate: `${fact}`,
-  object: "",
-  date: "",
-});
 
 function changeText(before, after) {
   const was = `${shown(before.label)} (${percent(before.probability)})`;

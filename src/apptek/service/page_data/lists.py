@@ -73,11 +73,11 @@ class SuspectFacts(BaseModel):
     rows: list[SuspectFact]
 
 
-def watched_pairs(served: ServedModel, days: int, count: int, wait: float) -> WatchedPairs:
+def watched_pairs(served: ServedModel, length: Length, count: int, wait: float) -> WatchedPairs:
     """The pairs whose chance changes most in the next window, if found within some seconds."""
     require_forecasts(served)
     forecaster = served.predictor.forecaster
-    window = window_of(served, None, Length(days=days))
+    window = window_of(served, None, length)
     name = f"watch {window.length} {count}"
     work = started(served.predictor, name, lambda: _watch(forecaster, window, count))
     axis = served.predictor.model.dataset.axis

@@ -14,7 +14,7 @@ from apptek.explain.sentences import clause
 from apptek.graph.lookups import between, is_timeless
 from apptek.service.served_model import ServedModel, query_of_fact
 
-CARDS = 8
+CARDS = 9  # one large, the others in rows of two or four
 CANDIDATES = 1500  # facts that the cards are chosen from
 ENOUGH = 200  # candidates of test; of fewer, those of train are better ones
 CONFIDENT = (0.35, 0.97)  # what is nearly certain is no striking answer
@@ -35,7 +35,7 @@ class Question(BaseModel):
     label: str
     sentence: str = Field(description="The fact in words.")
     group: str | None = Field(description="The group of its predicate, null if it has none.")
-    facts: int = Field(description="How many facts of the pair the words describe.")
+    facts: int = Field(description="How many facts from the one to the other the words describe.")
     view: View
     probability: float | None = Field(
         default=None, description="Of the predicate; only of questions that were not searched for."
@@ -173,7 +173,8 @@ class _Word:
 def find_questions(served: ServedModel, text: str, limit: int) -> Questions:
     """The pairs whose facts all words of a text describe: by the names of both, or the predicate.
 
-    "korea visit" finds the visits of pairs with Korea in a name, those with the most first.
+    "korea visit" finds the visits of pairs with Korea in a name, those with the most first. Of a
+    pair, the direction that has more is asked about.
     """
     words = [word for word in key_of(text).split(" ") if word and word not in STOP_WORDS][:WORDS]
     graph = served.predictor.model.graph
@@ -190,17 +191,18 @@ def find_questions(served: ServedModel, text: str, limit: int) -> Questions:
         )
     rows = np.flatnonzero(described)
     width = np.int64(len(data.entities))
-    low = np.minimum(facts.subjects[rows], facts.objects[rows]).astype(np.int64)
-    high = np.maximum(facts.subjects[rows], facts.objects[rows])
-    _, places, counts = np.unique(low * width + high, return_inverse=True, return_counts=True)
-    best = np.argsort(-counts, kind="stable")[:limit]
+    ways = facts.subjects[rows] * width + facts.objects[rows]
+    _, places, counts = np.unique(ways, return_inverse=True, return_counts=True)
+    best = np.argsort(-counts, kind="stable")[: 2 * limit]
     times = graph.axis.positions(facts.times[rows])
-    questions = []
-    for pair in best.tolist():
-        own = np.flatnonzero(places == pair)
+    questions: dict[frozenset[int], Question] = {}
+    for way in best.tolist():
+        own = np.flatnonzero(places == way)
         row = int(rows[own[times[own].argmax()]])  # the latest of its facts
-        questions.append(_question(served, facts, row, count=int(counts[pair]), view="within"))
-    return Questions(questions=questions)
+        pair = frozenset((int(facts.subjects[row]), int(facts.objects[row])))
+        if pair not in questions:
+            questions[pair] = _question(served, facts, row, count=int(counts[way]), view="within")
+    return Questions(questions=list(questions.values())[:limit])
 
 
 def _meaning(served: ServedModel, word: str) -> _Word:

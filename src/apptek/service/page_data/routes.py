@@ -8,6 +8,7 @@ from fastapi import FastAPI, Query, Response
 from pydantic import BaseModel
 
 from apptek.config import View
+from apptek.forecasting.window import Length
 from apptek.service.page_data.kept import started, within
 from apptek.service.page_data.lists import (
     SuspectFacts,
@@ -26,7 +27,6 @@ from apptek.service.timelines import read_window
 
 Answer = Callable[[Callable[[], BaseModel]], Awaitable[Response]]
 Name = Annotated[str, Query(min_length=1, max_length=10_000)]
-BEYOND = 30  # steps after the last fact that a ribbon shows
 PATIENCE = 2.0  # seconds that a request waits for what is computed once
 
 
@@ -46,7 +46,7 @@ def add_page_data(app: FastAPI, served: ServedModel, answer: Answer) -> None:
         pair = (served.entity(subject, "subject", 404), served.entity(object_, "object", 404))
         window = read_window(served, since, to)
         if to is None:
-            window = Window(window.first, max(window.last, served.span.last) + BEYOND)
+            window = Window(window.first, max(window.last, served.span.last) + served.beyond)
         return await answer(partial(ribbon, served, pair, window, ahead=view == "ahead"))
 
     @app.get("/api/questions", response_model=Questions, tags=["names"])
@@ -76,14 +76,17 @@ def add_page_data(app: FastAPI, served: ServedModel, answer: Answer) -> None:
 
     @app.get("/api/watch", response_model=WatchedPairs, tags=["lists"])
     async def watch_list(
-        days: Annotated[int, Query(ge=1, le=366)] = 7,
+        days: Annotated[int | None, Query(ge=1, le=366)] = None,
+        steps: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
         limit: Annotated[int, Query(ge=1, le=200)] = 40,
     ) -> Response:
-        """The pairs whose chance of anything changes most in the days after the last fact.
+        """The pairs whose chance of anything changes most in a window after the last fact.
 
-        While they are compared, `ready` is false: ask again.
+        It has so many days, or steps in the unit of the data; by default 7 days, or one step of a
+        longer unit. While the pairs are compared, `ready` is false: ask again.
         """
-        return await answer(partial(watched_pairs, served, days, limit, PATIENCE))
+        length = Length(days=days, steps=steps)
+        return await answer(partial(watched_pairs, served, length, limit, PATIENCE))
 
     @app.get("/api/audit", response_model=SuspectFacts, tags=["lists"])
     async def audit_list() -> Response:

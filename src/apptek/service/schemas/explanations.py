@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from apptek.service.schemas.responses import CLASSES, SIMILAR, VIEW, ClassShare, NearFact
+from apptek.service.schemas.responses import CLASSES, SIMILAR, VIEW, ClassShare, Fact, NearFact
 
 
 class Open(BaseModel):
@@ -181,3 +181,4 @@ class ExplanationOut(ExplainedOut):
     periphery: list[NearFact] = Field(
         description="The facts nearest in time on both sides that no reason cites."
     )
+    without: list[Fact] = Field(description="The facts that were left out.")

@@ -35,6 +35,7 @@ class Span(BaseModel):
     last: str
     first_position: int
     last_position: int
+    beyond: int = Field(description="How many steps after the last fact are worth a look.")
     undated: int = Field(description="Training facts without a time.")
 
 
@@ -184,6 +185,7 @@ class PairHistory(BaseModel):
 
     held_out: those of valid and test, in both directions, that answers do not use; their `fact`
     is -1. Timelines do not count them.
+    latest: when the latest of all facts between the two began; null if none is dated.
     """
 
     subject: str
@@ -191,6 +193,7 @@ class PairHistory(BaseModel):
     forward: Timeline
     backward: Timeline
     held_out: list[Fact]
+    latest: str | None
 
 
 class MinedOut(BaseModel):
