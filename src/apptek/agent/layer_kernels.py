@@ -75,14 +75,14 @@ def new_parts(sizes: Longs) -> Floats:
 
 
 @leaf
-def block_forward(weights: Floats, start: int, sizes: Longs, parts: Floats) -> int:
-    """Fills parts[1:] from parts[0]: the outputs of each layer, after ReLU but for the last.
+def block_forward(weights: Floats, start: int, sizes: Longs, parts: Floats, layers: int) -> int:
+    """Fills parts[1 : layers + 1] from parts[0]: outputs of layers, after ReLU but for the last.
 
-    The layers, from sizes[0] inputs to sizes[-1] outputs, begin at weights[start]; returns where
-    they end. parts is of `new_parts`.
+    The network, from sizes[0] inputs to sizes[-1] outputs, begins at weights[start]; returns where
+    these layers of it end. parts is of `new_parts`.
     """
     flat = parts.reshape(parts.shape[0], -1)
-    for layer in range(sizes.size - 1):
+    for layer in range(layers):
         inputs, outputs = sizes[layer], sizes[layer + 1]
         biases = start + inputs * outputs
         for j in range(0, outputs, 4):  # beyond the last output: the last one once more
@@ -100,6 +100,21 @@ def block_forward(weights: Floats, start: int, sizes: Longs, parts: Floats) -> i
                     results[r] = max(results[r], np.float32(0))
         start = biases + outputs
     return start
+
+
+@leaf
+def output_of(
+    weights: Floats, row: int, bias: np.float32, given: Floats, example: int
+) -> np.float32:
+    """One output of one example, from inputs (inputs, BLOCK), as `block_forward` adds it up."""
+    inputs, output = given.shape[0], bias
+    whole = inputs - inputs % 4
+    for i in range(0, whole, 4):
+        x = given[i, example], given[i + 1, example], given[i + 2, example], given[i + 3, example]
+        output += _dot(_four(weights, row + i), x)
+    for i in range(whole, inputs):
+        output += weights[row + i] * given[i, example]
+    return output
 
 
 @fast
@@ -162,9 +177,9 @@ def _move_active(slopes: Floats, outputs: int, active: Longs) -> int:
 def _lay_across(given: Floats, across: Floats) -> None:
     """Fills across with the columns of given, (inputs, BLOCK), LANES inputs side by side."""
     for i in range(given.shape[0]):
-        panel, lane = across[i // LANES], i % LANES
+        row, column = given[i], across[i // LANES, i % LANES :]
         for r in range(BLOCK):
-            panel[r * LANES + lane] = given[i, r]
+            column[r * LANES] = row[r]
 
 
 @leaf
@@ -194,12 +209,21 @@ def _add_gradients(
     for first in range(0, inputs, LANES):
         lanes = min(LANES, inputs - first)
         for k in range(rows.size):
-            for i in range(lanes):
-                sums[k * LANES + i] = gradients[rows[k] * inputs + first + i]
+            _copy(gradients[rows[k] * inputs + first :], sums[k * LANES :], lanes)
         _add_to_lanes(slopes, (0, BLOCK, 2 * BLOCK, 3 * BLOCK), BLOCK, across[first // LANES], sums)
         for k in range(rows.size):
-            for i in range(lanes):
-                gradients[rows[k] * inputs + first + i] = sums[k * LANES + i]
+            _copy(sums[k * LANES :], gradients[rows[k] * inputs + first :], lanes)
+
+
+@leaf
+def _copy(source: Floats, target: Floats, count: int) -> None:
+    """Copies `count` values, as one vector if they are LANES, as they nearly always are."""
+    if count == LANES:
+        for i in range(LANES):
+            target[i] = source[i]
+    else:
+        for i in range(count):
+            target[i] = source[i]
 
 
 @leaf

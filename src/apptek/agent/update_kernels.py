@@ -9,7 +9,13 @@ written, so that every processor learns the same.
 
 import numpy as np
 
-from apptek.agent.layer_kernels import BLOCK, block_backward, block_forward, new_parts
+from apptek.agent.layer_kernels import (
+    BLOCK,
+    block_backward,
+    block_forward,
+    new_parts,
+    output_of,
+)
 from apptek.arrays import Bools, Floats, Ints, Longs
 from apptek.compiling import fast, leaf
 
@@ -49,7 +55,7 @@ def encode_members(
     for first in range(0, members.size, BLOCK):
         block = members[first : first + BLOCK]
         _embed(weights, shape, columns, block, parts[0])
-        block_forward(weights, shape[3], sizes, parts)
+        block_forward(weights, shape[3], sizes, parts, sizes.size - 1)
         for r in range(block.size):
             for i in range(size):
                 encoded[first + r, i] = parts[-1, i, r]
@@ -67,7 +73,7 @@ def learn_encoding(
     for first in range(0, members.size, BLOCK):
         block = members[first : first + BLOCK]
         _embed(weights, shape, columns, block, parts[0])
-        end = block_forward(weights, shape[3], sizes, parts)
+        end = block_forward(weights, shape[3], sizes, parts, sizes.size - 1)
         slopes[-1] = 0.0
         for r in range(block.size):
             for i in range(sizes[-1]):
@@ -104,15 +110,20 @@ def best_values(
     """
     values = np.empty(len(both), np.float32)
     actions = np.zeros(len(both), np.int32)
+    listed = np.empty(sizes[-1], np.int64)  # the legal actions of one example
     parts = new_parts(sizes)
     for first in range(0, len(both), BLOCK):
         block = both[first : first + BLOCK]
         parts[0, : sizes[0], : len(block)] = block.T
-        block_forward(weights, start, sizes, parts)
+        block_forward(weights, start, sizes, parts, sizes.size - 1)
         for r in range(len(block)):
-            allowed, best = legal[first + r], np.float32(-np.inf)
-            for action in range(allowed.size):
-                if allowed[action] and parts[-1, action, r] > best:
+            count = 0
+            for action in range(sizes[-1]):  # without a branch, which would be hard to foresee
+                listed[count] = action
+                count += legal[first + r, action]
+            best = np.float32(-np.inf)
+            for action in listed[:count]:
+                if parts[-1, action, r] > best:
                     best, actions[first + r] = parts[-1, action, r], action
             values[first + r] = best
     return values, actions
@@ -130,20 +141,22 @@ def learn_values(
     passed = np.empty_like(both)
     parts = new_parts(sizes)
     slopes = new_parts(sizes)
-    loss = 0.0
+    loss, inputs = 0.0, sizes[-2]  # of the last layer
     for first in range(0, len(both), BLOCK):
         block = both[first : first + BLOCK]
         for r in range(len(block)):
             for i in range(sizes[0]):
                 parts[0, i, r] = block[r, i]
-        end = block_forward(weights, start, sizes, parts)
+        last = block_forward(weights, start, sizes, parts, sizes.size - 2)
+        biases = last + inputs * sizes[-1]
         slopes[-1] = 0.0
         for r in range(len(block)):
             action = actions[first + r]
-            error = parts[-1, action, r] - targets[first + r]
+            row, bias = last + action * inputs, weights[biases + action]
+            error = output_of(weights, row, bias, parts[-2, :inputs], r) - targets[first + r]
             slopes[-1, action, r] = error * np.float32(2 / len(both))
             loss += error * error
-        block_backward(weights, end, sizes, parts, slopes, gradients)
+        block_backward(weights, biases + sizes[-1], sizes, parts, slopes, gradients)
         for r in range(len(block)):
             for i in range(sizes[0]):
                 passed[first + r, i] = slopes[0, i, r]
