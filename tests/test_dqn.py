@@ -22,6 +22,7 @@ from worlds import facts_of
 from apptek.agent.dqn import FrozenPolicy, Learner, random_legal, td_targets
 from apptek.agent.replay import Batch
 from apptek.agent.states import pair_table
+from apptek.agent.update_kernels import best_values
 from apptek.arrays import read_only
 from apptek.config import AgentConfig, FingerprintKind
 from apptek.errors import ApptekError
@@ -61,12 +62,38 @@ def weights_of(learner: Learner) -> dict[str, bytes]:
 def test_targets_agree_with_the_definition(seed: int, discount: float) -> None:
     batch = random_batch(6, np.random.default_rng(seed))
     values = np.random.default_rng(seed).normal(-3, 1, (6, ACTIONS)).astype(np.float32)
-    arrays = (batch.rewards, batch.done, values, batch.next_legal)
-    found = td_targets(*arrays, discount=discount)
+    legal = [np.flatnonzero(row) for row in batch.next_legal]
+    best = [max(values[row, legal[row]], default=-np.inf) for row in range(6)]
+    found = td_targets(batch.rewards, batch.done, np.asarray(best, np.float32), discount=discount)
     for row, target in enumerate(found.tolist()):
-        best = max((values[row, a] for a in np.flatnonzero(batch.next_legal[row])), default=0.0)
-        expected = batch.rewards[row] + (0.0 if batch.done[row] else discount * best)
+        expected = batch.rewards[row] + (0.0 if batch.done[row] else discount * best[row])
         assert target == pytest.approx(expected, abs=1e-5)
+
+
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 500),
+    count=st.sampled_from([0, 1, 7, 64, 65]),
+    actions=st.integers(1, 9),
+    widths=st.tuples(st.integers(1, 9), st.integers(1, 9)),
+)
+def test_best_values_are_those_of_torch(
+    seed: int, count: int, actions: int, widths: tuple[int, int]
+) -> None:
+    config = replace(SMALL, fingerprint_size=widths[0], q_hidden=(widths[1],))
+    learner = Learner(network_of(points(PAIRS), actions, seed, config), config)
+    rng = np.random.default_rng(seed)
+    both = rng.normal(size=(count, 2 * widths[0])).astype(np.float32)
+    legal = rng.random((count, actions)) < 0.4
+    with torch.inference_mode():
+        values = learner.network.layers(torch.from_numpy(both)).numpy()
+    found, chosen = best_values(
+        learner._weights.numpy(), *learner._layout.valuing, both, read_only(legal)
+    )
+    masked = np.where(legal, values, np.float32(-np.inf))
+    assert np.allclose(found, masked.max(axis=1), rtol=0, atol=1e-5)
+    assert np.allclose(masked[np.arange(count), chosen], found, rtol=0, atol=1e-5)
+    assert (chosen[~legal.any(axis=1)] == 0).all()
 
 
 def test_a_finished_episode_without_legal_actions_gives_no_nan() -> None:

@@ -12,22 +12,19 @@ from apptek.agent.q_network import QNetwork, masked_argmax
 from apptek.agent.replay import Batch
 from apptek.agent.states import MARKS, PairTable, States, distinct_members, spread_maxima
 from apptek.agent.update_kernels import (
+    best_values,
     encode_members,
     learn_encoding,
     learn_values,
     rmsprop,
-    value_fingerprints,
 )
 from apptek.arrays import Bools, Floats, Ints, Longs
 from apptek.config import AgentConfig
 from apptek.errors import ApptekError
 
 
-def td_targets(
-    rewards: Floats, done: Bools, next_values: Floats, legal: Bools, *, discount: float
-) -> Floats:
-    """`r + discount * max Q(s', a)` over the legal actions; r alone where the episode ended."""
-    best = np.where(legal, next_values, np.float32(-np.inf)).max(axis=1)  # (B,)
+def td_targets(rewards: Floats, done: Bools, best: Floats, *, discount: float) -> Floats:
+    """`r + discount * max Q(s', a)`, of which `best` is the maximum; r alone where it ended."""
     # where, not (1 - done) * best: a finished episode has no legal action, and 0 * -inf is NaN.
     targets = rewards + discount * np.where(done, 0, best)
     return np.asarray(targets, np.float32)
@@ -91,8 +88,7 @@ class Learner:
         encoded = encode_members(weights, *layout.encoding, distinct)
         pooled, winners = pool(encoded, members, states.offsets)
         both = pooled.reshape(-1, 2 * pooled.shape[1])
-        next_values = value_fingerprints(weights, *layout.valuing, both[count:])
-        targets = self._targets(batch, next_values)
+        targets = self._targets(batch, both[count:])
         gradients[:] = 0.0
         loss, passed = learn_values(
             weights, *layout.valuing, both[:count], batch.actions, targets, gradients
@@ -108,19 +104,19 @@ class Learner:
             self.target.load_state_dict(self.network.state_dict())
         return loss
 
-    def _targets(self, batch: Batch, next_values: Floats) -> Floats:
-        """The targets; `next_values` are the network's own, if there is no target network."""
-        legal = batch.next_legal
-        if self.config.double_q:  # the network chooses, the target network evaluates
-            chosen = np.where(legal, next_values, -np.inf).argmax(axis=1)
-            # The maximum over this one action is its value; where nothing is legal, it stays so.
-            legal = legal & (np.arange(legal.shape[1]) == chosen[:, None])
+    def _targets(self, batch: Batch, next_both: Floats) -> Floats:
+        """The targets; `next_both` are the next fingerprints, if the network itself looks ahead."""
+        weights, valuing = self._weights.numpy(), self._layout.valuing
+        best, chosen = best_values(weights, *valuing, next_both, batch.next_legal)
         if self.target is not None:
             with torch.inference_mode():
-                next_values = self.target(batch.next_states).numpy()
-        return td_targets(
-            batch.rewards, batch.done, next_values, legal, discount=self.config.discount
-        )
+                values = self.target(batch.next_states).numpy()
+            legal = batch.next_legal
+            if self.config.double_q:  # the network chooses, the target network evaluates
+                # The maximum over this one action is its value; if nothing is legal, it stays so.
+                legal = legal & (np.arange(legal.shape[1]) == chosen[:, None])
+            best = np.where(legal, values, np.float32(-np.inf)).max(axis=1)
+        return td_targets(batch.rewards, batch.done, best, discount=self.config.discount)
 
     def greedy(self, states: States, legal: Bools) -> Ints:
         """The best legal action of each state, (B,): the lowest of equals, 0 if none is legal."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from apptek.arrays import AnyInts, Floats, Ints, Longs, read_only
-from apptek.compiling import kernel
+from apptek.compiling import kernel, leaf
 from apptek.data.facts import Facts
 from apptek.data.times import UNKNOWN
 
@@ -123,9 +123,10 @@ def gather(members: Ints, starts: Longs, sizes: Longs) -> States:
 def _copy_ranges(members: Ints, starts: Longs, offsets: Longs, gathered: Ints) -> None:
     """Fills gathered[offsets[i]:offsets[i + 1]] with the members from starts[i] on."""
     for i in range(starts.size):
-        shift = starts[i] - offsets[i]
-        for target in range(offsets[i], offsets[i + 1]):
-            gathered[target] = members[target + shift]
+        target = gathered[offsets[i] : offsets[i + 1]]
+        source = members[starts[i] : starts[i] + target.size]
+        for k in range(target.size):
+            target[k] = source[k]
 
 
 @kernel
@@ -173,13 +174,23 @@ def pool_maxima(
             continue
         maxima[row] = encoded[members[start]]
         winners[row] = members[start]
-        for i in range(start + 1, stop):
-            member = members[i]
+        last = stop - 1
+        for i in range(start, stop, 4):  # four at a time: fewer loads and stores of the maximum
+            first, second = members[i], members[min(i + 1, last)]
+            third, fourth = members[min(i + 2, last)], members[min(i + 3, last)]
             # Without a branch: the processor compares many columns at once.
             for column in range(maxima.shape[1]):
-                value, highest = encoded[member, column], maxima[row, column]
-                maxima[row, column] = value if value > highest else highest
-                winners[row, column] = member if value > highest else winners[row, column]
+                best = maxima[row, column], winners[row, column]
+                best = _higher(best, encoded[first, column], first)
+                best = _higher(best, encoded[second, column], second)
+                best = _higher(best, encoded[third, column], third)
+                best = _higher(best, encoded[fourth, column], fourth)
+                maxima[row, column], winners[row, column] = best
+
+
+@leaf
+def _higher(best: tuple[float, int], value: float, member: int) -> tuple[float, int]:
+    return (value, member) if value > best[0] else best
 
 
 @kernel
