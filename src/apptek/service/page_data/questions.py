@@ -55,9 +55,9 @@ def striking_questions(served: ServedModel) -> Questions:
 
     Where no fact has a date, all facts are known.
 
-    Entities with many facts of different groups come first; no entity occurs twice, and groups of
-    predicates (or predicates, where there are no groups) take turns. Facts of test come before
-    those that the model was fitted on.
+    Rare predicates between entities with many facts of different groups come first; no entity
+    occurs twice, and groups of predicates (or predicates, where there are no groups) take turns.
+    Facts of test come before those that the model was fitted on.
     """
     data = served.predictor.model.dataset
     facts, rows = data.test, _candidates(served, data.test)
@@ -80,7 +80,10 @@ def striking_questions(served: ServedModel) -> Questions:
     fewest = np.minimum(served.counts[facts.subjects[rows]], served.counts[facts.objects[rows]])
     ends = zip(facts.subjects[rows].tolist(), facts.objects[rows].tolist(), strict=True)
     variety = np.asarray([_variety(served, *pair) for pair in ends])
-    worth = np.sqrt(fewest) * (0.5 + chances) * (0.2 + variety)
+    times_seen = np.bincount(data.train.predicates, minlength=len(data.predicates))
+    # The rarer a predicate, the more an answer says.
+    surprise = np.log2(1 + chances * len(data.train) / (1 + times_seen[first]))
+    worth = np.sqrt(fewest) * surprise * (0.2 + variety)
     order = np.lexsort((np.arange(len(rows)), -worth, ~striking, ~right))
     good = striking if striking.sum() >= CARDS else right  # never a wrong answer
     turns: dict[str, list[int]] = {}
