@@ -26,7 +26,8 @@ from apptek.predictor import Predictor
 from apptek.seeding import generator
 
 SIZES, QUICK_SIZES = (1_000_000, 10_000_000), (20_000, 200_000)
-QUERIES = 100_000  # that are asked
+QUERIES = 100_000  # that are asked ...
+TIMES = 3  # ... so many times
 SAMPLED = 0.25  # seconds between two looks at the memory
 TARGETS = {
     "fit_seconds_10x": Target(2),
@@ -99,7 +100,7 @@ def _run_size(size: int, tell: Tell) -> dict[str, Any]:
         "read_peak_mb": stages["read"]["peak_mb"],
         "graph_mb": stages["index"]["left_mb"],
         "fit_peak_mb": max(stage["peak_mb"] for stage in rest),
-        "predict_queries_per_s": asked / stages["predict"]["seconds"],
+        "predict_queries_per_s": TIMES * asked / stages["predict"]["seconds"],
         "mrr": mrr,
         "stages": stages,
     }
@@ -197,7 +198,8 @@ def run(world: str, model: str) -> None:
     scores = predictor.scorer("test").scores
     scores(queries.take(np.arange(min(100, len(queries)))))  # compiles
     tell("predict")
-    ranked = scores(queries)
+    for _ in range(TIMES):
+        ranked = scores(queries)
     tell("rank")
     truths = data.test.predicates[rows]
     own = np.take_along_axis(ranked, truths[:, None].astype(np.int64), axis=1)
