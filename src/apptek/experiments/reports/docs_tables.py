@@ -19,7 +19,7 @@ from apptek.experiments.reports.markdown import (
     markdown,
 )
 from apptek.experiments.reports.printed import PRINTED_OWN
-from apptek.experiments.reports.scale_table import scale_table
+from apptek.experiments.reports.scale_table import engine_table, scale_table
 from apptek.experiments.reports.torture_table import torture_table
 from apptek.experiments.result import Result, mean_seconds
 from apptek.setting_rules import setting_texts
@@ -276,6 +276,7 @@ DOCS_TABLES: dict[str, Maker] = {
     "new names": new_names_table,
     "comparison": comparison_table,
     "audit": audit_table,
+    "engine": engine_table,
     "scale": scale_table,
     "torture": torture_table,
     "faithfulness": faithfulness_table,

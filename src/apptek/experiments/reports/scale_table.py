@@ -1,4 +1,4 @@
-"""Recorded benches of scale: what each stage costs, by the number of facts."""
+"""Recorded benches of scale and of the engine: what each stage costs, by the number of facts."""
 
 from collections.abc import Callable
 
@@ -15,6 +15,16 @@ ROWS: dict[str, tuple[str, Callable[[float], str]]] = {
     "MRR of 100,000 test queries": ("mrr", "{:.4f}".format),
 }
 
+ENGINES = ("one_process", "local", "ray")
+OF_ENGINE: dict[str, tuple[str, Callable[[float], str]]] = {
+    "start": ("start_seconds", "{:.1f} s".format),
+    "parts": ("parts_seconds", "{:.1f} s".format),
+    "features": ("features_seconds", "{:.1f} s".format),
+    "features, processor time": ("features_processor_seconds", "{:.1f} s".format),
+    "joining": ("join_seconds", "{:.1f} s".format),
+    "most memory of a worker": ("worker_peak_mb", "{:,.0f} MB".format),
+}
+
 
 def scale_table(results: Results) -> str:
     """Seconds and memory of reading, indexing, fitting and asking worlds of each size."""
@@ -26,3 +36,20 @@ def scale_table(results: Results) -> str:
     ]
     header = ("facts", *(f"{size / 1e6:g} M" for size in sorted(sizes)))
     return markdown(header, rows if sizes else [])
+
+
+def engine_table(results: Results) -> str:
+    """The features of the largest recorded bench of the engine: one process, processes, Ray."""
+    benches = [result.metrics for result in results if result.model == "bench_engine"]
+    if not benches:
+        return markdown((), [])
+    figures = max(benches, key=lambda each: int(each["facts"]))
+    rows = [
+        [
+            words,
+            *(show(figures[name][key]) if key in figures[name] else "" for name in ENGINES),
+        ]
+        for words, (key, show) in OF_ENGINE.items()
+    ]
+    about = f"{figures['facts'] / 1e6:g} M facts, {figures['queries']:,} queries"
+    return markdown((about, "one process, two threads", "`local`", "`ray`"), rows)
