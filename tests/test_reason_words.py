@@ -12,6 +12,7 @@ from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError
 from apptek.explain.explanation import Contribution, Explanation
 from apptek.explain.groups import Group, group_all
+from apptek.explain.html_report import explanation_html
 from apptek.explain.sentences import Ends, Occurrences, when_words
 from apptek.explain.text import MEMBERS, explanation_text
 from apptek.explain.wording import GIVEN, given, percent, signed, span_text
@@ -92,14 +93,14 @@ def test_sentences_about_intervals_undated_facts_and_types(tmp_path: Path) -> No
         "Ann (A) has 'A' in its name",
         "Rovers (A) has 'A' in its name",
         both,
-        f"{both}: the same",
+        f"{both}: the same country",
     }
     undated = sentences(predictor.explain(Query("Ann (A)", "United (B)", "?"), most=99))
     assert {
         "'is fan of' was recorded from Ann (A) to Rovers (A) without a date",
         "'played for' was recorded from others to United (B) 6 times (and once without a date)",
         "the question is undated",
-        "Ann (A) has 'A' in its name, and United (B) has 'B' in its name: not the same",
+        "Ann (A) has 'A' in its name, and United (B) has 'B' in its name: not the same country",
     } <= undated
 
 
@@ -118,6 +119,15 @@ def test_a_guessed_type_is_told_as_whom_one_deals_with(tmp_path: Path) -> None:
     )
     lying = replace(found, further=(*found.further, lie))
     assert set(guesses_told(lying, kinds, ids)) == {HONEST, "has the country"}
+
+
+def test_a_country_is_named_where_it_is_one_of_the_two(tmp_path: Path) -> None:
+    places = "".join(f"Police ({c})\tTell\t{n} ({c})\t2014\t2014\n" for c in "AB" for n in "XYZ")
+    facts = f"{places}A\tThreaten\tB\t2014\t2014\n"
+    predictor = small_predictor(tmp_path, facts, "A\tThreaten\tB\t2014\t2014\n")
+    words = sentences(predictor.explain(Query("A", "B", "2014"), most=99))
+    one, other = (f"{name} is a country that other names contain" for name in "AB")
+    assert {one, other, f"{one}, and {other}: not the same country"} <= words
 
 
 def test_a_type_of_a_table_is_stated(tmp_path: Path) -> None:
@@ -321,6 +331,9 @@ def test_data_with_one_predicate_has_no_other_answer(tmp_path: Path) -> None:
     rows = "".join(f"a{n % 5}\tlikes\ta{(n * 2 + 1) % 5}\t{2000 + n % 9}\n" for n in range(40))
     predictor = small_predictor(tmp_path, rows, "a1\tlikes\ta3\t2003\n")
     query = Query("a1", "a3", "2003")
-    assert predictor.explain(query).paragraph == "likes (100.0 %): the data has no other predicate."
+    found = predictor.explain(query)
+    assert found.paragraph == found.sentence == "likes (100.0 %): the data has no other predicate."
+    assert "runner-up" not in explanation_text(found)
+    assert "rather than" not in explanation_html(found)
     with pytest.raises(ApptekError, match="there is no other answer"):
         predictor.counterfactual(query)

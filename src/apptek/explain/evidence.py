@@ -52,7 +52,7 @@ DIRECT = FAMILIES[:2]  # the families of facts between the two
 class SupportOf(NamedTuple):
     """The level of nearness at which evidence was counted, and the counts; None: a topology.
 
-    is_itself  whether the evidence is the very fact that training hides
+    is_itself  whether the evidence is the very fact that training hides, of either predicate
     """
 
     level: Level | None

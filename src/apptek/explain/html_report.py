@@ -57,7 +57,7 @@ def _answer(explanation: Explanation) -> Iterator[str]:
     """The drawing of all reasons, the rankings, and what adds up."""
     yield _drawing(explanation)
     yield from _rankings(explanation)
-    if explanation.contributions():
+    if explanation.contributions() and not explanation.is_only:
         yield _sum(explanation)
 
 
@@ -124,7 +124,9 @@ def _header(explanation: Explanation) -> str:
             ),
         )
     )
-    if explanation.is_first or explanation.runner_up_role == "compared with":
+    if explanation.is_only:
+        answer = chosen
+    elif explanation.is_first or explanation.runner_up_role == "compared with":
         answer = f"{chosen}, rather than {runner_up}"
     else:
         answer = f"Asked about {chosen}; the answer is {runner_up}"

@@ -172,7 +172,7 @@ def trait_sentence(trait: Trait, kind: Kind | None, ends: Ends, entities: tuple[
     )
     if trait.whose != "both":
         return subject if trait.whose == "subject" else object_
-    remark = f": {trait.value}" if trait.value in (SAME, NOT_SAME) else ""
+    remark = f": {trait.value} {kind.name}" if trait.value in (SAME, NOT_SAME) else ""
     return f"{subject}, and {object_}{remark}"
 
 
@@ -186,7 +186,7 @@ def type_words(name: str, kind: Kind, entity: int) -> str:
     if value == THE_COUNTRY:
         return f"{name} is what other names refer to"
     if value == name.removeprefix("<").removesuffix(">"):
-        return f"others have '{value}' in their names"
+        return f"{name} is a {kind.name} that other names contain"
     if entity < 0:
         return f"'{value}' is read from the name {name}"
     return f"{name} has '{value}' in its name"

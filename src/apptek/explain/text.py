@@ -74,11 +74,14 @@ def _entries(explanation: Explanation) -> Iterator[tuple[int, str]]:
     ours = f"{chosen} ({percent(explanation.probability)})"
     runner_up = f"{other} ({percent(explanation.runner_up_probability)})"
     yield 0, f"{explanation.role}: {ours}"
-    yield 0, f"{explanation.runner_up_role}: {runner_up}"
+    if not explanation.is_only:
+        yield 0, f"{explanation.runner_up_role}: {runner_up}"
     for note in [*share_lines(explanation.by_class, explanation.by_group), *notes(explanation)]:
         yield 0, note
     yield 0, ""
     yield 0, explanation.sentence
+    if explanation.is_only:  # nothing is for it or against it
+        return
     yield 0, ""
     titles = (
         "What speaks for it:",
