@@ -309,6 +309,19 @@ def test_nothing_is_said_about_time_where_no_fact_has_one() -> None:
     assert given("2014-05-11").endswith("at that time")
 
 
+@pytest.mark.parametrize("date", ["", "2014-06-01"])
+def test_an_undated_query_says_how_many_facts_it_looks_at(tmp_path: Path, date: str) -> None:
+    facts = "".join(f"A\tThreaten\tC{n}\t{date}\n" for n in range(70))
+    facts += f"A\tPraise or endorse\tB\t{date}\n"
+    predictor = small_predictor(tmp_path, facts, f"A\tThreaten\tB\t{date}\n")
+    words = sentences(predictor.explain(Query("A", "B", "?"), most=99))
+    assert "A threatened others 60 times among the 60 facts that are looked at" in words
+    assert sum("looked at" in text for text in words) == 1
+    if date:
+        words = sentences(predictor.explain(Query("A", "B", "2014-06-02"), most=99))
+        assert "A threatened others 60 times the day before" in words
+
+
 def test_a_span_is_told_exactly_where_more_is_not_known() -> None:
     assert span_text(DAYS, 24) == "a month"
     assert span_text(DAYS, 24, 31) == "a month"

@@ -158,8 +158,8 @@ class Evidence:
         dated = [fact for fact in facts if times[fact] != UNKNOWN]
         distances = tuple(time_distance(graph, fact, self.moment) for fact in dated)
         lasting = bool(dated) and is_lasting(graph, dated[0])
-        undated, horizon = len(facts) - len(dated), self._horizons[key[1]]
-        return Occurrences(distances, undated, lasting, horizon, self.timeless)
+        undated, (horizon, most) = len(facts) - len(dated), self._limits[key[1]]
+        return Occurrences(distances, undated, lasting, horizon, self.timeless, most)
 
     @cached_property
     def timeless(self) -> bool:
@@ -167,16 +167,17 @@ class Evidence:
         return is_timeless(self.graph)
 
     @cached_property
-    def _horizons(self) -> dict[str, int | None]:
-        """For each family, up to which distance it lists every fact; None: there are no more."""
-        horizons: dict[str, int | None] = {}
+    def _limits(self) -> dict[str, tuple[int | None, int]]:
+        """For each family, its horizon and where it ends by number: see Occurrences."""
+        limits: dict[str, tuple[int | None, int]] = {}
+        config = self.model.config.history
         for family, facts in self._history.items():
-            config = self.model.config.history
             most = config.pair_facts if family in DIRECT else config.profile_facts
-            apart = time_distance(self.graph, int(facts[-1]), self.moment) if len(facts) else None
-            full = len(facts) >= most and apart is not None
-            horizons[family] = abs(apart) if full and apart is not None else None
-        return horizons
+            limits[family] = (None, 0)
+            if len(facts) >= most:
+                apart = time_distance(self.graph, int(facts[-1]), self.moment)
+                limits[family] = (None, most) if apart is None else (abs(apart), 0)
+        return limits
 
     def partners(self, key: Key) -> tuple[Partner, ...]:
         """Whom the facts of a profile are with, most of them first; nobody where it is a pair."""

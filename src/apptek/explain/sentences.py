@@ -47,6 +47,7 @@ class Occurrences:
     lasting    whether the nearest one is an interval
     horizon    up to which distance every fact is among them; None: all of them are
     timeless   no fact of the whole data has a date, so that none needs to be told
+    most       how many facts were looked at, where there may be more at no distance; 0: all
     """
 
     distances: tuple[int | None, ...]
@@ -54,6 +55,7 @@ class Occurrences:
     lasting: bool
     horizon: int | None
     timeless: bool = False
+    most: int = 0
 
     @property
     def same(self) -> int:
@@ -86,7 +88,9 @@ def history_sentence(
     """The facts of a family with one predicate; `did` says the predicate between two names."""
     others = partners[0].entity if len(partners) == 1 else OTHERS
     names = (name.format(s=ends.subject, o=ends.object, x=others) for name in DIRECTIONS[family])
-    return f"{did(*names)} {when_words(*times, _most(partners))}".rstrip()
+    when = when_words(*times, _most(partners))
+    limit = f" among the {times[1].most} facts that are looked at" if times[1].most else ""
+    return f"{did(*names)} {when}".rstrip() + limit
 
 
 def mirror_sentence(
