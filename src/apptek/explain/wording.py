@@ -62,7 +62,7 @@ def counted(number: int, noun: str) -> str:
     """1 fact, 2 facts; topologies and entities as well."""
     if number == 1:
         return f"1 {noun}"
-    plural = f"{noun[:-1]}ies" if noun.endswith(("gy", "ty")) else f"{noun}s"
+    plural = f"{noun[:-1]}ies" if noun.endswith(("gy", "ry", "ty")) else f"{noun}s"
     return f"{number:,} {plural}"
 
 
