@@ -15,7 +15,7 @@ from apptek.explain.groups import Group, group_all
 from apptek.explain.html_report import explanation_html
 from apptek.explain.sentences import Ends, Occurrences, when_words
 from apptek.explain.text import MEMBERS, explanation_text
-from apptek.explain.wording import GIVEN, given, percent, signed, span_text
+from apptek.explain.wording import GIVEN, given, percent, share_lines, signed, span_text
 from apptek.predictor import Predictor, Query
 
 FORBIDDEN = ("log-odds", "trait", "topology", "->", "kernel")  # in what a layman reads
@@ -320,6 +320,12 @@ def test_an_undated_query_says_how_many_facts_it_looks_at(tmp_path: Path, date: 
     if date:
         words = sentences(predictor.explain(Query("A", "B", "2014-06-02"), most=99))
         assert "A threatened others 60 times the day before" in words
+
+
+def test_what_has_no_group_is_told_so_that_the_shares_add_up() -> None:
+    groups = [("talk", 0.5), ("fight", 0.359)]
+    assert share_lines((), groups) == ["By group: talk 50.0 % and fight 35.9 %; without a group 14.1 %."]
+    assert share_lines([("talk", 0.9999)], ()) == ["By class: talk 100.0 %."]
 
 
 def test_a_span_is_told_exactly_where_more_is_not_known() -> None:
