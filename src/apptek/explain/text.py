@@ -134,9 +134,9 @@ def query_words(explanation: Explanation) -> str:
 
 def notes(explanation: Explanation) -> list[str]:
     """What is unusual about the query, in words."""
-    remarks = [*name_notes(explanation), *time_notes(explanation)]
-    if explanation.predicate in explanation.known:
-        remarks.append("This very fact is among the facts of the model.")
+    remarks = [
+        *name_notes(explanation), *time_notes(explanation), *recorded_notes(explanation),
+    ]  # fmt: skip
     kinds = {part.kind for part in explanation.contributions()}
     if not kinds:
         remarks.append("Nothing connects the two: the answer is what is common in general.")
@@ -182,6 +182,21 @@ def time_notes(explanation: Explanation) -> list[str]:
         return ["Answered within the data, from all facts, whatever their time."]
     unseen = [f"No fact is dated {explanation.time}."] if explanation.unseen_time else []
     return [*unseen, "Answered within the data, from facts before and after."]
+
+
+def recorded_notes(explanation: Explanation) -> list[str]:
+    """Which facts the question asks for are recorded, so that they are evidence themselves."""
+    others = [
+        f"'{explanation.words.label(name)}'"
+        for name in explanation.known
+        if name != explanation.predicate
+    ]
+    used = "part of what the answer uses"
+    itself = [f"This very fact is recorded, and is {used}."]
+    return [
+        *(itself if explanation.predicate in explanation.known else []),
+        *([f"Recorded for this question, and {used}: {listed(others)}."] if others else []),
+    ]
 
 
 def meeting_words(explanation: Explanation, reason: Reason) -> str:
