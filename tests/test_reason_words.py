@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fact_files import write
 
@@ -13,9 +14,10 @@ from apptek.errors import ApptekError
 from apptek.explain.explanation import Contribution, Explanation
 from apptek.explain.groups import Group, group_all
 from apptek.explain.html_report import explanation_html
-from apptek.explain.sentences import Ends, Occurrences, when_words
+from apptek.explain.sentences import Ends, Occurrences, actor_words, when_words
 from apptek.explain.text import MEMBERS, explanation_text
 from apptek.explain.wording import GIVEN, given, percent, share_lines, signed, span_text
+from apptek.features.traits import THE_COUNTRY, Kind
 from apptek.predictor import Predictor, Query
 
 FORBIDDEN = ("log-odds", "trait", "topology", "->", "kernel")  # in what a layman reads
@@ -326,6 +328,16 @@ def test_what_has_no_group_is_told_so_that_the_shares_add_up() -> None:
     groups = [("talk", 0.5), ("fight", 0.359)]
     assert share_lines((), groups) == ["By group: talk 50.0 % and fight 35.9 %; without a group 14.1 %."]
     assert share_lines([("talk", 0.9999)], ()) == ["By class: talk 100.0 %."]
+
+
+def test_such_actors_are_told_by_the_types_that_they_have() -> None:
+    none = np.zeros(0, np.int64)
+    sectors = Kind("sector", ("Police", THE_COUNTRY), np.asarray([0, 1, -1], np.int32), none)
+    guess = np.asarray([2], np.int32)
+    countries = Kind("country", ("India",), np.zeros(3, np.int32), none, guessed=guess)
+    names = ("Police (India)", "India", "Obama")
+    told = [actor_words(name, [sectors, countries], entity) for entity, name in enumerate(names)]
+    assert told == ["Police (India) as 'Police' and 'India'", "India as itself", "Obama as itself"]
 
 
 def test_a_span_is_told_exactly_where_more_is_not_known() -> None:

@@ -18,15 +18,16 @@ from apptek.arrays import Ints
 from apptek.config import FAMILIES
 from apptek.data.times import UNKNOWN
 from apptek.explain.sentences import (
-    LOOKED_AT,
     Ends,
     Occurrences,
     Partner,
+    actor_words,
     clause,
     connected_sentence,
     history_sentence,
     mirror_sentence,
     trait_sentence,
+    trees_sentence,
 )
 from apptek.features.support import (
     Level,
@@ -42,6 +43,7 @@ from apptek.graph.lookups import is_timeless
 from apptek.models.answerer import Answerer, ScoredQueries, WorkingView
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.reranker import SUCH_ACTORS, log_softmax
+from apptek.models.reranking.typed_histories import MOST_KINDS
 
 Kind = Literal["history", "trait", "topology", "reranker"]
 Key = tuple[Kind, str, int]  # the family or whose trait it is; the predicate, token or topology
@@ -202,7 +204,7 @@ class Evidence:
             labels = map(self.answerer.labels.label, self.names(key))
             return connected_sentence(list(labels))
         if key[0] == "reranker":
-            return f"seen together by the trees: {LOOKED_AT.get(key[1], key[1])}"
+            return trees_sentence(key[1], self.ends, self._actors)
         return self._said(key, answer) if key[0] == "history" else self._trait_sentence(key)
 
     def _said(self, key: Key, answer: int) -> str:
@@ -270,6 +272,12 @@ class Evidence:
             return "such_actors" if key[1] == SUCH_ACTORS else "trees"
         groups = {"history": key[1].partition("_")[0], "trait": "question"}
         return groups.get(key[0], "connections")
+
+    @cached_property
+    def _actors(self) -> list[str]:
+        kinds = self.fitted.kinds[:MOST_KINDS]
+        ends = ((self.ends.subject, self.queries.subjects), (self.ends.object, self.queries.objects))
+        return [actor_words(name, kinds, int(entities[0])) for name, entities in ends]
 
     def _trait_sentence(self, key: Key) -> str:
         trait = self._trait(key[2])

@@ -17,16 +17,15 @@ DIRECTIONS = {
     "object_out": ("{o}", "{x}"),
     "object_in": ("{x}", "{o}"),
 }
+# What the trees look at, by topic.
 LOOKED_AT = {
-    "pair": "what the subject did to the object",
-    "reversed": "what the object did to the subject",
-    "subject_out": "what the subject did to others",
-    "subject_in": "what others did to the subject",
-    "object_out": "what the object did to others",
-    "object_in": "what others did to the object",
-    "traits": "what the two are",
-    "such actors": "what such actors do to each other, a statistic that cites no facts",
+    **{family: f"what {who} did to {whom}" for family, (who, whom) in DIRECTIONS.items()},
+    "traits": "what {s} and {o} are",
+    "topologies": "how {s} and {o} are connected through others",
+    "such actors": "what such actors do to each other ({actors}), a statistic that cites no facts",
     "common partners": "what the two did with the same third parties, counted without citing facts",
+    "the reversed fact": "whether the same is recorded from the other side",
+    "its place in the linear model": "how probable it is without them",
 }
 
 
@@ -157,6 +156,21 @@ def connected_sentence(labels: Sequence[str]) -> str:
     """What a topology says: by which predicates, step by step, the two reach each other."""
     steps = [f"'{label}'" for label in labels]
     return f"the two are connected by {', then '.join(steps)}"
+
+
+def trees_sentence(topic: str, ends: Ends, actors: Sequence[str]) -> str:
+    """What the trees look at; `actors` are the two as the types that they have."""
+    looked_at = LOOKED_AT.get(topic, topic).format(
+        s=ends.subject, o=ends.object, x=OTHERS, actors=", ".join(actors)
+    )
+    return f"what the trees make of {looked_at}"
+
+
+def actor_words(name: str, kinds: Sequence[Kind], entity: int) -> str:
+    """An entity as one of its types: Police (India) as 'Police' and 'India'; no guesses."""
+    known = (kind.value(entity) for kind in kinds if not kind.is_guess(entity))
+    values = [f"'{value}'" for value in known if value not in (None, THE_COUNTRY, name)]
+    return f"{name} as {' and '.join(values) or 'itself'}"
 
 
 def trait_sentence(trait: Trait, kind: Kind | None, ends: Ends, entities: tuple[int, int]) -> str:

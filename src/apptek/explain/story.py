@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from apptek.explain.groups import TITLES
 from apptek.explain.wording import count_text, counted, given, percent
 
 if TYPE_CHECKING:
@@ -130,7 +131,10 @@ def _times(number: int) -> str:
 
 def _listed(parts: list[Told]) -> str:
     """A; B; and, taken together, what they did to others."""
-    return "; ".join(f"taken together, {p.words}" if p.is_group else p.words for p in parts)
+    return "; ".join(
+        f"taken together, {p.words}" if p.is_group and p.words != TITLES["trees"] else p.words
+        for p in parts
+    )
 
 
 def _told(explanation: "Explanation") -> tuple[list[Told], list[Told]]:

@@ -167,9 +167,16 @@ def name_notes(explanation: Explanation) -> list[str]:
     """Which names were read as others, and which are not in the facts."""
     subject, object_ = explanation.subject, explanation.object
     unseen = ((subject, explanation.unseen_subject), (object_, explanation.unseen_object))
+    sentences = [part.sentence for part in explanation.contributions()]
+    read = [
+        f"All that the model knows of {name} is read from its name."
+        for name, is_so in unseen
+        if is_so and any(f" is read from the name {name}" in sentence for sentence in sentences)
+    ]
     return [
         *meant_notes((explanation.asked_subject, subject), (explanation.asked_object, object_)),
         *unseen_notes(*unseen, later=explanation.later, time=explanation.time),
+        *read,
     ]
 
 
