@@ -326,7 +326,9 @@ def test_an_undated_query_says_how_many_facts_it_looks_at(tmp_path: Path, date: 
 
 def test_what_has_no_group_is_told_so_that_the_shares_add_up() -> None:
     groups = [("talk", 0.5), ("fight", 0.359)]
-    assert share_lines((), groups) == ["By group: talk 50.0 % and fight 35.9 %; without a group 14.1 %."]
+    assert share_lines((), groups) == [
+        "By group: talk 50.0 % and fight 35.9 %; without a group 14.1 %."
+    ]
     assert share_lines([("talk", 0.9999)], ()) == ["By class: talk 100.0 %."]
 
 

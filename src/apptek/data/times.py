@@ -139,7 +139,9 @@ class TimeAxis:
     @property
     def expected(self) -> str:
         """How to write a time of this axis."""
-        return "a date such as 2014-05-13, 2014-05 or 2014" if self.mixed else TIME_FORMATS[self.unit]
+        return (
+            "a date such as 2014-05-13, 2014-05 or 2014" if self.mixed else TIME_FORMATS[self.unit]
+        )
 
     def _read(self, text: str) -> WrittenTime | None:
         """A query's time, written in a way of its own or like the data."""

@@ -276,7 +276,10 @@ class Evidence:
     @cached_property
     def _actors(self) -> list[str]:
         kinds = self.fitted.kinds[:MOST_KINDS]
-        ends = ((self.ends.subject, self.queries.subjects), (self.ends.object, self.queries.objects))
+        ends = (
+            (self.ends.subject, self.queries.subjects),
+            (self.ends.object, self.queries.objects),
+        )
         return [actor_words(name, kinds, int(entities[0])) for name, entities in ends]
 
     def _trait_sentence(self, key: Key) -> str:

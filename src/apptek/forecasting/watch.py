@@ -150,9 +150,7 @@ def _what_changed(forecast: Forecast, earlier: _Earlier) -> OccurrenceReason:
     """The reason that has moved the chance most since the earlier forecast, the way it went."""
     sign = 1 if forecast.probability >= earlier.probability else -1
     moved: list[tuple[float, OccurrenceReason]] = []
-    for part, met, added in zip(
-        forecast.directions, earlier.have_met, earlier.added, strict=True
-    ):
+    for part, met, added in zip(forecast.directions, earlier.have_met, earlier.added, strict=True):
         for reason in part.reasons:
             if part.have_met != met:  # they met since: no number of before is like one of now
                 moved.append((float(reason.family == "either"), reason))
