@@ -41,7 +41,7 @@ def some_pairs(forecaster: Forecaster, count: int) -> list[tuple[str, str]]:
 
 def what_changed(forecast: Forecast, before: Forecast, *, rises: bool) -> str:
     """The definition: the sentence of the reason whose log-odds went furthest that way."""
-    moved = {}
+    moved: dict[str, float] = {}
     for now, then in zip(forecast.directions, before.directions, strict=True):
         earlier = {reason.family: reason.log_odds for reason in then.reasons}
         for reason in now.reasons:
