@@ -18,6 +18,7 @@ from apptek.data.queries import Queries
 from apptek.data.reading.reader import read_dataset
 from apptek.engine.parts import FACTS, make_part, save_facts
 from apptek.engine.stored_space import open_space, save_space
+from apptek.explain.text import notes
 from apptek.features.new_names import NewNames
 from apptek.features.topologies.connection import Surroundings
 from apptek.features.traits import (
@@ -141,6 +142,8 @@ def test_its_types_are_told_as_read_from_the_name(predictor: Predictor, as_of: b
     sentences = [part.sentence for part in explained.further if part.kind == "trait"]
     words = f"'Navy' is read from the name {NEW}"
     assert words in sentences
+    assert f"All that the model knows of {NEW} is read from its name." in notes(explained)
+    assert not any("read from" in note for note in notes(model.explain((NOTHING, KNOWN, DAY))))
     assert f"what is usual for {NEW} as the one who acts" not in sentences
     assert not any(reason.contribution.family.startswith("subject") for reason in explained.reasons)
     parts = [reason.contribution for reason in explained.all_reasons()] + [*explained.further]

@@ -18,6 +18,7 @@ from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
 from apptek.evaluation.calibration import Calibration
 from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
 from apptek.explain.text import notes
+from apptek.explain.wording import listed
 from apptek.models.batch_files import answer_file
 from apptek.models.fitting import drawn_examples
 from apptek.models.model_folder import FORMAT
@@ -200,11 +201,15 @@ def test_what_the_training_facts_hold_already_is_said(folder: Path, data: Datase
         (answer,) = predictor.predict([query], top=1)
         assert name in answer.known
         told = notes(predictor.explain(query, name))
-        assert "This very fact is among the facts of the model." in told
+        assert "This very fact is recorded, and is part of what the answer uses." in told
     (never,) = predictor.predict([Query(query.subject, query.object, "1801-01-01")], top=1)
     assert never.known == ()
-    told = notes(predictor.explain(query, _another(answer.known, data.predicates)))
-    assert told == ["Answered within the data, from all facts, whatever their time."]
+    why = predictor.explain(query, _another(answer.known, data.predicates))
+    recorded = listed([f"'{why.words.label(name)}'" for name in answer.known])
+    assert notes(why) == [
+        "Answered within the data, from all facts, whatever their time.",
+        f"Recorded for this question, and part of what the answer uses: {recorded}.",
+    ]
 
 
 def _another(known: tuple[str, ...], names: Names) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fact_files import write
 
@@ -12,9 +13,11 @@ from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError
 from apptek.explain.explanation import Contribution, Explanation
 from apptek.explain.groups import Group, group_all
-from apptek.explain.sentences import Ends, Occurrences, when_words
+from apptek.explain.html_report import explanation_html
+from apptek.explain.sentences import Ends, Occurrences, actor_words, when_words
 from apptek.explain.text import MEMBERS, explanation_text
-from apptek.explain.wording import GIVEN, given, percent, signed, span_text
+from apptek.explain.wording import GIVEN, given, percent, share_lines, signed, span_text
+from apptek.features.traits import THE_COUNTRY, Kind
 from apptek.predictor import Predictor, Query
 
 FORBIDDEN = ("log-odds", "trait", "topology", "->", "kernel")  # in what a layman reads
@@ -92,14 +95,14 @@ def test_sentences_about_intervals_undated_facts_and_types(tmp_path: Path) -> No
         "Ann (A) has 'A' in its name",
         "Rovers (A) has 'A' in its name",
         both,
-        f"{both}: the same",
+        f"{both}: the same country",
     }
     undated = sentences(predictor.explain(Query("Ann (A)", "United (B)", "?"), most=99))
     assert {
         "'is fan of' was recorded from Ann (A) to Rovers (A) without a date",
         "'played for' was recorded from others to United (B) 6 times (and once without a date)",
         "the question is undated",
-        "Ann (A) has 'A' in its name, and United (B) has 'B' in its name: not the same",
+        "Ann (A) has 'A' in its name, and United (B) has 'B' in its name: not the same country",
     } <= undated
 
 
@@ -118,6 +121,15 @@ def test_a_guessed_type_is_told_as_whom_one_deals_with(tmp_path: Path) -> None:
     )
     lying = replace(found, further=(*found.further, lie))
     assert set(guesses_told(lying, kinds, ids)) == {HONEST, "has the country"}
+
+
+def test_a_country_is_named_where_it_is_one_of_the_two(tmp_path: Path) -> None:
+    places = "".join(f"Police ({c})\tTell\t{n} ({c})\t2014\t2014\n" for c in "AB" for n in "XYZ")
+    facts = f"{places}A\tThreaten\tB\t2014\t2014\n"
+    predictor = small_predictor(tmp_path, facts, "A\tThreaten\tB\t2014\t2014\n")
+    words = sentences(predictor.explain(Query("A", "B", "2014"), most=99))
+    one, other = (f"{name} is a country that other names contain" for name in "AB")
+    assert {one, other, f"{one}, and {other}: not the same country"} <= words
 
 
 def test_a_type_of_a_table_is_stated(tmp_path: Path) -> None:
@@ -299,6 +311,37 @@ def test_nothing_is_said_about_time_where_no_fact_has_one() -> None:
     assert given("2014-05-11").endswith("at that time")
 
 
+@pytest.mark.parametrize("date", ["", "2014-06-01"])
+def test_an_undated_query_says_how_many_facts_it_looks_at(tmp_path: Path, date: str) -> None:
+    facts = "".join(f"A\tThreaten\tC{n}\t{date}\n" for n in range(70))
+    facts += f"A\tPraise or endorse\tB\t{date}\n"
+    predictor = small_predictor(tmp_path, facts, f"A\tThreaten\tB\t{date}\n")
+    words = sentences(predictor.explain(Query("A", "B", "?"), most=99))
+    assert "A threatened others 60 times among the 60 facts that are looked at" in words
+    assert sum("looked at" in text for text in words) == 1
+    if date:
+        words = sentences(predictor.explain(Query("A", "B", "2014-06-02"), most=99))
+        assert "A threatened others 60 times the day before" in words
+
+
+def test_what_has_no_group_is_told_so_that_the_shares_add_up() -> None:
+    groups = [("talk", 0.5), ("fight", 0.359)]
+    assert share_lines((), groups) == [
+        "By group: talk 50.0 % and fight 35.9 %; without a group 14.1 %."
+    ]
+    assert share_lines([("talk", 0.9999)], ()) == ["By class: talk 100.0 %."]
+
+
+def test_such_actors_are_told_by_the_types_that_they_have() -> None:
+    none = np.zeros(0, np.int64)
+    sectors = Kind("sector", ("Police", THE_COUNTRY), np.asarray([0, 1, -1], np.int32), none)
+    guess = np.asarray([2], np.int32)
+    countries = Kind("country", ("India",), np.zeros(3, np.int32), none, guessed=guess)
+    names = ("Police (India)", "India", "Obama")
+    told = [actor_words(name, [sectors, countries], entity) for entity, name in enumerate(names)]
+    assert told == ["Police (India) as 'Police' and 'India'", "India as itself", "Obama as itself"]
+
+
 def test_a_span_is_told_exactly_where_more_is_not_known() -> None:
     assert span_text(DAYS, 24) == "a month"
     assert span_text(DAYS, 24, 31) == "a month"
@@ -321,6 +364,9 @@ def test_data_with_one_predicate_has_no_other_answer(tmp_path: Path) -> None:
     rows = "".join(f"a{n % 5}\tlikes\ta{(n * 2 + 1) % 5}\t{2000 + n % 9}\n" for n in range(40))
     predictor = small_predictor(tmp_path, rows, "a1\tlikes\ta3\t2003\n")
     query = Query("a1", "a3", "2003")
-    assert predictor.explain(query).paragraph == "likes (100.0 %): the data has no other predicate."
+    found = predictor.explain(query)
+    assert found.paragraph == found.sentence == "likes (100.0 %): the data has no other predicate."
+    assert "runner-up" not in explanation_text(found)
+    assert "rather than" not in explanation_html(found)
     with pytest.raises(ApptekError, match="there is no other answer"):
         predictor.counterfactual(query)

@@ -171,7 +171,11 @@ def test_contributions_of_trees_and_features_add_up(predictor: Predictor, data: 
         scores = predictor.scores(predictor.queries_of([query]))[0]
         names = data.predicates
         parts = found.contributions()
-        assert "reranker" in {part.kind for part in parts}
+        words = {part.sentence for part in parts if part.kind == "reranker"}
+        assert f"what the trees make of what {query.subject} did to {query.object}" in words
+        assert not any("linear model" in text for text in words)
+        assert any(f"({query.subject} as " in text for text in words)
+        assert "taken together, how the evidence combines" not in found.paragraph
         score = float(scores[names.find(found.predicate)])
         assert found.score_bias + sum(p.score for p in parts) == pytest.approx(score, abs=2e-5)
         rival = float(scores[names.find(found.runner_up)])

@@ -9,6 +9,7 @@ import signal
 import socket
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -19,12 +20,14 @@ from urllib.parse import urlsplit
 import pytest
 import uvicorn
 from service_parts import client_of, problem, tuning_query
+from starlette.types import ASGIApp
 
 from apptek.benches.http_clients import encode_request, running_service
 from apptek.service import model_info
 from apptek.service.network.connections import connection_factory
 from apptek.service.network.log_limit import LogLimit
-from apptek.service.network.request_limits import OTHER_FILES, ConnectionLimits
+from apptek.service.network.request_limits import OTHER_FILES, ConnectionLimits, RequestLimits
+from apptek.service.network.security_middleware import SecurityMiddleware
 from apptek.service.network.wrong_tokens import ALLOWED, WrongTokens
 from apptek.service.served_model import ServedModel
 
@@ -40,11 +43,13 @@ async def _app(scope: Any, receive: Any, send: Any) -> None:
 
 
 @contextmanager
-def small_server(limits: ConnectionLimits) -> Iterator[tuple[uvicorn.Server, int]]:
+def small_server(
+    limits: ConnectionLimits, app: ASGIApp = _app
+) -> Iterator[tuple[uvicorn.Server, int]]:
     """A server of ten bytes in a thread, and its port."""
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
-        _app,
+        app,
         http=connection_factory(limits),  # type: ignore[arg-type]
         backlog=limits.backlog,
         lifespan="off",
@@ -75,6 +80,16 @@ def read_all(connection: socket.socket) -> bytes:
     except ConnectionResetError:
         pass
     return b"".join(parts)
+
+
+def test_a_client_that_closes_gets_the_answer_to_a_body_that_is_too_large() -> None:
+    app = SecurityMiddleware(_app, RequestLimits(body_bytes=1000))
+    with small_server(ConnectionLimits(), app) as (_, port):
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/api", data=b"x" * (8 << 20))
+        with pytest.raises(urllib.error.HTTPError) as refused:  # urllib sends Connection: close
+            urllib.request.urlopen(request, timeout=60)
+        with refused.value as answer:
+            assert answer.code == 413
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHos", GET + b"GET / HT"])

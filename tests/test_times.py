@@ -228,6 +228,17 @@ def test_a_query_finer_than_the_axis_is_cut_to_it() -> None:
     [
         (TimeAxis("day"), "2014-05", "time '2014-05': expected a whole day, as in this data"),
         (
+            TimeAxis("day"),
+            "next week",
+            "time 'next week': expected a day such as 2014-05-13, or ? for unknown",
+        ),
+        (
+            TimeAxis("day", mixed=True),
+            "soon",
+            "time 'soon': expected a date such as 2014-05-13, 2014-05 or 2014, or ? for unknown",
+        ),
+        (TimeAxis("integer"), "soon", "time 'soon': expected a whole number, or ? for unknown"),
+        (
             TimeAxis("integer"),
             "2014-05-13",
             "time '2014-05-13': expected one of this data's times, which are integers",

@@ -18,6 +18,7 @@ from pyarrow import parquet
 
 from apptek.errors import DataError
 from apptek.explain.wording import points
+from apptek.forecasting.forecast import Forecast
 from apptek.forecasting.forecaster import Forecaster
 from apptek.forecasting.watch import PAST, most_changed, read_pairs, watch
 from apptek.forecasting.watch_files import write_watch
@@ -38,6 +39,17 @@ def some_pairs(forecaster: Forecaster, count: int) -> list[tuple[str, str]]:
     return [(names[int(facts.subjects[row])], names[int(facts.objects[row])]) for row in rows]
 
 
+def what_changed(forecast: Forecast, before: Forecast, *, rises: bool) -> str:
+    """The definition: the sentence of the reason whose log-odds went furthest that way."""
+    moved: dict[str, float] = {}
+    for now, then in zip(forecast.directions, before.directions, strict=True):
+        earlier = {reason.family: reason.log_odds for reason in then.reasons}
+        for reason in now.reasons:
+            step = reason.log_odds - earlier[reason.family]
+            moved[reason.sentence] = max(step if rises else -step, moved.get(reason.sentence, -99))
+    return max(moved, key=lambda sentence: moved[sentence])
+
+
 def test_a_row_says_what_a_forecast_says_and_what_was_said_before(forecaster: Forecaster) -> None:
     pairs = some_pairs(forecaster, 12)
     window = forecaster.window(None, Length(days=7))
@@ -52,6 +64,8 @@ def test_a_row_says_what_a_forecast_says_and_what_was_said_before(forecaster: Fo
         assert row.previous == pytest.approx(before.probability)
         assert row.change == pytest.approx(row.probability - row.previous)
         assert row.predicates[0].predicate == forecast.predicates[0].predicate
+        if forecast.directions[0].have_met == before.directions[0].have_met:
+            assert row.reason == what_changed(forecast, before, rises=row.change >= 0)
         events = forecaster.events.within(window.first - 7 * PAST, window.first - 1)
         ids = sorted(forecaster.ids([row.subject, row.object]).tolist())
         ends = np.sort(np.stack([events.subjects, events.objects]), axis=0)

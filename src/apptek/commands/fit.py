@@ -91,6 +91,8 @@ def fit(
     from apptek.config import preset
     from apptek.data.entity_types import read_types
     from apptek.experiments.provenance import about_run
+    from apptek.explain.wording import counted
+    from apptek.graph.lookups import is_timeless
     from apptek.predictor import Predictor
     from apptek.setting_rules import with_settings
     from apptek.terminal import tell, tell_next
@@ -135,8 +137,9 @@ def fit(
     tell(f"features: {features}")
     model = predictor.model
     for view, fitted in model.views.items():
-        if fitted.report["valid_mrr"] is not None:
-            tell(f"{SEES[view]}: MRR {fitted.report['valid_mrr']:.4f} on the tuning queries")
+        mrr, queries = fitted.report["valid_mrr"], fitted.report["tuning_queries"]
+        if mrr is not None and not (view == "ahead" and is_timeless(model.graph)):
+            tell(f"{SEES[view]}: MRR {mrr:.4f} on {counted(queries, 'tuning query')}")
     if not model.calibrated:
         tell("there are no valid facts: nothing was tuned, and probabilities are not calibrated")
     answering, training = len(model.graph.facts), len(model.dataset.train)

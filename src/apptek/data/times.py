@@ -35,6 +35,16 @@ LARGEST = 2**31 - 1
 # What a text must have to be a whole unit: see WrittenTime.precision.
 NEEDED = {"year": 0, "month": 1, "week": 2, "day": 2, "hour": 3, "minute": 3, "second": 3}
 FIRST = {"dmy": "day", "mdy": "month"}
+TIME_FORMATS = {
+    "day": "a day such as 2014-05-13",
+    "week": "a day of the week such as 2014-05-13",
+    "hour": "a time such as 2014-05-13 14:00",
+    "minute": "a time such as 2014-05-13 14:22",
+    "second": "a time such as 2014-05-13 14:22:07",
+    "month": "a month such as 2014-05",
+    "year": "a year such as 1999",
+    "integer": "a whole number",
+}
 _TOO_FINE = "a time from 1902 to 2037, or a granularity coarser than seconds"
 
 
@@ -126,14 +136,23 @@ class TimeAxis:
         except TimeFormatError as error:
             raise TimeFormatError(f"time {text!r}: expected {error}") from None
 
+    @property
+    def expected(self) -> str:
+        """How to write a time of this axis."""
+        return (
+            "a date such as 2014-05-13, 2014-05 or 2014" if self.mixed else TIME_FORMATS[self.unit]
+        )
+
     def _read(self, text: str) -> WrittenTime | None:
         """A query's time, written in a way of its own or like the data."""
         try:
             written = read_time(text)
-        except TimeFormatError:
-            if "%" not in self.date_format:
-                raise
-            return read_by_pattern(text, self.date_format)
+        except TimeFormatError as error:
+            if "%" in self.date_format:
+                return read_by_pattern(text, self.date_format)
+            if str(error).startswith(EXPECTED):  # which tells what other data may have as well
+                raise TimeFormatError(f"{self.expected}, or ? for unknown") from None
+            raise
         if written is not None and written.order in FIRST and self.order:
             check_order(written, self.order, "the data")
         if written is None or written.order != "open" or self.date_format in FIRST:

@@ -18,15 +18,16 @@ from apptek.arrays import Ints
 from apptek.config import FAMILIES
 from apptek.data.times import UNKNOWN
 from apptek.explain.sentences import (
-    LOOKED_AT,
     Ends,
     Occurrences,
     Partner,
+    actor_words,
     clause,
     connected_sentence,
     history_sentence,
     mirror_sentence,
     trait_sentence,
+    trees_sentence,
 )
 from apptek.features.support import (
     Level,
@@ -42,6 +43,7 @@ from apptek.graph.lookups import is_timeless
 from apptek.models.answerer import Answerer, ScoredQueries, WorkingView
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.reranker import SUCH_ACTORS, log_softmax
+from apptek.models.reranking.typed_histories import MOST_KINDS
 
 Kind = Literal["history", "trait", "topology", "reranker"]
 Key = tuple[Kind, str, int]  # the family or whose trait it is; the predicate, token or topology
@@ -52,7 +54,7 @@ DIRECT = FAMILIES[:2]  # the families of facts between the two
 class SupportOf(NamedTuple):
     """The level of nearness at which evidence was counted, and the counts; None: a topology.
 
-    is_itself  whether the evidence is the very fact that training hides
+    is_itself  whether the evidence is the very fact that training hides, of either predicate
     """
 
     level: Level | None
@@ -158,8 +160,8 @@ class Evidence:
         dated = [fact for fact in facts if times[fact] != UNKNOWN]
         distances = tuple(time_distance(graph, fact, self.moment) for fact in dated)
         lasting = bool(dated) and is_lasting(graph, dated[0])
-        undated, horizon = len(facts) - len(dated), self._horizons[key[1]]
-        return Occurrences(distances, undated, lasting, horizon, self.timeless)
+        undated, (horizon, most) = len(facts) - len(dated), self._limits[key[1]]
+        return Occurrences(distances, undated, lasting, horizon, self.timeless, most)
 
     @cached_property
     def timeless(self) -> bool:
@@ -167,16 +169,17 @@ class Evidence:
         return is_timeless(self.graph)
 
     @cached_property
-    def _horizons(self) -> dict[str, int | None]:
-        """For each family, up to which distance it lists every fact; None: there are no more."""
-        horizons: dict[str, int | None] = {}
+    def _limits(self) -> dict[str, tuple[int | None, int]]:
+        """For each family, its horizon and where it ends by number: see Occurrences."""
+        limits: dict[str, tuple[int | None, int]] = {}
+        config = self.model.config.history
         for family, facts in self._history.items():
-            config = self.model.config.history
             most = config.pair_facts if family in DIRECT else config.profile_facts
-            apart = time_distance(self.graph, int(facts[-1]), self.moment) if len(facts) else None
-            full = len(facts) >= most and apart is not None
-            horizons[family] = abs(apart) if full and apart is not None else None
-        return horizons
+            limits[family] = (None, 0)
+            if len(facts) >= most:
+                apart = time_distance(self.graph, int(facts[-1]), self.moment)
+                limits[family] = (None, most) if apart is None else (abs(apart), 0)
+        return limits
 
     def partners(self, key: Key) -> tuple[Partner, ...]:
         """Whom the facts of a profile are with, most of them first; nobody where it is a pair."""
@@ -201,7 +204,7 @@ class Evidence:
             labels = map(self.answerer.labels.label, self.names(key))
             return connected_sentence(list(labels))
         if key[0] == "reranker":
-            return f"seen together by the trees: {LOOKED_AT.get(key[1], key[1])}"
+            return trees_sentence(key[1], self.ends, self._actors)
         return self._said(key, answer) if key[0] == "history" else self._trait_sentence(key)
 
     def _said(self, key: Key, answer: int) -> str:
@@ -269,6 +272,15 @@ class Evidence:
             return "such_actors" if key[1] == SUCH_ACTORS else "trees"
         groups = {"history": key[1].partition("_")[0], "trait": "question"}
         return groups.get(key[0], "connections")
+
+    @cached_property
+    def _actors(self) -> list[str]:
+        kinds = self.fitted.kinds[:MOST_KINDS]
+        ends = (
+            (self.ends.subject, self.queries.subjects),
+            (self.ends.object, self.queries.objects),
+        )
+        return [actor_words(name, kinds, int(entities[0])) for name, entities in ends]
 
     def _trait_sentence(self, key: Key) -> str:
         trait = self._trait(key[2])

@@ -243,7 +243,8 @@ def _with_statistics(
             is_itself=seen.is_itself,
             **asdict(seen.seen),
         )
-        words = support_words(support, reason.contribution.log_odds)
+        added, of_answer = reason.contribution.log_odds, key[2] == chosen
+        words = support_words(support, added, of_answer=of_answer)
         support = replace(support, words=words)
     return replace(reason, support=support, curve=curve)
 

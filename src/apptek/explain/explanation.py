@@ -103,8 +103,8 @@ class Support:
     runner_up   those of the queries with the runner-up
     runner_up_lift
                 the lift of the runner-up
-    is_itself   whether the evidence is the very fact that is asked about, which training hides:
-                what was near in time is counted then
+    is_itself   whether the evidence is the very fact that is asked about, or the same with the
+                runner-up, which training hides: what was near in time is counted then
     words       all of that in words
     """
 
@@ -244,6 +244,11 @@ class Explanation:
     def is_first(self) -> bool:
         """Whether the predicate is the most probable one; else the runner-up is."""
         return self.ranked[0][0] == self.predicate
+
+    @property
+    def is_only(self) -> bool:
+        """Whether the data has no other predicate, so that the runner-up is the predicate."""
+        return self.runner_up == self.predicate
 
     @property
     def role(self) -> str:

@@ -18,7 +18,7 @@ TITLES = {
     "question": "whether the question has a date",
     "connections": "how the two are connected through others",
     "such_actors": "what such actors do to each other (a statistic, no facts)",
-    "trees": "how all of this goes together",
+    "trees": "how the evidence combines (learned by trees; no single fact)",
 }
 USUAL = {"subject": "what is usual for {s}", "object": "what is usual for {o}"}
 

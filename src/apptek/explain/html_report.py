@@ -10,7 +10,7 @@ from apptek.explain.drawing.svg import draw_svg
 from apptek.explain.explanation import CitedFact, Explanation, Reason
 from apptek.explain.groups import Group
 from apptek.explain.text import BASE, early_words, meeting_words, notes, query_notes
-from apptek.explain.wording import GIVEN, counted, listed, percent, signed
+from apptek.explain.wording import GIVEN, counted, left_over, listed, percent, signed
 from apptek.models.answers import Answer
 from apptek.safe_text import printable
 
@@ -57,7 +57,7 @@ def _answer(explanation: Explanation) -> Iterator[str]:
     """The drawing of all reasons, the rankings, and what adds up."""
     yield _drawing(explanation)
     yield from _rankings(explanation)
-    if explanation.contributions():
+    if explanation.contributions() and not explanation.is_only:
         yield _sum(explanation)
 
 
@@ -124,7 +124,9 @@ def _header(explanation: Explanation) -> str:
             ),
         )
     )
-    if explanation.is_first or explanation.runner_up_role == "compared with":
+    if explanation.is_only:
+        answer = chosen
+    elif explanation.is_first or explanation.runner_up_role == "compared with":
         answer = f"{chosen}, rather than {runner_up}"
     else:
         answer = f"Asked about {chosen}; the answer is {runner_up}"
@@ -145,7 +147,8 @@ def _rankings(explanation: Explanation) -> Iterator[str]:
     yield _ranking(list(zip(shown, shares, strict=True)), chosen)
     for level, classes in (("class", explanation.by_class), ("group", explanation.by_group)):
         if classes:
-            yield _ranking(classes[:CLASSES], "", f"By {level}")
+            shown_classes = [*classes[:CLASSES], *left_over(level, classes)]
+            yield _ranking(shown_classes, "", f"By {level}")
 
 
 def _ranking(

@@ -17,16 +17,15 @@ DIRECTIONS = {
     "object_out": ("{o}", "{x}"),
     "object_in": ("{x}", "{o}"),
 }
+# What the trees look at, by topic.
 LOOKED_AT = {
-    "pair": "what the subject did to the object",
-    "reversed": "what the object did to the subject",
-    "subject_out": "what the subject did to others",
-    "subject_in": "what others did to the subject",
-    "object_out": "what the object did to others",
-    "object_in": "what others did to the object",
-    "traits": "what the two are",
-    "such actors": "what such actors do to each other, a statistic that cites no facts",
+    **{family: f"what {who} did to {whom}" for family, (who, whom) in DIRECTIONS.items()},
+    "traits": "what {s} and {o} are",
+    "topologies": "how {s} and {o} are connected through others",
+    "such actors": "what such actors do to each other ({actors}), a statistic that cites no facts",
     "common partners": "what the two did with the same third parties, counted without citing facts",
+    "the reversed fact": "whether the same is recorded from the other side",
+    "its place in the linear model": "how probable it is without them",
 }
 
 
@@ -47,6 +46,7 @@ class Occurrences:
     lasting    whether the nearest one is an interval
     horizon    up to which distance every fact is among them; None: all of them are
     timeless   no fact of the whole data has a date, so that none needs to be told
+    most       how many facts were looked at, where there may be more at no distance; 0: all
     """
 
     distances: tuple[int | None, ...]
@@ -54,6 +54,7 @@ class Occurrences:
     lasting: bool
     horizon: int | None
     timeless: bool = False
+    most: int = 0
 
     @property
     def same(self) -> int:
@@ -86,7 +87,9 @@ def history_sentence(
     """The facts of a family with one predicate; `did` says the predicate between two names."""
     others = partners[0].entity if len(partners) == 1 else OTHERS
     names = (name.format(s=ends.subject, o=ends.object, x=others) for name in DIRECTIONS[family])
-    return f"{did(*names)} {when_words(*times, _most(partners))}".rstrip()
+    when = when_words(*times, _most(partners))
+    limit = f" among the {times[1].most} facts that are looked at" if times[1].most else ""
+    return f"{did(*names)} {when}".rstrip() + limit
 
 
 def mirror_sentence(
@@ -155,6 +158,21 @@ def connected_sentence(labels: Sequence[str]) -> str:
     return f"the two are connected by {', then '.join(steps)}"
 
 
+def trees_sentence(topic: str, ends: Ends, actors: Sequence[str]) -> str:
+    """What the trees look at; `actors` are the two as the types that they have."""
+    looked_at = LOOKED_AT.get(topic, topic).format(
+        s=ends.subject, o=ends.object, x=OTHERS, actors=", ".join(actors)
+    )
+    return f"what the trees make of {looked_at}"
+
+
+def actor_words(name: str, kinds: Sequence[Kind], entity: int) -> str:
+    """An entity as one of its types: Police (India) as 'Police' and 'India'; no guesses."""
+    known = (kind.value(entity) for kind in kinds if not kind.is_guess(entity))
+    values = [f"'{value}'" for value in known if value not in (None, THE_COUNTRY, name)]
+    return f"{name} as {' and '.join(values) or 'itself'}"
+
+
 def trait_sentence(trait: Trait, kind: Kind | None, ends: Ends, entities: tuple[int, int]) -> str:
     """What the two are. A guessed type is told as what it is: whom an entity deals with most.
 
@@ -172,7 +190,7 @@ def trait_sentence(trait: Trait, kind: Kind | None, ends: Ends, entities: tuple[
     )
     if trait.whose != "both":
         return subject if trait.whose == "subject" else object_
-    remark = f": {trait.value}" if trait.value in (SAME, NOT_SAME) else ""
+    remark = f": {trait.value} {kind.name}" if trait.value in (SAME, NOT_SAME) else ""
     return f"{subject}, and {object_}{remark}"
 
 
@@ -186,7 +204,7 @@ def type_words(name: str, kind: Kind, entity: int) -> str:
     if value == THE_COUNTRY:
         return f"{name} is what other names refer to"
     if value == name.removeprefix("<").removesuffix(">"):
-        return f"others have '{value}' in their names"
+        return f"{name} is a {kind.name} that other names contain"
     if entity < 0:
         return f"'{value}' is read from the name {name}"
     return f"{name} has '{value}' in its name"

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from apptek.explain.groups import TITLES
 from apptek.explain.wording import count_text, counted, given, percent
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ FAIR = 1 / 3  # of the weight of a group: what can be told is told before it
 
 WITHOUT = "because that is common in general"
 ITSELF = "This is the very fact that is asked about, which training hides."
+OF_RUNNER_UP = "This is a fact of the runner-up at that very time, which training hides."
 # Where the counts of a reason, taken alone, point the other way than the reason does.
 ALONE = (
     "These counts alone favour the runner-up; beside the other reasons, it favours this answer.",
@@ -34,6 +36,8 @@ def sentence(explanation: "Explanation") -> str:
 
     A predicate that is not the answer is told the other way round.
     """
+    if explanation.is_only:
+        return _only(explanation)
     for_it, against = _told(explanation)
     words, is_ahead = _answer_words(explanation), explanation.log_odds >= 0
     main, other, opposite = for_it, against, "against it"
@@ -72,6 +76,8 @@ def _answer_words(explanation: "Explanation") -> str:
 
 def paragraph(explanation: "Explanation") -> str:
     """The answer in a few sentences: what speaks for it and against it."""
+    if explanation.is_only:
+        return _only(explanation)
     for_it, against = _told(explanation)
     runner_up = f"'{explanation.runner_up_label}'"
     place = "ahead of" if explanation.log_odds >= 0 else "behind"
@@ -80,8 +86,6 @@ def paragraph(explanation: "Explanation") -> str:
     chance, other = explanation.probability, explanation.runner_up_probability
     answer = f"{explanation.label} ({percent(chance)}), {place} {runner_up} ({percent(other)})"
     words = [f"{answer}, {given(explanation.time)}."]
-    if explanation.runner_up == explanation.predicate:
-        return f"{explanation.label} ({percent(chance)}): the data has no other predicate."
     if for_it:
         words.append(f"For it: {_listed(for_it[:TOLD])}.")
     if against:
@@ -89,12 +93,20 @@ def paragraph(explanation: "Explanation") -> str:
     return " ".join(words)
 
 
-def support_words(support: "Support", log_odds: float) -> str:
-    """What training says about a reason that adds so much."""
-    when = f" {support.when}" if support.when else ""
-    words = f"In training, such evidence{when} was seen {_times(support.queries)}"
-    if support.is_itself:
-        words = f"{ITSELF} Such evidence{when} was seen {_times(support.queries)}"
+def _only(explanation: "Explanation") -> str:
+    chance = percent(explanation.probability)
+    return f"{explanation.label} ({chance}): the data has no other predicate."
+
+
+def support_words(support: "Support", log_odds: float, *, of_answer: bool = True) -> str:
+    """What training says about a reason that adds so much.
+
+    of_answer  whether the fact that training hides, if any, is of the answer, not the runner-up
+    """
+    itself = f"{ITSELF if of_answer else OF_RUNNER_UP} " if support.is_itself else ""
+    evidence = f"such evidence{f' {support.when}' if support.when else ''}"
+    if not support.queries:
+        return f"{itself}In training, there was no {evidence}."
     this = f"{_times(support.followed)} with this answer"
     if support.followed:
         this += (
@@ -107,7 +119,8 @@ def support_words(support: "Support", log_odds: float) -> str:
             f" ({percent(support.runner_up / support.queries)}, "
             f"{support.runner_up_lift:.1f} times its usual share)"
         )
-    words = f"{words}: {this}, {other}."
+    seen = f"{itself}In training, {evidence} was seen {count_text(support.queries)}"
+    words = f"{seen}: {this}, {other}."
     alone = round(support.lift, 1) - round(support.runner_up_lift, 1)  # as they are shown
     return words if alone * log_odds >= 0 else f"{words} {ALONE[log_odds < 0]}"
 
@@ -118,7 +131,10 @@ def _times(number: int) -> str:
 
 def _listed(parts: list[Told]) -> str:
     """A; B; and, taken together, what they did to others."""
-    return "; ".join(f"taken together, {p.words}" if p.is_group else p.words for p in parts)
+    return "; ".join(
+        f"taken together, {p.words}" if p.is_group and p.words != TITLES["trees"] else p.words
+        for p in parts
+    )
 
 
 def _told(explanation: "Explanation") -> tuple[list[Told], list[Told]]:

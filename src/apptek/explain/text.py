@@ -74,11 +74,14 @@ def _entries(explanation: Explanation) -> Iterator[tuple[int, str]]:
     ours = f"{chosen} ({percent(explanation.probability)})"
     runner_up = f"{other} ({percent(explanation.runner_up_probability)})"
     yield 0, f"{explanation.role}: {ours}"
-    yield 0, f"{explanation.runner_up_role}: {runner_up}"
+    if not explanation.is_only:
+        yield 0, f"{explanation.runner_up_role}: {runner_up}"
     for note in [*share_lines(explanation.by_class, explanation.by_group), *notes(explanation)]:
         yield 0, note
     yield 0, ""
     yield 0, explanation.sentence
+    if explanation.is_only:  # nothing is for it or against it
+        return
     yield 0, ""
     titles = (
         "What speaks for it:",
@@ -131,9 +134,9 @@ def query_words(explanation: Explanation) -> str:
 
 def notes(explanation: Explanation) -> list[str]:
     """What is unusual about the query, in words."""
-    remarks = [*name_notes(explanation), *time_notes(explanation)]
-    if explanation.predicate in explanation.known:
-        remarks.append("This very fact is among the facts of the model.")
+    remarks = [
+        *name_notes(explanation), *time_notes(explanation), *recorded_notes(explanation),
+    ]  # fmt: skip
     kinds = {part.kind for part in explanation.contributions()}
     if not kinds:
         remarks.append("Nothing connects the two: the answer is what is common in general.")
@@ -164,9 +167,16 @@ def name_notes(explanation: Explanation) -> list[str]:
     """Which names were read as others, and which are not in the facts."""
     subject, object_ = explanation.subject, explanation.object
     unseen = ((subject, explanation.unseen_subject), (object_, explanation.unseen_object))
+    sentences = [part.sentence for part in explanation.contributions()]
+    read = [
+        f"All that the model knows of {name} is read from its name."
+        for name, is_so in unseen
+        if is_so and any(f" is read from the name {name}" in sentence for sentence in sentences)
+    ]
     return [
         *meant_notes((explanation.asked_subject, subject), (explanation.asked_object, object_)),
         *unseen_notes(*unseen, later=explanation.later, time=explanation.time),
+        *read,
     ]
 
 
@@ -179,6 +189,21 @@ def time_notes(explanation: Explanation) -> list[str]:
         return ["Answered within the data, from all facts, whatever their time."]
     unseen = [f"No fact is dated {explanation.time}."] if explanation.unseen_time else []
     return [*unseen, "Answered within the data, from facts before and after."]
+
+
+def recorded_notes(explanation: Explanation) -> list[str]:
+    """Which facts the question asks for are recorded, so that they are evidence themselves."""
+    others = [
+        f"'{explanation.words.label(name)}'"
+        for name in explanation.known
+        if name != explanation.predicate
+    ]
+    used = "part of what the answer uses"
+    itself = [f"This very fact is recorded, and is {used}."]
+    return [
+        *(itself if explanation.predicate in explanation.known else []),
+        *([f"Recorded for this question, and {used}: {listed(others)}."] if others else []),
+    ]
 
 
 def meeting_words(explanation: Explanation, reason: Reason) -> str:

@@ -62,7 +62,7 @@ def counted(number: int, noun: str) -> str:
     """1 fact, 2 facts; topologies and entities as well."""
     if number == 1:
         return f"1 {noun}"
-    plural = f"{noun[:-1]}ies" if noun.endswith(("gy", "ty")) else f"{noun}s"
+    plural = f"{noun[:-1]}ies" if noun.endswith(("gy", "ry", "ty")) else f"{noun}s"
     return f"{number:,} {plural}"
 
 
@@ -99,12 +99,19 @@ def share_lines(
     classes: Sequence[tuple[str, float]], groups: Sequence[tuple[str, float]]
 ) -> list[str]:
     """A line for the classes and one for the groups, as far as there are any."""
-    levels = {"By class": classes, "By group": groups}
-    return [
-        f"{level}: {listed([f'{name} {percent(value)}' for name, value in shares])}."
-        for level, shares in levels.items()
-        if shares
-    ]
+    lines = []
+    for level, shares in (("class", classes), ("group", groups)):
+        if shares:
+            words = listed([f"{name} {percent(value)}" for name, value in shares])
+            rest = "".join(f"; {name} {percent(value)}" for name, value in left_over(level, shares))
+            lines.append(f"By {level}: {words}{rest}.")
+    return lines
+
+
+def left_over(level: str, shares: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+    """The probability of the predicates without a class or group, where there are such."""
+    rest = 1 - sum(value for _, value in shares)
+    return [(f"without a {level}", rest)] if rest >= 0.0005 else []  # what is shown as 0.1 %
 
 
 def when_text(since: str, until: str) -> str:

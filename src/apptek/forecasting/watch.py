@@ -1,11 +1,12 @@
 """The watch list: forecasts of many pairs, and how each differs from the window before."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from apptek.arrays import Doubles, Longs
+from apptek.arrays import Bools, Doubles, Longs
 from apptek.data.reading.options import ReadOptions
 from apptek.data.reading.sniffing import SAMPLE_BYTES, find_encoding, lines_of
 from apptek.data.reading.sources import STANDARD_INPUT, located
@@ -13,8 +14,9 @@ from apptek.data.reading.text_blocks import TextSource, read_start, stem_and_suf
 from apptek.data.reading.text_cells import TEXT_FORMATS
 from apptek.data.small_tables import find_form
 from apptek.errors import DataError
-from apptek.forecasting.forecast import Forecast
-from apptek.forecasting.forecaster import Forecaster
+from apptek.forecasting.forecast import Forecast, OccurrenceReason
+from apptek.forecasting.forecaster import Forecaster, PairForecasts
+from apptek.forecasting.reasons import FAMILIES
 from apptek.forecasting.watch_list import PREDICATES, WatchList, WatchRow
 from apptek.forecasting.window import Window
 from apptek.models.batch_files import LeftOut, read_rows
@@ -31,7 +33,8 @@ def watch(forecaster: Forecaster, pairs: Sequence[Pair], window: Window) -> Watc
     _check_pairs(pairs)
     forecasts = forecaster.forecast(pairs, window, top=PREDICATES)
     subjects, objects = (forecaster.ids([pair[side] for pair in pairs]) for side in (0, 1))
-    previous = either_chances(forecaster, subjects, objects, window.before())
+    ends = np.stack([subjects, objects], axis=1)
+    earlier = forecaster.pair_forecasts(ends.ravel(), ends[:, ::-1].ravel(), window.before())
     past = _past(forecaster, subjects, objects, window)
     first, last = window.texts(forecaster.model.dataset.axis)
     notes = forecaster.notes(window)
@@ -42,8 +45,10 @@ def watch(forecaster: Forecaster, pairs: Sequence[Pair], window: Window) -> Watc
         unit=forecasts[0].unit,
         data=forecaster.model.dataset.name,
         rows=tuple(
-            _row(forecast, float(before), tuple(counts), notes)
-            for forecast, before, counts in zip(forecasts, previous, past.tolist(), strict=True)
+            _row(forecast, before, tuple(counts), notes)
+            for forecast, before, counts in zip(
+                forecasts, _earlier(forecaster, earlier), past.tolist(), strict=True
+            )
         ),
         notes=notes,
     )
@@ -122,20 +127,51 @@ def _options(file: Path) -> ReadOptions:
     return ReadOptions() if form == usual else ReadOptions(delimiter=form.delimiter)
 
 
+class _Earlier(NamedTuple):
+    """What the forecast for the window before said of a pair: both directions.
+
+    added  what each family added to the log-odds: (2, families)
+    """
+
+    probability: float
+    have_met: Bools
+    added: Doubles
+
+
+def _earlier(forecaster: Forecaster, directed: PairForecasts) -> Iterator[_Earlier]:
+    added, _ = forecaster.reasons(directed)
+    chances = directed.probabilities
+    for row, chance in enumerate(forecaster.occurrence.either_way(chances[::2], chances[1::2])):
+        both = slice(2 * row, 2 * row + 2)
+        yield _Earlier(float(chance), directed.met[both], added[both])
+
+
+def _what_changed(forecast: Forecast, earlier: _Earlier) -> OccurrenceReason:
+    """The reason that has moved the chance most since the earlier forecast, the way it went."""
+    sign = 1 if forecast.probability >= earlier.probability else -1
+    moved: list[tuple[float, OccurrenceReason]] = []
+    for part, met, added in zip(forecast.directions, earlier.have_met, earlier.added, strict=True):
+        for reason in part.reasons:
+            if part.have_met != met:  # they met since: no number of before is like one of now
+                moved.append((float(reason.family == "either"), reason))
+            else:
+                before = added[FAMILIES.index(reason.family)]
+                moved.append((sign * float(reason.log_odds - before), reason))
+    return max(moved, key=lambda each: each[0])[1]
+
+
 def _row(
-    forecast: Forecast, previous: float, past: tuple[int, ...], notes: tuple[str, ...]
+    forecast: Forecast, earlier: _Earlier, past: tuple[int, ...], notes: tuple[str, ...]
 ) -> WatchRow:
-    reasons = [reason for part in forecast.directions for reason in part.reasons]
-    strongest = max(reasons, key=lambda reason: abs(reason.log_odds))
     return WatchRow(
         subject=forecast.subject,
         object=forecast.object,
         probability=forecast.probability,
         expected=forecast.expected,
-        previous=previous,
-        change=forecast.probability - previous,
+        previous=earlier.probability,
+        change=forecast.probability - earlier.probability,
         predicates=forecast.predicates,
-        reason=strongest.sentence,
+        reason=_what_changed(forecast, earlier).sentence,
         past=past,
         unseen=forecast.unseen,
         notes=tuple(note for note in forecast.notes if note not in notes),

@@ -28,7 +28,7 @@ main { max-width: 1400px; }
 """
 _HEADS = (
     "pair", "chance of anything", "change", "expected facts", "most probable, at least once",
-    "strongest reason", "facts so far",
+    "what changed most", "facts so far",
 )  # fmt: skip
 
 
@@ -38,7 +38,7 @@ class WatchRow:
 
     previous  the chance of anything that was given for the window before, as of its start
     change    probability - previous
-    reason    the strongest reason for or against anything, in words
+    reason    what moved the chance most since the forecast for the window before, in words
     past      the number of facts in each of the windows before this one, the last one last
     notes     what else is worth knowing of the pair: an unknown name, a last fact long ago
     """
@@ -137,9 +137,9 @@ def _body(listed: WatchList) -> str:
     length = counted(listed.length, listed.unit)
     about = (
         f"{counted(len(listed.rows), 'pair')} of {listed.data}, a window of {length}. The chance "
-        f"of anything counts both directions; the change is that against the {length} before, as "
-        "they were forecast then, in percentage points. The small curves count the facts of each "
-        "such window in the past."
+        f"of anything counts both directions; the change is that against the forecast for the "
+        f"{length} before, as it was made then, in percentage points; beside it is what moved it "
+        "most. The small curves count the facts of each such window in the past."
     )
     return "\n".join(
         [

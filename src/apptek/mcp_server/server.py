@@ -22,7 +22,7 @@ from apptek.safe_text import printable
 from apptek.service.network.http_server import Reach, serve
 from apptek.service.network.request_limits import RequestLimits
 from apptek.service.problem_json import MAX_QUOTED, Problem, ServiceError
-from apptek.service.served_model import TIME_FORMATS, ServedModel
+from apptek.service.served_model import ServedModel
 from apptek.service.worker_pool import WorkerPool
 from apptek.terminal import tell
 
@@ -74,7 +74,7 @@ def instructions(served: ServedModel) -> str:
     return (
         f"A model of {len(facts):,} dated facts (subject, predicate, object, time) of "
         f"{printable(data.name)!r}, {data.span_of(facts)}. A time is written as "
-        f"{TIME_FORMATS[data.axis.unit]}, or ? if it is unknown. Take names from search_entities. "
+        f"{data.axis.expected}, or ? if it is unknown. Take names from search_entities. "
         f"predict and explain give probabilities {GIVEN}; the chance that anything happens comes "
         "from forecast. After the last fact, and with as_of, only what was known before counts. "
         "Cite the facts that a tool returns, with their dates."

@@ -27,16 +27,6 @@ SAMPLES = 4
 BEYOND = 30  # steps after the last fact that are shown at most
 UNKNOWN_NAMES = 50  # unknown names of a batch for which others are offered
 CANDIDATES = 400  # tuning facts that the samples are chosen from
-TIME_FORMATS = {
-    "day": "a day such as 2014-05-13",
-    "week": "a day of the week such as 2014-05-13",
-    "hour": "a time such as 2014-05-13 14:00",
-    "minute": "a time such as 2014-05-13 14:22",
-    "second": "a time such as 2014-05-13 14:22:07",
-    "month": "a month such as 2014-05",
-    "year": "a year such as 1999",
-    "integer": "a whole number",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +150,7 @@ class ServedModel:
                 422,
                 "Not a time of this data",
                 f"{quoted(text)} cannot be read: expected {expected}.",
-                advice=f"Write {TIME_FORMATS[axis.unit]}, or ? if the time is unknown.",
+                advice=f"Write {axis.expected}, or ? if the time is unknown.",
                 where=where,
             ) from None
 

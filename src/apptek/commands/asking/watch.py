@@ -57,9 +57,9 @@ def watch(
 ) -> None:
     """Forecast many pairs at once: a list with chances, changes and reasons.
 
-    One row for each pair: the chance of anything in the window, what it was for the window before,
-    the most probable predicates and the strongest reason. The HTML page is one file that can be
-    sent by mail.
+    One row for each pair: the chance of anything in the window, what it was in the forecast for the
+    window before, the most probable predicates and what changed most since that forecast. The HTML
+    page is one file that can be sent by mail.
 
     Example: `apptek watch model --most 20 --days 7 --out watch.html`
     """

@@ -140,7 +140,7 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
     return FittedView(
         classifier=classifier,
         kinds=kinds,
-        report=_report(report, space, mined, cuts),
+        report=_report(report, space, mined, cuts) | {"tuning_queries": len(facts)},
         reranker=reranker,
         support=support,
     )

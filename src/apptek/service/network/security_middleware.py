@@ -26,6 +26,7 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 OWN_SITES = {"", "none", "same-origin"}  # Sec-Fetch-Site: no browser, the address bar, our page
+DRAINED = 16 << 20  # bytes beyond the largest body that are read before it is refused
 ANSWERS = ("/api", "/mcp")  # where the model answers; the explorer's files are for everybody
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]*)(:\d*)?", re.IGNORECASE)
 
@@ -122,20 +123,26 @@ class SecurityMiddleware:
             ) from None  # fmt: skip
 
     async def _read_body(self, headers: Headers, receive: Receive) -> bytes:
-        """The whole body. Stops reading as soon as it is larger than allowed."""
-        announced = headers.get("content-length", "0")
-        if announced.isdecimal() and int(announced) > self.limits.body_bytes:
+        """The whole body. One that is larger than allowed is read on for a while, and forgotten.
+
+        Closing a connection with unread bytes resets it: the client would not see the answer.
+        """
+        length, most = headers.get("content-length", "0"), self.limits.body_bytes
+        announced = int(length) if length.isdecimal() else 0
+        if announced > most and ("expect" in headers or announced > most + DRAINED):
             raise self._too_large()
         # A chunked body announces no length, and a client may send more than it announced.
-        body, more = bytearray(), True
-        while more:
+        body, size, more = bytearray(), 0, True
+        while more and size <= most + DRAINED:
             message = await receive()
             if message["type"] != "http.request":
                 break
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
-            if len(body) > self.limits.body_bytes:
-                raise self._too_large()
+            part = message.get("body", b"")
+            size, more = size + len(part), message.get("more_body", False)
+            if size <= most:
+                body += part
+        if max(size, announced) > most:
+            raise self._too_large()
         return bytes(body)
 
     def _too_large(self) -> ServiceError:

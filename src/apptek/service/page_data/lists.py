@@ -20,17 +20,17 @@ AUDITED = 120  # facts that are listed with their reasons
 
 
 class WatchedPair(BaseModel):
-    """A pair: its chance of anything, the change against the window before, and its past."""
+    """A pair: its chance of anything, the change since the last forecast, and its past."""
 
     subject: str
     object: str
     probability: float
     expected: float
-    previous: float
+    previous: float = Field(description="The chance in the forecast for the window before.")
     change: float
     predicates: list[PredicateForecastOut]
     groups: list[str | None] = Field(description="The groups of these predicates.")
-    reason: str
+    reason: str = Field(description="What moved the chance most since that forecast.")
     past: list[int] = Field(description="The facts in each of the windows before this one.")
 
 

@@ -36,6 +36,8 @@ def outlook(served: ServedModel, body: ForecastBody) -> Outlook:
     """The outlook of a pair. Raises a ServiceError if the model or the window allows none."""
     made = forecast(served, body)
     forecaster, window = served.predictor.forecaster, window_of_body(served, body)
+    if body.start is None:  # the page asks so for a time before all facts, and for none
+        made.notes.append(_begins_note(forecaster))
     past = started(
         served.predictor,
         f"reliability {window.length}",
@@ -50,6 +52,11 @@ def outlook(served: ServedModel, body: ForecastBody) -> Outlook:
         happened=happened,
         happened_until=until,
     )
+
+
+def _begins_note(forecaster: Forecaster) -> str:
+    last, _ = Window(forecaster.span[1], forecaster.span[1]).texts(forecaster.model.dataset.axis)
+    return f"The window begins right after the last fact, of {last}: a forecast needs facts before."
 
 
 def _happened(

@@ -35,7 +35,7 @@ class Question(BaseModel):
     label: str
     sentence: str = Field(description="The fact in words.")
     group: str | None = Field(description="The group of its predicate, null if it has none.")
-    facts: int = Field(description="How many facts from the one to the other the words describe.")
+    facts: int = Field(description="How many facts the sentence tells of, the last one at `time`.")
     view: View
     probability: float | None = Field(
         default=None, description="Of the predicate; only of questions that were not searched for."
@@ -177,7 +177,7 @@ def find_questions(served: ServedModel, text: str, limit: int) -> Questions:
     """The pairs whose facts all words of a text describe: by the names of both, or the predicate.
 
     "korea visit" finds the visits of pairs with Korea in a name, those with the most first. Of a
-    pair, the direction that has more is asked about.
+    pair, the direction and the predicate with the most such facts are asked about.
     """
     words = [word for word in key_of(text).split(" ") if word and word not in STOP_WORDS][:WORDS]
     graph = served.predictor.model.graph
@@ -195,17 +195,20 @@ def find_questions(served: ServedModel, text: str, limit: int) -> Questions:
     rows = np.flatnonzero(described)
     width = np.int64(len(data.entities))
     ways = facts.subjects[rows] * width + facts.objects[rows]
-    _, places, counts = np.unique(ways, return_inverse=True, return_counts=True)
-    best = np.argsort(-counts, kind="stable")[: 2 * limit]
+    kinds = ways * len(data.predicates) + facts.predicates[rows]
+    _, firsts, counts = np.unique(kinds, return_index=True, return_counts=True)
     times = graph.axis.positions(facts.times[rows])
     questions: dict[frozenset[int], Question] = {}
-    for way in best.tolist():
-        own = np.flatnonzero(places == way)
-        row = int(rows[own[times[own].argmax()]])  # the latest of its facts
-        pair = frozenset((int(facts.subjects[row]), int(facts.objects[row])))
+    for kind in np.argsort(-counts, kind="stable").tolist():
+        first = rows[firsts[kind]]
+        pair = frozenset((int(facts.subjects[first]), int(facts.objects[first])))
         if pair not in questions:
-            questions[pair] = _question(served, facts, row, count=int(counts[way]), view="within")
-    return Questions(questions=list(questions.values())[:limit])
+            own = np.flatnonzero(kinds == kinds[firsts[kind]])
+            row = int(rows[own[times[own].argmax()]])  # the latest of its facts
+            questions[pair] = _question(served, facts, row, count=int(counts[kind]), view="within")
+        if len(questions) == limit:
+            break
+    return Questions(questions=list(questions.values()))
 
 
 def _meaning(served: ServedModel, word: str) -> _Word:

@@ -61,8 +61,8 @@ class SupportOut(Open):
     runner_up: int
     runner_up_lift: float
     is_itself: bool = Field(
-        description="The evidence is the very fact that is asked about, which training hides: "
-        "what was near in time is counted then."
+        description="The evidence is the very fact that is asked about, or the same with the "
+        "runner-up, which training hides: what was near in time is counted then."
     )
     words: str = Field(description="All of that in words.")
 
