@@ -252,24 +252,24 @@ export class Ribbon {
       this.moveDay(time);
       this.onDay(time, this.placeOf(time), done);
     };
-    const timeAt = (event) => {
+    const timeAt = (x) => {
       const [first, last] = [this.data.positions[0], this.data.positions.at(-1)];
-      const position = Math.floor(this.x.invert(d3.pointer(event, svg.node())[0]));
+      const position = Math.floor(this.x.invert(x));
       return this.axis.text(Math.min(Math.max(position, first), last));
     };
-    svg.call(
-      d3
-        .drag()
-        .container(svg.node())
-        .clickDistance(0)
-        .on("start drag", ({ sourceEvent }) => {
-          this.tip.hidden = true;
-          const time = this.data && timeAt(sourceEvent);
-          if (time && time !== this.time) tell(time, false);
-        })
-        .on("end", () => this.data && tell(this.time, true)),
-    );
-    svg.on("pointermove", (event) => !event.buttons && this.showTip(event, timeAt(event)));
+    const drag = d3
+      .drag()
+      .container(svg.node())
+      .clickDistance(0)
+      .on("start drag", ({ x }) => {
+        this.tip.hidden = true;
+        const time = this.data && timeAt(x);
+        if (time && time !== this.time) tell(time, false);
+      })
+      .on("end", () => this.data && tell(this.time, true));
+    svg.call(drag).style("touch-action", "pan-y"); // a finger that moves up or down scrolls
+    const place = (event) => d3.pointer(event, svg.node())[0];
+    svg.on("pointermove", (event) => !event.buttons && this.showTip(event, timeAt(place(event))));
     svg.on("pointerleave", () => (this.tip.hidden = true));
     this.handle.on("keydown", (event) => {
       const ends = { Home: this.data.positions[0], End: this.data.positions.at(-1) };
