@@ -114,11 +114,18 @@ function start() {
   });
 }
 
+// Ends what is under way for an earlier question.
+function renew(work) {
+  page[work]?.abort();
+  page[work] = new AbortController();
+  return page[work].signal;
+}
+
 // Shows the view that the address describes.
 async function restore() {
-  for (const each of ["answering", "explaining", "listing"]) page[each]?.abort();
-  page.answering = new AbortController();
-  page.listing = new AbortController();
+  page.explaining?.abort();
+  renew("answering");
+  const signal = renew("listing");
   page.dragging = false;
   clearProblems();
   document.title = TITLE;
@@ -144,7 +151,6 @@ async function restore() {
   page.answer = null;
   timelines.clear();
   ribbon.clear();
-  const { signal } = page.listing;
   if (listed) await guarded("list", () => lists.show(state.page, signal), signal);
   else await guarded("first", () => first.show(signal), signal);
 }
@@ -223,19 +229,17 @@ async function moveDay(when, place, done) {
   page.dragging = !done;
   time.value = when;
   forecasts.expire();
+  const signal = renew("answering");
   const current = ribbon.view === view(); // else the ribbon of this view is still on its way
   if (current) preview(when, place);
   if (!done) {
     follow();
     return;
   }
-  page.answering.abort();
-  page.answering = new AbortController();
   if (!current) {
     await answer();
     return;
   }
-  const { signal } = page.answering;
   const whole = guarded("answer", () => fetchAnswer(signal).then(showRanking), signal);
   await Promise.all([whole, explain().then(() => timelines.moveTo(when))]);
   await loadForecast();
@@ -271,9 +275,7 @@ function showRanking() {
 }
 
 function explain() {
-  page.explaining?.abort();
-  page.explaining = new AbortController();
-  const { signal } = page.explaining;
+  const signal = renew("explaining");
   const work = async () => {
     const predicate = toExplain(page);
     const without = whatIf.facts;
@@ -339,8 +341,11 @@ bindControls(page, {
   update,
   explain,
   zoom: (factor) => ribbon.zoomBy(factor),
-  findSmallest: () =>
-    guarded("counterfactual", () => whatIf.findSmallest({ ...query(), view: view() })),
+  findSmallest: () => {
+    const { signal } = page.answering;
+    const work = () => whatIf.findSmallest({ ...query(), view: view() }, signal);
+    return guarded("counterfactual", work, signal);
+  },
   save: (kind) =>
     guarded("export", () => exportView(kind, graph.svg, page.answer, page.explanation)),
 });

@@ -36,9 +36,10 @@ export class WhatIf {
   }
 
   // Strikes out the smallest set of facts without which the answer is another.
-  async findSmallest(query) {
-    const request = post("/api/counterfactual", query);
+  async findSmallest(query, signal) {
+    const request = post("/api/counterfactual", query, signal);
     const { removed } = await waiting([byId("reasons-card")], request);
+    if (signal.aborted) return;
     if (removed.length) await this.strike(removed.map(({ fact }) => fact));
     else byId("reasons-note").textContent = NOTHING;
   }
