@@ -277,28 +277,23 @@ function showRanking() {
 function explain() {
   const signal = renew("explaining");
   const work = async () => {
-    const predicate = toExplain(page);
-    const without = whatIf.facts;
     showRanking();
     const body = {
       ...query(),
-      predicate,
+      predicate: toExplain(page),
       view: view(),
       width: Math.min(graph.width, 1400),
       nearby: page.state.nearby === "1",
       expand: readNames(page.state.expand),
     };
-    const request = Promise.all([
-      post("/api/explain", { ...body, without }, signal),
-      without.length ? post("/api/explain", { ...body, width: 400 }, signal) : null,
-    ]);
     const cards = ["graph-card", "reasons-card", "facts-card"].map((id) => byId(id));
+    const request = whatIf.explain(body, signal);
     const [explanation, whole] = await waiting(cards, request).catch((problem) => {
       if (!signal.aborted) clearExplanation();
       throw problem;
     });
     if (signal.aborted) return;
-    Object.assign(page, { explanation, whole: whole ?? explanation });
+    Object.assign(page, { explanation, whole });
     showNotes(notesOf(explanation, page.answer, axis), explanation.similar, instead);
     const { by_group: groups, by_class: classes } = explanation;
     showShares(explanation);

@@ -2,6 +2,7 @@
 
 import { post } from "./api.js";
 import { byId, el, waiting } from "./dom.js";
+import { firstShown } from "./ranking.js";
 import { readFacts } from "./state.js";
 import { counted, percent, shown, timely } from "./wording.js";
 
@@ -42,6 +43,22 @@ export class WhatIf {
     if (signal.aborted) return;
     if (removed.length) await this.strike(removed.map(({ fact }) => fact));
     else byId("reasons-note").textContent = NOTHING;
+  }
+
+  // The explanation without the facts that are struck out, and the whole one.
+  async explain(body, signal) {
+    const { facts: without, page } = this;
+    const asked = { ...body, without };
+    const [first, whole] = await Promise.all([
+      post("/api/explain", asked, signal),
+      without.length ? post("/api/explain", { ...body, width: 400 }, signal) : null,
+    ]);
+    const predicate = body.predicate ?? firstShown(page, first.ranked);
+    const explanation =
+      predicate === first.predicate
+        ? first
+        : await post("/api/explain", { ...asked, predicate }, signal);
+    return [explanation, whole ?? explanation];
   }
 
   // before: the whole answer; after: the one without these facts.
