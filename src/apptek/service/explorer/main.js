@@ -14,15 +14,16 @@ import { GraphTools } from "./graph_tools.js";
 import { latestTime } from "./lanes.js";
 import { ListPages } from "./list_pages.js";
 import { showModel } from "./model_summary.js";
-import { clearProblems, showNotes, showProblem } from "./notices.js";
+import { clearProblems, guardedBy, showNotes } from "./notices.js";
 import { Ranking, showMeter, showShares, toExplain } from "./ranking.js";
-import { lightFacts, Reasons } from "./reasons.js";
+import { chosenOf, lightFacts, Reasons } from "./reasons.js";
 import { Ribbon, showLegend } from "./ribbon.js";
 import { rankedAt, sharesAt } from "./ribbon_shape.js";
 import { QuestionSearch } from "./search.js";
 import { readNames, readState, readZoom, toggled, withName, writeState } from "./state.js";
 import { StepByStep } from "./steps.js";
-import { clearAnswer, notesOf, showAnswer, showHeadline, showViews, Tones } from "./story.js";
+import { clearAnswer, EXPLAINED, markOld, notesOf } from "./story.js";
+import { showAnswer, showHeadline, showViews, Tones } from "./story.js";
 import { Timelines } from "./timeline.js";
 import { WhatIf } from "./what_if.js";
 import { shown, timely } from "./wording.js";
@@ -79,19 +80,10 @@ async function update(changes, options) {
   writeState(page.state, options);
 }
 
-// Does some work of a part of the page (source), and shows its problem until it works again.
-async function guarded(source, work, signal) {
-  try {
-    await work();
-    if (!signal?.aborted) clearProblems(source);
-  } catch (problem) {
-    if (signal?.aborted) return;
-    showProblem(problem, source, {
-      onRetry: () => (axis ? restore() : start()),
-      onSuggestion: (where, name) => ask({ ...query(), [where]: name }),
-    });
-  }
-}
+const guarded = guardedBy({
+  onRetry: () => (axis ? restore() : start()),
+  onSuggestion: (where, name) => ask({ ...query(), [where]: name }),
+});
 
 function start() {
   return guarded("start", async () => {
@@ -143,6 +135,7 @@ async function restore() {
   byId("ask").hidden = listed;
   byId("welcome").hidden = listed || complete;
   if (complete) {
+    markOld([...EXPLAINED, "ranking"], true);
     ribbon.keepOnly(state);
     await answer();
     return;
@@ -195,6 +188,7 @@ async function fetchAnswer(signal) {
     throw problem;
   });
   if (signal.aborted) return;
+  markOld(["ranking"], false);
   [page.answer] = answers;
   page.unknown = Object.keys(similar);
   byId("show-steps").disabled = page.unknown.length > 0;
@@ -293,6 +287,7 @@ function explain() {
       throw problem;
     });
     if (signal.aborted) return;
+    markOld(EXPLAINED, false);
     Object.assign(page, { explanation, whole });
     showNotes(notesOf(explanation, page.answer, axis), explanation.similar, instead);
     const { by_group: groups, by_class: classes } = explanation;
@@ -307,6 +302,7 @@ function explain() {
 
 // Removes an earlier explanation, so that it does not stand beside a problem.
 function clearExplanation() {
+  markOld(EXPLAINED, false);
   Object.assign(page, { explanation: null, chosen: null });
   clearAnswer();
   showNotes([]);
@@ -316,11 +312,7 @@ function clearExplanation() {
 
 function showReason() {
   const { explanation, state } = page;
-  const numbered = [...explanation.reasons, ...explanation.against];
-  page.chosen =
-    numbered.find(({ number }) => String(number) === String(state.reason)) ??
-    numbered.find(({ facts }) => facts.length) ??
-    numbered[0];
+  page.chosen = chosenOf(explanation, state.reason);
   showAnswer(explanation, page.dragging);
   reasons.show(explanation, page.chosen?.number);
   tools.show();

@@ -34,8 +34,21 @@ export function clearProblems(source) {
   for (const problem of byId("problems").querySelectorAll(selector)) problem.remove();
 }
 
+// A function that does some work of a part of the page (source), and shows its problem until it
+// works again. signal: aborted once nobody waits for the work.
+export const guardedBy =
+  (actions) =>
+  async (source, work, signal = null) => {
+    try {
+      await work();
+      if (!signal?.aborted) clearProblems(source);
+    } catch (problem) {
+      if (!signal?.aborted) showProblem(problem, source, actions);
+    }
+  };
+
 // onSuggestion(where, name) puts a name into a field and asks again; onRetry asks again.
-export function showProblem(problem, source, { onSuggestion, onRetry }) {
+function showProblem(problem, source, { onSuggestion, onRetry }) {
   if (problem.name === "AbortError") return;
   clearProblems(source);
   const {
