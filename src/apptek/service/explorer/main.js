@@ -312,10 +312,12 @@ function clearExplanation() {
 
 function showReason() {
   const { explanation, state } = page;
-  page.chosen = chosenOf(explanation, state.reason);
-  showAnswer(explanation, page.dragging);
-  reasons.show(explanation, page.chosen?.number);
-  tools.show();
+  if (explanation) {
+    page.chosen = chosenOf(explanation, state.reason);
+    showAnswer(explanation, page.dragging);
+    reasons.show(explanation, page.chosen?.number);
+    tools.show();
+  } else tools.clear();
   if (!stepByStep.mark(page.unknown.length ? null : state.steps)) return;
   const { signal } = page.explaining;
   guarded("steps", () => stepByStep.show(query(), view(), state.steps, signal), signal);

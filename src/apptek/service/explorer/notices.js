@@ -48,7 +48,7 @@ export const guardedBy =
   };
 
 // onSuggestion(where, name) puts a name into a field and asks again; onRetry asks again.
-function showProblem(problem, source, { onSuggestion, onRetry }) {
+export function showProblem(problem, source, { onSuggestion, onRetry }) {
   if (problem.name === "AbortError") return;
   clearProblems(source);
   const {
