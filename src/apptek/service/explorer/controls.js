@@ -2,6 +2,11 @@
 
 import { all, byId } from "./dom.js";
 
+// Nothing can be asked before the model is known.
+export function enableAsking(isEnabled) {
+  for (const control of all("#ask input, #ask button, #search")) control.disabled = !isEnabled;
+}
+
 export function bindControls(page, actions) {
   const { fields, ask, query, update, explain, zoom } = actions;
   byId("ask").addEventListener("submit", (event) => {

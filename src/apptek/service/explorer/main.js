@@ -4,7 +4,7 @@
 import { get, post } from "./api.js";
 import { Axis, TimeField } from "./axis.js";
 import { Combobox } from "./combobox.js";
-import { bindControls } from "./controls.js";
+import { bindControls, enableAsking } from "./controls.js";
 import { all, byId, markCurrent, waiting } from "./dom.js";
 import { exportView } from "./export.js";
 import { FirstScreen } from "./first_screen.js";
@@ -87,7 +87,9 @@ const guarded = guardedBy({
 
 function start() {
   return guarded("start", async () => {
+    enableAsking(false);
     const model = await waiting([byId("ask")], get("/api/model"));
+    enableAsking(true);
     axis = new Axis({ ...model.span, timeless: model.span.undated === model.counts.facts });
     page.axis = axis;
     page.forecasts = model.forecasts;
