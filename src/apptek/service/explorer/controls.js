@@ -16,6 +16,7 @@ export function bindControls(page, actions) {
   });
   byId("swap").addEventListener("click", () => {
     const { subject, object } = fields();
+    if (page.answer && !byId("ask").reportValidity()) return; // all is swapped, or nothing
     [subject.value, object.value] = [object.value, subject.value];
     if (page.answer) byId("ask").requestSubmit();
   });
