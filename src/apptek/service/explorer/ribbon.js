@@ -4,7 +4,8 @@
 import { get } from "./api.js";
 import { el } from "./dom.js";
 import { withRoom } from "./lanes.js";
-import { dotsOf, layerOrder, nearestPlace, stacked, tonesOf, zoomed } from "./ribbon_shape.js";
+import { clipped, dotsOf, layerOrder, nearestPlace, stacked } from "./ribbon_shape.js";
+import { tonesOf, zoomed } from "./ribbon_shape.js";
 import { percent, shortened, shown } from "./wording.js";
 
 const { d3 } = globalThis;
@@ -34,10 +35,9 @@ export class Ribbon {
     this.fetching?.abort();
     this.fetching = new AbortController();
     this.time = time;
-    const ends = Array.isArray(span)
-      ? { from: this.axis.text(span[0]), to: this.axis.text(span[1]) }
-      : {};
-    const asked = { subject, object, view, ...ends };
+    this.span = Array.isArray(span) ? clipped(span, this.whole()) : null;
+    const [from, to] = (this.span ?? []).map((position) => this.axis.text(position));
+    const asked = { subject, object, view, from, to };
     this.data = await get("/api/ribbon", asked, this.fetching.signal).catch((problem) => {
       if (problem.name !== "AbortError") this.clear();
       throw problem;
@@ -60,6 +60,13 @@ export class Ribbon {
     this.fetching?.abort();
     this.data = null;
     this.container.replaceChildren();
+  }
+
+  // All of the time that can be shown.
+  /** @returns {[number, number]} */
+  whole() {
+    const { first_position: first, last_position: last, beyond } = this.axis;
+    return [first, last + beyond];
   }
 
   // The place of the day among the times of the data; null if the day has no position.
@@ -323,17 +330,12 @@ export class Ribbon {
     this.svg.selectAll("circle.dot").classed("lit", is);
   }
 
-  // Less or more time around the day; null: all of it.
+  // Less or more time around the day than was asked for last; null: all of it.
   zoomBy(factor) {
-    if (!this.data) return;
-    if (factor === null) {
-      this.onSpan(null);
-      return;
-    }
-    const { first_position: first, last_position: last, beyond } = this.axis;
-    const { positions } = this.data;
-    const centre = this.axis.position(this.time) ?? (positions[0] + positions.at(-1)) / 2;
-    this.onSpan(zoomed([positions[0], positions.at(-1)], [first, last + beyond], centre, factor));
+    const whole = this.whole();
+    const span = this.span ?? whole;
+    const centre = this.axis.position(this.time) ?? (span[0] + span[1]) / 2;
+    this.onSpan(factor === null ? null : zoomed(span, whole, centre, factor));
   }
 }
 
