@@ -64,7 +64,7 @@ export function showProblem(problem, source, { onSuggestion, onRetry }) {
     suggestion(name, () => onSuggestion(problem.where, name)),
   );
   const retry =
-    problem.status === 0 || problem.status >= 500
+    problem.status === 0 || problem.status === 429 || problem.status >= 500
       ? [el("button", { type: "button", class: "quiet", onclick: onRetry }, "Try again")]
       : [];
   byId("problems").append(
