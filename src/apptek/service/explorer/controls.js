@@ -21,7 +21,10 @@ export function bindControls(page, actions) {
     if (page.answer) byId("ask").requestSubmit();
   });
   for (const button of all("[data-view]")) {
-    button.addEventListener("click", () => ask({ ...query(), view: button.dataset.view || null }));
+    button.addEventListener("click", () => {
+      const { without } = page.state;
+      ask({ ...query(), without, view: button.dataset.view || null });
+    });
   }
   byId("hide-known").addEventListener("change", async ({ target }) => {
     const hide = target.checked ? "1" : null;
