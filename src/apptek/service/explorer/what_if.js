@@ -1,7 +1,7 @@
 // What if: facts that are struck out, what the answer is without them, and how to take it back.
 
 import { post } from "./api.js";
-import { byId, el, waiting } from "./dom.js";
+import { all, byId, el, waiting } from "./dom.js";
 import { firstShown } from "./ranking.js";
 import { readFacts } from "./state.js";
 import { counted, percent, shown, timely } from "./wording.js";
@@ -66,6 +66,7 @@ export class WhatIf {
     const box = byId("what-if");
     const { without: facts } = after;
     box.hidden = facts.length === 0;
+    for (const note of all("[data-whole]")) note.hidden = box.hidden;
     if (box.hidden) {
       box.replaceChildren();
       return;
