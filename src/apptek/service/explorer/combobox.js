@@ -178,6 +178,7 @@ export class Combobox {
     this.fetching?.abort();
     this.list.hidden = true;
     this.options = [];
+    this.active = -1;
     this.input.setAttribute("aria-expanded", "false");
     this.input.removeAttribute("aria-activedescendant");
   }
