@@ -296,6 +296,7 @@ function explain() {
     showShares(explanation);
     showMeter(groups.length ? groups : classes, (name) => tones.ofClass(name));
     whatIf.show(page.whole, explanation);
+    update({ without: explanation.without.map(({ fact }) => fact).join(",") }); // what is no fact goes
     showRanking();
     showReason();
   };

@@ -57,8 +57,7 @@ export const readFacts = (text) =>
   (text ?? "")
     .split(",")
     .filter((part) => /^\d{1,9}$/.test(part))
-    .map(Number)
-    .slice(0, 100);
+    .map(Number);
 
 /**
  * The names of a list in the address; anything else is none.

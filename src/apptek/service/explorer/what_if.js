@@ -6,6 +6,8 @@ import { firstShown } from "./ranking.js";
 import { readFacts } from "./state.js";
 import { counted, percent, shown, timely } from "./wording.js";
 
+const MOST = 100; // facts that the service leaves out at once
+const TOO_MANY = `Only ${MOST} facts can be struck out at once.`;
 const NOTHING = "No set of up to 40 facts that were tried would change the answer.";
 
 const factText = ({ subject, predicate, object, date }) =>
@@ -20,11 +22,16 @@ export class WhatIf {
 
   // The facts that are struck out, by number.
   get facts() {
-    return readFacts(this.page.state.without);
+    return readFacts(this.page.state.without).slice(0, MOST);
   }
 
   async strike(facts) {
-    await this.change([...new Set([...this.facts, ...facts])]);
+    const struck = [...new Set([...this.facts, ...facts])];
+    if (struck.length > MOST) {
+      byId("reasons-note").textContent = TOO_MANY;
+      return;
+    }
+    await this.change(struck);
     byId("what-if").scrollIntoView({ block: "center" });
   }
 
@@ -71,7 +78,9 @@ export class WhatIf {
       box.replaceChildren();
       return;
     }
+    const isCut = readFacts(this.page.state.without).length > MOST;
     box.replaceChildren(
+      isCut ? el("p", {}, TOO_MANY) : "",
       el(
         "p",
         {},
