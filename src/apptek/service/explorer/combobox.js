@@ -23,6 +23,7 @@ export class Combobox {
       placeholder,
       type: "text",
       required,
+      pattern: ".*\\S.*", // blanks are no name
       role: "combobox",
       autocomplete: "off",
       spellcheck: "false",

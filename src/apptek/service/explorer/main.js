@@ -120,6 +120,7 @@ async function restore() {
   page.explaining?.abort();
   renew("answering");
   const signal = renew("listing");
+  forecasts.expire();
   page.dragging = false;
   clearProblems();
   document.title = TITLE;
@@ -160,7 +161,6 @@ function ask(changes) {
 
 function answer() {
   const { signal } = page.answering;
-  forecasts.expire();
   const work = async () => {
     if (!page.state.time) await update({ time: (await latestTime(query(), signal)) ?? axis.last });
     const { state } = page;
@@ -211,7 +211,8 @@ async function loadRibbon() {
 function loadForecast() {
   byId("forecast-card").hidden = !page.forecasts || page.state.subject === page.state.object;
   if (byId("forecast-card").hidden || !page.answer) return undefined;
-  return guarded("forecast", () => forecasts.load(query(), page.state.days));
+  const { signal } = page.answering;
+  return guarded("forecast", () => forecasts.load(query(), page.state.days), signal);
 }
 
 function changeSpan(span) {

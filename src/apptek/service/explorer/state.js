@@ -19,10 +19,12 @@ const FIELDS = [
   "steps", // of the exploration; present: it is shown instead of the reasons
 ];
 
+// A field of nothing but blanks is not set.
 export function readState(search = location.search) {
   const parameters = new URLSearchParams(search);
+  const isSet = (field) => parameters.get(field)?.trim() || parameters.get(field) === "";
   return Object.fromEntries(
-    FIELDS.filter((field) => parameters.has(field)).map((field) => [field, parameters.get(field)]),
+    FIELDS.filter(isSet).map((field) => [field, parameters.get(field)]),
   );
 }
 
