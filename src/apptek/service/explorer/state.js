@@ -85,6 +85,16 @@ export function toggled(text, name) {
   return kept.length ? JSON.stringify(kept) : null;
 }
 
+// The steps of the exploration, as one text.
+export const readSteps = (text) =>
+  text
+    .split("|")
+    .filter(Boolean)
+    .map((step) => step.replaceAll(/%(25|7C)/g, decodeURIComponent));
+
+export const writeSteps = (steps) =>
+  steps.map((step) => step.replaceAll(/[%|]/g, encodeURIComponent)).join("|");
+
 // A query about a known name in the place of an unknown one.
 export const withName = ({ subject, object, time }, unknown, name) => ({
   subject: subject === unknown ? name : subject,

@@ -171,7 +171,7 @@ export class Timelines {
       .append("tspan")
       .attr("class", "count")
       .attr("dx", 8)
-      .text(({ data }) => countText(data));
+      .text(({ data }) => `\u200e${countText(data)}`); // after a name that is written from the right, too
     this.groups
       .append("line")
       .attr("class", "floor")
