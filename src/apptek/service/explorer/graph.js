@@ -65,7 +65,10 @@ export class Graph {
     }
     this.move(nodes);
     this.listen(svg, nodes);
+    const { activeElement: focused } = document;
+    const name = this.scroller.contains(focused) ? d3.select(focused).datum()?.name : null;
     this.scroller.replaceChildren(svg.node());
+    if (name) this.nodes.filter((node) => node.name === name).node()?.focus({ preventScroll: true });
   }
 
   drawEdges(edges, nodes) {
@@ -208,6 +211,7 @@ export class Graph {
     const item = (label, action) => {
       const choose = () => {
         this.closeMenu();
+        element.focus({ preventScroll: true });
         action();
       };
       return el("button", { type: "button", role: "menuitem", onclick: choose }, label);

@@ -34,12 +34,15 @@ export class StepByStep {
     const found = await waiting([byId("graph-card")], post("/api/steps", body, signal));
     if (signal?.aborted) return;
     this.graph.draw(found.drawing);
+    const focused = byId("steps").contains(document.activeElement);
     byId("steps").replaceChildren(...this.parts(found, query));
     for (const button of all("#steps [data-step]")) {
       button.addEventListener("click", () =>
         this.onSteps(writeSteps([...found.steps, button.dataset.step])),
       );
     }
+    const next = focused && (all("#steps [data-step]")[0] ?? all("#steps button")[0]);
+    next?.focus({ preventScroll: true });
   }
 
   parts(found, { subject, object }) {

@@ -39,8 +39,12 @@ export class WhatIf {
     return this.change(this.facts.filter((fact) => !facts.includes(fact)));
   }
 
-  change(facts) {
-    return this.onChange({ without: facts.join(","), reason: null, within: null });
+  // The button that was pressed goes, so what it has changed gets the focus.
+  async change(facts) {
+    await this.onChange({ without: facts.join(","), reason: null, within: null });
+    const box = byId("what-if");
+    if (document.activeElement !== document.body) return;
+    (box.hidden ? byId("answer-card") : box).focus({ preventScroll: true });
   }
 
   // Strikes out the smallest set of facts without which the answer is another.
