@@ -201,7 +201,8 @@ export class Graph {
   // null: back to the original size
   zoomBy(factor) {
     if (!this.svg) return;
-    const transition = d3.select(this.svg).transition().duration(150);
+    const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const transition = d3.select(this.svg).transition().duration(isStill ? 0 : 150);
     if (factor) transition.call(this.zoom.scaleBy, factor);
     else transition.call(this.zoom.transform, d3.zoomIdentity);
   }
