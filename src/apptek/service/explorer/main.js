@@ -22,7 +22,7 @@ import { rankedAt, sharesAt } from "./ribbon_shape.js";
 import { QuestionSearch } from "./search.js";
 import { readNames, readState, readZoom, toggled, withName, writeState } from "./state.js";
 import { StepByStep } from "./steps.js";
-import { clearAnswer, EXPLAINED, markOld, notesOf } from "./story.js";
+import { clearAnswer, EXPLAINED, isAbout, markOld, notesOf } from "./story.js";
 import { showAnswer, showHeadline, showViews, Tones } from "./story.js";
 import { Timelines } from "./timeline.js";
 import { WhatIf } from "./what_if.js";
@@ -138,7 +138,7 @@ async function restore() {
   byId("ask").hidden = listed;
   byId("welcome").hidden = listed || complete;
   if (complete) {
-    markOld([...EXPLAINED, "ranking"], true);
+    markOld([...EXPLAINED, "ranking"], !isAbout(page.explanation, state));
     ribbon.keepOnly(state);
     await answer();
     return;

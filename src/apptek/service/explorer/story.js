@@ -32,6 +32,9 @@ export const EXPLAINED = [
   ...["reasons-card", "facts-card", "graph-card"],
 ];
 
+export const isAbout = (explanation, state) =>
+  ["subject", "object", "time"].every((field) => explanation?.[field] === state[field]);
+
 // Whether what some elements show belongs to an earlier question: then it cannot be used.
 export function markOld(ids, isOld) {
   for (const id of ids) byId(id).inert = isOld;

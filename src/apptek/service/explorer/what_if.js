@@ -64,7 +64,7 @@ export class WhatIf {
       post("/api/explain", asked, signal),
       without.length ? post("/api/explain", { ...body, width: 400 }, signal) : null,
     ]);
-    const predicate = body.predicate ?? firstShown(page, first.ranked);
+    const predicate = body.predicate ? first.predicate : firstShown(page, first.ranked);
     const explanation =
       predicate === first.predicate
         ? first
