@@ -68,7 +68,8 @@ export class Graph {
     const { activeElement: focused } = document;
     const name = this.scroller.contains(focused) ? d3.select(focused).datum()?.name : null;
     this.scroller.replaceChildren(svg.node());
-    if (name) this.nodes.filter((node) => node.name === name).node()?.focus({ preventScroll: true });
+    const again = this.nodes.filter((node) => node.name === name).node();
+    again?.focus({ preventScroll: true });
   }
 
   drawEdges(edges, nodes) {
@@ -202,7 +203,10 @@ export class Graph {
   zoomBy(factor) {
     if (!this.svg) return;
     const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    const transition = d3.select(this.svg).transition().duration(isStill ? 0 : 150);
+    const transition = d3
+      .select(this.svg)
+      .transition()
+      .duration(isStill ? 0 : 150);
     if (factor) transition.call(this.zoom.scaleBy, factor);
     else transition.call(this.zoom.transform, d3.zoomIdentity);
   }

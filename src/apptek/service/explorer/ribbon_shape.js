@@ -144,7 +144,7 @@ export function sharesAt({ forward, layers }, place) {
 
 /**
  * The part of a range that is inside the whole one; null if there is none.
- * @param {[number, number]} range
+ * @param {number[]} range
  * @param {[number, number]} whole
  * @returns {[number, number] | null}
  */

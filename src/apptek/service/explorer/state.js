@@ -23,9 +23,7 @@ const FIELDS = [
 export function readState(search = location.search) {
   const parameters = new URLSearchParams(search);
   const isSet = (field) => parameters.get(field)?.trim() || parameters.get(field) === "";
-  return Object.fromEntries(
-    FIELDS.filter(isSet).map((field) => [field, parameters.get(field)]),
-  );
+  return Object.fromEntries(FIELDS.filter(isSet).map((field) => [field, parameters.get(field)]));
 }
 
 export function addressOf(state) {

@@ -28,8 +28,14 @@ export class Tones {
 
 // What an explanation is shown in.
 export const EXPLAINED = [
-  ...["answer-words", "meter", "story", "notice", "what-if"],
-  ...["reasons-card", "facts-card", "graph-card"],
+  "answer-words",
+  "meter",
+  "story",
+  "notice",
+  "what-if",
+  "reasons-card",
+  "facts-card",
+  "graph-card",
 ];
 
 export const isAbout = (explanation, state) =>
