@@ -103,6 +103,37 @@ def forecast_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def explored_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a model with both views that makes forecasts: what the page shows most of."""
+    from apptek.config import preset
+    from apptek.data.synthetic.world import make_world  # not before numba's folder is set
+    from apptek.predictor import Predictor
+    from apptek.setting_rules import with_settings
+
+    folder = tmp_path_factory.mktemp("explored") / "model"
+    config = with_settings(preset("default"), ["classifier.epochs=1"])
+    Predictor.fit(make_world(4000, 0).dataset, preset="default", config=config, folder=folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def explored_query(explored_model: Path) -> dict[str, str]:
+    """A query to it in the middle of the time whose first reason has facts."""
+    from apptek.predictor import Predictor, Query
+
+    predictor = Predictor.load(explored_model)
+    data = predictor.model.dataset
+    for row in range(300, len(data.train)):
+        ends = (data.train.subjects[row], data.train.objects[row])
+        subject, object_ = (data.entities[int(end)] for end in ends)
+        time = data.axis.format(int(data.train.times[row]))
+        found = predictor.explain(Query(subject, object_, time))
+        if len(found.reasons) > 1 and found.reasons[0].facts and found.against:
+            return {"subject": subject, "object": object_, "time": time}
+    raise AssertionError("no such query")
+
+
+@pytest.fixture(scope="session")
 def served(served_model: Path) -> "ServedModel":
     """The model as the service holds it."""
     from apptek.service.served_model import ServedModel

@@ -54,6 +54,17 @@ def test_years_are_called_years(open_model: Opened, tmp_path: Path) -> None:
     expect(page.get_by_role("button", name="Show fewer years")).to_be_visible()
     last = int(page.locator("#ribbon .handle").get_attribute("aria-valuemax") or 0)
     assert 2022 < last < 2040  # most of the ribbon is about what is known
+    asked = page.locator("#asked")
+    for year in (str(last), "1066"):
+        page.fill("#time", year)
+        page.get_by_role("button", name="Ask").click()
+        expect(asked).to_contain_text(year)
+    names = [page.locator(f"#{field}").input_value() for field in ("subject", "object")]
+    page.get_by_role("button", name="Swap subject and object").click()
+    expect(asked).to_contain_text(f"{names[1]} → {names[0]}, 1066")
+    page.fill("#time", "")
+    page.get_by_role("button", name="Swap subject and object").click()
+    expect(page.locator("#subject")).to_have_value(names[1])  # all is swapped, or nothing
     assert OTHER_UNITS.findall(words_of(page)) == []
     page.get_by_role("link", name="Watch list").click()
     expect(page.locator("table.list tbody tr").first).to_be_visible()

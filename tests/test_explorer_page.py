@@ -476,6 +476,9 @@ def test_the_token_is_asked_for(browser: Browser, served: ServedModel) -> None:
         page.get_by_role("button", name="Continue").click()
         expect(page.get_by_label("The token")).to_have_value("")  # asked for again
         expect(page.get_by_role("alert")).to_contain_text("missing or wrong")
+        page.get_by_label("The token").fill("żółw")  # not to be sent at all
+        page.get_by_role("button", name="Continue").click()
+        expect(page.get_by_role("alert")).to_contain_text("no token can have")
         page.get_by_label("The token").fill("secret")
         page.get_by_role("button", name="Continue").click()
         expect(page.locator(".sample").first).to_be_visible()

@@ -11,11 +11,8 @@ from playwright.sync_api import Browser, Page, expect
 from test_explorer_page import CHROMIUM, comes, comes_to, covered, hold_in, link, state
 
 from apptek.benches.http_clients import running_service
-from apptek.config import preset
-from apptek.data.synthetic.world import make_world
 from apptek.explain.wording import percent
 from apptek.predictor import Predictor, Query
-from apptek.setting_rules import with_settings
 
 pytestmark = [
     pytest.mark.slow,
@@ -24,19 +21,13 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def predictor(tmp_path_factory: pytest.TempPathFactory) -> Predictor:
-    """A model with both views that makes forecasts."""
-    folder = tmp_path_factory.mktemp("explored") / "model"
-    config = with_settings(preset("default"), ["classifier.epochs=1"])
-    Predictor.fit(make_world(4000, 0).dataset, preset="default", config=config, folder=folder)
-    predictor = Predictor.load(folder)
-    predictor.run["folder"] = str(folder)
-    return predictor
+def predictor(explored_model: Path) -> Predictor:
+    return Predictor.load(explored_model)
 
 
 @pytest.fixture(scope="module")
-def address(predictor: Predictor) -> Iterator[str]:
-    with running_service(Path(predictor.run["folder"])) as service:
+def address(explored_model: Path) -> Iterator[str]:
+    with running_service(explored_model) as service:
         yield service.address
 
 
@@ -55,18 +46,9 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
     assert all(url.startswith((address, "data:", "blob:")) for url in asked)
 
 
-@pytest.fixture(scope="module")
-def query(predictor: Predictor) -> dict[str, str]:
-    """A query in the middle of the time whose first reason has facts."""
-    data = predictor.model.dataset
-    for row in range(300, len(data.train)):
-        ends = (data.train.subjects[row], data.train.objects[row])
-        subject, object_ = (data.entities[int(end)] for end in ends)
-        time = data.axis.format(int(data.train.times[row]))
-        found = predictor.explain(Query(subject, object_, time))
-        if len(found.reasons) > 1 and found.reasons[0].facts and found.against:
-            return {"subject": subject, "object": object_, "time": time}
-    raise AssertionError("no such query")
+@pytest.fixture
+def query(explored_query: dict[str, str]) -> dict[str, str]:
+    return explored_query
 
 
 def opened(page: Page, address: str, **values: str) -> Page:
@@ -180,7 +162,7 @@ def test_without_a_time_the_latest_one_of_the_pair_is_asked_about(
 
 
 def test_foresight_uses_only_what_was_known_then(
-    page: Page, address: str, query: dict[str, str], predictor: Predictor
+    page: Page, address: str, query: dict[str, str], predictor: Predictor, explored_model: Path
 ) -> None:
     opened(page, address, **query)
     hindsight = page.get_by_role("button", name="Hindsight")
@@ -189,7 +171,7 @@ def test_foresight_uses_only_what_was_known_then(
     foresight.click()
     expect(foresight).to_have_attribute("aria-pressed", "true")
     comes_to(page, view="ahead")
-    early = Predictor.load(Path(predictor.run["folder"]), as_of=True)
+    early = Predictor.load(explored_model, as_of=True)
     (answer,) = early.predict([Query(**query)], top=1)
     comes(
         page, lambda: shown_answer(page), f"{answer.labels[0]} {percent(answer.probabilities[0])}"
@@ -303,6 +285,7 @@ def test_a_fact_that_does_not_exist_is_not_struck_out(
 ) -> None:
     opened(page, address, without="123456789", **query)
     expect(page.locator("#notice")).to_contain_text("no fact with the number 123456789")
+    comes(page, lambda: "without" in state(page), False)
     expect(page.locator("#what-if")).to_be_hidden()
     expect(page.locator("#asked")).not_to_contain_text("without")
     expect(page.locator("#bars .ghost")).to_have_count(0)
@@ -349,6 +332,11 @@ def test_words_find_a_question_by_names_and_events(
     expect(options.first).to_contain_text(query["subject"])
     search.press("ArrowDown")
     search.press("Enter")
+    expect(page.locator("#reasons .reason").first).to_be_visible()
+    assert {state(page)["subject"], state(page)["object"]} == {query["subject"], query["object"]}
+    page.goto(address)
+    search.fill(f"{query['subject']} {query['object']}")
+    search.press("Enter")  # takes the first, also before it is there
     expect(page.locator("#reasons .reason").first).to_be_visible()
     assert {state(page)["subject"], state(page)["object"]} == {query["subject"], query["object"]}
 

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import {
+  clipped,
   dotsOf,
   layerOrder,
   nearestPlace,
@@ -133,4 +134,10 @@ Deno.test("zooming keeps the day inside and stays inside the whole", () => {
   assert.deepEqual(zoomed([0, 400], [0, 400], 395, 4), [300, 400]);
   assert.deepEqual(zoomed([100, 300], [0, 400], 200, 0.25), [0, 400]);
   assert.deepEqual(zoomed([100, 110], [0, 400], 105, 8), [98, 112]);
+});
+
+Deno.test("a range is cut to what there is, and gone where there is nothing", () => {
+  assert.deepEqual(clipped([-1e15, 1e15], [3, 9]), [3, 9]);
+  assert.deepEqual(clipped([4, 5.5], [3, 9]), [4, 5.5]);
+  assert.equal(clipped([10, 12], [3, 9]), null);
 });

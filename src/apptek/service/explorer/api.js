@@ -1,6 +1,11 @@
 // The HTTP interface. Every failure is a Problem: title, detail, advice, perhaps suggestions.
 
 const TOKEN = "apptek-token";
+const UNSENDABLE = {
+  status: 401,
+  title: "The token is wrong",
+  detail: "It has a letter that no token can have.",
+};
 
 export class Problem extends Error {
   constructor(body) {
@@ -15,6 +20,7 @@ export function keepToken(token) {
 
 async function request(path, options = {}) {
   const token = sessionStorage.getItem(TOKEN);
+  if (/[^\x20-\xff]/.test(token ?? "")) throw new Problem(UNSENDABLE);
   const headers = { ...options.headers, ...(token && { Authorization: `Bearer ${token}` }) };
   const response = await fetch(path, { ...options, headers }).catch((error) => {
     if (error.name === "AbortError") throw error;

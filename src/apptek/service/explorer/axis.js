@@ -7,7 +7,6 @@ const DAY = 86_400_000;
 // The milliseconds of the units that have a fixed length; weeks count from Monday, 1969-12-29.
 const LENGTHS = { second: 1000, minute: 60_000, hour: 3_600_000, day: DAY, week: 7 * DAY };
 const SHOWN = { second: 19, minute: 16, hour: 16 }; // characters of an ISO text; of days, 10
-const INPUTS = { year: "number", integer: "number" };
 // A short and a long window of a forecast, in steps.
 const WINDOWS = {
   second: [60, 3600],
@@ -89,22 +88,18 @@ export class Axis {
   }
 }
 
-// A field for a time, written as everywhere else: a browser's own picker would show 12/31/2014.
+// A field for any time, written as everywhere else: a browser's own picker would show 12/31/2014.
 export class TimeField {
   constructor(container, axis) {
     this.axis = axis;
-    const kind = axis.mixed ? "text" : (INPUTS[axis.unit] ?? "text");
-    const limits =
-      kind === "text"
-        ? { placeholder: axis.mixed ? "1999 or 1999-05-13" : axis.last, spellcheck: "false" }
-        : { min: axis.first, max: axis.last, step: 1 };
     this.hint = el("span", { class: "hint", id: "time-hint" });
     this.input = el("input", {
       id: "time",
-      type: kind,
+      type: "text",
       required: true,
+      placeholder: axis.mixed ? "1999 or 1999-05-13" : axis.last,
+      spellcheck: "false",
       "aria-describedby": "time-hint",
-      ...limits,
       oninput: () => this.check(),
     });
     const open = axis.undated > 0;

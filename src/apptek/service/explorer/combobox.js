@@ -23,6 +23,7 @@ export class Combobox {
       placeholder,
       type: "text",
       required,
+      pattern: ".*\\S.*", // blanks are no name
       role: "combobox",
       autocomplete: "off",
       spellcheck: "false",
@@ -178,6 +179,7 @@ export class Combobox {
     this.fetching?.abort();
     this.list.hidden = true;
     this.options = [];
+    this.active = -1;
     this.input.setAttribute("aria-expanded", "false");
     this.input.removeAttribute("aria-activedescendant");
   }

@@ -2,6 +2,11 @@
 
 import { all, byId } from "./dom.js";
 
+// Nothing can be asked before the model is known.
+export function enableAsking(isEnabled) {
+  for (const control of all("#ask input, #ask button, #search")) control.disabled = !isEnabled;
+}
+
 export function bindControls(page, actions) {
   const { fields, ask, query, update, explain, zoom } = actions;
   byId("ask").addEventListener("submit", (event) => {
@@ -11,11 +16,15 @@ export function bindControls(page, actions) {
   });
   byId("swap").addEventListener("click", () => {
     const { subject, object } = fields();
+    if (page.answer && !byId("ask").reportValidity()) return; // all is swapped, or nothing
     [subject.value, object.value] = [object.value, subject.value];
     if (page.answer) byId("ask").requestSubmit();
   });
   for (const button of all("[data-view]")) {
-    button.addEventListener("click", () => ask({ ...query(), view: button.dataset.view || null }));
+    button.addEventListener("click", () => {
+      const { without } = page.state;
+      ask({ ...query(), without, view: button.dataset.view || null });
+    });
   }
   byId("hide-known").addEventListener("change", async ({ target }) => {
     const hide = target.checked ? "1" : null;

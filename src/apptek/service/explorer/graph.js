@@ -65,7 +65,11 @@ export class Graph {
     }
     this.move(nodes);
     this.listen(svg, nodes);
+    const { activeElement: focused } = document;
+    const name = this.scroller.contains(focused) ? d3.select(focused).datum()?.name : null;
     this.scroller.replaceChildren(svg.node());
+    const again = this.nodes.filter((node) => node.name === name).node();
+    again?.focus({ preventScroll: true });
   }
 
   drawEdges(edges, nodes) {
@@ -198,7 +202,11 @@ export class Graph {
   // null: back to the original size
   zoomBy(factor) {
     if (!this.svg) return;
-    const transition = d3.select(this.svg).transition().duration(150);
+    const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const transition = d3
+      .select(this.svg)
+      .transition()
+      .duration(isStill ? 0 : 150);
     if (factor) transition.call(this.zoom.scaleBy, factor);
     else transition.call(this.zoom.transform, d3.zoomIdentity);
   }
@@ -208,6 +216,7 @@ export class Graph {
     const item = (label, action) => {
       const choose = () => {
         this.closeMenu();
+        element.focus({ preventScroll: true });
         action();
       };
       return el("button", { type: "button", role: "menuitem", onclick: choose }, label);

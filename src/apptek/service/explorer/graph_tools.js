@@ -60,15 +60,9 @@ export class GraphTools {
     const slider = byId("within");
     slider.max = this.distances.length;
     slider.disabled = !this.distances.length;
-    if (state.within == null) {
-      slider.value = this.distances.length;
-    } else {
-      const limit = Number(state.within);
-      slider.value = Math.max(
-        this.distances.findLastIndex((distance) => distance <= limit),
-        0,
-      );
-    }
+    const limit = /^\d+$/.test(state.within) ? Number(state.within) : null;
+    const place = this.distances.findLastIndex((distance) => distance <= limit);
+    slider.value = limit === null ? this.distances.length : Math.max(place, 0);
     this.dimFarFacts();
   }
 

@@ -22,8 +22,11 @@ export class ListPages {
 
   async show(page, signal) {
     byId("list").replaceChildren(el("p", { class: "empty" }, "Looking …"));
-    if (page === "watch") await this.showWatch(signal);
-    else await this.showAudit(signal);
+    const work = page === "watch" ? this.showWatch(signal) : this.showAudit(signal);
+    await work.catch((problem) => {
+      if (!signal.aborted) byId("list").replaceChildren();
+      throw problem;
+    });
   }
 
   link(state, ...children) {

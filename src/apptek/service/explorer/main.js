@@ -4,7 +4,7 @@
 import { get, post } from "./api.js";
 import { Axis, TimeField } from "./axis.js";
 import { Combobox } from "./combobox.js";
-import { bindControls } from "./controls.js";
+import { bindControls, enableAsking } from "./controls.js";
 import { all, byId, markCurrent, waiting } from "./dom.js";
 import { exportView } from "./export.js";
 import { FirstScreen } from "./first_screen.js";
@@ -14,15 +14,16 @@ import { GraphTools } from "./graph_tools.js";
 import { latestTime } from "./lanes.js";
 import { ListPages } from "./list_pages.js";
 import { showModel } from "./model_summary.js";
-import { clearProblems, showNotes, showProblem } from "./notices.js";
+import { clearProblems, guardedBy, showNotes } from "./notices.js";
 import { Ranking, showMeter, showShares, toExplain } from "./ranking.js";
-import { lightFacts, Reasons } from "./reasons.js";
+import { chosenOf, lightFacts, Reasons } from "./reasons.js";
 import { Ribbon, showLegend } from "./ribbon.js";
 import { rankedAt, sharesAt } from "./ribbon_shape.js";
 import { QuestionSearch } from "./search.js";
 import { readNames, readState, readZoom, toggled, withName, writeState } from "./state.js";
 import { StepByStep } from "./steps.js";
-import { clearAnswer, notesOf, showAnswer, showHeadline, showViews, Tones } from "./story.js";
+import { clearAnswer, EXPLAINED, isAbout, markOld, notesOf } from "./story.js";
+import { showAnswer, showHeadline, showViews, Tones } from "./story.js";
 import { Timelines } from "./timeline.js";
 import { WhatIf } from "./what_if.js";
 import { shown, timely } from "./wording.js";
@@ -79,23 +80,16 @@ async function update(changes, options) {
   writeState(page.state, options);
 }
 
-// Does some work of a part of the page (source), and shows its problem until it works again.
-async function guarded(source, work, signal) {
-  try {
-    await work();
-    if (!signal?.aborted) clearProblems(source);
-  } catch (problem) {
-    if (signal?.aborted) return;
-    showProblem(problem, source, {
-      onRetry: () => (axis ? restore() : start()),
-      onSuggestion: (where, name) => ask({ ...query(), [where]: name }),
-    });
-  }
-}
+const guarded = guardedBy({
+  onRetry: () => (axis ? restore() : start()),
+  onSuggestion: (where, name) => ask({ ...query(), [where]: name }),
+});
 
 function start() {
   return guarded("start", async () => {
+    enableAsking(false);
     const model = await waiting([byId("ask")], get("/api/model"));
+    enableAsking(true);
     axis = new Axis({ ...model.span, timeless: model.span.undated === model.counts.facts });
     page.axis = axis;
     page.forecasts = model.forecasts;
@@ -114,11 +108,19 @@ function start() {
   });
 }
 
+// Ends what is under way for an earlier question.
+function renew(work) {
+  page[work]?.abort();
+  page[work] = new AbortController();
+  return page[work].signal;
+}
+
 // Shows the view that the address describes.
 async function restore() {
-  for (const each of ["answering", "explaining", "listing"]) page[each]?.abort();
-  page.answering = new AbortController();
-  page.listing = new AbortController();
+  page.explaining?.abort();
+  renew("answering");
+  const signal = renew("listing");
+  forecasts.expire();
   page.dragging = false;
   clearProblems();
   document.title = TITLE;
@@ -136,6 +138,7 @@ async function restore() {
   byId("ask").hidden = listed;
   byId("welcome").hidden = listed || complete;
   if (complete) {
+    markOld([...EXPLAINED, "ranking"], !isAbout(page.explanation, state));
     ribbon.keepOnly(state);
     await answer();
     return;
@@ -144,7 +147,6 @@ async function restore() {
   page.answer = null;
   timelines.clear();
   ribbon.clear();
-  const { signal } = page.listing;
   if (listed) await guarded("list", () => lists.show(state.page, signal), signal);
   else await guarded("first", () => first.show(signal), signal);
 }
@@ -159,7 +161,6 @@ function ask(changes) {
 
 function answer() {
   const { signal } = page.answering;
-  forecasts.expire();
   const work = async () => {
     if (!page.state.time) await update({ time: (await latestTime(query(), signal)) ?? axis.last });
     const { state } = page;
@@ -189,6 +190,7 @@ async function fetchAnswer(signal) {
     throw problem;
   });
   if (signal.aborted) return;
+  markOld(["ranking"], false);
   [page.answer] = answers;
   page.unknown = Object.keys(similar);
   byId("show-steps").disabled = page.unknown.length > 0;
@@ -209,7 +211,8 @@ async function loadRibbon() {
 function loadForecast() {
   byId("forecast-card").hidden = !page.forecasts || page.state.subject === page.state.object;
   if (byId("forecast-card").hidden || !page.answer) return undefined;
-  return guarded("forecast", () => forecasts.load(query(), page.state.days));
+  const { signal } = page.answering;
+  return guarded("forecast", () => forecasts.load(query(), page.state.days), signal);
 }
 
 function changeSpan(span) {
@@ -223,19 +226,17 @@ async function moveDay(when, place, done) {
   page.dragging = !done;
   time.value = when;
   forecasts.expire();
+  const signal = renew("answering");
   const current = ribbon.view === view(); // else the ribbon of this view is still on its way
   if (current) preview(when, place);
   if (!done) {
     follow();
     return;
   }
-  page.answering.abort();
-  page.answering = new AbortController();
   if (!current) {
     await answer();
     return;
   }
-  const { signal } = page.answering;
   const whole = guarded("answer", () => fetchAnswer(signal).then(showRanking), signal);
   await Promise.all([whole, explain().then(() => timelines.moveTo(when))]);
   await loadForecast();
@@ -271,37 +272,32 @@ function showRanking() {
 }
 
 function explain() {
-  page.explaining?.abort();
-  page.explaining = new AbortController();
-  const { signal } = page.explaining;
+  const signal = renew("explaining");
   const work = async () => {
-    const predicate = toExplain(page);
-    const without = whatIf.facts;
     showRanking();
     const body = {
       ...query(),
-      predicate,
+      predicate: toExplain(page),
       view: view(),
       width: Math.min(graph.width, 1400),
       nearby: page.state.nearby === "1",
       expand: readNames(page.state.expand),
     };
-    const request = Promise.all([
-      post("/api/explain", { ...body, without }, signal),
-      without.length ? post("/api/explain", { ...body, width: 400 }, signal) : null,
-    ]);
     const cards = ["graph-card", "reasons-card", "facts-card"].map((id) => byId(id));
+    const request = whatIf.explain(body, signal);
     const [explanation, whole] = await waiting(cards, request).catch((problem) => {
       if (!signal.aborted) clearExplanation();
       throw problem;
     });
     if (signal.aborted) return;
-    Object.assign(page, { explanation, whole: whole ?? explanation });
+    markOld(EXPLAINED, false);
+    Object.assign(page, { explanation, whole });
     showNotes(notesOf(explanation, page.answer, axis), explanation.similar, instead);
     const { by_group: groups, by_class: classes } = explanation;
     showShares(explanation);
     showMeter(groups.length ? groups : classes, (name) => tones.ofClass(name));
     whatIf.show(page.whole, explanation);
+    update({ without: explanation.without.map(({ fact }) => fact).join(",") }); // what is no fact goes
     showRanking();
     showReason();
   };
@@ -310,6 +306,7 @@ function explain() {
 
 // Removes an earlier explanation, so that it does not stand beside a problem.
 function clearExplanation() {
+  markOld(EXPLAINED, false);
   Object.assign(page, { explanation: null, chosen: null });
   clearAnswer();
   showNotes([]);
@@ -319,14 +316,12 @@ function clearExplanation() {
 
 function showReason() {
   const { explanation, state } = page;
-  const numbered = [...explanation.reasons, ...explanation.against];
-  page.chosen =
-    numbered.find(({ number }) => String(number) === String(state.reason)) ??
-    numbered.find(({ facts }) => facts.length) ??
-    numbered[0];
-  showAnswer(explanation, page.dragging);
-  reasons.show(explanation, page.chosen?.number);
-  tools.show();
+  if (explanation) {
+    page.chosen = chosenOf(explanation, state.reason);
+    showAnswer(explanation, page.dragging);
+    reasons.show(explanation, page.chosen?.number);
+    tools.show();
+  } else tools.clear();
   if (!stepByStep.mark(page.unknown.length ? null : state.steps)) return;
   const { signal } = page.explaining;
   guarded("steps", () => stepByStep.show(query(), view(), state.steps, signal), signal);
@@ -339,8 +334,11 @@ bindControls(page, {
   update,
   explain,
   zoom: (factor) => ribbon.zoomBy(factor),
-  findSmallest: () =>
-    guarded("counterfactual", () => whatIf.findSmallest({ ...query(), view: view() })),
+  findSmallest: () => {
+    const { signal } = page.answering;
+    const work = () => whatIf.findSmallest({ ...query(), view: view() }, signal);
+    return guarded("counterfactual", work, signal);
+  },
   save: (kind) =>
     guarded("export", () => exportView(kind, graph.svg, page.answer, page.explanation)),
 });

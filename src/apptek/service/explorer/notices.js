@@ -34,6 +34,19 @@ export function clearProblems(source) {
   for (const problem of byId("problems").querySelectorAll(selector)) problem.remove();
 }
 
+// A function that does some work of a part of the page (source), and shows its problem until it
+// works again. signal: aborted once nobody waits for the work.
+export const guardedBy =
+  (actions) =>
+  async (source, work, signal = null) => {
+    try {
+      await work();
+      if (!signal?.aborted) clearProblems(source);
+    } catch (problem) {
+      if (!signal?.aborted) showProblem(problem, source, actions);
+    }
+  };
+
 // onSuggestion(where, name) puts a name into a field and asks again; onRetry asks again.
 export function showProblem(problem, source, { onSuggestion, onRetry }) {
   if (problem.name === "AbortError") return;
@@ -51,7 +64,7 @@ export function showProblem(problem, source, { onSuggestion, onRetry }) {
     suggestion(name, () => onSuggestion(problem.where, name)),
   );
   const retry =
-    problem.status === 0 || problem.status >= 500
+    problem.status === 0 || problem.status === 429 || problem.status >= 500
       ? [el("button", { type: "button", class: "quiet", onclick: onRetry }, "Try again")]
       : [];
   byId("problems").append(

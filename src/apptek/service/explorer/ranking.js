@@ -6,13 +6,21 @@ import { counted, labelled, percent, shown, timely } from "./wording.js";
 const FIRST = 10; // bars before "Show more"
 const CLASSES = 6; // classes and groups that are shown
 
+const knownOf = ({ predicates }) =>
+  new Set(predicates.filter(({ known }) => known).map(({ predicate }) => predicate));
+
+// The first of ranked predicates that is not hidden.
+export function firstShown({ answer, state }, ranked) {
+  const hidden = state.hide === "1" ? knownOf(answer) : new Set();
+  return (ranked.find(({ predicate }) => !hidden.has(predicate)) ?? ranked[0]).predicate;
+}
+
 // The predicate to explain: the chosen one, else the first that is not hidden. null: after facts
 // were struck out, the service says which one that is.
-export function toExplain({ answer: { predicates }, state }) {
-  const hide = state.hide === "1";
+export function toExplain(page) {
+  const { answer, state } = page;
   if (state.predicate) return state.predicate;
-  if (state.without && !hide) return null;
-  return (predicates.find(({ known }) => !(hide && known)) ?? predicates[0]).predicate;
+  return state.without ? null : firstShown(page, answer.predicates);
 }
 
 /** @type {(predicate: string) => string} */
@@ -29,7 +37,7 @@ export class Ranking {
   showAnswer(page, tones) {
     const { answer, explanation, state } = page;
     const whole = answer.predicates;
-    const known = new Set(whole.filter((each) => each.known).map(({ predicate }) => predicate));
+    const known = knownOf(answer);
     const now = state.without && explanation?.without.length ? explanation.ranked : null;
     const struck = now?.map((each) => ({ ...each, known: known.has(each.predicate) }));
     this.show(struck ?? whole, {

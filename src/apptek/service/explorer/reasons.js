@@ -15,6 +15,16 @@ const NO_REASON = "There is no reason, so there are no facts to show.";
 // What a reason without facts is about.
 export const aboutOf = ({ kind }) => WITHOUT_FACTS[kind] ?? "This reason is about what is usual";
 
+// The reason with a number; without such a one, the first that has facts.
+export function chosenOf({ reasons, against }, chosen) {
+  const numbered = [...reasons, ...against];
+  return (
+    numbered.find(({ number }) => String(number) === String(chosen)) ??
+    numbered.find(({ facts }) => facts.length) ??
+    numbered[0]
+  );
+}
+
 export class Reasons {
   // onSelect(number): a reason was chosen; onPoint(reason or null): one is pointed at.
   constructor({ onSelect, onPoint }) {

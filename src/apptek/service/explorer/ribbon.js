@@ -4,7 +4,8 @@
 import { get } from "./api.js";
 import { el } from "./dom.js";
 import { withRoom } from "./lanes.js";
-import { dotsOf, layerOrder, nearestPlace, stacked, tonesOf, zoomed } from "./ribbon_shape.js";
+import { clipped, dotsOf, layerOrder, nearestPlace, stacked } from "./ribbon_shape.js";
+import { tonesOf, zoomed } from "./ribbon_shape.js";
 import { percent, shortened, shown } from "./wording.js";
 
 const { d3 } = globalThis;
@@ -34,10 +35,9 @@ export class Ribbon {
     this.fetching?.abort();
     this.fetching = new AbortController();
     this.time = time;
-    const ends = Array.isArray(span)
-      ? { from: this.axis.text(span[0]), to: this.axis.text(span[1]) }
-      : {};
-    const asked = { subject, object, view, ...ends };
+    this.span = Array.isArray(span) ? clipped(span, this.whole()) : null;
+    const [from, to] = (this.span ?? []).map((position) => this.axis.text(position));
+    const asked = { subject, object, view, from, to };
     this.data = await get("/api/ribbon", asked, this.fetching.signal).catch((problem) => {
       if (problem.name !== "AbortError") this.clear();
       throw problem;
@@ -60,6 +60,13 @@ export class Ribbon {
     this.fetching?.abort();
     this.data = null;
     this.container.replaceChildren();
+  }
+
+  // All of the time that can be shown.
+  /** @returns {[number, number]} */
+  whole() {
+    const { first_position: first, last_position: last, beyond } = this.axis;
+    return [first, last + beyond];
   }
 
   // The place of the day among the times of the data; null if the day has no position.
@@ -252,24 +259,24 @@ export class Ribbon {
       this.moveDay(time);
       this.onDay(time, this.placeOf(time), done);
     };
-    const timeAt = (event) => {
+    const timeAt = (x) => {
       const [first, last] = [this.data.positions[0], this.data.positions.at(-1)];
-      const position = Math.floor(this.x.invert(d3.pointer(event, svg.node())[0]));
+      const position = Math.floor(this.x.invert(x));
       return this.axis.text(Math.min(Math.max(position, first), last));
     };
-    svg.call(
-      d3
-        .drag()
-        .container(svg.node())
-        .clickDistance(0)
-        .on("start drag", ({ sourceEvent }) => {
-          this.tip.hidden = true;
-          const time = this.data && timeAt(sourceEvent);
-          if (time && time !== this.time) tell(time, false);
-        })
-        .on("end", () => this.data && tell(this.time, true)),
-    );
-    svg.on("pointermove", (event) => !event.buttons && this.showTip(event, timeAt(event)));
+    const drag = d3
+      .drag()
+      .container(svg.node())
+      .clickDistance(0)
+      .on("start drag", ({ x }) => {
+        this.tip.hidden = true;
+        const time = this.data && timeAt(x);
+        if (time && time !== this.time) tell(time, false);
+      })
+      .on("end", () => this.data && tell(this.time, true));
+    svg.call(drag).style("touch-action", "pan-y"); // a finger that moves up or down scrolls
+    const place = (event) => d3.pointer(event, svg.node())[0];
+    svg.on("pointermove", (event) => !event.buttons && this.showTip(event, timeAt(place(event))));
     svg.on("pointerleave", () => (this.tip.hidden = true));
     this.handle.on("keydown", (event) => {
       const ends = { Home: this.data.positions[0], End: this.data.positions.at(-1) };
@@ -323,17 +330,12 @@ export class Ribbon {
     this.svg.selectAll("circle.dot").classed("lit", is);
   }
 
-  // Less or more time around the day; null: all of it.
+  // Less or more time around the day than was asked for last; null: all of it.
   zoomBy(factor) {
-    if (!this.data) return;
-    if (factor === null) {
-      this.onSpan(null);
-      return;
-    }
-    const { first_position: first, last_position: last, beyond } = this.axis;
-    const { positions } = this.data;
-    const centre = this.axis.position(this.time) ?? (positions[0] + positions.at(-1)) / 2;
-    this.onSpan(zoomed([positions[0], positions.at(-1)], [first, last + beyond], centre, factor));
+    const whole = this.whole();
+    const span = this.span ?? whole;
+    const centre = this.axis.position(this.time) ?? (span[0] + span[1]) / 2;
+    this.onSpan(factor === null ? null : zoomed(span, whole, centre, factor));
   }
 }
 

@@ -143,6 +143,17 @@ export function sharesAt({ forward, layers }, place) {
 }
 
 /**
+ * The part of a range that is inside the whole one; null if there is none.
+ * @param {number[]} range
+ * @param {[number, number]} whole
+ * @returns {[number, number] | null}
+ */
+export function clipped([first, last], [low, high]) {
+  const [from, to] = [Math.max(first, low), Math.min(last, high)];
+  return from < to ? [from, to] : null;
+}
+
+/**
  * A part of a range around a position, inside the whole range.
  * @param {[number, number]} range
  * @param {[number, number]} whole

@@ -33,6 +33,7 @@ export class QuestionSearch extends Combobox {
       this.close();
       return;
     }
+    this.found = typed;
     const lead = questions.length
       ? null
       : el("li", { class: "lead", role: "presentation" }, "No facts are described by these words.");
@@ -40,6 +41,20 @@ export class QuestionSearch extends Combobox {
       questions.map((question, index) => this.option(question, index, typed)),
       lead,
     );
+  }
+
+  /** @override */
+  handleKey(event) {
+    if (event.key === "Enter" && this.active < 0) this.chooseFirst();
+    else super.handleKey(event);
+  }
+
+  // Chooses the first question that the words find, once it is there.
+  async chooseFirst() {
+    clearTimeout(this.timer);
+    const isFound = () => this.options.length && this.found === this.value;
+    if (!isFound()) await this.suggest();
+    if (isFound()) this.choose(this.options[0].choice);
   }
 
   option(question, index, typed) {

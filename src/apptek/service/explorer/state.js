@@ -19,11 +19,11 @@ const FIELDS = [
   "steps", // of the exploration; present: it is shown instead of the reasons
 ];
 
+// A field of nothing but blanks is not set.
 export function readState(search = location.search) {
   const parameters = new URLSearchParams(search);
-  return Object.fromEntries(
-    FIELDS.filter((field) => parameters.has(field)).map((field) => [field, parameters.get(field)]),
-  );
+  const isSet = (field) => parameters.get(field)?.trim() || parameters.get(field) === "";
+  return Object.fromEntries(FIELDS.filter(isSet).map((field) => [field, parameters.get(field)]));
 }
 
 export function addressOf(state) {
@@ -57,8 +57,7 @@ export const readFacts = (text) =>
   (text ?? "")
     .split(",")
     .filter((part) => /^\d{1,9}$/.test(part))
-    .map(Number)
-    .slice(0, 100);
+    .map(Number);
 
 /**
  * The names of a list in the address; anything else is none.
@@ -83,6 +82,16 @@ export function toggled(text, name) {
   const kept = others.length < names.length ? others : [...names, name];
   return kept.length ? JSON.stringify(kept) : null;
 }
+
+// The steps of the exploration, as one text.
+export const readSteps = (text) =>
+  text
+    .split("|")
+    .filter(Boolean)
+    .map((step) => step.replaceAll(/%(25|7C)/g, decodeURIComponent));
+
+export const writeSteps = (steps) =>
+  steps.map((step) => step.replaceAll(/[%|]/g, encodeURIComponent)).join("|");
 
 // A query about a known name in the place of an unknown one.
 export const withName = ({ subject, object, time }, unknown, name) => ({

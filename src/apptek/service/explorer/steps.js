@@ -4,9 +4,9 @@
 import { post } from "./api.js";
 import { all, byId, el, waiting } from "./dom.js";
 import { tonesOf } from "./ribbon_shape.js";
+import { readSteps, writeSteps } from "./state.js";
 import { counted, shown, timely } from "./wording.js";
 
-const SEPARATOR = "|";
 const SHOWN = 14; // choices before the others unfold
 
 export class StepByStep {
@@ -29,22 +29,25 @@ export class StepByStep {
   }
 
   async show(query, view, text, signal) {
-    const steps = text.split(SEPARATOR).filter(Boolean);
+    const steps = readSteps(text);
     const body = { ...query, view, steps, width: Math.min(this.graph.width, 1400) };
     const found = await waiting([byId("graph-card")], post("/api/steps", body, signal));
     if (signal?.aborted) return;
     this.graph.draw(found.drawing);
+    const focused = byId("steps").contains(document.activeElement);
     byId("steps").replaceChildren(...this.parts(found, query));
     for (const button of all("#steps [data-step]")) {
       button.addEventListener("click", () =>
-        this.onSteps([...found.steps, button.dataset.step].join(SEPARATOR)),
+        this.onSteps(writeSteps([...found.steps, button.dataset.step])),
       );
     }
+    const next = focused && (all("#steps [data-step]")[0] ?? all("#steps button")[0]);
+    next?.focus({ preventScroll: true });
   }
 
   parts(found, { subject, object }) {
     const { steps, met, meeting, over, left, choices, agent } = found;
-    const back = (count) => () => this.onSteps(steps.slice(0, count).join(SEPARATOR));
+    const back = (count) => () => this.onSteps(writeSteps(steps.slice(0, count)));
     const trail = el(
       "ol",
       { class: "trail" },

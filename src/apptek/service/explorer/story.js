@@ -26,6 +26,26 @@ export class Tones {
   }
 }
 
+// What an explanation is shown in.
+export const EXPLAINED = [
+  "answer-words",
+  "meter",
+  "story",
+  "notice",
+  "what-if",
+  "reasons-card",
+  "facts-card",
+  "graph-card",
+];
+
+export const isAbout = (explanation, state) =>
+  ["subject", "object", "time"].every((field) => explanation?.[field] === state[field]);
+
+// Whether what some elements show belongs to an earlier question: then it cannot be used.
+export function markOld(ids, isOld) {
+  for (const id of ids) byId(id).inert = isOld;
+}
+
 // What was asked, and the answer to it. without: the facts that are struck out
 export function showHeadline({ subject, object, time }, { label, probability, without = [] }) {
   const when = timely(`, ${time === "?" ? "at no known time" : time}`);

@@ -3,6 +3,7 @@
 import { byId, el, isZoomGesture, waiting } from "./dom.js";
 import { barsOf, extentOf, fetchLanes, LETTER, withRoom } from "./lanes.js";
 import { table } from "./reasons.js";
+import { clipped } from "./ribbon_shape.js";
 import { counted, shortened, shown } from "./wording.js";
 
 const { d3 } = globalThis;
@@ -32,7 +33,7 @@ export class Timelines {
   // Loads the lanes of a query. zoom: two positions, "all", or null for where the facts are.
   async load({ subject, object, time }, zoom, unknown) {
     this.clear();
-    const domain = Array.isArray(zoom) ? this.insideData(zoom) : null;
+    const domain = Array.isArray(zoom) ? clipped(zoom, this.whole()) : null;
     this.subject = subject;
     this.object = object;
     this.unknown = unknown;
@@ -59,13 +60,6 @@ export class Timelines {
     byId("history").hidden = true;
   }
 
-  // The part of a stretch that is inside the data; null if there is none.
-  insideData(/** @type {number[]} */ [first, last]) {
-    const [low, high] = this.whole();
-    const [from, to] = [Math.max(first, low), Math.min(last, high)];
-    return from < to ? [from, to] : null;
-  }
-
   // The stretch in which something happens, with the query in it.
   busyDomain() {
     const ends = this.lanes.flatMap(({ data }) => (data ? extentOf(data) : []));
@@ -80,6 +74,7 @@ export class Timelines {
     ];
   }
 
+  /** @returns {[number, number]} */
   whole() {
     const { first_position: first, last_position: last } = this.axis;
     return [first, last + 1];
@@ -176,7 +171,7 @@ export class Timelines {
       .append("tspan")
       .attr("class", "count")
       .attr("dx", 8)
-      .text(({ data }) => countText(data));
+      .text(({ data }) => `\u200e${countText(data)}`); // after a name that is written from the right, too
     this.groups
       .append("line")
       .attr("class", "floor")

@@ -1,10 +1,13 @@
 // What if: facts that are struck out, what the answer is without them, and how to take it back.
 
 import { post } from "./api.js";
-import { byId, el, waiting } from "./dom.js";
+import { all, byId, el, waiting } from "./dom.js";
+import { firstShown } from "./ranking.js";
 import { readFacts } from "./state.js";
 import { counted, percent, shown, timely } from "./wording.js";
 
+const MOST = 100; // facts that the service leaves out at once
+const TOO_MANY = `Only ${MOST} facts can be struck out at once.`;
 const NOTHING = "No set of up to 40 facts that were tried would change the answer.";
 
 const factText = ({ subject, predicate, object, date }) =>
@@ -19,11 +22,16 @@ export class WhatIf {
 
   // The facts that are struck out, by number.
   get facts() {
-    return readFacts(this.page.state.without);
+    return readFacts(this.page.state.without).slice(0, MOST);
   }
 
   async strike(facts) {
-    await this.change([...new Set([...this.facts, ...facts])]);
+    const struck = [...new Set([...this.facts, ...facts])];
+    if (struck.length > MOST) {
+      byId("reasons-note").textContent = TOO_MANY;
+      return;
+    }
+    await this.change(struck);
     byId("what-if").scrollIntoView({ block: "center" });
   }
 
@@ -31,16 +39,37 @@ export class WhatIf {
     return this.change(this.facts.filter((fact) => !facts.includes(fact)));
   }
 
-  change(facts) {
-    return this.onChange({ without: facts.join(","), reason: null, within: null });
+  // The button that was pressed goes, so what it has changed gets the focus.
+  async change(facts) {
+    await this.onChange({ without: facts.join(","), reason: null, within: null });
+    const box = byId("what-if");
+    if (document.activeElement !== document.body) return;
+    (box.hidden ? byId("answer-card") : box).focus({ preventScroll: true });
   }
 
   // Strikes out the smallest set of facts without which the answer is another.
-  async findSmallest(query) {
-    const request = post("/api/counterfactual", query);
+  async findSmallest(query, signal) {
+    const request = post("/api/counterfactual", query, signal);
     const { removed } = await waiting([byId("reasons-card")], request);
+    if (signal.aborted) return;
     if (removed.length) await this.strike(removed.map(({ fact }) => fact));
     else byId("reasons-note").textContent = NOTHING;
+  }
+
+  // The explanation without the facts that are struck out, and the whole one.
+  async explain(body, signal) {
+    const { facts: without, page } = this;
+    const asked = { ...body, without };
+    const [first, whole] = await Promise.all([
+      post("/api/explain", asked, signal),
+      without.length ? post("/api/explain", { ...body, width: 400 }, signal) : null,
+    ]);
+    const predicate = body.predicate ? first.predicate : firstShown(page, first.ranked);
+    const explanation =
+      predicate === first.predicate
+        ? first
+        : await post("/api/explain", { ...asked, predicate }, signal);
+    return [explanation, whole ?? explanation];
   }
 
   // before: the whole answer; after: the one without these facts.
@@ -48,11 +77,14 @@ export class WhatIf {
     const box = byId("what-if");
     const { without: facts } = after;
     box.hidden = facts.length === 0;
+    for (const note of all("[data-whole]")) note.hidden = box.hidden;
     if (box.hidden) {
       box.replaceChildren();
       return;
     }
+    const isCut = readFacts(this.page.state.without).length > MOST;
     box.replaceChildren(
+      isCut ? el("p", {}, TOO_MANY) : "",
       el(
         "p",
         {},

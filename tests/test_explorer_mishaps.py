@@ -1,0 +1,364 @@
+"""What goes wrong while the page is used: late replies, failures, odd addresses, other hands."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from test_explorer_page import CHROMIUM, comes, comes_to, hold_in, link, state
+from test_explorer_views import opened
+
+from apptek.benches.http_clients import running_service
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="the page was NOT tested: no chromium here"),
+]
+
+
+@pytest.fixture(scope="module")
+def address(explored_model: Path) -> Iterator[str]:
+    with running_service(explored_model) as service:
+        yield service.address
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page in which no error may occur, on a screen that can be touched."""
+    context = browser.new_context(viewport={"width": 1500, "height": 1000}, has_touch=True)
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield page
+    context.close()
+    assert errors == []
+
+
+@pytest.fixture
+def query(explored_query: dict[str, str]) -> dict[str, str]:
+    return explored_query
+
+
+def swap(page: Page) -> None:
+    page.get_by_role("button", name="Swap subject and object").click()
+
+
+def strike_first(page: Page) -> None:
+    strike = page.get_by_role("button", name=re.compile("^Strike out")).first
+    strike.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#what-if")).to_contain_text("had not happened?")
+
+
+def is_inert(page: Page, card: str) -> bool:
+    return bool(page.locator(f"#{card}").evaluate("card => card.inert"))
+
+
+def test_a_finger_moves_the_day_like_the_mouse(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    opened(page, address, **query)
+    handle = page.locator("#ribbon .handle text")
+
+    def place(share: float) -> dict[str, float]:
+        box = page.locator("#ribbon svg").bounding_box()
+        assert box is not None
+        return {"x": box["x"] + share * box["width"], "y": box["y"] + box["height"] / 2}
+
+    page.touchscreen.tap(**place(0.7))
+    comes(page, lambda: handle.text_content() != query["time"], True)
+    tapped = handle.text_content() or ""
+    comes_to(page, time=tapped)
+    touches = page.context.new_cdp_session(page)
+    for kind, share in (("touchStart", 0.7), ("touchMove", 0.5), ("touchMove", 0.3)):
+        touches.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [place(share)]})
+    touches.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    comes(page, lambda: (handle.text_content() or "") < tapped, True)
+    comes_to(page, time=handle.text_content() or "")
+
+
+def test_a_late_counterfactual_strikes_out_nothing(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    opened(page, address, **query)
+    held: list[Any] = []
+    page.route("**/api/counterfactual", hold_in(held))
+    page.get_by_role("button", name="What would change it?").click()
+    comes(page, held.__len__, 1)
+    swap(page)
+    expect(page.locator("#asked")).to_contain_text(f"{query['object']} → {query['subject']}")
+    held[0].fulfill(json={"removed": [{"fact": 1}]})
+    page.wait_for_timeout(300)
+    assert "without" not in state(page)
+    expect(page.locator("#what-if")).to_be_hidden()
+    page.unroute("**/api/counterfactual")
+
+
+def test_an_earlier_explanation_cannot_be_used_for_another_question(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    opened(page, address, **query)
+    held: list[Any] = []
+    for path in ("predict", "explain"):
+        page.route(f"**/api/{path}", hold_in(held))
+    swap(page)
+    comes(page, held.__len__, 1)
+    for card in ("answer-words", "what-if", "ranking", "reasons-card", "facts-card", "graph-card"):
+        assert is_inert(page, card), card
+    held[0].continue_()
+    comes(page, held.__len__, 2)
+    assert is_inert(page, "facts-card")
+    assert not is_inert(page, "ranking")
+    held[1].continue_()
+    comes(page, lambda: is_inert(page, "facts-card"), False)
+    expect(page.locator("#asked")).to_contain_text(f"{query['object']} → {query['subject']}")
+    page.unroute_all()
+
+
+def test_a_way_is_found_without_an_explanation(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    page.route("**/api/explain", lambda route: route.abort())
+    page.goto(link(address, **query))
+    expect(page.get_by_role("alert")).to_contain_text("does not answer")
+    page.get_by_role("button", name="Find a way yourself").click()
+    expect(page.locator("#steps .step").first).to_be_visible()
+    page.get_by_role("button", name="The reasons").click()
+    expect(page.locator("#graph")).to_contain_text("no explanation")
+    page.unroute("**/api/explain")
+
+
+def test_nothing_is_asked_before_the_model_is_known(page: Page, address: str) -> None:
+    held: list[Any] = []
+    page.route("**/api/model*", hold_in(held))
+    page.goto(address)
+    comes(page, held.__len__, 1)
+    controls = [page.locator("#subject"), page.locator("#search"), page.locator("#swap")]
+    controls.append(page.get_by_role("button", name="Ask"))
+    for control in controls:
+        expect(control).to_be_disabled()
+    held[0].continue_()
+    for control in controls:
+        expect(control).to_be_enabled()
+    page.unroute("**/api/model*")
+
+
+@pytest.mark.parametrize("span", ["-99999999999..99999999999", "1..2", "9..2", "x", "1..2..3"])
+def test_any_span_in_the_address_gives_a_ribbon(
+    page: Page, address: str, query: dict[str, str], span: str
+) -> None:
+    opened(page, address, span=span, **query)
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_each_click_zooms_the_ribbon_also_after_a_failure(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    opened(page, address, **query)
+    ends = [page.locator("#ribbon .handle").get_attribute(f"aria-value{end}") for end in
+            ("min", "max")]  # fmt: skip
+    whole = int(ends[1] or 0) - int(ends[0] or 0)
+    held: list[Any] = []
+    page.route("**/api/ribbon*", hold_in(held))
+    more = page.get_by_role("button", name="Show fewer days")
+    for count in range(1, 5):
+        more.click()
+        comes(page, held.__len__, count)
+    first, last = map(int, state(page)["span"].split(".."))
+    assert last - first == max(round(whole / 16), 14) or abs(last - first - whole / 16) < 2
+    asked = parse_qs(urlsplit(held[-1].request.url).query)
+    assert asked["from"] < asked["to"]
+    held[-1].abort()
+    expect(page.get_by_role("alert")).to_contain_text("does not answer")
+    page.unroute("**/api/ribbon*")
+    page.get_by_role("button", name="Show more days").click()
+    expect(page.locator("#ribbon .handle")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_too_many_requests_can_be_tried_again(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    problem = {"status": 429, "title": "Too many requests", "detail": "Wait.", "advice": "Wait."}
+    page.route("**/api/predict", lambda route: route.fulfill(status=429, json=problem))
+    page.goto(link(address, **query))
+    expect(page.get_by_role("alert")).to_contain_text("Too many requests")
+    page.unroute("**/api/predict")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator("#reasons .reason").first).to_be_visible()
+
+
+def test_without_facts_the_first_that_is_not_hidden_is_explained(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    """Here striking out a fact turns the whole ranking round."""
+
+    def turn_round(route: Any) -> None:
+        response = route.fetch()
+        found = response.json()
+        if found["without"]:
+            found["ranked"].reverse()
+        route.fulfill(response=response, json=found)
+
+    page.route("**/api/explain", turn_round)
+    opened(page, address, hide="1", **query)
+    strike_first(page)
+    first = page.locator("#bars .bar").first
+    expect(first).to_have_attribute("aria-pressed", "true")
+    label = first.locator(".name").inner_text().split("\n")[0]
+    expect(page.locator("#answer")).to_contain_text(label)
+    page.unroute("**/api/explain")
+
+
+def test_struck_out_facts_stay_so_in_both_views_and_ribbon_and_forecast_show_all(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    opened(page, address, **query)
+    notes = page.get_by_text("With all facts.")
+    expect(notes.first).to_be_hidden()
+    strike_first(page)
+    expect(page.locator("#ribbon-card").get_by_text("With all facts.")).to_be_visible()
+    expect(page.locator("#forecast-card").get_by_text("With all facts.")).to_be_visible()
+    struck = state(page)["without"]
+    page.get_by_role("button", name="Foresight").click()
+    comes_to(page, view="ahead", without=struck)
+    expect(page.locator("#asked")).to_contain_text("without 1 fact")
+    page.get_by_role("button", name="Undo all").click()
+    expect(notes.first).to_be_hidden()
+
+
+def test_more_facts_than_can_be_struck_out_are_refused(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    opened(page, address, without=",".join(map(str, range(101))), **query)
+    expect(page.locator("#what-if")).to_contain_text("Only 100 facts can be struck out at once.")
+    comes_to(page, without=",".join(map(str, range(100))))
+    page.get_by_role("button", name=re.compile("^Strike out")).first.click()
+    expect(page.locator("#reasons-note")).to_contain_text("Only 100 facts")
+    comes_to(page, without=",".join(map(str, range(100))))
+
+
+@pytest.mark.parametrize("name", ["watch", "audit"])
+def test_a_list_that_fails_is_not_looked_for(page: Page, address: str, name: str) -> None:
+    page.route(f"**/api/{name}*", lambda route: route.abort())
+    page.goto(link(address, page=name))
+    expect(page.get_by_role("alert")).to_contain_text("does not answer")
+    expect(page.locator("#list")).to_be_empty()
+    page.unroute(f"**/api/{name}*")
+
+
+def test_a_forecast_that_fails_late_is_no_problem_of_the_first_screen(
+    page: Page, address: str
+) -> None:
+    held: list[Any] = []
+    page.goto(address)
+    page.route("**/api/outlook", hold_in(held))
+    page.locator("#hero-link").click()
+    comes(page, held.__len__, 1)
+    page.go_back()
+    expect(page.locator("#welcome")).to_be_visible()
+    held[0].abort()
+    page.wait_for_timeout(300)
+    expect(page.get_by_role("alert")).to_have_count(0)
+    page.unroute("**/api/outlook")
+
+
+def test_odd_values_of_the_address_count_as_none(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    opened(page, address, within="abc", **query)
+    expect(page.locator("#within-label")).to_contain_text("At any time")
+    page.goto(link(address, **(query | {"subject": "  "})))
+    expect(page.locator("#welcome")).to_be_visible()
+    page.locator("#subject").fill("  ")
+    page.locator("#object").fill(query["object"])
+    page.get_by_role("button", name="Ask").click()
+    expect(page.locator("#welcome")).to_be_visible()
+
+
+# Where the name of a lane ends and its count begins, in pixels.
+ENDS = """title => {
+  const [name, count] = [title.firstChild.length, title.querySelector("tspan").textContent.length];
+  const side = (from, size, edge) => [...Array(size).keys()].map((at) => edge(from + at));
+  const right = (at) => title.getExtentOfChar(at).x + title.getExtentOfChar(at).width;
+  const left = (at) => title.getExtentOfChar(at).x;
+  return [Math.max(...side(0, name, right)), Math.min(...side(name + 1, count - 1, left))];
+}"""
+
+
+def test_the_count_stands_after_a_name_that_is_written_from_the_right(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    name = "שלום עולם"
+
+    def as_if_known(route: Any) -> None:
+        real = route.request.url.replace(quote(name), quote(query["subject"]))
+        real = real.replace(quote(name).replace("%20", "+"), quote(query["subject"]))
+        route.fulfill(response=route.fetch(url=real))
+
+    def without_similar(route: Any) -> None:
+        response = route.fetch()
+        route.fulfill(response=response, json=response.json() | {"similar": {}})
+
+    page.route("**/api/predict", without_similar)
+    for path in ("pair", "entity", "ribbon"):
+        page.route(re.compile(f"/api/{path}[/?]"), as_if_known)
+    page.goto(link(address, **(query | {"subject": name})))
+    title = page.locator("#lanes .title").nth(2)
+    expect(title).to_contain_text(re.compile(r"\d+ facts"))
+    end, begin = title.evaluate(ENDS)
+    assert end <= begin
+    page.unroute_all()
+
+
+def test_the_focus_stays_where_something_was_done(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    opened(page, address, **query)
+    strike_first(page)
+    expect(page.locator("#what-if")).to_be_focused()
+    page.get_by_role("button", name=re.compile("^Undo:")).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#answer-card")).to_be_focused()
+    node = page.locator("#graph svg .node").nth(2)
+    name = node.locator("title").text_content() or ""
+    node.focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("menuitem", name="Draw its own facts").focus()
+    with page.expect_response("**/api/explain"):
+        page.keyboard.press("Enter")
+    comes_to(page, expand=f'["{name}"]')
+    expect(page.locator("#graph svg .node:focus > title")).to_have_text(name)
+    page.get_by_role("button", name="Find a way yourself").click()
+    page.locator("#steps .step").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#steps .trail li")).to_have_count(1)
+    expect(page.locator("#steps button:focus")).to_have_count(1)
+
+
+def test_paper_has_no_controls(page: Page, address: str, query: dict[str, str]) -> None:
+    opened(page, address, **query)
+    page.emulate_media(media="print")
+    controls = (".top", "#ask", ".tools", ".strike", "#counterfactual", "#within", "#hide-known")
+    for control in controls:
+        expect(page.locator(control).first).to_be_hidden()
+    for part in ("#answer", "#reasons .reason", "#facts tr", "#hindsight"):
+        expect(page.locator(part).first).to_be_visible()
+
+
+def test_the_graph_does_not_glide_for_those_who_want_no_motion(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    opened(page, address, **query)
+    sheet = page.locator("#graph svg > g").first
+    sheet.evaluate(
+        "g => { globalThis.moves = 0; new MutationObserver((all) => (moves += all.length))"
+        ".observe(g, { attributeFilter: ['transform'] }); }"
+    )
+    page.get_by_role("button", name="Zoom in").click()
+    expect(sheet).to_have_attribute("transform", re.compile(r"scale\(1\.4\)"))
+    assert page.evaluate("moves") <= 2
