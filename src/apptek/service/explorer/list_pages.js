@@ -51,7 +51,7 @@ export class ListPages {
       { title: "Chance", value: (row) => row.probability },
       { title: "Change", value: (row) => row.change },
       { title: "Most probable", value: (row) => row.predicates[0].label, text: true },
-      { title: "Why", value: (row) => row.reason, text: true },
+      { title: "What changed", value: (row) => row.reason, text: true },
     ];
     const cells = (row) => [
       el(
@@ -87,7 +87,7 @@ export class ListPages {
       el(
         "p",
         { class: "soft lede" },
-        `The pairs whose chance of anything changes most in the next ${window} (${when}), compared with the ${window} before. The bars count the facts of each ${window} until then.`,
+        `The pairs whose chance of anything changes most in the next ${window} (${when}), compared with the forecast for the ${window} before. The bars count the facts of each ${window} until then.`,
       ),
       sortable(rows, columns, cells, 3),
     );

@@ -67,7 +67,10 @@ export function showAnswer(explanation, late) {
   if (!late) showHeadline(explanation, explanation);
   const { runner_up_label: other, runner_up_probability: share } = explanation;
   const comparison = first ? "rather than" : "less probable than";
-  byId("rather").textContent = `${comparison} ${shown(other)} (${percent(share)})`;
+  const only = explanation.runner_up === explanation.predicate;
+  byId("rather").textContent = only
+    ? "the data has no other predicate"
+    : `${comparison} ${shown(other)} (${percent(share)})`;
   byId("story").textContent = storyOf(explanation);
 }
 
