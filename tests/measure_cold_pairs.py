@@ -125,7 +125,7 @@ def constants(history: History, train: Facts, queries: Queries, most: int) -> Sp
     rows, columns = np.empty(places, np.int32), np.empty(places, np.int32)
     values = np.empty(places, np.float32)
     arguments: Any = (
-        *history._arguments(), queries.for_kernels(history.graph.axis), history.clock.fading(),
+        *history.kernel_arguments(), queries.for_kernels(history.graph.axis), history.fading,
         (out, into), count, most, rows, columns, values,
     )  # fmt: skip
     used = write_constants(*arguments)

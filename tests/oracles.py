@@ -30,6 +30,7 @@ __all__ = [
     "plain_clock",
     "plain_common",
     "plain_history",
+    "plain_near",
     "plain_traits",
     "plain_typed",
     "play_episode",
@@ -299,6 +300,36 @@ def _with_partners(
             if partner not in (entity, other):
                 found.append((partner, facts[i].predicate, apart))
     return found
+
+
+def plain_near(
+    facts: list[PlainFact],
+    query: tuple[int | None, int | None, int | None, int | None],
+    gone: set[int],
+    config: PlainHistory,
+) -> dict[tuple[str, str, int], float]:
+    """How near and how many facts there are: numbers of (family, name, predicate).
+
+    gone  facts that count as if they were not there
+    """
+    when = query[2]
+    as_seen = seen_facts(facts, when, ahead=config.ahead, lasting=config.lasting)
+    many = replace(config, pair_facts=len(facts), profile_facts=len(facts))
+    values: dict[tuple[str, str, int], float] = {}
+    for family in config.families:
+        k = config.pair_facts if family in ("pair", "reversed") else config.profile_facts
+        near = [i for i in family_facts(facts, query, family, many) if i not in gone][:k]
+        for i in near:
+            fact = as_seen[i] or facts[i]
+            clock = plain_clock(fact, when, config.scales)
+            for name, value in (("short", clock.get("short", 0.0)), ("count", 1.0)):
+                key = (family, name, fact.predicate)
+                values[key] = values.get(key, 0.0) + value
+            start = fact.until if fact.since is None else fact.since
+            if when is not None and start is not None:
+                key = (family, "before" if start <= when else "after", fact.predicate)
+                values[key] = min(values.get(key, math.inf), distance(fact, when))
+    return values
 
 
 def plain_common(

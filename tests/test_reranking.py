@@ -17,7 +17,7 @@ from apptek.errors import ConfigError, ModelError
 from apptek.explain.html_report import explanation_html
 from apptek.explain.text import explanation_text
 from apptek.models.reranking.candidates import Weighed, describe_candidates, names_of
-from apptek.models.reranking.fitting import folds_of
+from apptek.models.reranking.fitting import ListwiseLoss, TakeTurns, folds_of
 from apptek.models.reranking.mirrors import Mirrors
 from apptek.models.reranking.reranker import log_softmax
 from apptek.predictor import Predictor, Query
@@ -81,6 +81,21 @@ def test_facts_of_two_entities_at_one_time_share_a_fold(data: Dataset) -> None:
     assert np.bincount(folds).min() > 0.3 * len(facts)
     again = folds_of(facts, 3, np.random.default_rng(1))
     assert 0.2 < np.mean(folds == again) < 0.5
+
+
+@pytest.mark.parametrize("members", [1, 2, 3])
+def test_members_that_take_turns_add_the_mean_of_members_fitted_apart(members: int) -> None:
+    rng = np.random.default_rng(0)
+    start, steps = rng.normal(size=8), rng.uniform(0.1, 0.9, (4, members, 8))
+    loss = ListwiseLoss(np.eye(4, 2, dtype=np.bool_), np.zeros((4, 2), np.bool_))
+    apart = np.tile(start, (members, 1))
+    turns, together = TakeTurns(loss, start.copy(), members), start.copy()
+    for own_steps in steps:
+        for member in range(members):
+            apart[member] -= own_steps[member] * loss(apart[member])[0]
+            together -= own_steps[member] / members * turns(together, None)[0]
+    np.testing.assert_allclose(together, apart.mean(axis=0))
+    assert members == 1 or not np.allclose(apart[0], apart[1])
 
 
 def test_candidates_are_described_as_defined(predictor: Predictor, data: Dataset) -> None:

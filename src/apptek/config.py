@@ -168,7 +168,8 @@ class ClassifierConfig:
 class RerankerConfig:
     """The trees that order the best candidates once more, and what they are trained on."""
 
-    rounds: int = setting(0, at_least(0))  # trees; 0: there is no re-ranker
+    rounds: int = setting(0, at_least(0))  # trees of a member; 0: there is no re-ranker
+    members: int = setting(1, at_least(1))  # whose mean is added
     candidates: int = setting(20, at_least(2))  # predicates of a query that are ordered once more
     folds: int = setting(3, at_least(2))
     queries: int = setting(100_000, at_least(1))  # training queries, at most
@@ -215,7 +216,13 @@ PRESETS: dict[str, Config] = {
     "max": replace(
         _DEFAULT,
         reranker=RerankerConfig(
-            rounds=350, candidates=12, folds=4, queries=200_000, learning_rate=0.08, least_rows=150
+            rounds=250,
+            members=2,
+            candidates=12,
+            folds=4,
+            queries=250_000,
+            learning_rate=0.15,
+            least_rows=150,
         ),
     ),
     "paper": Config(features=FeaturesConfig(parts=("topologies",))),

@@ -80,7 +80,7 @@ class History:
         pairs: PairIndex | None = None,
     ) -> None:
         self.graph, self.clock, self.config = graph, clock, config
-        self._pairs, self._indexing, self._fading = pairs, Lock(), clock.fading()
+        self._pairs, self._indexing, self.fading = pairs, Lock(), clock.fading()
         if dated is None:
             dated = not bool(np.any((graph.since == UNKNOWN) & (graph.until == UNKNOWN)))
         self.dated = dated
@@ -156,8 +156,8 @@ class History:
         columns, values = np.empty(most, np.int32), np.empty(most, np.float32)
         counts, cuts = np.zeros(count, np.int64), np.zeros(1, np.int64)
         arguments: Any = (
-            *self._arguments(), part, families, self._kernel_indices,
-            len(self.kernels), self.graph.predicate_count, self._fading, counts, columns, values,
+            *self.kernel_arguments(), part, families, self._kernel_indices,
+            len(self.kernels), self.graph.predicate_count, self.fading, counts, columns, values,
             cuts,
         )  # fmt: skip
         used = write_history(*arguments)
@@ -167,7 +167,8 @@ class History:
         apply_weights(columns, self._pair_columns, *weights, values)
         return counts, columns, values, int(cuts[0])
 
-    def _arguments(self) -> tuple[Any, ...]:
+    def kernel_arguments(self) -> tuple[Any, ...]:
+        """What the kernels of a family take: the graph, its facts and pairs, the view, the K."""
         graph, pairs, config = self.graph, self._indexed_pairs(), self.config
         by_pair = pairs.incidence
         return (
@@ -194,14 +195,14 @@ class History:
     def listed(self, queries: Queries, row: int, more: int = 0) -> dict[str, ListedFacts]:
         """The same with their kernels, and so many facts more than the features are made of."""
         query = tuple(int(column[row]) for column in queries.for_kernels(self.graph.axis))
-        *indices, pair_facts, profile_facts = self._arguments()
+        *indices, pair_facts, profile_facts = self.kernel_arguments()
         most = [min(k + more, MOST_HISTORY_FACTS) for k in (pair_facts, profile_facts)]
         found = {}
         for family in self.families:
             facts = np.empty(MOST_HISTORY_FACTS, np.int32)
             clocked = np.zeros((MOST_HISTORY_FACTS, len(KERNELS)))
             place = FAMILIES.index(family)
-            arguments: Any = (*indices, *most, query, place, self._fading, facts, clocked)
+            arguments: Any = (*indices, *most, query, place, self.fading, facts, clocked)
             count = list_family(*arguments)
             kernels = np.zeros((count, len(self.kernels)))
             for kernel, column in enumerate(self._kernel_indices):

@@ -8,6 +8,7 @@
 | seen, now                 | families, twice    | predicates seen; the sum of values at that time|
 | mirror                    | 2                  | r's mirror: how often it comes; is it there now|
 | predicate                 | 1                  | r itself                                       |
+| near                      | families x 4       | how near and how many: see raw_histories       |
 | common                    | 7                  | third parties of both: see common_partners     |
 | such                      | groupings x 4      | what such actors do: see typed_histories       |
 
@@ -27,6 +28,7 @@ from apptek.features.sparse import SparseRows
 from apptek.models.reranking.common_partners import NAMES as COMMON
 from apptek.models.reranking.common_partners import describe_partners
 from apptek.models.reranking.mirrors import Mirrors
+from apptek.models.reranking.raw_histories import describe_histories, near_names
 from apptek.models.reranking.typed_histories import TypedHistories
 
 CHUNK = 2048
@@ -63,8 +65,9 @@ class Weighed:
 
 def names_of(space: FeatureSpace) -> list[str]:
     """The names of the features."""
-    common = (f"common {name}" for name in COMMON)
-    return [*_names_of_weighed(space), *common, *TypedHistories.of(space).feature_names()]
+    assert space.history is not None
+    near, common = near_names(space.history), (f"common {name}" for name in COMMON)
+    return [*_names_of_weighed(space), *near, *common, *TypedHistories.of(space).feature_names()]
 
 
 def _names_of_weighed(space: FeatureSpace) -> list[str]:
@@ -108,10 +111,14 @@ def describe_candidates(
             mirrors.of, mirrors.share, shape, same, ever, undated, back, features[chunk],
         )  # fmt: skip
         queries = weighed.queries.part(chunk)
-        common = describe_partners(history.graph, typed.fading, queries, candidates, gone[chunk])
-        features[chunk, :, first : first + len(COMMON)] = common
-        such = typed.describe(queries, candidates, gone[chunk])
-        features[chunk, :, first + len(COMMON) :] = such
+        features[chunk, :, first:] = np.concatenate(
+            [
+                describe_histories(history, queries, candidates, gone[chunk]),
+                describe_partners(history.graph, typed.fading, queries, candidates, gone[chunk]),
+                typed.describe(queries, candidates, gone[chunk]),
+            ],
+            axis=2,
+        )
 
     in_threads(fill, range(0, len(rows), CHUNK))
     return Candidates(order, features)

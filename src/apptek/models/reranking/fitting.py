@@ -7,6 +7,7 @@ Other training predicates of the same (u, v, t) are left out, as in the linear f
 that is no candidate keeps its linear log-probability.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,7 @@ from apptek.models.reranking.mirrors import Mirrors
 from apptek.models.reranking.reranker import Reranker, require_lightgbm
 from apptek.seeding import generator
 
+Loss = Callable[[Doubles], tuple[Doubles, Doubles]]  # scores -> slopes, curvature
 _MASKED = -1e9
 _LEAST_CURVATURE = 1e-6
 
@@ -70,19 +72,21 @@ def fit_reranker(task: RerankerTask, config: RerankerConfig, *, seed: int) -> Re
         raise ApptekError("no training query has its predicate among the candidates")
     table = described.features[usable].reshape(-1, described.features.shape[2])
     names = names_of(task.space)
+    start = table[:, names.index("log_probability")].astype(np.float64)
+    loss = ListwiseLoss(hits[usable], left_out[usable])
     data = lightgbm.Dataset(
         table,
         label=hits[usable].ravel().astype(np.float32),
-        init_score=table[:, names.index("log_probability")].astype(np.float64),
+        init_score=start,
         feature_name=[name.replace(" ", "_") for name in names],
         categorical_feature=["predicate"],
         params={"max_bin": 127, "verbosity": -1},
     )
     booster = lightgbm.train(
         {
-            "objective": _ListwiseLoss(hits[usable], left_out[usable]),
+            "objective": TakeTurns(loss, start, config.members),
             "num_leaves": config.leaves,
-            "learning_rate": config.learning_rate,
+            "learning_rate": config.learning_rate / config.members,
             "min_data_in_leaf": config.least_rows,
             "feature_fraction": 0.4,
             "bagging_fraction": 0.8,
@@ -96,7 +100,7 @@ def fit_reranker(task: RerankerTask, config: RerankerConfig, *, seed: int) -> Re
             "verbosity": -1,
         },
         data,
-        config.rounds,
+        config.rounds * config.members,
     )
     mirrors = Mirrors.learned(task.train, task.class_count)
     return Reranker(booster.model_to_string(), mirrors, config.candidates)
@@ -157,7 +161,7 @@ def _known_candidates(others: KnownPredicates, candidates: Ints) -> Bools:
     return known
 
 
-class _ListwiseLoss:
+class ListwiseLoss:
     """-log of the truth's softmax among its query's candidates: gradient and curvature.
 
     Known candidates are left out: they are neither right nor wrong.
@@ -166,7 +170,8 @@ class _ListwiseLoss:
     def __init__(self, hits: Bools, left_out: Bools) -> None:
         self.hits, self.left_out = hits, left_out
 
-    def __call__(self, scores: Doubles, _: Any) -> tuple[Doubles, Doubles]:
+    def __call__(self, scores: Doubles) -> tuple[Doubles, Doubles]:
+        """Slope and curvature of every candidate."""
         table = np.where(self.left_out, _MASKED, scores.reshape(self.hits.shape))
         table = np.exp(table - table.max(axis=1, keepdims=True))
         probabilities = table / table.sum(axis=1, keepdims=True)
@@ -174,3 +179,22 @@ class _ListwiseLoss:
         # The diagonal of the Hessian, doubled as LightGBM does for softmax, and never 0.
         curvature = np.maximum(2.0 * probabilities * (1.0 - probabilities), _LEAST_CURVATURE)
         return slopes.ravel(), curvature.ravel()
+
+
+class TakeTurns:
+    """Several members that are boosted in turns, a tree each, within one sequence of trees.
+
+    The trees of a member are fitted to what its own trees have added. Where each step is divided by
+    the number of members, all trees together add the mean of what the members add.
+    """
+
+    def __init__(self, loss: Loss, start: Doubles, members: int) -> None:
+        self.loss, self.total, self.turn = loss, start, -1
+        self.scores = np.tile(start, (members, 1))  # of each member
+
+    def __call__(self, scores: Doubles, _: Any) -> tuple[Doubles, Doubles]:
+        """Slope and curvature for the member whose turn it is, as LightGBM asks for them."""
+        members = len(self.scores)
+        self.scores[self.turn] += members * (scores - self.total)  # what the last tree has added
+        self.total, self.turn = scores.copy(), (self.turn + 1) % members
+        return self.loss(self.scores[self.turn])

@@ -93,7 +93,7 @@ def _topic(feature: str) -> str:
     kind, _, rest = feature.partition(" ")
     if kind in _TOPICS:
         return _TOPICS[kind]
-    return rest.split(" ")[0] if kind in ("part", "own", "seen", "now") else STANDING
+    return rest.split(" ")[0] if kind in ("part", "own", "near", "seen", "now") else STANDING
 
 
 def log_softmax(scores: Floats) -> Floats:
