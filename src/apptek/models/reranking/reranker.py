@@ -21,7 +21,8 @@ MIRRORS = "the reversed fact"
 STANDING = "its place in the linear model"
 SUCH_ACTORS = "such actors"
 COMMON = "common partners"
-_TOPICS = {"mirror": MIRRORS, "such": SUCH_ACTORS, "common": COMMON}
+LONG_RUN = "the long run"
+_TOPICS = {"mirror": MIRRORS, "such": SUCH_ACTORS, "common": COMMON, "long_run": LONG_RUN}
 
 
 def require_lightgbm() -> None:
