@@ -30,7 +30,6 @@ __all__ = [
     "plain_clock",
     "plain_common",
     "plain_history",
-    "plain_long_run",
     "plain_near",
     "plain_traits",
     "plain_typed",
@@ -272,45 +271,6 @@ def plain_typed(
                 own = clock.get(asked, 0.0) / (1 + total)
                 values[key] = values.get(key, 0.0) + own
     return {key: value for key, value in values.items() if value}
-
-
-def plain_long_run(
-    facts: list[PlainFact],
-    query: tuple[int | None, int | None, int | None, int | None],
-    levels: list[dict[int, int]],
-    gone: set[int],
-    predicate_count: int,
-) -> dict[tuple[int | None, int | None, int], float]:
-    """What is usual, looking ahead: the numbers of (level of s, level of o, predicate).
-
-    levels  what each entity is at each level: itself, the two kinds, both kinds; None is anyone
-    """
-    subject, object_, when, _ = query
-    pairs: list[tuple[int | None, int | None]] = [(0, None), (None, 0)]
-    pairs += [(s, o) for s in range(3) for o in range(3) if s or o]
-    known: list[PlainFact] = []
-    for index, fact in enumerate(facts):
-        start = fact.until if fact.since is None else fact.since
-        is_between = (fact.subject, fact.object) == (subject, object_)
-        if when is not None and start is not None and start < when:
-            known += [fact] if index not in gone and not is_between else []
-
-    def value(entity: int | None, level: int | None) -> int | None:
-        return 0 if level is None else levels[level].get(-1 if entity is None else entity)
-
-    values: dict[tuple[int | None, int | None, int], float] = {}
-    for s, o in [*pairs, (3, 3)]:
-        own = (value(subject, s), value(object_, o))
-        group = [
-            fact
-            for fact in known
-            if None not in own and (value(fact.subject, s), value(fact.object, o)) == own
-        ]
-        for r in range(predicate_count):
-            rate = (1 + sum(fact.predicate == r for fact in known)) / (len(known) + predicate_count)
-            having = sum(fact.predicate == r for fact in group)
-            values[s, o, r] = math.log((having + 10 * rate) / ((len(group) + 10) * rate))
-    return values
 
 
 def _with_partners(

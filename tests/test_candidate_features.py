@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import (
-    PlainFact,
-    PlainHistory,
-    plain_common,
-    plain_long_run,
-    plain_near,
-    plain_typed,
-)
+from oracles import PlainFact, PlainHistory, plain_common, plain_near, plain_typed
 from plain_queries import PlainQuery, plain_queries, queries_of
 from worlds import ENTITIES, PREDICATES, graph_of, plain_facts
 
@@ -27,7 +20,6 @@ from apptek.features.new_names import NewNames
 from apptek.features.traits import COUNTRY, SECTOR, Kind
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.reranking.common_partners import NAMES, describe_partners
-from apptek.models.reranking.long_run import ANYONE, LongRun
 from apptek.models.reranking.raw_histories import describe_histories, near_names
 from apptek.models.reranking.typed_histories import TypedHistories
 
@@ -39,17 +31,14 @@ def kind_of(name: str, values: list[int]) -> Kind:
     return Kind(name, ("a", "b"), np.asarray(values, np.int32), np.zeros(0, np.int64))
 
 
-def space_of(graph: TemporalGraph, kinds: tuple[Kind, ...], config: PlainHistory) -> Any:
+def typed_of(graph: TemporalGraph, kinds: tuple[Kind, ...], config: PlainHistory) -> TypedHistories:
     graph = graph.ahead() if config.ahead else graph
     history = SimpleNamespace(graph=graph, clock=Clock(*config.scales))
-    return SimpleNamespace(history=history, traits=SimpleNamespace(kinds=kinds))
+    space: Any = SimpleNamespace(history=history, traits=SimpleNamespace(kinds=kinds))
+    return TypedHistories.of(space)
 
 
-def typed_of(graph: TemporalGraph, kinds: tuple[Kind, ...], config: PlainHistory) -> TypedHistories:
-    return TypedHistories.of(space_of(graph, kinds, config))
-
-
-def all_features(index: TypedHistories | LongRun, asked: list[PlainQuery], gone: Ints) -> Floats:
+def all_features(index: TypedHistories, asked: list[PlainQuery], gone: Ints) -> Floats:
     candidates = np.tile(np.arange(PREDICATES, dtype=np.int32), (len(asked), 1))
     return index.describe(queries_of(asked), read_only(candidates), read_only(gone))
 
@@ -230,40 +219,3 @@ def test_raw_histories_agree_with_the_definition(
                 missing = np.nan if name in ("before", "after") else 0.0
                 expected = wanted.get((family, name, r), missing)
                 assert found[row, r, place] == pytest.approx(expected, abs=1e-4, nan_ok=True)
-
-
-@settings(max_examples=200)
-@given(
-    st.lists(plain_facts(), min_size=1, max_size=40), types, types, st.booleans(), st.data(),
-)  # fmt: skip
-def test_the_long_run_agrees_with_the_definition(
-    plain: list[PlainFact],
-    sectors: list[int],
-    countries: list[int],
-    lasting: bool,
-    data: st.DataObject,
-) -> None:
-    kinds = (kind_of("sector", sectors), kind_of("country", countries))
-    graph = graph_of(plain, "ongoing" if lasting else "point")
-    index = LongRun.of(space_of(graph, kinds, replace(PLAIN, ahead=True)))
-    asked = [data.draw(plain_queries(plain)) for _ in range(3)]
-    gone = data.draw(
-        st.lists(st.lists(st.integers(-1, len(plain) - 1), min_size=3, max_size=3), min_size=3,
-                 max_size=3)
-    )  # fmt: skip
-    found = all_features(index, asked, np.asarray(gone, np.int32))
-    assert len(index.feature_names()) == found.shape[2] == 11
-    for row, query in enumerate(asked):
-        levels = levels_of(sectors, countries)
-        wanted = plain_long_run(plain, query, levels, set(gone[row]) - {-1}, PREDICATES)
-        for number, pair in enumerate(index.groupings):
-            s, o = (None if level == ANYONE else level for level in pair)
-            for r in range(PREDICATES):
-                assert found[row, r, number] == pytest.approx(wanted[s, o, r], abs=1e-5)
-
-
-def test_within_the_time_of_the_data_nothing_is_usual() -> None:
-    index = LongRun.of(space_of(graph_of([PlainFact(0, 1, 2, 5, 5)]), (), PLAIN))
-    assert index.feature_names() == []
-    found = all_features(index, [(0, 2, 5, None)], np.zeros((1, 0), np.int32))
-    assert found.shape == (1, PREDICATES, 0)

@@ -23,8 +23,6 @@ LOOKED_AT = {
     "traits": "what {s} and {o} are",
     "topologies": "how {s} and {o} are connected through others",
     "such actors": "what such actors do to each other ({actors}), a statistic that cites no facts",
-    "the long run": "what {s} does, what is done to {o} and what such actors do in the long run, "
-    "a statistic that cites no facts",
     "common partners": "what the two did with the same third parties, counted without citing facts",
     "the reversed fact": "whether the same is recorded from the other side",
     "its place in the linear model": "how probable it is without them",

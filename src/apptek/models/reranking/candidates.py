@@ -11,7 +11,6 @@
 | near                      | families x 4       | how near and how many: see raw_histories       |
 | common                    | 7                  | third parties of both: see common_partners     |
 | such                      | groupings x 4      | what such actors do: see typed_histories       |
-| long_run                  | groupings + 2      | looking ahead: what is usual: see long_run     |
 
 """
 
@@ -28,7 +27,6 @@ from apptek.features.space import FeatureSpace
 from apptek.features.sparse import SparseRows
 from apptek.models.reranking.common_partners import NAMES as COMMON
 from apptek.models.reranking.common_partners import describe_partners
-from apptek.models.reranking.long_run import LongRun
 from apptek.models.reranking.mirrors import Mirrors
 from apptek.models.reranking.raw_histories import describe_histories, near_names
 from apptek.models.reranking.typed_histories import TypedHistories
@@ -69,8 +67,7 @@ def names_of(space: FeatureSpace) -> list[str]:
     """The names of the features."""
     assert space.history is not None
     near, common = near_names(space.history), (f"common {name}" for name in COMMON)
-    such, usual = (index.of(space).feature_names() for index in (TypedHistories, LongRun))
-    return [*_names_of_weighed(space), *near, *common, *such, *usual]
+    return [*_names_of_weighed(space), *near, *common, *TypedHistories.of(space).feature_names()]
 
 
 def _names_of_weighed(space: FeatureSpace) -> list[str]:
@@ -95,8 +92,7 @@ def describe_candidates(
     assert history is not None
     count = min(count, scores.shape[1])
     order = np.argsort(-scores, axis=1, kind="stable")[:, :count].astype(np.int32)
-    typed, usual, gone = TypedHistories.of(space), LongRun.of(space), weighed.without()
-    first = len(_names_of_weighed(space))
+    typed, gone, first = TypedHistories.of(space), weighed.without(), len(_names_of_weighed(space))
     features = np.zeros((len(rows), count, len(names_of(space))), np.float32)
     best = np.take_along_axis(scores, order, axis=1)
     features[:, :, 0] = np.arange(count)
@@ -120,7 +116,6 @@ def describe_candidates(
                 describe_histories(history, queries, candidates, gone[chunk]),
                 describe_partners(history.graph, typed.fading, queries, candidates, gone[chunk]),
                 typed.describe(queries, candidates, gone[chunk]),
-                usual.describe(queries, candidates, gone[chunk]),
             ],
             axis=2,
         )

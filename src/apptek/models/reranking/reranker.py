@@ -21,8 +21,7 @@ MIRRORS = "the reversed fact"
 STANDING = "its place in the linear model"
 SUCH_ACTORS = "such actors"
 COMMON = "common partners"
-LONG_RUN = "the long run"
-_TOPICS = {"mirror": MIRRORS, "such": SUCH_ACTORS, "common": COMMON, "long_run": LONG_RUN}
+_TOPICS = {"mirror": MIRRORS, "such": SUCH_ACTORS, "common": COMMON}
 
 
 def require_lightgbm() -> None:

@@ -115,19 +115,15 @@ class TypedHistories:
         for number, (pair, known) in enumerate(zip(self.groupings, self.keys, strict=True)):
             if not len(known):
                 continue
-            of_subject = self.values(pair[0], queries.subjects)
-            of_object = self.values(pair[1], queries.objects)
+            of_subject = self._values(pair[0], queries.subjects)
+            of_object = self._values(pair[1], queries.objects)
             own = _keys(of_subject, of_object, _span(self.levels[pair[1]]))
             places = np.minimum(np.searchsorted(known, own), len(known) - 1)
             there = (own >= 0) & (known[places] == own)
             slots[there, number] = places[there] + number * self.group_count
         return read_only(slots)
 
-    def span(self, level: int) -> int:
-        """How many numbers the values of a level take."""
-        return _span(self.levels[level])
-
-    def values(self, level: int, entities: Ints) -> Longs:
+    def _values(self, level: int, entities: Ints) -> Longs:
         """What entities are at a level, -1: nothing; a new name has the types that its id tells."""
         known = np.where(entities >= 0, self.levels[level][np.maximum(entities, 0)], -1)
         told = [kind.values_of(np.minimum(entities, -1)) for kind in self.kinds[:MOST_KINDS]]
