@@ -20,6 +20,7 @@ from apptek.features.clock import Fading, faded
 from apptek.graph.slot_search import FIELDS, STREAMS, UNDATED, Longs2, nearest_in_slot
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.graph.tknn import VIEW, Arrays
+from apptek.models.reranking.typed_histories import is_among
 
 NEAREST = 40  # facts of each entity and direction
 NAMES = ("both now", "subject now", "object now", "now", "both", "one", "all")
@@ -100,10 +101,7 @@ def _list_partners(
         first = kept
         for i in range(count):
             fact = listed[first + i, 2]
-            is_gone = False
-            for k in range(gone.size):
-                is_gone |= gone[k] == fact
-            if is_gone or seen == most:
+            if seen == most or is_among(fact, gone):
                 continue
             seen += 1
             partner = partners[fact]

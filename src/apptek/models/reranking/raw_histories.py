@@ -29,6 +29,7 @@ from apptek.features.history import History
 from apptek.features.history_kernels import Columns, Pairs, family_facts
 from apptek.graph.slot_search import FIELDS, STREAMS, Longs2
 from apptek.graph.tknn import Arrays
+from apptek.models.reranking.typed_histories import is_among
 
 NUMBERS = ("before", "after", "short", "count")
 BEFORE, AFTER, SHORT, COUNT = range(4)
@@ -86,10 +87,7 @@ def _keep_others(nearest: Longs2, count: int, most: int, gone: Ints) -> int:
     """Keeps the first `most` facts that are not gone; how many there are."""
     kept = 0
     for i in range(count):
-        is_gone = False
-        for k in range(gone.size):
-            is_gone |= gone[k] == nearest[i, 2]
-        if not is_gone and kept < most:
+        if kept < most and not is_among(nearest[i, 2], gone):
             for column in range(3):
                 nearest[kept, column] = nearest[i, column]
             kept += 1

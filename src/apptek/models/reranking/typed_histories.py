@@ -212,7 +212,7 @@ def _keep_others(
         fact = nearest[i, 2]
         if seen == most:
             break
-        if _is_among(fact, gone):
+        if is_among(fact, gone):
             continue
         seen += 1
         source, target = facts[0][fact], facts[2][fact]
@@ -225,7 +225,8 @@ def _keep_others(
 
 
 @leaf
-def _is_among(fact: int, gone: Ints) -> bool:
+def is_among(fact: int, gone: Ints) -> bool:
+    """Whether a fact counts as if it were not there."""
     found = False
     for i in range(gone.size):
         found |= gone[i] == fact
