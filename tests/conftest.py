@@ -158,18 +158,15 @@ def open_model(
     browser: "Browser", tmp_path: Path
 ) -> Iterator[Callable[["Predictor"], tuple["Page", str]]]:
     """Serves a model: a page in which no error may occur, and the address of the service."""
+    from browser_pages import fresh_page
+
     from apptek.benches.http_clients import running_service
 
-    errors: list[str] = []
     with ExitStack() as stack:
 
         def opened(predictor: "Predictor") -> tuple["Page", str]:
             predictor.save(tmp_path / "model")
             service = stack.enter_context(running_service(tmp_path / "model"))
-            page = browser.new_page()
-            stack.callback(page.close)
-            page.on("pageerror", lambda error: errors.append(str(error)))
-            return page, service.address
+            return stack.enter_context(fresh_page(browser)), service.address
 
         yield opened
-    assert errors == []

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
+from browser_pages import fresh_page
 from playwright.sync_api import Browser, Page, expect
 from test_explorer_page import CHROMIUM, comes, comes_to, hold_in, link, state
 from test_explorer_views import opened
@@ -27,14 +28,9 @@ def address(explored_model: Path) -> Iterator[str]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """A page in which no error may occur, on a screen that can be touched."""
-    context = browser.new_context(viewport={"width": 1500, "height": 1000}, has_touch=True)
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    yield page
-    context.close()
-    assert errors == []
+    """A page on a screen that can be touched."""
+    with fresh_page(browser, viewport={"width": 1500, "height": 1000}, has_touch=True) as page:
+        yield page
 
 
 @pytest.fixture
@@ -94,7 +90,6 @@ def test_a_late_counterfactual_strikes_out_nothing(
     page.wait_for_timeout(300)
     assert "without" not in state(page)
     expect(page.locator("#what-if")).to_be_hidden()
-    page.unroute("**/api/counterfactual")
 
 
 def test_an_earlier_explanation_cannot_be_used_for_another_question(
@@ -115,7 +110,6 @@ def test_an_earlier_explanation_cannot_be_used_for_another_question(
     held[1].continue_()
     comes(page, lambda: is_inert(page, "facts-card"), False)
     expect(page.locator("#asked")).to_contain_text(f"{query['object']} → {query['subject']}")
-    page.unroute_all()
 
 
 def test_a_way_is_found_without_an_explanation(
@@ -128,7 +122,6 @@ def test_a_way_is_found_without_an_explanation(
     expect(page.locator("#steps .step").first).to_be_visible()
     page.get_by_role("button", name="The reasons").click()
     expect(page.locator("#graph")).to_contain_text("no explanation")
-    page.unroute("**/api/explain")
 
 
 def test_nothing_is_asked_before_the_model_is_known(page: Page, address: str) -> None:
@@ -143,7 +136,6 @@ def test_nothing_is_asked_before_the_model_is_known(page: Page, address: str) ->
     held[0].continue_()
     for control in controls:
         expect(control).to_be_enabled()
-    page.unroute("**/api/model*")
 
 
 @pytest.mark.parametrize("span", ["-99999999999..99999999999", "1..2", "9..2", "x", "1..2..3"])
@@ -210,7 +202,6 @@ def test_without_facts_the_first_that_is_not_hidden_is_explained(
     expect(first).to_have_attribute("aria-pressed", "true")
     label = first.locator(".name").inner_text().split("\n")[0]
     expect(page.locator("#answer")).to_contain_text(label)
-    page.unroute("**/api/explain")
 
 
 def test_struck_out_facts_stay_so_in_both_views_and_ribbon_and_forecast_show_all(
@@ -247,7 +238,6 @@ def test_a_list_that_fails_is_not_looked_for(page: Page, address: str, name: str
     page.goto(link(address, page=name))
     expect(page.get_by_role("alert")).to_contain_text("does not answer")
     expect(page.locator("#list")).to_be_empty()
-    page.unroute(f"**/api/{name}*")
 
 
 def test_a_forecast_that_fails_late_is_no_problem_of_the_first_screen(
@@ -263,7 +253,6 @@ def test_a_forecast_that_fails_late_is_no_problem_of_the_first_screen(
     held[0].abort()
     page.wait_for_timeout(300)
     expect(page.get_by_role("alert")).to_have_count(0)
-    page.unroute("**/api/outlook")
 
 
 def test_odd_values_of_the_address_count_as_none(
@@ -311,7 +300,6 @@ def test_the_count_stands_after_a_name_that_is_written_from_the_right(
     expect(title).to_contain_text(re.compile(r"\d+ facts"))
     end, begin = title.evaluate(ENDS)
     assert end <= begin
-    page.unroute_all()
 
 
 def test_the_focus_stays_where_something_was_done(

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 from xml.etree import ElementTree
 
 import pytest
+from browser_pages import fresh_page
 from playwright.sync_api import Browser, Page, expect
 from service_parts import tuning_query
 
@@ -42,18 +43,13 @@ def address(served: ServedModel) -> Iterator[str]:
 
 @pytest.fixture
 def page(browser: Browser, address: str) -> Iterator[Page]:
-    """A page whose errors are ours."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on(
-        "console",
-        lambda line: errors.append(line.text) if "Content Security" in line.text else None,
-    )
-    yield page
-    context.close()
-    assert errors == []
+    """A page that keeps to its security policy."""
+    lines: list[str] = []
+    size = {"width": 1280, "height": 900}
+    with fresh_page(browser, viewport=size, accept_downloads=True) as page:
+        page.on("console", lambda line: lines.append(line.text))
+        yield page
+    assert [line for line in lines if "Content Security" in line] == []
 
 
 @pytest.fixture(scope="module")
@@ -257,7 +253,6 @@ def test_a_label_without_a_free_place_shows_when_its_line_is_pointed_at(
     expect(spoken).to_contain_text(words)
     grip.dispatch_event("pointerleave")
     expect(spoken).to_have_count(0)
-    page.unroute("**/api/explain")
 
 
 def test_a_node_becomes_the_subject_by_keyboard(
@@ -424,7 +419,6 @@ def test_reasons_of_every_kind_are_shown(page: Page, address: str, query: dict[s
     expect(reasons.nth(1)).to_contain_text("fact")
     reasons.nth(1).click()
     expect(page.locator("#graph svg .node").first).to_be_attached()
-    page.unroute("**/api/explain")
 
 
 def test_waiting_and_a_service_that_has_gone_are_shown(
@@ -554,7 +548,6 @@ def test_problems_of_a_part_stay_and_leave_nothing_old_beside_them(
     expect(page.locator("#graph svg")).to_have_count(0)
     for kind in ("SVG", "PNG", "JSON"):
         expect(page.get_by_role("button", name=kind, exact=True)).to_be_disabled()
-    page.unroute("**/api/explain")
 
 
 def test_show_more_moves_the_focus_to_what_is_new(
@@ -589,7 +582,6 @@ def test_names_that_cannot_be_looked_up_are_said_so(page: Page, address: str) ->
     held[0].abort()
     expect(page.locator("#subject-list")).to_contain_text("Names could not be loaded")
     expect(subject).not_to_have_attribute("aria-busy", "true")
-    page.unroute("**/api/entities*")
 
 
 @pytest.mark.parametrize("zoom", ["all", "5", "9..2", "..", "1e9..2e9", "1..2..3", "-9..99999999"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+from browser_pages import fresh_page
 from playwright.sync_api import Browser, Page, expect
 from test_explorer_page import CHROMIUM, comes, comes_to, covered, hold_in, link, state
 
@@ -33,16 +34,11 @@ def address(explored_model: Path) -> Iterator[str]:
 
 @pytest.fixture
 def page(browser: Browser, address: str) -> Iterator[Page]:
-    """A page whose errors are ours, and that asks nobody else."""
-    context = browser.new_context(viewport={"width": 1500, "height": 1000})
-    page = context.new_page()
-    errors: list[str] = []
+    """A page that asks nobody else."""
     asked: set[str] = set()
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("request", lambda request: asked.add(request.url.split("?")[0]))
-    yield page
-    context.close()
-    assert errors == []
+    with fresh_page(browser, viewport={"width": 1500, "height": 1000}) as page:
+        page.on("request", lambda request: asked.add(request.url.split("?")[0]))
+        yield page
     assert all(url.startswith((address, "data:", "blob:")) for url in asked)
 
 
@@ -139,7 +135,6 @@ def test_the_day_moves_while_the_ribbon_is_on_its_way(
     expect(handle).to_have_attribute("aria-valuenow", str(at + 1))
     expect(handle).to_be_focused()
     expect(page.get_by_role("button", name="Foresight")).to_have_attribute("aria-pressed", "true")
-    page.unroute("**/api/ribbon*")
 
 
 def test_without_a_time_the_latest_one_of_the_pair_is_asked_about(
@@ -220,7 +215,6 @@ def test_a_forecast_of_another_question_is_not_shown(
     expect(page.locator("#forecast .chance")).to_be_hidden()
     held[1].continue_()
     expect(page.locator("#forecast .chance")).to_be_visible()
-    page.unroute("**/api/outlook")
 
 
 def test_a_reason_lights_its_facts_in_graph_ribbon_and_list(
@@ -448,7 +442,6 @@ def test_long_words_break_no_layout(
             "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.id)"
         )
         assert wide == [], view
-    page.unroute_all()
 
 
 def test_the_lists_are_sorted_and_open_their_questions(page: Page, address: str) -> None:
@@ -507,7 +500,6 @@ def test_what_is_still_computed_is_said_so_and_comes_by_itself(
     expect(page.locator(part)).to_be_visible(timeout=60_000)
     expect(waits).to_have_count(0)
     assert len(later) >= 3
-    page.unroute(f"**/api/{path}*")
 
 
 def test_on_a_phone_a_chosen_predicate_shows_and_the_graph_fits(
