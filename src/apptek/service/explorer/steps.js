@@ -118,6 +118,7 @@ function openText(over, left, count) {
   if (over) return "No steps are left, and they have not met. Go back and try another way.";
   if (!count) return `There is nothing to follow${timely(" near in time")}.`;
   return (
+    "Who connects the two? " +
     `Choose what both sides follow, along their facts${timely(" nearest in time")}, until they meet. ` +
     `${counted(left, "step")} left.`
   );
