@@ -128,7 +128,7 @@ def test_a_country_is_named_where_it_is_one_of_the_two(tmp_path: Path) -> None:
     facts = f"{places}A\tThreaten\tB\t2014\t2014\n"
     predictor = small_predictor(tmp_path, facts, "A\tThreaten\tB\t2014\t2014\n")
     words = sentences(predictor.explain(Query("A", "B", "2014"), most=99))
-    one, other = (f"{name} is a country that other names contain" for name in "AB")
+    one, other = (f"{name} stands in brackets in other names" for name in "AB")
     assert {one, other, f"{one}, and {other}: not the same country"} <= words
 
 
@@ -334,12 +334,18 @@ def test_what_has_no_group_is_told_so_that_the_shares_add_up() -> None:
 
 def test_such_actors_are_told_by_the_types_that_they_have() -> None:
     none = np.zeros(0, np.int64)
-    sectors = Kind("sector", ("Police", THE_COUNTRY), np.asarray([0, 1, -1], np.int32), none)
-    guess = np.asarray([2], np.int32)
-    countries = Kind("country", ("India",), np.zeros(3, np.int32), none, guessed=guess)
-    names = ("Police (India)", "India", "Obama")
-    told = [actor_words(name, [sectors, countries], entity) for entity, name in enumerate(names)]
-    assert told == ["Police (India) as 'Police' and 'India'", "India as itself", "Obama as itself"]
+    sectors = Kind("sector", ("Police", THE_COUNTRY), np.asarray([0, 1, -1, -1], np.int32), none)
+    guess, countries = np.asarray([2], np.int32), np.asarray([0, 0, 0, -1], np.int32)
+    kinds = [sectors, Kind("country", ("India",), countries, none, guessed=guess)]
+    names = ("Police (India)", "India", "Obama", "Smith")
+    told = [actor_words(name, kinds, entity) for entity, name in enumerate(names)]
+    guessed = "one that deals with 'India' more than with any other country that names tell"
+    assert told == [
+        "Police (India) as 'Police' and 'India'",
+        "India as what other names refer to",
+        f"Obama as {guessed}",
+        "Smith as itself",
+    ]
 
 
 def test_a_span_is_told_exactly_where_more_is_not_known() -> None:

@@ -187,7 +187,9 @@ def test_contributions_of_trees_and_features_add_up(predictor: Predictor, data: 
         names = data.predicates
         parts = found.contributions()
         words = {part.sentence for part in parts if part.kind == "reranker"}
-        assert f"what the trees make of what {query.subject} did to {query.object}" in words
+        met = any((part.kind, part.family) == ("history", "pair") for part in parts)
+        told = f"what the trees make of what {query.subject} did to {query.object}" in words
+        assert told == met
         assert not any("linear model" in text for text in words)
         assert any(f"({query.subject} as " in text for text in words)
         assert "taken together, how the evidence combines" not in found.paragraph
@@ -200,7 +202,50 @@ def test_contributions_of_trees_and_features_add_up(predictor: Predictor, data: 
         assert "<script" not in explanation_html(found)
 
 
+def test_what_nothing_is_known_of_is_no_reason(predictor: Predictor, data: Dataset) -> None:
+    found = predictor.explain(Query("Nobody", "No one", "2019-05-05"))
+    words = [part.sentence for part in found.contributions() if part.kind == "reranker"]
+    assert words == ["what the trees make of how probable it is without them"]
+    assert "Nothing connects the two" in explanation_text(found)
+    known = predictor.explain(Query(data.entities[0], "No one", "2019-05-05"))
+    words = [part.sentence for part in known.contributions() if part.kind == "reranker"]
+    assert any(f"others did to {data.entities[0]}" in text for text in words)
+    assert not any("did to No one" in text for text in words)
+
+
+def test_trees_that_do_not_improve_the_ranking_are_left_out(data: Dataset, tmp_path: Path) -> None:
+    wild = ["reranker.learning_rate=1", "reranker.least_rows=1", "reranker.rounds=30"]
+    config = with_settings(small(), wild)
+    without = Predictor.fit(data, config=with_settings(config, ["reranker.rounds=0"]))
+    Predictor.fit(data, config=config).save(tmp_path / "model")
+    loaded = Predictor.load(tmp_path / "model")
+    assert loaded.model.views["within"].reranker is None
+    queries = held_out_queries(data.test)
+    scores = [each.answerer.views["within"].scores(queries) for each in (loaded, without)]
+    np.testing.assert_array_equal(*scores)
+    reports = [each.model.views["within"].report for each in (loaded, without)]
+    assert reports[0]["valid_mrr"] == reports[1]["valid_mrr"]
+
+
+def test_what_the_trees_make_of_two_days_is_told(predictor: Predictor, data: Dataset) -> None:
+    told = 0
+    for row in range(20):
+        query = Query(
+            data.entities[int(data.test.subjects[row])],
+            data.entities[int(data.test.objects[row])],
+            data.axis.format(int(data.test.times[row])),
+        )
+        found = predictor.contrast(query, "2019-05-05")
+        largest = found.changes[0]
+        if largest.kind == "reranker":
+            told += 1
+            assert (largest.second_sentence or largest.first_sentence) in found.paragraph
+    assert told
+
+
 def test_settings_are_checked() -> None:
+    with pytest.raises(ConfigError, match=r"reranker\.folds must be from 2 to 50"):
+        RerankerConfig(folds=5000)
     with pytest.raises(ConfigError, match=r"reranker\.candidates must be at least 2"):
         RerankerConfig(candidates=1)
     with pytest.raises(ConfigError, match="learning_rate"):

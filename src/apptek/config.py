@@ -171,7 +171,7 @@ class RerankerConfig:
     rounds: int = setting(0, at_least(0))  # trees of a member; 0: there is no re-ranker
     members: int = setting(1, at_least(1))  # whose mean is added
     candidates: int = setting(20, at_least(2))  # predicates of a query that are ordered once more
-    folds: int = setting(3, at_least(2))
+    folds: int = setting(3, between(2, 50))  # each has a linear model of its own
     queries: int = setting(100_000, at_least(1))  # training queries, at most
     learning_rate: float = setting(0.1, positive_share())
     leaves: int = setting(31, at_least(2))

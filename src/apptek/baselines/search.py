@@ -38,9 +38,9 @@ PRESET_SPACES: dict[str, Space] = {  # what may be tried for our own models
         "history.pair_facts": (20, 40, 80),
         "history.profile_facts": (30, 60, 120),
         "classifier.learning_rate": (0.05, 0.1, 0.2),
-        "reranker.rounds": (50, 100, 200),
+        "reranker.rounds": (60, 125, 250),
         "reranker.leaves": (15, 31, 63),
-        "reranker.learning_rate": (0.05, 0.1, 0.2),
+        "reranker.learning_rate": (0.08, 0.15, 0.25),
     },
     "paper": {
         "agent.tknn": (10, 25, 50),

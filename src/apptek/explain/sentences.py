@@ -167,10 +167,19 @@ def trees_sentence(topic: str, ends: Ends, actors: Sequence[str]) -> str:
 
 
 def actor_words(name: str, kinds: Sequence[Kind], entity: int) -> str:
-    """An entity as one of its types: Police (India) as 'Police' and 'India'; no guesses."""
-    known = (kind.value(entity) for kind in kinds if not kind.is_guess(entity))
-    values = [f"'{value}'" for value in known if value not in (None, THE_COUNTRY, name)]
-    return f"{name} as {' and '.join(values) or 'itself'}"
+    """An entity as one of its types: Police (India) as 'Police' and 'India'."""
+    told = (_as_one_of(name, kind, entity) for kind in kinds if kind.value(entity) is not None)
+    return f"{name} as {' and '.join(dict.fromkeys(told)) or 'itself'}"
+
+
+def _as_one_of(name: str, kind: Kind, entity: int) -> str:
+    """What an entity is among others of its type; a guess is told as what it is."""
+    value = kind.value(entity)
+    if kind.is_guess(entity):
+        return f"one that deals with '{value}' more than with any other {kind.name} that names tell"
+    if value in (THE_COUNTRY, _bare(name)):
+        return "what other names refer to"
+    return f"'{value}'"
 
 
 def trait_sentence(trait: Trait, kind: Kind | None, ends: Ends, entities: tuple[int, int]) -> str:
@@ -203,8 +212,12 @@ def type_words(name: str, kind: Kind, entity: int) -> str:
         return f"{name} has the {kind.name} '{value}'"
     if value == THE_COUNTRY:
         return f"{name} is what other names refer to"
-    if value == name.removeprefix("<").removesuffix(">"):
-        return f"{name} is a {kind.name} that other names contain"
+    if value == _bare(name):
+        return f"{name} stands in brackets in other names"
     if entity < 0:
         return f"'{value}' is read from the name {name}"
     return f"{name} has '{value}' in its name"
+
+
+def _bare(name: str) -> str:
+    return name.removeprefix("<").removesuffix(">")

@@ -137,8 +137,9 @@ def notes(explanation: Explanation) -> list[str]:
     remarks = [
         *name_notes(explanation), *time_notes(explanation), *recorded_notes(explanation),
     ]  # fmt: skip
-    kinds = {part.kind for part in explanation.contributions()}
-    if not kinds:
+    parts = explanation.contributions()
+    kinds = {part.kind for part in parts if part.family != "question"}
+    if kinds <= {"reranker"}:
         remarks.append("Nothing connects the two: the answer is what is common in general.")
     if (name := explanation.subject) == explanation.object:
         remarks.append(

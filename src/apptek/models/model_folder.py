@@ -191,7 +191,7 @@ def _load_support(folder: Path) -> Support | None:
 
 
 def _load_reranker(folder: Path, config: RerankerConfig, dataset: Dataset) -> Reranker | None:
-    if not config.rounds:
+    if not (folder / TREES).exists():  # the manifest knows whether it should
         return None
     mirrors = Mirrors.learned(dataset.train, len(dataset.predicates))
     return Reranker((folder / TREES).read_text(encoding="utf-8"), mirrors, config.candidates)

@@ -73,10 +73,10 @@ class Contrast:
         return f"{answers[0]}, {'and' if same else 'but'} {answers[1]} (each {GIVEN})"
 
     def _told(self) -> list[Change]:
-        """The changes with facts that are large enough to be told."""
-        cited = [c for c in self.changes if c.kind in ("history", "topology")]
-        least = SMALL * max((abs(change.change) for change in cited), default=0.0)
-        return [change for change in cited if abs(change.change) >= max(least, 1e-9)]
+        """The changes that are large enough to be told; what the two are tells of no change."""
+        parts = [c for c in self.changes if c.kind != "trait"]
+        least = SMALL * max((abs(change.change) for change in parts), default=0.0)
+        return [change for change in parts if abs(change.change) >= max(least, 1e-9)]
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -134,7 +134,12 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
                 linear = classifier.scores(tuning.rows)
                 weighed = Weighed(asked, tuning.rows, classifier.weights, linear)
                 scores = reranker.scores(space, weighed)
-                classifier, report = _calibrated(classifier, report, scores, tuning)
+                mrr = filtered_mrr(scores, tuning.labels, tuning.others)
+                # Of few facts trees learn by heart what the next ones do not bear out.
+                if mrr > filtered_mrr(linear, tuning.labels, tuning.others):
+                    classifier, report = _calibrated(classifier, report, scores, tuning)
+                else:
+                    reranker = None
     support = _support(fit, space, examples, train.take(rows))
     shutil.rmtree(shelf_folder(fit, view), ignore_errors=True)
     return FittedView(

@@ -1,5 +1,6 @@
 """Fitted trees at work: what they add to the candidates of a query, and why."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
@@ -79,13 +80,26 @@ class Reranker:
         """
         described = self.describe(space, weighed)
         shares = self.booster.predict(described.features[0], pred_contrib=True, num_threads=1)
-        topics = [*(_topic(name) for name in names_of(space)), STANDING]  # the mean comes last
+        topics = [*_topics(names_of(space), described.features[0]), STANDING]  # the mean comes last
         added: dict[str, dict[int, float]] = {}
         for row, predicate in enumerate(described.predicates[0].tolist()):
             for topic, value in zip(topics, shares[row].tolist(), strict=True):
                 of_topic = added.setdefault(topic, {})
                 of_topic[predicate] = of_topic.get(predicate, 0.0) + value
         return added
+
+
+def _topics(names: Sequence[str], features: Floats) -> list[str]:
+    """What each feature of a query looks at: (C, F) -> F.
+
+    Where nothing is known of a topic, what the trees make of it is no reason of its own and goes to
+    the standing. What the two are and that no reversed fact is there are reasons beside others.
+    """
+    topics = [_topic(name) for name in names]
+    known = {topics[column] for column in np.flatnonzero(np.nan_to_num(features).any(axis=0))}
+    if known <= {STANDING, MIRRORS, "traits"}:
+        known = {STANDING}
+    return [topic if topic in known else STANDING for topic in topics]
 
 
 def _topic(feature: str) -> str:
