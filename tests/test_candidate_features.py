@@ -115,6 +115,32 @@ def test_a_new_name_has_the_groups_of_one_without_facts_that_has_its_types(
     assert np.array_equal(found[0], found[1])
 
 
+@settings(max_examples=100)
+@given(st.lists(plain_facts(), min_size=5, max_size=30), types, types, st.booleans())
+def test_a_new_name_may_have_types_that_nobody_has_together(
+    plain: list[PlainFact], sectors: list[int], countries: list[int], is_subject: bool
+) -> None:
+    countries = [0 if sectors[entity] == 1 else countries[entity] for entity in range(ENTITIES)]
+    kinds = (kind_of(SECTOR, sectors), kind_of(COUNTRY, countries))
+    index = typed_of(graph_of(plain), kinds, PLAIN)
+    told = NewNames(kinds).id("b (b)")
+    levels = levels_of(sectors, countries)
+    for level, value in zip(levels[1:], (1, 1, 3), strict=True):
+        level[told] = value
+    for entity in range(ENTITIES):
+        query: PlainQuery = (*((told, entity) if is_subject else (entity, told)), 5, None)
+        found = all_features(index, [query], np.zeros((1, 0), np.int32))[0]
+        wanted = plain_typed(plain, query, levels, index.most, set(), PLAIN)
+        values = {
+            (*pair, predicate, kernel): float(found[predicate, 4 * number + place])
+            for number, pair in enumerate(index.groupings)
+            for place, kernel in enumerate(("same", "short", "middle", "ever"))
+            for predicate in range(PREDICATES)
+        }
+        kept = {key: value for key, value in values.items() if value}
+        assert kept == pytest.approx(wanted, abs=1e-5)
+
+
 @settings(max_examples=50)
 @given(st.lists(plain_facts(), min_size=1, max_size=30), types, st.booleans(), st.data())
 def test_a_query_never_sees_its_own_fact_nor_others_between_the_two(

@@ -244,6 +244,7 @@ def fitted_trees(
         l2=report.l2,
     )
     reranker = fit_reranker(task, trees, seed=0)
+    assert reranker is not None
     weights = model.weights
     return lambda queries, rows: reranker.scores(
         space, Weighed(queries, rows, weights, model.scores(rows))

@@ -222,7 +222,7 @@ def test_trees_that_do_not_improve_the_ranking_are_left_out(data: Dataset, tmp_p
     assert loaded.model.views["within"].reranker is None
     queries = held_out_queries(data.test)
     scores = [each.answerer.views["within"].scores(queries) for each in (loaded, without)]
-    np.testing.assert_array_equal(*scores)
+    np.testing.assert_array_equal(scores[0], scores[1])
     reports = [each.model.views["within"].report for each in (loaded, without)]
     assert reports[0]["valid_mrr"] == reports[1]["valid_mrr"]
 
@@ -246,6 +246,10 @@ def test_what_the_trees_make_of_two_days_is_told(predictor: Predictor, data: Dat
 def test_settings_are_checked() -> None:
     with pytest.raises(ConfigError, match=r"reranker\.folds must be from 2 to 50"):
         RerankerConfig(folds=5000)
+    with pytest.raises(ConfigError, match=r"reranker\.leaves must be from 2 to 1000"):
+        RerankerConfig(leaves=131_073)
+    with pytest.raises(ConfigError, match=r"reranker\.members must be from 1 to 20"):
+        RerankerConfig(members=1000)
     with pytest.raises(ConfigError, match=r"reranker\.candidates must be at least 2"):
         RerankerConfig(candidates=1)
     with pytest.raises(ConfigError, match="learning_rate"):
@@ -261,6 +265,11 @@ def test_damaged_trees_are_refused(folder: Path, tmp_path: Path, data: Dataset) 
     rewrite_manifest(broken)
     asked = [Query(data.entities[0], data.entities[1], "2019-05-05")]
     with pytest.raises(ModelError, match="trees of the re-ranker are damaged"):
+        Predictor.load(broken).predict(asked)
+    text = (folder / "within" / "reranker.txt").read_text(encoding="utf-8")
+    (broken / "within" / "reranker.txt").write_text(text[: len(text) // 2], encoding="utf-8")
+    rewrite_manifest(broken)
+    with pytest.raises(ModelError, match="their end is missing"):
         Predictor.load(broken).predict(asked)
 
 
@@ -308,3 +317,27 @@ def test_a_counterfactual_holds_for_the_re_ranked_scores(
             assert found.outcome.predicate != found.answer
             assert found.proven == (len(found.removed) <= 2)
     assert changed >= 3
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        [("A", f"act {n}", "B", "2014-01-01") for n in range(5)],  # all in one fold
+        [(f"A{n}", f"act {n}", f"B{n}", f"2014-01-{n + 1:02}") for n in range(30)],
+    ],
+)
+def test_data_without_anything_for_trees_to_learn_is_fitted_without_them(
+    facts: list[tuple[str, str, str, str]],
+) -> None:
+    predictor = Predictor.fit(facts, preset="max", config=small())
+    assert all(view.reranker is None for view in predictor.model.views.values())
+    (answer,) = predictor.predict([Query(facts[0][0], facts[0][2], facts[0][3])])
+    assert answer.predicates
+
+
+def test_kinds_of_types_may_have_any_name(data: Dataset) -> None:
+    half = {name: str(place % 2) for place, name in enumerate(data.entities)}
+    table = {'role: "main", other': half, "itself": half}
+    config = with_settings(small(), ["reranker.rounds=2"])
+    predictor = Predictor.fit(data, preset="max", config=config, types=table)
+    assert predictor.predict([Query(data.entities[0], data.entities[1], "2019-05-05")])

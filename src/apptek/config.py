@@ -168,13 +168,13 @@ class ClassifierConfig:
 class RerankerConfig:
     """The trees that order the best candidates once more, and what they are trained on."""
 
-    rounds: int = setting(0, at_least(0))  # trees of a member; 0: there is no re-ranker
-    members: int = setting(1, at_least(1))  # whose mean is added
+    rounds: int = setting(0, between(0, 10_000))  # trees of a member; 0: there is no re-ranker
+    members: int = setting(1, between(1, 20))  # whose mean is added
     candidates: int = setting(20, at_least(2))  # predicates of a query that are ordered once more
     folds: int = setting(3, between(2, 50))  # each has a linear model of its own
     queries: int = setting(100_000, at_least(1))  # training queries, at most
     learning_rate: float = setting(0.1, positive_share())
-    leaves: int = setting(31, at_least(2))
+    leaves: int = setting(31, between(2, 1000))
     least_rows: int = setting(100, at_least(1))  # of a leaf
 
     def __post_init__(self) -> None:

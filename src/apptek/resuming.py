@@ -190,6 +190,7 @@ def open_work(work: Path, identity: Identity, *, resume: bool) -> None:
     """A new work folder, or with `resume` the one that a stopped run of the same fit has left."""
     record, advice = work / RECORD, f"remove {work} to start again"
     if record.exists() and not resume:
+        check_same_run(identity, read_record(record, advice), record, advice)
         raise CheckpointError(f"{work} holds a fit that was stopped: continue it with --resume")
     if not record.exists() and any(not path.name.startswith(".") for path in work.glob("*")):
         raise CheckpointError(f"{record} is missing: {advice}")

@@ -1,7 +1,8 @@
 """The stages of a fit: index, topologies where they are asked for, features, weights, re-ranker.
 
-Each stage leaves its result in a work folder beside the model, so that a fit that was stopped goes
-on where it was; the model folder appears at the end, whole.
+What takes long to find - the agent, its topologies, the features of large data - is left in a work
+folder beside the model, so that a fit that was stopped need not find it again; the model folder
+appears at the end, whole.
 """
 
 import shutil
@@ -130,7 +131,7 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
         )
         with fit.stage(f"fit the re-ranker, {view}"):
             reranker = fit_reranker(task, fit.config.reranker, seed=fit.options.seed)
-            if tuning is not None:
+            if reranker is not None and tuning is not None:
                 linear = classifier.scores(tuning.rows)
                 weighed = Weighed(asked, tuning.rows, classifier.weights, linear)
                 scores = reranker.scores(space, weighed)

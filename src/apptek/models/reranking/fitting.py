@@ -19,7 +19,6 @@ from apptek.config import ClassifierConfig, RerankerConfig
 from apptek.data.fact_keys import fact_keys
 from apptek.data.facts import Facts
 from apptek.data.queries import Queries
-from apptek.errors import ApptekError
 from apptek.evaluation.filters import KnownPredicates
 from apptek.features.space import FeatureSpace
 from apptek.models.fitting.examples import Examples
@@ -59,17 +58,25 @@ class RerankerTask:
     l2: float
 
 
-def fit_reranker(task: RerankerTask, config: RerankerConfig, *, seed: int) -> Reranker:
-    """Trees that order the candidates of queries which their linear model has not seen."""
+def fit_reranker(task: RerankerTask, config: RerankerConfig, *, seed: int) -> Reranker | None:
+    """Trees that order the candidates of queries which their linear model has not seen.
+
+    None where there is nothing to learn from: a single fold, or no predicate among the candidates.
+    """
     require_lightgbm()
     import lightgbm
 
-    described, rows = _describe_out_of_fold(task, config, seed)
+    rng = generator(seed, "folds")
+    rows = np.sort(rng.permutation(len(task.examples))[: config.queries])
+    fold_of = folds_of(task.facts, config.folds, rng)
+    if fold_of.max() == 0:
+        return None
+    described = _describe_out_of_fold(task, config, rows, fold_of, rng)
     hits = described.predicates == task.examples.labels[rows][:, None]
     left_out = _known_candidates(task.examples.others.take(rows), described.predicates)
     usable = hits.any(axis=1)
     if not usable.any():
-        raise ApptekError("no training query has its predicate among the candidates")
+        return None
     table = described.features[usable].reshape(-1, described.features.shape[2])
     names = names_of(task.space)
     start = table[:, names.index("log_probability")].astype(np.float64)
@@ -78,8 +85,7 @@ def fit_reranker(task: RerankerTask, config: RerankerConfig, *, seed: int) -> Re
         table,
         label=hits[usable].ravel().astype(np.float32),
         init_score=start,
-        feature_name=[name.replace(" ", "_") for name in names],
-        categorical_feature=["predicate"],
+        categorical_feature=[names.index("predicate")],
         params={"max_bin": 127, "verbosity": -1},
     )
     booster = lightgbm.train(
@@ -107,21 +113,22 @@ def fit_reranker(task: RerankerTask, config: RerankerConfig, *, seed: int) -> Re
 
 
 def _describe_out_of_fold(
-    task: RerankerTask, config: RerankerConfig, seed: int
-) -> tuple[Candidates, npt.NDArray[np.intp]]:
-    """Candidates of training queries by linear models fitted without them; and of which rows.
+    task: RerankerTask,
+    config: RerankerConfig,
+    rows: npt.NDArray[np.intp],
+    fold_of: Longs,
+    rng: np.random.Generator,
+) -> Candidates:
+    """Candidates of the training queries in `rows` by linear models fitted without them.
 
     At query time the linear model has not seen the query either: trees that were trained on
     scores of known queries would trust these too much.
     """
     examples, count = task.examples, task.class_count
-    rng = generator(seed, "folds")
-    rows = np.sort(rng.permutation(len(examples))[: config.queries])
-    fold_of = folds_of(task.facts, config.folds, rng)
     shape = (len(rows), min(config.candidates, count))
     candidates = np.zeros(shape, np.int32)
     features = np.zeros((*shape, len(names_of(task.space))), np.float32)
-    for fold in range(config.folds):
+    for fold in range(int(fold_of.max()) + 1):
         kept = np.flatnonzero(fold_of != fold)
         seen, mirrors = examples.take(kept), Mirrors.learned(task.facts.take(kept), count)
         descent = Descent([seen], count, task.linear, task.l2, task.space.copies())
@@ -134,7 +141,7 @@ def _describe_out_of_fold(
         weighed = Weighed(queries, unseen, model.weights, model.scores(unseen))
         described = describe_candidates(task.space, weighed, mirrors, config.candidates)
         candidates[of_fold], features[of_fold] = described.predicates, described.features
-    return Candidates(candidates, features), rows
+    return Candidates(candidates, features)
 
 
 def folds_of(facts: Facts, count: int, rng: np.random.Generator) -> Longs:

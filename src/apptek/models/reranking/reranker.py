@@ -44,6 +44,8 @@ class Reranker:
         import lightgbm
 
         try:
+            if "\nend of trees\n" not in self.text:  # LightGBM would read on into the void
+                raise ModelError("the trees of the re-ranker are damaged: their end is missing")
             return lightgbm.Booster(model_str=self.text)
         except lightgbm.basic.LightGBMError as error:
             raise ModelError(f"the trees of the re-ranker are damaged: {error}") from None

@@ -45,6 +45,7 @@ class TypedHistories:
     """The facts of a graph by groups, for every grouping.
 
     levels     of every entity, its value or -1: (levels, entities)
+    spans      of each level, how many values there are; those of new names may be any of them
     groupings  the levels of subject and object
     keys       of each grouping, those of its groups, ascending; group i has slot first + i
     """
@@ -54,6 +55,7 @@ class TypedHistories:
     kinds: tuple[Kind, ...]
     names: tuple[str, ...]
     levels: tuple[Longs, ...]
+    spans: tuple[int, ...]
     groupings: tuple[tuple[int, int], ...]
     keys: tuple[Longs, ...]
     group_count: int  # slots of each grouping
@@ -77,18 +79,20 @@ class TypedHistories:
         count = graph.entity_count
         levels = [np.arange(count), *(_of_entities(kind, count) for kind in used)]
         names = [ITSELF, *(kind.name for kind in used)]
+        spans = [count, *(len(kind.values) for kind in used)]
         sides = range(len(levels))
         groupings = [(s, o) for s in sides for o in sides if s or o]
         if len(used) == MOST_KINDS:
             groupings.append((len(levels), len(levels)))
-            levels.append(_keys(levels[1], levels[2], len(used[1].values)))
+            levels.append(_keys(levels[1], levels[2], spans[2]))
+            spans.append(spans[1] * spans[2])
             names.append(" and ".join(names[1:]))
         facts, keys, slots = graph.facts, list[Longs](), list[Longs]()
         for of_subject, of_object in groupings:
             own = _keys(
                 levels[of_subject][facts.subjects],
                 levels[of_object][facts.objects],
-                _span(levels[of_object]),
+                spans[of_object],
             )
             distinct, places = np.unique(own, return_inverse=True)
             unknown = int(len(distinct) > 0 and distinct[0] < 0)  # the group of those without types
@@ -101,8 +105,8 @@ class TypedHistories:
             incidence = build_incidence(of_fact, group_count, graph.since, graph.until)
         spoken = tuple(f"{names[s]} {names[o]}".replace(" ", "_") for s, o in groupings)
         return cls(
-            graph, clock.fading(), kinds, spoken, tuple(levels), tuple(groupings), tuple(keys),
-            group_count, incidence,
+            graph, clock.fading(), kinds, spoken, tuple(levels), tuple(spans), tuple(groupings),
+            tuple(keys), group_count, incidence,
         )  # fmt: skip
 
     def feature_names(self) -> list[str]:
@@ -117,7 +121,7 @@ class TypedHistories:
                 continue
             of_subject = self._values(pair[0], queries.subjects)
             of_object = self._values(pair[1], queries.objects)
-            own = _keys(of_subject, of_object, _span(self.levels[pair[1]]))
+            own = _keys(of_subject, of_object, self.spans[pair[1]])
             places = np.minimum(np.searchsorted(known, own), len(known) - 1)
             there = (own >= 0) & (known[places] == own)
             slots[there, number] = places[there] + number * self.group_count
@@ -157,11 +161,6 @@ def _of_entities(kind: Kind, count: int) -> Longs:
     values = np.full(count, -1, np.int64)
     values[: len(kind.of_entity)] = kind.of_entity[:count]
     return values
-
-
-def _span(level: Longs) -> int:
-    """How many numbers the values of a level take."""
-    return int(level.max(initial=0)) + 1
 
 
 def _keys(of_subjects: Longs, of_objects: Longs, span: int) -> Longs:
