@@ -17,9 +17,10 @@ TITLES = {
     "types": "what kind of actors they are and whom they deal with",
     "question": "whether the question has a date",
     "connections": "how the two are connected through others",
-    "such_actors": "what such actors do to each other (a statistic, no facts)",
+    "such_actors": "what actors like {s} and {o} do to each other (a statistic, no facts)",
     "trees": "how the evidence combines (learned by trees; no single fact)",
 }
+OF_TREES = ("such_actors", "trees")  # groups that are no sums of small reasons
 USUAL = {"subject": "what is usual for {s}", "object": "what is usual for {o}"}
 
 

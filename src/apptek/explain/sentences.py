@@ -22,10 +22,10 @@ LOOKED_AT = {
     **{family: f"what {who} did to {whom}" for family, (who, whom) in DIRECTIONS.items()},
     "traits": "what {s} and {o} are",
     "topologies": "how {s} and {o} are connected through others",
-    "such actors": "what such actors do to each other ({actors}), a statistic that cites no facts",
+    "such actors": "what actors like them do to each other ({actors}), a statistic without facts",
     "common partners": "what the two did with the same third parties, counted without citing facts",
     "the reversed fact": "whether the same is recorded from the other side",
-    "its place in the linear model": "how probable it is without them",
+    "its place in the linear model": "how probable it would be without them",
 }
 
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from apptek.explain.groups import TITLES
+from apptek.explain.groups import OF_TREES
 from apptek.explain.wording import count_text, counted, given, percent
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class Told(NamedTuple):
     log_odds: float
     words: str
     is_group: bool
+    is_sum: bool = False  # of a group: whether it adds up small reasons
 
 
 def sentence(explanation: "Explanation") -> str:
@@ -131,10 +132,7 @@ def _times(number: int) -> str:
 
 def _listed(parts: list[Told]) -> str:
     """A; B; and, taken together, what they did to others."""
-    return "; ".join(
-        f"taken together, {p.words}" if p.is_group and p.words != TITLES["trees"] else p.words
-        for p in parts
-    )
+    return "; ".join(f"taken together, {p.words}" if p.is_sum else p.words for p in parts)
 
 
 def _told(explanation: "Explanation") -> tuple[list[Told], list[Told]]:
@@ -142,7 +140,7 @@ def _told(explanation: "Explanation") -> tuple[list[Told], list[Told]]:
     reasons = (reason.contribution for reason in explanation.all_reasons())
     parts = [
         *(Told(part.log_odds, part.sentence, False) for part in reasons),
-        *(Told(group.log_odds, group.title, True) for group in explanation.groups),
+        *(Told(g.log_odds, g.title, True, g.name not in OF_TREES) for g in explanation.groups),
     ]
     least = SMALL * max((abs(part.log_odds) for part in parts), default=0.0)
     parts = sorted((p for p in parts if abs(p.log_odds) >= least), key=lambda p: -abs(p.log_odds))
