@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from model_folders import rewrite_manifest
+from typer.testing import CliRunner
 
+from apptek.cli import app
 from apptek.config import Config, RerankerConfig, preset
 from apptek.data.facts import Dataset, Facts
 from apptek.data.queries import held_out_queries
@@ -333,6 +335,20 @@ def test_data_without_anything_for_trees_to_learn_is_fitted_without_them(
     assert all(view.reranker is None for view in predictor.model.views.values())
     (answer,) = predictor.predict([Query(facts[0][0], facts[0][2], facts[0][3])])
     assert answer.predicates
+
+
+def test_fit_says_which_trees_are_left_out(tmp_path: Path) -> None:
+    lines = [f"A{n},act {n},B{n},2014-01-{n + 1:02}\n" for n in range(30)]
+    for name, rows, why in (
+        ("few", [*lines[:1], "A0,act 1,B0,2014-01-01\n"], "there is too little to learn from"),
+        ("apart", lines, "they do not improve it"),
+    ):
+        path = tmp_path / f"{name}.csv"
+        path.write_text("subject,predicate,object,time\n" + "".join(rows), encoding="utf-8")
+        words = ["fit", str(path), "--preset", "max", "--out", str(tmp_path / name)]
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0
+        assert f"trees of the re-ranker are left out, because {why}" in done.stderr
 
 
 def test_kinds_of_types_may_have_any_name(data: Dataset) -> None:

@@ -139,10 +139,10 @@ def fit(
     for view, fitted in model.views.items():
         mrr, queries = fitted.report["valid_mrr"], fitted.report["tuning_queries"]
         if mrr is not None and not (view == "ahead" and is_timeless(model.graph)):
-            plain = model.config.reranker.rounds and fitted.reranker is None
-            trees = "; the trees of the re-ranker did not improve it and are left out"
-            scored = f"MRR {mrr:.4f} on {counted(queries, 'tuning query')}"
-            tell(f"{SEES[view]}: {scored}{trees if plain else ''}")
+            tell(f"{SEES[view]}: MRR {mrr:.4f} on {counted(queries, 'tuning query')}")
+        if model.config.reranker.rounds and fitted.reranker is None:
+            why = "there is too little to learn from" if mrr is None else "they do not improve it"
+            tell(f"{SEES[view]}: the trees of the re-ranker are left out, because {why}")
     if not model.calibrated:
         tell("there are no valid facts: nothing was tuned, and probabilities are not calibrated")
     answering, training = len(model.graph.facts), len(model.dataset.train)
