@@ -1,5 +1,8 @@
 """Writes what is generated in the docs: `make docs`."""
 
+import inspect
+import json
+from dataclasses import fields
 from pathlib import Path
 
 import typer
@@ -7,10 +10,12 @@ from dependencies import licence_table
 from typer.cli import get_docs_for_click
 
 from apptek.cli import app
+from apptek.config import DEFAULT, PRESETS, Config
 from apptek.experiments.experiment import read_experiments
 from apptek.experiments.reports.markdown import with_tables
 from apptek.experiments.reports.paper_tables import all_tables
 from apptek.experiments.result import read_results
+from apptek.setting_rules import changed_settings, values_of
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
@@ -22,6 +27,14 @@ PAGES = (
     "docs/results.md",
     "docs/scale.md",
 )
+
+SETTINGS_TITLE = """# Settings
+
+Every setting of `fit`: what it is, what it may be, its value in the preset `default`, and in `max`
+and `paper` where that is another one. `--set reranker.rounds=100` changes one, and may be given
+several times; a list is written as in JSON: `--set 'classifier.l2=[0.0, 3.0]'`. What a model was
+fitted with is in its `model.json`. `make docs` rebuilds this page.
+"""
 
 
 def cli_docs() -> str:
@@ -38,6 +51,47 @@ def page_with_tables(name: str) -> str:
     return with_tables(text, read_results(ROOT / "paper" / "results"), tables)
 
 
+def settings_page() -> str:
+    """The page of all settings: what they mean, what they may be, and what the presets have."""
+    parts = [SETTINGS_TITLE]
+    usual = values_of(PRESETS[DEFAULT])
+    others = {n: changed_settings(c, PRESETS[DEFAULT]) for n, c in PRESETS.items()}
+    for section in fields(Config):
+        kind = type(getattr(PRESETS[DEFAULT], section.name))
+        meanings = meanings_of(kind)
+        head = ["setting", "what it is", "may be", "default", "other presets"]
+        rows = [
+            [
+                f"`{section.name}.{key.name}`",
+                meanings[key.name],
+                key.metadata["rule"].words if "rule" in key.metadata else "",
+                json.dumps(usual[section.name][key.name]),
+                ", ".join(
+                    f"{name}: {json.dumps(changed[name_of_key])}"
+                    for name, changed in others.items()
+                    if (name_of_key := f"{section.name}.{key.name}") in changed
+                ),
+            ]
+            for key in fields(kind)
+        ]
+        lines = [head, ["---"] * len(head), *rows]
+        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        parts.append(f"## {section.name}\n\n{inspect.getdoc(kind)}\n\n{table}\n")
+    return "\n".join(parts)
+
+
+def meanings_of(section: type) -> dict[str, str]:
+    """The comments beside the settings of a section, or above them."""
+    meanings, above = {}, ""
+    for line in map(str.strip, inspect.getsource(section).splitlines()):
+        name, _, rest = line.partition(": ")
+        if name.isidentifier():
+            _, comment, beside = rest.partition("  # ")
+            meanings[name] = beside if comment else above
+        above = line.removeprefix("# ") if line.startswith("# ") else ""
+    return meanings
+
+
 def licences_page() -> str:
     """The page of licences, with the packages that are installed here."""
     text = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8")
@@ -49,5 +103,6 @@ def licences_page() -> str:
 if __name__ == "__main__":
     (ROOT / "docs" / "licences.md").write_text(licences_page(), encoding="utf-8")
     (ROOT / "docs" / "cli.md").write_text(cli_docs(), encoding="utf-8")
+    (ROOT / "docs" / "settings.md").write_text(settings_page(), encoding="utf-8")
     for page in PAGES:
         (ROOT / page).write_text(page_with_tables(page), encoding="utf-8")

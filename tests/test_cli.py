@@ -3,15 +3,17 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from command_line import apptek_process
-from make_docs import PAGES, cli_docs, page_with_tables
+from make_docs import PAGES, cli_docs, meanings_of, page_with_tables, settings_page
 
 from apptek import __version__
 from apptek.cli import main
 from apptek.commands.command_group import PANELS
+from apptek.config import DEFAULT, PRESETS, Config
 from apptek.terminal import output, table
 
 ROOT = Path(__file__).parents[1]
@@ -63,6 +65,14 @@ def test_the_examples_run_one_after_the_other(
 
 def test_the_page_of_commands_is_up_to_date() -> None:
     assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == cli_docs(), "run `make docs`"
+
+
+def test_the_page_of_settings_is_up_to_date_and_says_what_each_is() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert page == settings_page(), "run `make docs`"
+    for section in fields(Config):
+        meanings = meanings_of(type(getattr(PRESETS[DEFAULT], section.name)))
+        assert all(meanings.values()), section.name
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -40,8 +40,8 @@ MOST_PARALLEL = 64  # more episodes at once would overwrite a replay of 1,000 ev
 class FeaturesConfig:
     """Which features there are, and which facts they see."""
 
-    parts: tuple[str, ...] = FEATURE_PARTS
-    topology_weight: float = setting(1.0, above(0, below=100))  # the value of one that connects
+    parts: tuple[str, ...] = FEATURE_PARTS  # some of history, traits, topologies
+    topology_weight: float = setting(1.0, above(0, below=100))  # value of one that connects
     past_only: bool = False  # forecasting: fit the view ahead alone
 
     def __post_init__(self) -> None:
@@ -59,12 +59,16 @@ class FeaturesConfig:
 class HistoryConfig:
     """Which facts of the pair and of both entities count, and how much."""
 
+    # whose facts: of the pair, of the reversed pair, from and to the subject, and the object
     families: tuple[str, ...] = setting(FAMILIES, some(one_of(FAMILIES)))
+    # how facts fade with their distance in time
     kernels: tuple[str, ...] = setting(DEFAULT_KERNELS, some(one_of(KERNELS)))
-    pair_facts: int = setting(40, between(1, MOST_HISTORY_FACTS))  # [K] nearest, each direction
-    profile_facts: int = setting(60, between(1, MOST_HISTORY_FACTS))  # [K] of each profile
-    pair_weight: float = setting(1.0, above(0, below=100))
-    profile_weight: float = setting(0.4, above(0, below=100))
+    # [K] nearest facts between the two that count, in each direction
+    pair_facts: int = setting(40, between(1, MOST_HISTORY_FACTS))
+    # [K] nearest facts with others that count, of each profile
+    profile_facts: int = setting(60, between(1, MOST_HISTORY_FACTS))
+    pair_weight: float = setting(1.0, above(0, below=100))  # of facts between the two
+    profile_weight: float = setting(0.4, above(0, below=100))  # of facts with others
 
     def __post_init__(self) -> None:
         check_section("history", self)
@@ -74,9 +78,9 @@ class HistoryConfig:
 class TraitsConfig:
     """Which tokens describe the entities, and how much they count."""
 
-    weight: float = setting(1.0, above(0, below=100))
+    weight: float = setting(1.0, above(0, below=100))  # the value of a token
     entities: int = setting(50_000, at_least(0))  # those with most facts get a token of their own
-    types: bool = True
+    types: bool = True  # tokens for what entities are, such as sector and country
 
     def __post_init__(self) -> None:
         check_section("traits", self)
@@ -90,27 +94,29 @@ class AgentConfig:
     tknn: int = setting(25, at_least(1))  # temporally nearest facts kept per entity
     # tagged: inverse predicates are actions of their own
     traversal: Traversal = setting("both", one_of(get_args(Traversal)))
-    discount: float = setting(0.99, between(0, 1))  # [gamma]
-    epsilon_start: float = setting(1.0, between(0, 1))
-    epsilon_end: float = setting(0.05, between(0, 1))
-    epsilon_decay: float = setting(1e-5, at_least(0))  # per environment step
+    discount: float = setting(0.99, between(0, 1))  # [gamma] of rewards a step later
+    epsilon_start: float = setting(1.0, between(0, 1))  # share of random actions at first
+    epsilon_end: float = setting(0.05, between(0, 1))  # share of random actions in the end
+    epsilon_decay: float = setting(1e-5, at_least(0))  # from first to end, per environment step
     replay_size: int = setting(1000, at_least(1))  # [D] transitions
-    batch_size: int = setting(64, at_least(1))
+    batch_size: int = setting(64, at_least(1))  # transitions of an update
     replay_ratio: float = setting(1.0, above(0))  # transitions learned per transition collected
-    learning_rate: float = setting(1e-4, above(0))
-    weight_decay: float = setting(1e-4, at_least(0))
+    learning_rate: float = setting(1e-4, above(0))  # of RMSprop
+    weight_decay: float = setting(1e-4, at_least(0))  # of RMSprop
     epochs: float = setting(1.0, above(0))  # episodes per training fact
     parallel: int = setting(64, between(1, MOST_PARALLEL))  # episodes at once
-    predicate_size: int = setting(10, at_least(1))  # [d_r]
-    time_size: int = setting(10, at_least(1))  # [d_t]
+    predicate_size: int = setting(10, at_least(1))  # [d_r] numbers for a predicate
+    time_size: int = setting(10, at_least(1))  # [d_t] numbers for a distance in time
+    # layers of the network that makes the fingerprint
     fingerprint_hidden: tuple[int, ...] = setting((16, 16), each(at_least(1), "layers of"))
-    fingerprint_size: int = setting(16, at_least(1))  # [d_f]
+    fingerprint_size: int = setting(16, at_least(1))  # [d_f] numbers of the fingerprint
+    # layers of the network that values actions
     q_hidden: tuple[int, ...] = setting((16, 32), each(at_least(1), "layers of"))
     # marked: of each fact also whether it is in the core, and whether the other side knows its end
     fingerprint: FingerprintKind = setting("paper", one_of(get_args(FingerprintKind)))
     hide_query: bool = True  # False: a training query sees its own fact; never for features
     target_network: int = setting(0, at_least(0))  # copied every so many updates; 0: there is none
-    double_q: bool = False
+    double_q: bool = False  # the network chooses an action, the target network values it
 
     def __post_init__(self) -> None:
         check_section("agent", self)
@@ -142,7 +148,7 @@ class FitConfig:
     """How many queries a fit looks at; of more, so many are drawn."""
 
     queries: int = setting(1_000_000, at_least(1))  # of train, evenly over time and predicates
-    tuning_queries: int = setting(100_000, at_least(1))  # of valid, likewise
+    tuning_queries: int = setting(100_000, at_least(1))  # of valid, drawn likewise
 
     def __post_init__(self) -> None:
         check_section("fit", self)
@@ -152,8 +158,8 @@ class FitConfig:
 class ClassifierConfig:
     """How the linear softmax is fitted."""
 
-    epochs: int = setting(5, at_least(1))  # the learning rate falls linearly to 0 over all of them
-    learning_rate: float = setting(0.1, above(0))
+    epochs: int = setting(5, at_least(1))  # in which the learning rate falls linearly to 0
+    learning_rate: float = setting(0.1, above(0))  # of Adagrad
     accumulator: float = setting(1.0, above(0))  # squared gradients before the first example
     # strengths of regularisation that are tried on valid; 1 / C of scikit-learn
     l2: tuple[float, ...] = setting((1.0, 3.0, 10.0, 30.0), some(at_least(0)))
@@ -171,11 +177,11 @@ class RerankerConfig:
     rounds: int = setting(0, between(0, 10_000))  # trees of a member; 0: there is no re-ranker
     members: int = setting(1, between(1, 20))  # whose mean is added
     candidates: int = setting(20, at_least(2))  # predicates of a query that are ordered once more
-    folds: int = setting(3, between(2, 50))  # each has a linear model of its own
+    folds: int = setting(3, between(2, 50))  # each asked of a linear model fitted without it
     queries: int = setting(100_000, at_least(1))  # training queries, at most
-    learning_rate: float = setting(0.1, positive_share())
-    leaves: int = setting(31, between(2, 1000))
-    least_rows: int = setting(100, at_least(1))  # of a leaf
+    learning_rate: float = setting(0.1, positive_share())  # the step of a tree
+    leaves: int = setting(31, between(2, 1000))  # of a tree, at most
+    least_rows: int = setting(100, at_least(1))  # candidates in a leaf
 
     def __post_init__(self) -> None:
         check_section("reranker", self)

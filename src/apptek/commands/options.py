@@ -41,7 +41,8 @@ SettingsOption = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Change the setting `section.key`; repeatable. A wrong name lists the right ones.",
+        help="Change the setting `section.key` (docs/settings.md); repeatable. "
+        "A wrong name lists the right ones.",
     ),
 ]
 PredicatesOption = Annotated[
