@@ -346,6 +346,8 @@ def test_such_actors_are_told_by_the_types_that_they_have() -> None:
         f"Obama as {guessed}",
         "Smith as itself",
     ]
+    given = replace(kinds[1], origin="table")  # which may call an entity by its own name
+    assert actor_words("India", [given], 1) == "India as 'India'"
 
 
 def test_a_span_is_told_exactly_where_more_is_not_known() -> None:

@@ -241,7 +241,10 @@ def test_what_the_trees_make_of_two_days_is_told(predictor: Predictor, data: Dat
         largest = found.changes[0]
         if largest.kind == "reranker":
             told += 1
-            assert (largest.second_sentence or largest.first_sentence) in found.paragraph
+            words = largest.second_sentence or largest.first_sentence
+            assert words in found.paragraph
+            if (largest.change > 0) == (found.second.log_odds > found.first.log_odds):
+                assert f"mainly because of {words}." in found.sentence
     assert told
 
 
@@ -341,7 +344,7 @@ def test_fit_says_which_trees_are_left_out(tmp_path: Path) -> None:
     lines = [f"A{n},act {n},B{n},2014-01-{n + 1:02}\n" for n in range(30)]
     for name, rows, why in (
         ("few", [*lines[:1], "A0,act 1,B0,2014-01-01\n"], "there is too little to learn from"),
-        ("apart", lines, "they do not improve it"),
+        ("apart", lines, "they do not raise the MRR"),
     ):
         path = tmp_path / f"{name}.csv"
         path.write_text("subject,predicate,object,time\n" + "".join(rows), encoding="utf-8")

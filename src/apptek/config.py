@@ -41,7 +41,7 @@ class FeaturesConfig:
     """Which features there are, and which facts they see."""
 
     parts: tuple[str, ...] = FEATURE_PARTS  # some of history, traits, topologies
-    topology_weight: float = setting(1.0, above(0, below=100))  # value of one that connects
+    topology_weight: float = setting(1.0, above(0, below=100))  # the value of each
     past_only: bool = False  # forecasting: fit the view ahead alone
 
     def __post_init__(self) -> None:
@@ -67,8 +67,8 @@ class HistoryConfig:
     pair_facts: int = setting(40, between(1, MOST_HISTORY_FACTS))
     # [K] nearest facts with others that count, of each profile
     profile_facts: int = setting(60, between(1, MOST_HISTORY_FACTS))
-    pair_weight: float = setting(1.0, above(0, below=100))  # of facts between the two
-    profile_weight: float = setting(0.4, above(0, below=100))  # of facts with others
+    pair_weight: float = setting(1.0, above(0, below=100))  # weight of facts between the two
+    profile_weight: float = setting(0.4, above(0, below=100))  # weight of facts with others
 
     def __post_init__(self) -> None:
         check_section("history", self)
@@ -79,7 +79,7 @@ class TraitsConfig:
     """Which tokens describe the entities, and how much they count."""
 
     weight: float = setting(1.0, above(0, below=100))  # the value of a token
-    entities: int = setting(50_000, at_least(0))  # those with most facts get a token of their own
+    entities: int = setting(50_000, at_least(0))  # so many, with most facts, have their own token
     types: bool = True  # tokens for what entities are, such as sector and country
 
     def __post_init__(self) -> None:
@@ -97,7 +97,7 @@ class AgentConfig:
     discount: float = setting(0.99, between(0, 1))  # [gamma] of rewards a step later
     epsilon_start: float = setting(1.0, between(0, 1))  # share of random actions at first
     epsilon_end: float = setting(0.05, between(0, 1))  # share of random actions in the end
-    epsilon_decay: float = setting(1e-5, at_least(0))  # from first to end, per environment step
+    epsilon_decay: float = setting(1e-5, at_least(0))  # how fast that share falls, per step
     replay_size: int = setting(1000, at_least(1))  # [D] transitions
     batch_size: int = setting(64, at_least(1))  # transitions of an update
     replay_ratio: float = setting(1.0, above(0))  # transitions learned per transition collected
@@ -147,8 +147,9 @@ class MiningConfig:
 class FitConfig:
     """How many queries a fit looks at; of more, so many are drawn."""
 
-    queries: int = setting(1_000_000, at_least(1))  # of train, evenly over time and predicates
-    tuning_queries: int = setting(100_000, at_least(1))  # of valid, drawn likewise
+    # most queries of train, drawn evenly over time and predicates
+    queries: int = setting(1_000_000, at_least(1))
+    tuning_queries: int = setting(100_000, at_least(1))  # most queries of valid, drawn likewise
 
     def __post_init__(self) -> None:
         check_section("fit", self)
@@ -158,7 +159,7 @@ class FitConfig:
 class ClassifierConfig:
     """How the linear softmax is fitted."""
 
-    epochs: int = setting(5, at_least(1))  # in which the learning rate falls linearly to 0
+    epochs: int = setting(5, at_least(1))  # passes; the learning rate falls to 0 by then
     learning_rate: float = setting(0.1, above(0))  # of Adagrad
     accumulator: float = setting(1.0, above(0))  # squared gradients before the first example
     # strengths of regularisation that are tried on valid; 1 / C of scikit-learn
@@ -175,13 +176,14 @@ class RerankerConfig:
     """The trees that order the best candidates once more, and what they are trained on."""
 
     rounds: int = setting(0, between(0, 10_000))  # trees of a member; 0: there is no re-ranker
-    members: int = setting(1, between(1, 20))  # whose mean is added
+    members: int = setting(1, between(1, 20))  # sequences of trees whose mean is added
     candidates: int = setting(20, at_least(2))  # predicates of a query that are ordered once more
-    folds: int = setting(3, between(2, 50))  # each asked of a linear model fitted without it
-    queries: int = setting(100_000, at_least(1))  # training queries, at most
+    # parts of the training queries; each is scored by a linear model fitted without it
+    folds: int = setting(3, between(2, 50))
+    queries: int = setting(100_000, at_least(1))  # most training queries that are used
     learning_rate: float = setting(0.1, positive_share())  # the step of a tree
-    leaves: int = setting(31, between(2, 1000))  # of a tree, at most
-    least_rows: int = setting(100, at_least(1))  # candidates in a leaf
+    leaves: int = setting(31, between(2, 1000))  # most leaves of a tree
+    least_rows: int = setting(100, at_least(1))  # fewest candidates in a leaf
 
     def __post_init__(self) -> None:
         check_section("reranker", self)

@@ -141,7 +141,9 @@ def fit(
         if mrr is not None and not (view == "ahead" and is_timeless(model.graph)):
             tell(f"{SEES[view]}: MRR {mrr:.4f} on {counted(queries, 'tuning query')}")
         if model.config.reranker.rounds and fitted.reranker is None:
-            why = "there is too little to learn from" if mrr is None else "they do not improve it"
+            why = (
+                "there is too little to learn from" if mrr is None else "they do not raise the MRR"
+            )
             tell(f"{SEES[view]}: the trees of the re-ranker are left out, because {why}")
     if not model.calibrated:
         tell("there are no valid facts: nothing was tuned, and probabilities are not calibrated")

@@ -177,7 +177,7 @@ def _as_one_of(name: str, kind: Kind, entity: int) -> str:
     value = kind.value(entity)
     if kind.is_guess(entity):
         return f"one that deals with '{value}' more than with any other {kind.name} that names tell"
-    if value in (THE_COUNTRY, _bare(name)):
+    if kind.origin == "name" and value in (THE_COUNTRY, _bare(name)):
         return "what other names refer to"
     return f"'{value}'"
 
@@ -220,4 +220,5 @@ def type_words(name: str, kind: Kind, entity: int) -> str:
 
 
 def _bare(name: str) -> str:
+    """A name without the angle brackets that some data sets put around it."""
     return name.removeprefix("<").removesuffix(">")

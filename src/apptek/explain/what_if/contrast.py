@@ -49,7 +49,7 @@ class Contrast:
         """The largest change in the direction of the whole change, in one sentence."""
         gains = self.second.log_odds > self.first.log_odds
         told = [change for change in self._told() if (change.change > 0) == gains]
-        why = f", mainly because {_words(self, told[0])}" if told else ""
+        why = f", mainly because {_reason(self, told[0])}" if told else ""
         return f"{self._answers()}{why}."
 
     @property
@@ -143,6 +143,13 @@ def _changes(first: Explanation, second: Explanation) -> tuple[Change, ...]:
 def _identity(part: Contribution) -> tuple[str, str, tuple[str, ...]]:
     """What makes two contributions the same at two times: a trait is what its sentence says."""
     return part.kind, part.family, part.topology or (part.sentence,)
+
+
+def _reason(contrast: Contrast, change: Change) -> str:
+    """What follows "because": a clause, or what the trees look at, which is none."""
+    if change.kind == "reranker":
+        return f"of {change.second_sentence or change.first_sentence}"
+    return _words(contrast, change)
 
 
 def _words(contrast: Contrast, change: Change) -> str:

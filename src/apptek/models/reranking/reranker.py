@@ -44,7 +44,7 @@ class Reranker:
         import lightgbm
 
         try:
-            if "\nend of trees\n" not in self.text:  # LightGBM would read on into the void
+            if "\nend of trees\n" not in self.text:  # LightGBM would crash
                 raise ModelError("the trees of the re-ranker are damaged: their end is missing")
             return lightgbm.Booster(model_str=self.text)
         except lightgbm.basic.LightGBMError as error:
@@ -95,7 +95,7 @@ def _topics(names: Sequence[str], features: Floats) -> list[str]:
     """What each feature of a query looks at: (C, F) -> F.
 
     Where nothing is known of a topic, what the trees make of it is no reason of its own and goes to
-    the standing. What the two are and that no reversed fact is there are reasons beside others.
+    the standing. What the two are and a missing reversed fact are reasons only beside others.
     """
     topics = [_topic(name) for name in names]
     known = {topics[column] for column in np.flatnonzero(np.nan_to_num(features).any(axis=0))}
