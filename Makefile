@@ -1,12 +1,13 @@
 # `make demo` and `make test` need nothing but Python 3.11+, make and pip: they set up .venv first.
 PYTHON ?= python3
 BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 READY := .venv/.ready
 MINUTES ?= 60
 SEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check check-fast test-slow torture lint browser load bench lock sbom docs clean
+.PHONY: demo test check check-fast test-slow torture golden lint browser load bench lock sbom docs clean
 
 demo: $(READY)  ## a first look: an explained answer on a small invented world
 	@$(BIN)/apptek demo
@@ -14,13 +15,17 @@ demo: $(READY)  ## a first look: an explained answer on a small invented world
 test: check  ## everything that must hold
 
 check: lint browser  ## the one gate: format, lint, types, import contracts, tests
-	$(BIN)/python -m pytest -q -n 2 -m "not rare"
+	$(PYTEST) -m "not rare"
 
-check-fast: lint  ## the same without slow tests, for the loop while writing
-	$(BIN)/python -m pytest -q -n 2 -m "not slow and not rare"
+check-fast: lint  ## the quick tier, for the loop while you write
+	$(PYTEST) -m "not slow and not rare"
 
-test-slow: $(READY)  ## what takes long and rarely breaks: many seeds of damage, builds, a short campaign
-	$(BIN)/python -m pytest -q -n 2 -m rare
+test-slow: $(READY) browser  ## the slow tier: Ray, builds, load, damage, more pages, random Hypothesis seeds
+	$(PYTEST) -m rare
+	$(PYTEST) -m "hypothesis and not rare" --hypothesis-profile=random
+
+golden: $(READY)  ## rewrite the golden files: read the diff before you commit it
+	GOLDEN=write $(BIN)/python -m pytest -q tests/test_golden.py
 
 torture: $(READY)  ## the standing campaign: an hour of kills, cuts, full disks, mutations, bombs, slow clients
 	$(BIN)/python tests/torture.py --minutes $(MINUTES) --seed $(SEED) --result torture.json
@@ -34,10 +39,13 @@ lint: $(READY)
 	$(BIN)/oxlint src/apptek/service/explorer
 	$(BIN)/deno check --quiet --no-lock --no-remote src/apptek/service/explorer/globals.d.ts src/apptek/service/explorer/*.js
 
-browser:  ## what the tests of the page need: installed where it is missing and the machine allows it
-	@command -v chromium > /dev/null || { test "$$(id -u)" = 0 && command -v apt-get > /dev/null \
-	  && { apt-get -qq update; timeout 300 apt-get -qq -y --no-install-recommends install chromium; } > /dev/null 2>&1; } \
-	  || echo "There is no chromium, and it could not be installed: the tests of the page will be skipped."
+browser:  ## chromium for the tests of the page, from the system's packages; without it they are skipped
+	@if command -v chromium > /dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	  echo "Installing the system package chromium for the tests of the page."; \
+	  apt-get -qq update > /dev/null && timeout 300 apt-get -qq -y --no-install-recommends install chromium > /dev/null \
+	  || echo "chromium could not be installed: the tests of the page will be skipped."; \
+	else echo "There is no chromium: the tests of the page will be skipped."; fi
 
 load: $(READY)  ## 200 clients for 30 s: no error, no growth
 	APPTEK_LOAD=full $(BIN)/python -m pytest -q tests/test_service_load.py

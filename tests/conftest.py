@@ -33,8 +33,10 @@ SLOW = {
     "test_update", "test_views", "test_what_if",
 }  # fmt: skip
 
-settings.register_profile("apptek", deadline=None, derandomize=True)
-settings.load_profile("apptek")
+# The gate tries the same examples each time; the slow tier draws new ones.
+settings.register_profile("gate", deadline=None, derandomize=True)
+settings.register_profile("random", deadline=None, max_examples=300, print_blob=True)
+settings.load_profile("gate")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -67,53 +69,46 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def served_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a quickly fitted model of a planted world: what the service tests serve."""
-    from apptek.config import preset
-    from apptek.data.synthetic.world import make_world  # not before numba's folder is set
-    from apptek.predictor import Predictor
-    from apptek.setting_rules import with_settings
+def shared_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Path]]:
+    """The folder of a model that tests share, by its name in `fitted_models.FITS`."""
+    from fitted_models import fitted_model  # not before numba's folder is set
 
-    config = with_settings(
-        preset("paper"), ["mining.policy=random", "classifier.epochs=3", "classifier.l2=[3.0]"]
-    )
-    folder = tmp_path_factory.mktemp("served") / "model"
-    Predictor.fit(make_world(6000, 0).dataset, folder=folder, config=config)
-    return folder
+    from apptek.models.manifest import verify_folder
+
+    base, used = tmp_path_factory.getbasetemp(), dict[str, Path]()
+    shelf = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def model(name: str) -> Path:
+        used.setdefault(name, fitted_model(name, shelf))
+        return used[name]
+
+    yield model
+    for folder in used.values():
+        verify_folder(folder)  # a test that wrote to a shared model fails here
 
 
 @pytest.fixture(scope="session")
-def forecast_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def default_model(shared_model: Callable[[str], Path]) -> Path:
+    """The folder of a model with the default settings."""
+    return shared_model("default")
+
+
+@pytest.fixture(scope="session")
+def served_model(shared_model: Callable[[str], Path]) -> Path:
+    """The folder of a model of the paper's preset."""
+    return shared_model("topologies")
+
+
+@pytest.fixture(scope="session")
+def forecast_model(shared_model: Callable[[str], Path]) -> Path:
     """The folder of a model that was fitted on the first facts of a world, and holds all."""
-    from dataclasses import replace
-
-    from apptek.config import preset
-    from apptek.data.splitting import Splitting, split_facts
-    from apptek.data.synthetic.world import make_world  # not before numba's folder is set
-    from apptek.predictor import Predictor
-    from apptek.setting_rules import with_settings
-
-    whole = make_world(3000, 0).dataset
-    one_file = replace(whole, train=whole.all_facts())
-    data = split_facts(one_file, Splitting(by="time"))
-    config = with_settings(preset("default"), ["classifier.epochs=1", "features.past_only=true"])
-    folder = tmp_path_factory.mktemp("forecast") / "model"
-    Predictor.fit(data, folder=folder, preset="default", config=config)
-    return folder
+    return shared_model("forecast")
 
 
 @pytest.fixture(scope="session")
-def explored_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def explored_model(shared_model: Callable[[str], Path]) -> Path:
     """The folder of a model with both views that makes forecasts: what the page shows most of."""
-    from apptek.config import preset
-    from apptek.data.synthetic.world import make_world  # not before numba's folder is set
-    from apptek.predictor import Predictor
-    from apptek.setting_rules import with_settings
-
-    folder = tmp_path_factory.mktemp("explored") / "model"
-    config = with_settings(preset("default"), ["classifier.epochs=1"])
-    Predictor.fit(make_world(4000, 0).dataset, preset="default", config=config, folder=folder)
-    return folder
+    return shared_model("explored")
 
 
 @pytest.fixture(scope="session")

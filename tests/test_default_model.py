@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fitted_models import SharedModel
 from html_pages import assert_contained, read_page
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,9 +45,20 @@ def data() -> Dataset:
 
 
 @pytest.fixture(scope="module")
-def fitted(data: Dataset) -> Predictor:
+def predictor(default_model: Path) -> Predictor:
+    return Predictor.load(default_model)
+
+
+@pytest.fixture(scope="module")
+def small() -> Dataset:
+    """A world for tests that fit many times."""
+    return make_world(800, 1).dataset
+
+
+@pytest.fixture(scope="module")
+def fitted(small: Dataset) -> Predictor:
     """Fitted in memory, and not read from a file since."""
-    return Predictor.fit(data)
+    return Predictor.fit(small)
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +66,6 @@ def folder(fitted: Predictor, tmp_path_factory: pytest.TempPathFactory) -> Path:
     saved = tmp_path_factory.mktemp("default") / "model"
     fitted.save(saved)
     return saved
-
-
-@pytest.fixture(scope="module")
-def predictor(folder: Path) -> Predictor:
-    return Predictor.load(folder)
 
 
 def in_words(data: Dataset, facts: Facts, row: int) -> Query:
@@ -73,14 +80,15 @@ def in_words(data: Dataset, facts: Facts, row: int) -> Query:
 
 
 def test_a_loaded_model_answers_as_the_fitted_one(
-    data: Dataset, fitted: Predictor, predictor: Predictor
+    small: Dataset, fitted: Predictor, folder: Path
 ) -> None:
-    queries = held_out_queries(data.test)
-    assert predictor.model is not fitted.model
-    assert predictor.scores(queries).tobytes() == fitted.scores(queries).tobytes()
-    query = in_words(data, data.test, 0)
-    assert predictor.predict([query]) == fitted.predict([query])
-    assert predictor.explain(query) == fitted.explain(query)
+    queries = held_out_queries(small.test)
+    loaded = Predictor.load(folder)
+    assert loaded.model is not fitted.model
+    assert loaded.scores(queries).tobytes() == fitted.scores(queries).tobytes()
+    query = in_words(small, small.test, 0)
+    assert loaded.predict([query]) == fitted.predict([query])
+    assert loaded.explain(query) == fitted.explain(query)
 
 
 @pytest.mark.slow
@@ -101,10 +109,10 @@ def test_it_is_what_fit_does_when_no_preset_is_named(predictor: Predictor) -> No
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_bytes(data: Dataset, folder: Path, tmp_path: Path) -> None:
-    Predictor.fit(data, folder=tmp_path / "again")
+def test_the_same_seed_gives_the_same_bytes(small: Dataset, folder: Path, tmp_path: Path) -> None:
+    Predictor.fit(small, folder=tmp_path / "again")
     assert files_of(tmp_path / "again") == files_of(folder)
-    Predictor.fit(data, folder=tmp_path / "other", seed=1)
+    Predictor.fit(small, folder=tmp_path / "other", seed=1)
     assert files_of(tmp_path / "other") != files_of(folder)
 
 
@@ -119,7 +127,7 @@ def test_the_same_seed_gives_the_same_bytes(data: Dataset, folder: Path, tmp_pat
 )
 @pytest.mark.slow
 def test_a_fit_that_was_stopped_at_any_stage_resumes(
-    data: Dataset, folder: Path, tmp_path: Path, stage: str
+    small: Dataset, folder: Path, tmp_path: Path, stage: str
 ) -> None:
     def stop(name: str) -> None:
         if name == stage:
@@ -127,13 +135,13 @@ def test_a_fit_that_was_stopped_at_any_stage_resumes(
 
     place = tmp_path / "model"
     with pytest.raises(Killed):
-        Predictor.fit(data, folder=place, on_stage=stop)
+        Predictor.fit(small, folder=place, on_stage=stop)
     assert not place.exists()
     with pytest.raises(CheckpointError, match="continue it with --resume"):
-        Predictor.fit(data, folder=place)
+        Predictor.fit(small, folder=place)
     with pytest.raises(CheckpointError, match="belongs to another run"):
-        Predictor.fit(data, folder=place, types={"a": {"b": "c"}}, resume=True)
-    Predictor.fit(data, folder=place, resume=True)
+        Predictor.fit(small, folder=place, types={"a": {"b": "c"}}, resume=True)
+    Predictor.fit(small, folder=place, resume=True)
     assert files_of(place) == files_of(folder)
 
 
@@ -156,11 +164,11 @@ def test_neither_fitting_nor_loading_nor_explaining_needs_torch(tmp_path: Path) 
 
 
 def test_types_of_a_table_replace_those_of_names_and_are_kept(
-    data: Dataset, tmp_path: Path
+    small: Dataset, tmp_path: Path
 ) -> None:
-    sectors = {name: name[0] for name in data.entities}
-    place = tmp_path / "model"
-    Predictor.fit(data, folder=place, types={"sector": sectors, "letter": {data.entities[0]: "N"}})
+    sectors = {name: name[0] for name in small.entities}
+    place, letters = tmp_path / "model", {small.entities[0]: "N"}
+    Predictor.fit(small, folder=place, types={"sector": sectors, "letter": letters})
     kinds = Predictor.load(place).model.main.kinds
     assert [kind.name for kind in kinds] == ["sector", "letter", "country"]
     assert kinds[0].values == tuple(sorted(set(sectors.values())))
@@ -366,11 +374,10 @@ def test_a_world_without_times_works_from_end_to_end(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def forecasters(data: Dataset, folder: Path) -> list[Predictor]:
+def forecasters(default_model: Path, shared_model: SharedModel) -> list[Predictor]:
     """Fitted to forecast; and fitted as usual, but answering as of then."""
-    config = with_settings(preset("default"), ["features.past_only=true"])
-    fitted = Predictor.fit(data, config=config)
-    return [fitted, Predictor.load(folder, as_of=True)]
+    past_only = Predictor.load(shared_model("past_only"))
+    return [past_only, Predictor.load(default_model, as_of=True)]
 
 
 def test_no_forecast_cites_what_had_not_started(

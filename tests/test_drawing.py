@@ -7,8 +7,6 @@ from xml.etree import ElementTree
 import pytest
 from html_pages import assert_contained, read_page
 
-from apptek.config import preset
-from apptek.data.synthetic.world import make_world
 from apptek.explain.drawing.answer_layout import PHONE, WIDTH, draw_answer
 from apptek.explain.drawing.svg import draw_svg
 from apptek.explain.explanation import (
@@ -23,7 +21,6 @@ from apptek.features.topologies.connection import Side
 from apptek.files import write_whole
 from apptek.models.model_folder import FORMAT
 from apptek.predictor import Predictor, Query
-from apptek.setting_rules import with_settings
 
 NASTY = [
     "<script>alert(1)</script>",
@@ -35,10 +32,8 @@ NASTY = [
 
 
 @pytest.fixture(scope="module")
-def predictor(tmp_path_factory: pytest.TempPathFactory) -> Predictor:
-    config = with_settings(preset("paper"), ["mining.policy=random", "classifier.epochs=1"])
-    folder = tmp_path_factory.mktemp("drawn") / "model"
-    return Predictor.fit(make_world(3000, 0).dataset, folder=folder, preset="paper", config=config)
+def predictor(served_model: Path) -> Predictor:
+    return Predictor.load(served_model)
 
 
 def explanations(predictor: Predictor) -> list[Explanation]:

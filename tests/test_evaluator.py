@@ -36,8 +36,8 @@ some_facts = st.lists(plain_facts(), min_size=1, max_size=8)
 
 
 @pytest.fixture(scope="module")
-def data() -> Dataset:
-    return make_world(2000, 0).dataset
+def data(predictor: Predictor) -> Dataset:
+    return predictor.model.dataset
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +46,8 @@ def by_time() -> Dataset:
 
 
 @pytest.fixture(scope="module")
-def predictor(data: Dataset) -> Predictor:
-    return Predictor.fit(data, config=QUICK)
+def predictor(explored_model: Path) -> Predictor:
+    return Predictor.load(explored_model)
 
 
 def hashed(queries: Queries, width: int = PREDICATES) -> Matrix:

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apptek.config import preset
 from apptek.data.queries import training_queries
 from apptek.data.synthetic.world import World as PlantedWorld
 from apptek.data.synthetic.world import make_world
@@ -16,21 +15,18 @@ from apptek.explain.text import explanation_text
 from apptek.explain.wording import percent, signed
 from apptek.models.model_folder import FORMAT
 from apptek.predictor import Predictor, Query
-from apptek.setting_rules import with_settings
 
 RETALIATION = {"Mobilize or increase armed forces", "Provide military aid"}
 
 
 @pytest.fixture(scope="module")
 def planted() -> PlantedWorld:
-    return make_world(8000, 0)
+    return make_world(6000, 0)
 
 
 @pytest.fixture(scope="module")
-def predictor(planted: PlantedWorld, tmp_path_factory: pytest.TempPathFactory) -> Predictor:
-    config = with_settings(preset("paper"), ["mining.policy=random", "classifier.epochs=4"])
-    folder: Path = tmp_path_factory.mktemp("explained") / "model"
-    return Predictor.fit(planted.dataset, folder=folder, preset="paper", config=config)
+def predictor(served_model: Path) -> Predictor:
+    return Predictor.load(served_model)
 
 
 def held_out_query(predictor: Predictor, row: int) -> Query:

@@ -24,12 +24,12 @@ from apptek.seeding import generator
 
 @pytest.fixture(scope="module")
 def world() -> World:
-    return make_world(4000, 6)
+    return make_world(4000, 1)
 
 
 @pytest.fixture(scope="module")
-def model(world: World) -> Model:
-    return Predictor.fit(world.dataset, final=False).model
+def model(default_model: Path) -> Model:
+    return Predictor.load(default_model).model
 
 
 def _scalpel(model: Model, row: int, *, as_of: bool = False) -> tuple[Scalpel, Queries, float]:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from command_line import apptek
+from fitted_models import SharedModel
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,25 +38,19 @@ def quick(data: Dataset, name: str = "default", **named: object) -> Predictor:
 
 
 @pytest.fixture(scope="module")
-def data() -> Dataset:
-    """A world whose facts came as one file, split at random."""
-    whole = make_world(3000, 0).dataset
-    one_file = replace(
-        whole, train=whole.all_facts(), valid=whole.test.first(0), test=whole.test.first(0)
-    )
-    return split_facts(one_file, Splitting())
-
-
-@pytest.fixture(scope="module")
-def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("forecast") / "model"
-    quick(data, folder=folder)
-    return folder
+def folder(shared_model: SharedModel) -> Path:
+    """A model of a world whose facts came as one file, split at random."""
+    return shared_model("one_file")
 
 
 @pytest.fixture(scope="module")
 def predictor(folder: Path) -> Predictor:
     return Predictor.load(folder)
+
+
+@pytest.fixture(scope="module")
+def data(predictor: Predictor) -> Dataset:
+    return predictor.model.dataset
 
 
 def busiest(predictor: Predictor) -> tuple[str, str]:

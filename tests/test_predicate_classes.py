@@ -82,8 +82,8 @@ def test_the_ranks_of_classes_agree_with_the_definition(
 
 
 @pytest.fixture(scope="module")
-def predictor() -> Predictor:
-    return Predictor.fit(make_world(2000, 0).dataset)
+def predictor(default_model: Path) -> Predictor:
+    return Predictor.load(default_model)
 
 
 def test_the_probabilities_of_an_answer_add_up_by_class(predictor: Predictor) -> None:
@@ -109,7 +109,7 @@ def test_the_probabilities_of_an_answer_add_up_by_class(predictor: Predictor) ->
 
 
 def test_without_a_table_there_are_no_classes() -> None:
-    data = make_world(2000, 0).dataset
+    data = make_world(600, 0).dataset
     assert not LabelledPredicates.of(data).levels
     predictor = Predictor.fit(data.labelled(PredicateTable()))
     (answer,) = predictor.predict([Query(data.entities[0], data.entities[1], "?")])

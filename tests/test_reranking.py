@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from model_folders import rewrite_manifest
+from fitted_models import SharedModel
+from model_folders import files_of, rewrite_manifest
 from typer.testing import CliRunner
 
 from apptek.cli import app
@@ -38,16 +39,8 @@ def small() -> Config:
 
 
 @pytest.fixture(scope="module")
-def fitted(data: Dataset) -> Predictor:
-    """Fitted in memory, and not read from a file since."""
-    return Predictor.fit(data, preset="max", config=small())
-
-
-@pytest.fixture(scope="module")
-def folder(fitted: Predictor, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    saved = tmp_path_factory.mktemp("reranked") / "model"
-    fitted.save(saved)
-    return saved
+def folder(shared_model: SharedModel) -> Path:
+    return shared_model("trees")
 
 
 @pytest.fixture(scope="module")
@@ -152,18 +145,18 @@ def test_the_re_ranker_is_better_than_the_linear_model_on_valid(predictor: Predi
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_trees(data: Dataset, folder: Path, tmp_path: Path) -> None:
-    Predictor.fit(data, folder=tmp_path / "again", preset="max", config=small())
-    for name in ("within/reranker.txt", "ahead/reranker.txt", "model.json", "within/weights.npy"):
-        assert (folder / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
-
-
-def test_a_loaded_model_answers_as_the_fitted_one(
-    data: Dataset, fitted: Predictor, predictor: Predictor
+def test_the_same_seed_gives_the_same_trees_and_a_loaded_model_answers_as_the_fitted_one(
+    tmp_path: Path,
 ) -> None:
-    queries = held_out_queries(data.test)
-    assert predictor.model is not fitted.model
-    assert np.array_equal(predictor.scores(queries), fitted.scores(queries))
+    data = make_world(1500, 1).dataset
+    first, again = tmp_path / "first", tmp_path / "again"
+    fitted = Predictor.fit(data, folder=first, preset="max", config=small())
+    Predictor.fit(data, folder=again, preset="max", config=small())
+    assert (first / "within" / "reranker.txt").exists()
+    assert files_of(first) == files_of(again)
+    loaded, queries = Predictor.load(first), held_out_queries(data.test)
+    assert loaded.model is not fitted.model
+    assert np.array_equal(loaded.scores(queries), fitted.scores(queries))
 
 
 def test_only_candidates_move(predictor: Predictor, data: Dataset) -> None:

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 from command_line import apptek
 
-from apptek.config import preset
 from apptek.data.queries import Queries, training_queries
-from apptek.data.synthetic.world import make_world
 from apptek.errors import DataError
 from apptek.predictor import Predictor
 from apptek.rules.export import rules_of, write_rules
@@ -20,8 +18,8 @@ from apptek.rules.rule import Body, bodies_of
 
 
 @pytest.fixture(scope="module")
-def predictor() -> Predictor:
-    return Predictor.fit(make_world(3000, 4).dataset)
+def predictor(default_model: Path) -> Predictor:
+    return Predictor.load(default_model)
 
 
 @pytest.fixture(scope="module")
@@ -200,9 +198,9 @@ def test_edits_that_cannot_be_meant_are_refused(
 
 
 def test_rules_of_other_facts_and_repeated_rules_are_refused(
-    predictor: Predictor, exported: Path, tmp_path: Path
+    predictor: Predictor, exported: Path, explored_model: Path, tmp_path: Path
 ) -> None:
-    other = Predictor.fit(make_world(1500, 5).dataset)
+    other = Predictor.load(explored_model)
     with pytest.raises(DataError, match="other facts"):
         import_rules(other.model, exported)
     rules = _rules(exported)
@@ -228,9 +226,7 @@ def test_the_commands_export_and_import(predictor: Predictor, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_topologies_are_rules_of_several_steps() -> None:
-    config = preset("paper")
-    predictor = Predictor.fit(make_world(2000, 4).dataset, preset="paper", config=config)
-    rules = rules_of(predictor.model, 0.0)
+def test_topologies_are_rules_of_several_steps(served_model: Path) -> None:
+    rules = rules_of(Predictor.load(served_model).model, 0.0)
     assert {rule.body.part for rule in rules} == {"topology"}
     assert max(len(rule.body.what) for rule in rules) > 1

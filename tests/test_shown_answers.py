@@ -4,6 +4,7 @@ import copy
 import html.parser
 from dataclasses import replace
 from html import escape
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,6 @@ from apptek import Dataset, Predictor, Splitting
 from apptek.baselines.baseline import Baseline
 from apptek.config import preset
 from apptek.data.frames import FrameKind
-from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError
 from apptek.explain.drawing.answer_layout import PHONE, WIDTH, draw_answer
 from apptek.explain.drawing.svg import draw_svg
@@ -29,13 +29,13 @@ QUICK = with_settings(preset("default"), ["classifier.epochs=2", "classifier.l2=
 
 
 @pytest.fixture(scope="module")
-def data() -> Dataset:
-    return make_world(2000, 0).dataset
+def predictor(explored_model: Path) -> Predictor:
+    return Predictor.load(explored_model)
 
 
 @pytest.fixture(scope="module")
-def predictor(data: Dataset) -> Predictor:
-    return Predictor.fit(data, config=QUICK)
+def data(predictor: Predictor) -> Dataset:
+    return predictor.model.dataset
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from command_line import apptek
+from fitted_models import SharedModel
 
 from apptek import Predictor, Query
 from apptek.arrays import Ints
@@ -23,8 +24,6 @@ from apptek.baselines.baseline import Baseline
 from apptek.data.facts import Dataset, Names
 from apptek.data.queries import held_out_queries
 from apptek.data.reading.reader import read_dataset
-from apptek.data.splitting import Splitting, split_facts
-from apptek.data.synthetic.world import make_world
 from apptek.errors import DataError
 from apptek.files import replaced_folder, sole_writer
 from apptek.graph.temporal_graph import TemporalGraph
@@ -33,21 +32,18 @@ from apptek.models.updating import update_model
 
 
 @pytest.fixture(scope="module")
-def data() -> Dataset:
-    world = make_world(3000, 2).dataset
-    return split_facts(replace(world, train=world.all_facts()), Splitting(by="time"))
-
-
-@pytest.fixture(scope="module")
-def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("update") / "model"
-    Predictor.fit(data, folder=folder, final=False)
-    return folder
+def folder(shared_model: SharedModel) -> Path:
+    return shared_model("by_time")
 
 
 @pytest.fixture(scope="module")
 def predictor(folder: Path) -> Predictor:
     return Predictor.load(folder)
+
+
+@pytest.fixture(scope="module")
+def data(predictor: Predictor) -> Dataset:
+    return predictor.model.dataset
 
 
 def read(folder: Path, *lines: str) -> Dataset:

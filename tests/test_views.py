@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fitted_models import SharedModel
 
 from apptek import Predictor, Query, read_dataset
 from apptek.config import preset
@@ -26,10 +27,8 @@ def data() -> Dataset:
 
 
 @pytest.fixture(scope="module")
-def predictor(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Predictor:
-    folder = tmp_path_factory.mktemp("views") / "model"
-    Predictor.fit(data, folder=folder)
-    return Predictor.load(folder)
+def predictor(default_model: Path) -> Predictor:
+    return Predictor.load(default_model)
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +38,8 @@ def by_time(data: Dataset) -> Dataset:
 
 
 @pytest.fixture(scope="module")
-def forecaster(by_time: Dataset) -> Predictor:
-    return Predictor.fit(by_time, final=False)
+def forecaster(shared_model: SharedModel) -> Predictor:
+    return Predictor.load(shared_model("by_time"))
 
 
 def day_after(data: Dataset, days: int = 1) -> str:
@@ -76,10 +75,9 @@ def test_answers_of_many_are_those_of_each_alone(data: Dataset, predictor: Predi
 
 
 def test_the_view_ahead_is_what_a_fit_for_the_past_alone_gives(
-    data: Dataset, predictor: Predictor
+    predictor: Predictor, shared_model: SharedModel
 ) -> None:
-    config = with_settings(preset("default"), ["features.past_only=true"])
-    alone = Predictor.fit(data, config=config)
+    alone = Predictor.load(shared_model("past_only"))
     assert list(alone.model.views) == ["ahead"]
     ours, theirs = predictor.model.views["ahead"], alone.model.views["ahead"]
     assert np.array_equal(ours.classifier.weights, theirs.classifier.weights)
@@ -89,9 +87,8 @@ def test_the_view_ahead_is_what_a_fit_for_the_past_alone_gives(
         alone.evaluate("test", "within")
 
 
-def test_as_of_answers_everything_ahead(data: Dataset, tmp_path: Path) -> None:
-    Predictor.fit(data, folder=tmp_path / "model")
-    past = Predictor.load(tmp_path / "model", as_of=True)
+def test_as_of_answers_everything_ahead(data: Dataset, default_model: Path) -> None:
+    past = Predictor.load(default_model, as_of=True)
     queries = [Query(data.entities[0], data.entities[1], time) for time in ("2019-05-05", "?")]
     assert [answer.view for answer in past.predict(queries)] == ["ahead", "ahead"]
     assert past.evaluate("test").metrics == past.evaluate("test", "ahead").metrics
@@ -279,15 +276,14 @@ def test_an_end_that_is_to_come_shows_in_no_reason(tmp_path: Path) -> None:
     assert explanations[0] == explanations[1]
 
 
-def test_ahead_a_fact_of_the_day_itself_is_not_known(data: Dataset, tmp_path: Path) -> None:
-    Predictor.fit(data, folder=tmp_path / "model")
+def test_ahead_a_fact_of_the_day_itself_is_not_known(data: Dataset, default_model: Path) -> None:
     row = int(np.argmax(data.train.dated & (data.train.since == data.train.until)))
     train = data.train
     names = data.entities[int(train.subjects[row])], data.entities[int(train.objects[row])]
     query = Query(*names, data.axis.format(int(train.times[row])))
     predicate = data.predicates[int(train.predicates[row])]
     within, ahead = (
-        Predictor.load(tmp_path / "model", as_of=as_of).predict([query])[0].known
+        Predictor.load(default_model, as_of=as_of).predict([query])[0].known
         for as_of in (False, True)
     )
     assert predicate in within
@@ -320,11 +316,9 @@ def test_a_few_facts_on_the_day_of_the_cut_make_no_random_split(by_time: Dataset
 
 
 def test_the_periphery_of_an_answer_ahead_shows_only_what_was_known(
-    data: Dataset, tmp_path: Path
+    data: Dataset, shared_model: SharedModel
 ) -> None:
-    config = with_settings(preset("default"), ["features.past_only=true"])
-    Predictor.fit(data, config=config, folder=tmp_path / "model")
-    served = ServedModel.open(tmp_path / "model")
+    served = ServedModel.open(shared_model("past_only"))
     train = data.train.take(data.train.dated)
     distances: list[int] = []
     for row in range(0, len(train), 200):
