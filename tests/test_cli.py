@@ -259,7 +259,7 @@ def test_a_benchmark_that_is_not_there_says_how_to_get_it(tmp_path: Path) -> Non
     assert json.loads(listed.stdout) == {"icews14": None, "icews05-15": None, "yago15k": None}
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_the_quick_bench_prints_its_ratios() -> None:
     done = apptek_process("bench", "graph", "--quick", "--json")
     assert done.returncode == 0, done.stderr

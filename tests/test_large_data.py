@@ -97,9 +97,9 @@ def test_of_some_entities_everything_is_known(monkeypatch: pytest.MonkeyPatch) -
 def test_forecasts_are_learned_from_some_entities_of_large_data(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    data = make_world(20_000, 2).dataset
+    data = make_world(6_000, 2).dataset
     whole = Predictor.fit(data)
-    monkeypatch.setattr(learning, "MOST_EVENTS", 12_000)
+    monkeypatch.setattr(learning, "MOST_EVENTS", 4_000)
     some = Predictor.fit(data)
     names = [data.entities[int(data.test.subjects[0])], data.entities[int(data.test.objects[0])]]
     chances = [p.forecast(names[0], names[1], days=30).probability for p in (whole, some)]
@@ -138,7 +138,7 @@ def test_a_world_in_parts_is_the_same_world(
         read_dataset(tmp_path / "parts")
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_the_bench_of_scale_measures_every_size() -> None:
     done = apptek("bench", "scale", "--facts", "2e3,1e4", "--json")
     assert done.returncode == 0, done.stderr

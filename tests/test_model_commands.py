@@ -312,7 +312,7 @@ def test_tensorboard_is_asked_for_where_it_is_missing(folder: Path) -> None:
     assert not (folder / "watched").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_the_quick_bench_of_the_agent_prints_its_ratios() -> None:
     done = apptek("bench", "agent", "--quick", "--json")
     assert done.returncode == 0, done.stderr
