@@ -21,6 +21,8 @@ def apptek(*words: str, **variables: str) -> CompletedProcess[str]:
     with (
         patch.dict(os.environ, variables),
         patch.object(sys, "argv", ["apptek", *words]),
+        # Otherwise usage texts name `python -m pytest` as the program.
+        patch.object(sys.modules["__main__"], "__package__", None, create=True),
         redirect_stdout(output),
         redirect_stderr(errors),
     ):
