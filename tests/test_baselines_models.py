@@ -189,38 +189,6 @@ def test_compare_tells_the_difference(commands_folder: Path) -> None:
     gains = [(p["after"] - p["before"]) * p["queries"] for p in difference["predicates"]]
     assert gains == sorted(gains, reverse=True)
     assert sum(gains) / comparison["queries"] == pytest.approx(difference["mean"])
-    shown = apptek("compare", *files).stdout
-    assert "recency against frequency" in shown
-    assert "gains most on" in shown
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
-        (("baseline", "fortune", "WORLD", "--out", "new"), 1, "known: frequency, profile, pair"),
-        (
-            ("baseline", "pair", "WORLD", "--out", "new", "--preset", "paper"),
-            2,
-            "no preset 'paper'",
-        ),
-        (("baseline", "pair", "WORLD", "--out", "new", "--set", "counting.flor=[1]"), 2, "floor"),
-        (("baseline", "pair", "WORLD", "--out", "RECENCY"), 1, "exists already"),
-        (("explain", "RECENCY", "a", "b", "2019-05-05"), 1, "only evaluate and predict can use it"),
-        (("predict", "RECENCY", "a", "b", "yesterday"), 2, "time 'yesterday'"),
-        (("compare", "RESULT"), 2, "at least two result files"),
-        (("compare", "RESULT", "RESULT"), 1, "are the same run"),
-        (("compare", "RESULT", "nowhere.json"), 1, "is not a result file"),
-    ],
-)
-def test_wrong_words_get_a_clear_answer(
-    commands_folder: Path, words: tuple[str, ...], code: int, said: str
-) -> None:
-    names = {"WORLD": "world", "RECENCY": "recency", "RESULT": "recency.json"}
-    named = [str(commands_folder / names[word]) if word in names else word for word in words]
-    done = apptek(*named)
-    assert done.returncode == code, done.stderr
-    assert said in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
 
 
 def without_torch(*words: str) -> subprocess.CompletedProcess[str]:

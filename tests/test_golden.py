@@ -72,6 +72,8 @@ TEXTS = {
     "errors": [
         "nonsense",
         "predict nowhere A B 2020-01-01",
+        "predict model",
+        "predict model --queries queries.csv",
         f"predict model {PAIR}",
         f"predict model {PAIR} someday",
         "predict model --queries queries.csv --out answers.csv",
@@ -92,16 +94,43 @@ TEXTS = {
         "fit world --out new --preset best",
         "fit world --out new --set classifier.epoch=1",
         "fit world --out new --set classifier.epochs=-1",
-        "baseline best world --out new",
+        "fit world --out new --preset paper --set agent.tknn=0",
+        "fit world --out new --preset paper --set agent.hide_query=false",
+        "train-agent world --out new --set agent.tkn=1",
         "update model world/test.tsv",
         "update model world/test.tsv --out small",
+        "evaluate nowhere",
         "evaluate model --split train",
         "evaluate paper --view ahead",
-        "compare nowhere.json",
         "verify world",
         "rules import small nowhere.json --out new",
+    ],
+    "errors-data-and-bench": [
         "data stats",
+        "data stats nowhere",
+        "data stats notes.md",
+        "data stats notes.md --split 1/2",
+        "data stats notes.md --split 1/1/1",
         "data download nothing",
+        "data make-world new --facts -5",
+        "bench nothing",
+        "bench graph --facts 100",
+        "bench scale --model m",
+        "bench scale --facts ''",
+        "bench engine --facts ''",
+    ],
+    "errors-baselines": [
+        "baseline pair world --out counted",
+        "evaluate counted --view within --result counted.json",
+        "baseline fortune world --out new",
+        "baseline pair world --out new --preset paper",
+        "baseline pair world --out new --set counting.flor=[1]",
+        "baseline pair world --out counted",
+        f"explain counted {QUERY}",
+        f"predict counted {PAIR} yesterday",
+        "compare counted.json",
+        "compare counted.json counted.json",
+        "compare counted.json nowhere.json",
     ],
 }
 
@@ -217,6 +246,7 @@ def fitted(
     (folder / "model").symlink_to(explored_model)
     (folder / "paper").symlink_to(served_model)
     (folder / "pairs.csv").write_text("subject,object\nKoronia,Kestaria\nNobody,Kestaria\n")
+    (folder / "notes.md").touch()
     (folder / "queries.csv").write_text(
         f"subject,object,time\nKoronia,Kestaria,{DAY}\nNobody,Koronia,?\nA,B,someday\n"
     )
