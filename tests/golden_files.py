@@ -60,7 +60,7 @@ def check_names(names: set[str]) -> None:
         for name in stale:
             (FOLDER / name).unlink()
         return
-    assert not stale, f"no test compares these files; remove them with\n  {WRITE}"
+    assert not stale, f"no test compares {', '.join(stale)}; remove these files with\n  {WRITE}"
 
 
 def _is_writing() -> bool:
@@ -70,8 +70,9 @@ def _is_writing() -> bool:
 def _with_old_rounding(golden: str, text: str) -> str:
     """Take lines that agree with golden ones from there: a difference then shows real changes."""
     before, now = golden.splitlines(), text.splitlines()
-    shapes = ([NUMBER.sub("0", line) for line in lines] for lines in (before, now))
-    for start, other_start, size in difflib.SequenceMatcher(None, *shapes).get_matching_blocks():
+    old_shapes, shapes = ([NUMBER.sub("0", one) for one in lines] for lines in (before, now))
+    blocks = difflib.SequenceMatcher(None, old_shapes, shapes).get_matching_blocks()
+    for start, other_start, size in blocks:
         for row in range(size):
             if agree(before[start + row], now[other_start + row]):
                 now[other_start + row] = before[start + row]
