@@ -224,7 +224,8 @@ def test_a_single_file_is_split_as_asked(tmp_path: Path) -> None:
 def test_wrong_words_get_a_clear_answer_from_a_process() -> None:
     done = apptek_process("nonsense")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "apptek: No such command 'nonsense'; see `apptek --help`\n"
+    assert done.stderr.startswith("apptek: No such command 'nonsense'")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_benchmark_that_is_not_there_says_how_to_get_it(tmp_path: Path) -> None:
