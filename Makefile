@@ -25,7 +25,7 @@ test-slow: $(READY) browser  ## the slow tier: Ray, builds, load, damage, more p
 	$(PYTEST) -m "hypothesis and not rare" --hypothesis-profile=random
 
 golden: $(READY)  ## rewrite the golden files: read the diff before you commit it
-	GOLDEN=write $(BIN)/python -m pytest -q tests/test_golden.py
+	GOLDEN=write $(BIN)/python -m pytest -q -n0 tests/test_golden.py
 
 torture: $(READY)  ## the standing campaign: an hour of kills, cuts, full disks, mutations, bombs, slow clients
 	$(BIN)/python tests/torture.py --minutes $(MINUTES) --seed $(SEED) --result torture.json

@@ -20,7 +20,14 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".numba_cache"))
 # What else of the environment would change what commands print and whom they reach.
 os.environ["COLUMNS"] = "120"
 os.environ["no_proxy"] = os.environ["NO_PROXY"] = "127.0.0.1,localhost"
-for _name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "APPTEK_TOKEN"):
+for _name in (
+    "FORCE_COLOR",
+    "PY_COLORS",
+    "GITHUB_ACTIONS",
+    "TTY_COMPATIBLE",
+    "TTY_INTERACTIVE",
+    "APPTEK_TOKEN",
+):
     os.environ.pop(_name, None)
 
 # Modules that fit many models or start many processes: the quick tier leaves them out.
