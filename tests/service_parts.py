@@ -1,8 +1,9 @@
 """A client of the service behind its middleware, and queries to send."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from apptek.service.app import create_app
@@ -11,12 +12,26 @@ from apptek.service.network.request_limits import RequestLimits
 from apptek.service.network.security_middleware import SecurityMiddleware
 from apptek.service.served_model import ServedModel, query_of_fact
 
+# No test waits so long; a test on a busy machine is not turned away, either.
+PATIENT = RequestLimits(seconds=600.0)
+_APPS: dict[int, tuple[ServedModel, FastAPI]] = {}
+
 
 def client_of(served: ServedModel, *, token: str | None = None, **limits: Any) -> TestClient:
     """A client that gets errors as responses, as over the network."""
-    request_limits = RequestLimits(**limits)
-    app = SecurityMiddleware(create_app(served, request_limits), request_limits, token, LOOPBACK)
-    return TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
+    request_limits = replace(PATIENT, **limits)
+    app = create_app(served, request_limits) if limits else _patient_app(served)
+    guarded = SecurityMiddleware(app, request_limits, token, LOOPBACK)
+    return TestClient(guarded, base_url="http://127.0.0.1", raise_server_exceptions=False)
+
+
+def _patient_app(served: ServedModel) -> FastAPI:
+    """The app of a model, made once: it is the same for most tests."""
+    made, app = _APPS.get(id(served), (None, None))
+    if made is not served or app is None:
+        app = create_app(served, PATIENT)
+        _APPS[id(served)] = served, app
+    return app
 
 
 def tuning_query(served: ServedModel, row: int = 0) -> dict[str, str]:

@@ -147,19 +147,17 @@ def test_a_table_in_a_narrow_window_breaks_no_number(monkeypatch: pytest.MonkeyP
 
 
 def test_a_world_is_made_and_counted(tmp_path: Path) -> None:
-    made = apptek_process(
-        "data", "make-world", str(tmp_path / "world"), "--facts", "1000", "--seed", "3"
-    )
+    made = apptek("data", "make-world", str(tmp_path / "world"), "--facts", "1000", "--seed", "3")
     assert made.returncode == 0, made.stderr
     assert made.stdout == ""
     assert made.stderr.endswith(f"next: apptek fit {tmp_path / 'world'} --out model\n")
-    done = apptek_process("data", "stats", str(tmp_path / "world"), "--json")
+    done = apptek("data", "stats", str(tmp_path / "world"), "--json")
     assert done.returncode == 0, done.stderr
     statistics = json.loads(done.stdout)
     counts = statistics["official"]
     assert counts["train"] + counts["valid"] + counts["test"] == 1000
     assert statistics["printed_in_paper"] is None
-    shown = apptek_process("data", "stats", str(tmp_path / "world"), COLUMNS="60")
+    shown = apptek("data", "stats", str(tmp_path / "world"), COLUMNS="60")
     assert shown.returncode == 0
     assert max(len(line) for line in shown.stdout.splitlines()) <= 60
     assert re.search(r"times in days, [0-9]{4}-[0-9]{2}-[0-9]{2} to [0-9]{4}-", shown.stdout)
@@ -177,12 +175,12 @@ def test_a_world_is_made_and_counted(tmp_path: Path) -> None:
 def test_the_span_of_the_data_is_shown(tmp_path: Path, times: tuple[str, ...], span: str) -> None:
     facts = [f"a\tp\tb{number}\t{time}\n" for number, time in enumerate(times)]
     (tmp_path / "facts.tsv").write_text("".join(facts))
-    assert span in apptek_process("data", "stats", str(tmp_path / "facts.tsv")).stdout
+    assert span in apptek("data", "stats", str(tmp_path / "facts.tsv")).stdout
 
 
 def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    done = apptek_process("data", "make-world", str(tmp_path))
+    done = apptek("data", "make-world", str(tmp_path))
     assert done.returncode == 1
     assert "exists already" in done.stderr
     assert [entry.name for entry in tmp_path.iterdir()] == ["notes.txt"]
@@ -190,7 +188,7 @@ def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_bad_row_is_one_line_on_stderr_and_exit_code_1(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("a\tmet\tb\t2014-01-01\nb\tmet\ta\t2014-02-30\n")
-    done = apptek_process("data", "stats", str(tmp_path), "--json")
+    done = apptek("data", "stats", str(tmp_path), "--json")
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr == (
@@ -201,7 +199,7 @@ def test_a_bad_row_is_one_line_on_stderr_and_exit_code_1(tmp_path: Path) -> None
 
 def test_skip_bad_lists_what_was_left_out(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("a\tmet\tb\t2014-01-01\nb\tmet\ta\t2014-02-30\n")
-    done = apptek_process("data", "stats", str(tmp_path), "--skip-bad", "--json")
+    done = apptek("data", "stats", str(tmp_path), "--skip-bad", "--json")
     assert done.returncode == 0
     statistics = json.loads(done.stdout)
     assert statistics["official"]["train"] == 1
@@ -213,8 +211,7 @@ def test_skip_bad_lists_what_was_left_out(tmp_path: Path) -> None:
 def test_a_single_file_is_split_as_asked(tmp_path: Path) -> None:
     rows = [f"e{i % 7}\tmet\tf{i % 5}\t{i}" for i in range(100)]
     (tmp_path / "events.tsv").write_text("\n".join(rows))
-    done = apptek_process(
-        "data", "stats", str(tmp_path / "events.tsv"),
+    done = apptek("data", "stats", str(tmp_path / "events.tsv"),
         "--split-by", "time", "--split", "0.5/0.2/0.3", "--json",
     )  # fmt: skip
     counts = json.loads(done.stdout)["official"]
@@ -229,12 +226,12 @@ def test_wrong_words_get_a_clear_answer_from_a_process() -> None:
 
 
 def test_a_benchmark_that_is_not_there_says_how_to_get_it(tmp_path: Path) -> None:
-    done = apptek_process(
+    done = apptek(
         "data", "stats", "icews14", APPTEK_DATA=str(tmp_path), XDG_CACHE_HOME=str(tmp_path)
     )
     assert done.returncode == 1
     assert "apptek data download icews14" in done.stderr
-    listed = apptek_process(
+    listed = apptek(
         "data", "list", "--json", APPTEK_DATA=str(tmp_path), XDG_CACHE_HOME=str(tmp_path)
     )
     assert json.loads(listed.stdout) == {"icews14": None, "icews05-15": None, "yago15k": None}

@@ -74,17 +74,22 @@ def test_every_route_answers_as_its_description_says(
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
     requests = requests_of(explored_query, described.predictor.model.dataset.predicates[0])
     for found in schema.get_all_operations():
+        assert isinstance(found, Ok)
         operation = found.ok()
         sent = requests.pop(operation.path)
-        names = {"name": sent.pop("name")} if "{name}" in operation.path else {}
-        place = {"body": sent, "media_type": "application/json"}
-        place = place if operation.method == "post" else {"query": sent}
-        response = operation.Case(path_parameters=names, **place).call()
+        case = operation.Case(media_type="application/json")
+        if "{name}" in operation.path:
+            case.path_parameters = {"name": sent.pop("name")}
+        if operation.method == "post":
+            case.body = sent
+        else:
+            case.query = sent
+        response = case.call()
         while response.status_code == 200 and response.json().get("ready") is False:
             time.sleep(0.05)
-            response = operation.Case(path_parameters=names, **place).call()
+            response = case.call()
         assert response.status_code == 200, (operation.path, response.text)
-        operation.Case(path_parameters=names, **place).validate_response(response, checks=CHECKS)
+        case.validate_response(response, checks=CHECKS)
     assert not requests
 
 
