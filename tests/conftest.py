@@ -146,8 +146,8 @@ def served(served_model: Path) -> "ServedModel":
 @pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
     """A real browser, for the tests of the page."""
+    from browser_pages import CHROMIUM, FLAGS
     from playwright.sync_api import sync_playwright
-    from test_explorer_page import CHROMIUM, FLAGS
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
+from browser_pages import CHROMIUM, FLAGS
 from PIL import Image, ImageDraw
 from playwright.sync_api import Browser, Page, sync_playwright
-from test_explorer_page import CHROMIUM, FLAGS
 
 from apptek.benches.http_clients import running_service
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
+from browser_pages import CHROMIUM, FLAGS
 from playwright.sync_api import Page, sync_playwright
-from test_explorer_page import CHROMIUM, FLAGS
 
 from apptek.benches.http_clients import running_service
 from apptek.config import preset

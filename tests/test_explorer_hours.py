@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from browser_pages import IN_BROWSER, covered, link
 from fact_files import write
 from playwright.sync_api import Page, expect
-from test_explorer_page import CHROMIUM, covered, link
 from test_explorer_undated import words_of
 from test_timed_models import events
 
@@ -17,10 +17,7 @@ from apptek.predictor import Predictor
 
 Opened = Callable[[Predictor], tuple[Page, str]]
 OTHER_UNITS = re.compile(r"\b(days?|weeks?)\b", re.I)
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="the page was NOT tested: no chromium here"),
-]
+pytestmark = IN_BROWSER
 
 
 def test_hours_are_asked_and_drawn(open_model: Opened, tmp_path: Path) -> None:
@@ -41,6 +38,7 @@ def test_hours_are_asked_and_drawn(open_model: Opened, tmp_path: Path) -> None:
     assert OTHER_UNITS.findall(words_of(page)) == []
 
 
+@pytest.mark.rare
 def test_years_are_called_years(open_model: Opened, tmp_path: Path) -> None:
     lines = events(datetime(1900, 1, 1), 900, timedelta(days=50)).splitlines()
     text = "\n".join([lines[0], *(line.partition("-")[0] for line in lines[1:])])

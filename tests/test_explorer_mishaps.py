@@ -7,17 +7,22 @@ from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
-from browser_pages import fresh_page
+from browser_pages import (
+    IN_BROWSER,
+    comes,
+    comes_to,
+    fresh_page,
+    hold_in,
+    link,
+    settles,
+    state,
+)
 from playwright.sync_api import Browser, Page, expect
-from test_explorer_page import CHROMIUM, comes, comes_to, hold_in, link, state
 from test_explorer_views import opened
 
 from apptek.benches.http_clients import running_service
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="the page was NOT tested: no chromium here"),
-]
+pytestmark = [*IN_BROWSER, pytest.mark.rare]
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +92,7 @@ def test_a_late_counterfactual_strikes_out_nothing(
     swap(page)
     expect(page.locator("#asked")).to_contain_text(f"{query['object']} → {query['subject']}")
     held[0].fulfill(json={"removed": [{"fact": 1}]})
-    page.wait_for_timeout(300)
+    settles(page)
     assert "without" not in state(page)
     expect(page.locator("#what-if")).to_be_hidden()
 
@@ -251,7 +256,7 @@ def test_a_forecast_that_fails_late_is_no_problem_of_the_first_screen(
     page.go_back()
     expect(page.locator("#welcome")).to_be_visible()
     held[0].abort()
-    page.wait_for_timeout(300)
+    settles(page)
     expect(page.get_by_role("alert")).to_have_count(0)
 
 

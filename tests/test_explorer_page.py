@@ -2,15 +2,22 @@
 
 import json
 import re
-import shutil
-from collections.abc import Callable, Iterator
-from itertools import pairwise
+from collections.abc import Iterator
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
 from xml.etree import ElementTree
 
 import pytest
-from browser_pages import fresh_page
+from browser_pages import (
+    IN_BROWSER,
+    comes,
+    comes_to,
+    fresh_page,
+    hold_in,
+    link,
+    settles,
+    state,
+    too_wide,
+)
 from playwright.sync_api import Browser, Page, expect
 from service_parts import tuning_query
 
@@ -20,19 +27,8 @@ from apptek.explain.drawing.svg import draw_svg
 from apptek.predictor import Query
 from apptek.service.served_model import ServedModel
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-expect.set_options(timeout=20_000)  # a machine may be busy with other tests
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        CHROMIUM is None,
-        reason="the page was NOT tested: no chromium here (Debian: apt-get install chromium)",
-    ),
-]
+pytestmark = IN_BROWSER
+RARE = pytest.mark.rare
 
 
 @pytest.fixture(scope="module")
@@ -61,46 +57,6 @@ def query(served: ServedModel) -> dict[str, str]:
         if found.reasons and len({f.subject for f in found.reasons[0].facts}) > 3:
             return query
     raise AssertionError("no such query")
-
-
-def link(address: str, **values: str) -> str:
-    return f"{address}/?" + "&".join(f"{key}={quote(value)}" for key, value in values.items())
-
-
-def state(page: Page) -> dict[str, str]:
-    return {key: value[0] for key, value in parse_qs(urlsplit(page.url).query).items()}
-
-
-def comes(page: Page, found: Callable[[], Any], wanted: Any) -> None:
-    """What was done has its effect soon, not at once: ask until it is there."""
-    for _ in range(200):
-        if found() == wanted:
-            return
-        page.wait_for_timeout(100)
-    assert found() == wanted
-
-
-def comes_to(page: Page, **wanted: str) -> None:
-    """The address takes these values."""
-    comes(page, lambda: {key: state(page).get(key) for key in wanted}, wanted)
-
-
-def covered(page: Page, selector: str) -> list[tuple[float, float]]:
-    """Where elements in a row cover each other."""
-    boxes = page.locator(selector).evaluate_all(
-        "all => all.map((e) => e.getBoundingClientRect()).map((box) => [box.left, box.right])"
-    )
-    assert len(boxes) > 1
-    return [(one[1], other[0]) for one, other in pairwise(sorted(boxes)) if one[1] > other[0]]
-
-
-def hold_in(held: list[Any]) -> Callable[[Any], None]:
-    """A handler of requests that keeps them waiting."""
-
-    def hold(route: Any) -> None:
-        held.append(route)
-
-    return hold
 
 
 def test_from_the_first_letter_to_the_shared_view(
@@ -156,6 +112,7 @@ def test_from_the_first_letter_to_the_shared_view(
     expect(bars.nth(0)).to_have_attribute("aria-pressed", "true")
 
 
+@RARE
 def test_the_slider_dims_what_is_further_away(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -215,7 +172,9 @@ COVERED = """svg => {
 }"""
 
 
-@pytest.mark.parametrize("width", [400, 1000, 1600])
+@pytest.mark.parametrize(
+    "width", [400, pytest.param(1000, marks=RARE), pytest.param(1600, marks=RARE)]
+)
 def test_no_text_of_the_graph_covers_another(
     page: Page, address: str, query: dict[str, str], width: int
 ) -> None:
@@ -225,6 +184,7 @@ def test_no_text_of_the_graph_covers_another(
     assert page.locator("#graph svg").evaluate(COVERED) == []
 
 
+@RARE
 def test_a_label_without_a_free_place_shows_when_its_line_is_pointed_at(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -274,6 +234,7 @@ def test_a_node_becomes_the_subject_by_keyboard(
     comes_to(page, subject=name, object=query["object"])
 
 
+@RARE
 def test_known_predicates_can_be_hidden(page: Page, address: str, served: ServedModel) -> None:
     data, facts = served.predictor.model.dataset, served.predictor.model.dataset.train
     names = [data.entities[int(ends[40])] for ends in (facts.subjects, facts.objects)]
@@ -331,6 +292,7 @@ def test_the_timelines_are_zoomed_by_key_and_button(
     expect(page).to_have_url(re.compile("zoom=all"))
 
 
+@RARE
 def test_the_timelines_keep_the_focus_when_finer_counts_come(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -364,7 +326,7 @@ def test_an_unknown_name_is_answered_and_leads_to_the_right_one(
     expect(page.locator("#show-steps")).to_be_disabled()
     expect(page.locator("#lanes")).to_contain_text("not in the data")
     expect(page.get_by_role("alert")).to_have_count(0)
-    page.wait_for_load_state("networkidle")
+    settles(page)
     assert console == []
     notice.get_by_role("button", name=query["subject"], exact=True).click()
     comes_to(page, subject=query["subject"])
@@ -373,6 +335,7 @@ def test_an_unknown_name_is_answered_and_leads_to_the_right_one(
     expect(page.locator("#show-steps")).to_be_enabled()
 
 
+@RARE
 def test_a_time_outside_is_answered_and_said(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -382,7 +345,13 @@ def test_a_time_outside_is_answered_and_said(
     expect(page.locator("#bars .bar").first).to_be_visible()
 
 
-@pytest.mark.parametrize("name", ["<img src=x onerror=alert(1)>", "'\"><script>alert(1)</script>"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "<img src=x onerror=alert(1)>",
+        pytest.param("'\"><script>alert(1)</script>", marks=RARE),
+    ],
+)
 def test_a_name_is_text_and_never_runs(page: Page, address: str, name: str) -> None:
     opened: list[str] = []
     page.on("dialog", lambda dialog: opened.append(dialog.message))
@@ -393,6 +362,7 @@ def test_a_name_is_text_and_never_runs(page: Page, address: str, name: str) -> N
     assert opened == []
 
 
+@RARE
 def test_reasons_of_every_kind_are_shown(page: Page, address: str, query: dict[str, str]) -> None:
     def with_kinds(route: Any) -> None:
         response = route.fetch()
@@ -444,6 +414,7 @@ def test_waiting_and_a_service_that_has_gone_are_shown(
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
+@RARE
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1000, 1600])
 def test_every_width_and_both_colours_fit(
@@ -451,17 +422,23 @@ def test_every_width_and_both_colours_fit(
 ) -> None:
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page = context.new_page()
-    for view in (address, link(address, **query), f"{address}/docs"):
+    views = {
+        address: ".sample",
+        link(address, **query): "#lanes svg",
+        f"{address}/docs": ".operation",
+    }
+    for view, part in views.items():
         page.goto(view)
-        page.wait_for_load_state("networkidle")
-        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        assert wide <= 0, view
+        expect(page.locator(part).first).to_be_visible()
+        settles(page)
+        assert too_wide(page) <= 0, view
         colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
         light = sum(map(int, re.findall(r"\d+", colour)[:3])) > 380
         assert light == (scheme == "light")
     context.close()
 
 
+@RARE
 def test_the_token_is_asked_for(browser: Browser, served: ServedModel) -> None:
     with running_service(served.folder, "--token", "secret") as service:
         page = browser.new_page()
@@ -481,6 +458,7 @@ def test_the_token_is_asked_for(browser: Browser, served: ServedModel) -> None:
         page.close()
 
 
+@RARE
 def test_the_description_of_the_interface_can_be_tried(page: Page, address: str) -> None:
     page.goto(f"{address}/docs")
     expect(page.locator(".operation")).to_have_count(18)
@@ -494,6 +472,8 @@ def test_a_late_answer_does_not_replace_a_newer_one(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
     held: list[Any] = []
+    given_up: list[str] = []
+    page.on("requestfailed", lambda request: given_up.append(request.url))
     page.goto(address)
     expect(page.locator(".sample").first).to_be_visible()
     page.route("**/api/predict", hold_in(held))
@@ -508,8 +488,9 @@ def test_a_late_answer_does_not_replace_a_newer_one(
     newer.continue_()
     expect(page.locator("#bars .bar").first).to_be_visible()
     before = page.locator("#bars").inner_text()
+    comes(page, lambda: late.request.url in given_up, True)
     late.fulfill(json={"answers": [{"predicates": [], "outside_span": False}]})
-    page.wait_for_timeout(200)
+    settles(page)
     assert page.locator("#bars").inner_text() == before
     assert page.title().startswith(query["object"])
     page.unroute("**/api/predict")
@@ -550,6 +531,7 @@ def test_problems_of_a_part_stay_and_leave_nothing_old_beside_them(
         expect(page.get_by_role("button", name=kind, exact=True)).to_be_disabled()
 
 
+@RARE
 def test_show_more_moves_the_focus_to_what_is_new(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -559,6 +541,7 @@ def test_show_more_moves_the_focus_to_what_is_new(
     expect(page.locator("#bars .bar").nth(10)).to_be_focused()
 
 
+@RARE
 def test_a_suggested_predicate_is_asked_for(
     page: Page, address: str, query: dict[str, str], served: ServedModel
 ) -> None:
@@ -569,6 +552,7 @@ def test_a_suggested_predicate_is_asked_for(
     comes_to(page, predicate=name)
 
 
+@RARE
 def test_names_that_cannot_be_looked_up_are_said_so(page: Page, address: str) -> None:
     held: list[Any] = []
     page.goto(address)
@@ -584,6 +568,7 @@ def test_names_that_cannot_be_looked_up_are_said_so(page: Page, address: str) ->
     expect(subject).not_to_have_attribute("aria-busy", "true")
 
 
+@RARE
 @pytest.mark.parametrize("zoom", ["all", "5", "9..2", "..", "1e9..2e9", "1..2..3", "-9..99999999"])
 def test_any_zoom_in_the_address_gives_timelines(
     page: Page, address: str, query: dict[str, str], zoom: str
@@ -593,6 +578,7 @@ def test_any_zoom_in_the_address_gives_timelines(
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
+@RARE
 def test_other_facts_near_in_time_are_drawn_once_for_each_entity(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -609,6 +595,7 @@ def test_other_facts_near_in_time_are_drawn_once_for_each_entity(
     expect(outer.locator("text.when")).to_have_count(outer.count())
 
 
+@RARE
 def test_an_entity_of_the_graph_is_expanded_and_folded_again(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -630,6 +617,7 @@ def test_an_entity_of_the_graph_is_expanded_and_folded_again(
     comes(page, nodes.count, before)
 
 
+@RARE
 def test_probabilities_add_up_by_class_beside_the_predicates(
     page: Page, address: str, query: dict[str, str], served: ServedModel
 ) -> None:

@@ -5,9 +5,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
+from browser_pages import IN_BROWSER, link
 from playwright.sync_api import Page, expect
-from test_explorer_page import CHROMIUM, link
 
 from apptek.config import preset
 from apptek.data.reading.reader import read_dataset
@@ -15,6 +14,7 @@ from apptek.data.synthetic.world import make_world
 from apptek.predictor import Predictor
 from apptek.setting_rules import with_settings
 
+pytestmark = IN_BROWSER
 ABOUT_TIME = re.compile(
     r"\b(days?|dates?|dated|undated|(?<!1 )time|hindsight|foresight|last|then|before)\b|\? ·|· \?",
     re.I,
@@ -47,8 +47,6 @@ def said_about_time(page: Page) -> list[str]:
     return [line for line in words_of(page).split("\n") if ABOUT_TIME.search(line)]
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="the page was NOT tested: no chromium here")
 def test_nothing_is_said_about_time_where_no_fact_has_one(
     open_model: Callable[[Predictor], tuple[Page, str]], tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import {
   clipped,
   dotsOf,
+  keyTarget,
   layerOrder,
   nearestPlace,
   rankedAt,
@@ -140,4 +141,17 @@ Deno.test("a range is cut to what there is, and gone where there is nothing", ()
   assert.deepEqual(clipped([-1e15, 1e15], [3, 9]), [3, 9]);
   assert.deepEqual(clipped([4, 5.5], [3, 9]), [4, 5.5]);
   assert.equal(clipped([10, 12], [3, 9]), null);
+});
+
+Deno.test("keys move the day by a step, a week of steps, a page, or to an end", () => {
+  const positions = [100, 110, 400];
+  const moved = (key, shiftKey = false) => keyTarget({ key, shiftKey }, 200, positions);
+  assert.equal(moved("ArrowRight"), 201);
+  assert.equal(moved("ArrowUp"), 201);
+  assert.equal(moved("ArrowLeft", true), 193);
+  assert.equal(moved("PageDown"), 170);
+  assert.equal(moved("PageUp", true), 400); // not beyond the end
+  assert.equal(moved("Home"), 100);
+  assert.equal(moved("End"), 400);
+  for (const key of ["a", "Tab", "toString", "Enter"]) assert.equal(moved(key), null, key);
 });

@@ -1,12 +1,17 @@
 // The address of a view: what is read is what was written, and nothing else gets in.
 
 import assert from "node:assert/strict";
+import { clipped } from "../../src/apptek/service/explorer/ribbon_shape.js";
 import {
   addressOf,
+  questionChanges,
   readFacts,
+  readNames,
   readState,
   readSteps,
   readZoom,
+  toggled,
+  withName,
   writeSteps,
 } from "../../src/apptek/service/explorer/state.js";
 
@@ -29,4 +34,66 @@ Deno.test("steps are read as they were written, whatever their names are", () =>
   for (const steps of [[], ["a b", "c"], ["a|b", "100 % | x", "%7C", "%25"]]) {
     assert.deepEqual(readSteps(writeSteps(steps)), steps);
   }
+});
+
+Deno.test("any range in the address is inside the data, or nothing", () => {
+  const whole = [10, 20];
+  const shown = (text) => {
+    const range = readZoom(text);
+    return Array.isArray(range) ? clipped(range, whole) : range;
+  };
+  assert.equal(shown("all"), "all");
+  assert.deepEqual(shown("-99999999999..99999999999"), whole);
+  assert.deepEqual(shown("12.5..14"), [12.5, 14]);
+  const none = ["5", "9..2", "..", "1e9..2e9", "1..2..3", "1..2", "x", `1..${"9".repeat(400)}`];
+  for (const text of none) assert.equal(shown(text), null, text);
+});
+
+Deno.test("names are a list of texts, or none", () => {
+  assert.deepEqual(readNames('["a","b|c"]'), ["a", "b|c"]);
+  for (const text of [undefined, "", "x", "{}", "7", "null", "[1,null]"]) {
+    assert.deepEqual(readNames(text), [], text);
+  }
+  assert.equal(readNames(JSON.stringify(Array.from({ length: 99 }, String))).length, 20);
+});
+
+Deno.test("an entity that is expanded again is folded", () => {
+  const one = toggled(undefined, "a");
+  const both = toggled(one, "b & c");
+  assert.deepEqual(readNames(both), ["a", "b & c"]);
+  assert.equal(toggled(both, "b & c"), one);
+  assert.equal(toggled(one, "a"), null);
+});
+
+Deno.test("a new question leaves behind what belonged to the earlier one", () => {
+  const state = {
+    subject: "a",
+    object: "b",
+    time: "1",
+    view: "ahead",
+    predicate: "p",
+    reason: "2",
+    without: "7",
+    steps: "x",
+    page: "audit",
+    expand: "[]",
+    span: "1..9",
+    zoom: "all",
+    hide: "1",
+    days: "30",
+  };
+  const another = { ...state, ...questionChanges(state, { subject: "b", object: "a", time: "1" }) };
+  const kept = { subject: "b", object: "a", time: "1", view: "ahead", hide: "1", days: "30" };
+  assert.deepEqual(readState(addressOf(another)), kept);
+  const later = { ...state, ...questionChanges(state, { subject: "a", object: "b", time: "2" }) };
+  const ranges = { ...kept, subject: "a", object: "b", time: "2", span: "1..9", zoom: "all" };
+  assert.deepEqual(readState(addressOf(later)), ranges);
+  const struck = questionChanges(state, { ...state, page: null, view: null, without: "7" });
+  assert.equal(struck.without, "7"); // what is asked for stays
+});
+
+Deno.test("a known name takes the place of the unknown one", () => {
+  const query = { subject: "Japn", object: "China", time: "1" };
+  assert.deepEqual(withName(query, "Japn", "Japan"), { ...query, subject: "Japan" });
+  assert.deepEqual(withName(query, "China", "Chile"), { ...query, object: "Chile" });
 });

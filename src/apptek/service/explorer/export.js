@@ -9,7 +9,7 @@ function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-function fileName({ subject, object, time }, kind) {
+export function fileName({ subject, object, time }, kind) {
   const words = [subject, object, time].join("-").replaceAll(/[^\p{L}\p{N}-]+/gu, "_");
   return `${words.slice(0, 90)}.${kind}`;
 }

@@ -33,15 +33,11 @@ export class ForecastPanel {
   load(query, steps) {
     this.expire();
     this.fetching = new AbortController();
-    const [short, long] = this.axis.windows;
-    return this.fetch(query, steps === String(long) ? long : short, this.fetching.signal);
+    return this.fetch(query, windowOf(this.axis, steps), this.fetching.signal);
   }
 
-  // The window begins at the time of the query, or after the last fact.
   async fetch({ subject, object, time }, length, signal) {
-    const at = this.axis.position(time);
-    const inside = at !== null && at > this.axis.first_position;
-    const from = inside ? time : null;
+    const from = startOf(this.axis, time);
     for (const button of all("[data-window]")) {
       button.setAttribute("aria-pressed", String(button.dataset.window === String(length)));
     }
@@ -88,11 +84,7 @@ export class ForecastPanel {
         { class: "chance" },
         el("b", {}, percent(probability)),
         el("span", {}, " that anything happens"),
-        el(
-          "span",
-          { class: "soft" },
-          `about ${expected < 9.5 ? expected.toFixed(1) : Math.round(expected)} facts`,
-        ),
+        el("span", { class: "soft" }, expectedText(expected)),
       ),
       reliability ? el("p", { class: "reliability" }, ...reliabilityWords(reliability)) : null,
       curveOf(forecast.curve),
@@ -133,7 +125,9 @@ export class ForecastPanel {
             ),
           ),
       ),
-      happened == null ? null : happenedWords(happened, outlook.happened_until, last),
+      happened == null
+        ? null
+        : el("p", { class: "happened" }, happenedText(happened, outlook.happened_until, last)),
       reasonsOf(forecast),
       ...forecast.notes
         .filter((note) => !note.startsWith("Answered as of"))
@@ -141,6 +135,20 @@ export class ForecastPanel {
     ].filter(Boolean);
   }
 }
+
+// The length of the window in steps: the long one if it is asked for, else the short one.
+export function windowOf({ windows: [short, long] }, steps) {
+  return steps === String(long) ? long : short;
+}
+
+// The window begins at the time of the query; null: after the last fact.
+export function startOf(axis, time) {
+  const at = axis.position(time);
+  return at !== null && at > axis.first_position ? time : null;
+}
+
+export const expectedText = (expected) =>
+  `about ${expected < 9.5 ? expected.toFixed(1) : Math.round(expected)} facts`;
 
 function reliabilityWords(/** @type {any} */ reliability) {
   const { forecasts, came_true: right, low, high, first, last } = reliability;
@@ -153,10 +161,9 @@ function reliabilityWords(/** @type {any} */ reliability) {
 }
 
 // What happened in the window, as far as the facts reach.
-function happenedWords(count, until, last) {
+export function happenedText(count, until, last) {
   const words = count ? `there were ${counted(count, "fact")}` : "nothing happened";
-  const text = until === last ? `In fact, ${words}.` : `So far, up to ${until}, ${words}.`;
-  return el("p", { class: "happened" }, text);
+  return until === last ? `In fact, ${words}.` : `So far, up to ${until}, ${words}.`;
 }
 
 // The chance of anything until each day of the window.

@@ -5,6 +5,31 @@ import { isFar } from "./graph.js";
 import { showFacts } from "./reasons.js";
 import { counted, timely } from "./wording.js";
 
+// The facts that an explanation cites, each once.
+export function citedFacts({ reasons, against }) {
+  const facts = [...reasons, ...against].flatMap((reason) => reason.facts);
+  return [...new Map(facts.map((fact) => [fact.fact, fact])).values()];
+}
+
+// The distances in time that occur, the nearest first.
+export function distancesOf(facts) {
+  const dated = facts.filter(({ distance }) => distance != null);
+  return [...new Set(dated.map(({ distance }) => Math.abs(distance)))].toSorted((a, b) => a - b);
+}
+
+// The stop of the slider for the distance in the address; the last one shows all facts.
+export function stopOf(distances, within) {
+  if (!/^\d+$/.test(within)) return distances.length;
+  const place = distances.findLastIndex((distance) => distance <= Number(within));
+  return Math.max(place, 0);
+}
+
+// How far from the query facts may be, in words. limit: null, or a count of units
+export function rangeText(limit, time, unit) {
+  if (limit === null) return "At any time";
+  return limit === 0 ? `At ${time}` : `Within ${counted(limit, unit)} of ${time}`;
+}
+
 export class GraphTools {
   // page: what is shown; onStrike(facts): facts are to be struck out.
   constructor(page, graph, { onUpdate, onStrike }) {
@@ -49,25 +74,17 @@ export class GraphTools {
 
   // The slider has a stop for each distance in time that occurs, and a last one for all facts.
   setSlider() {
-    const { explanation, state } = this.page;
-    const numbered = [...explanation.reasons, ...explanation.against];
-    const cited = new Map();
-    for (const fact of numbered.flatMap(({ facts }) => facts)) cited.set(fact.fact, fact);
-    this.facts = [...cited.values()];
-    const dated = this.facts.filter(({ distance }) => distance != null);
-    this.distances = [...new Set(dated.map(({ distance }) => Math.abs(distance)))];
-    this.distances.sort((a, b) => a - b);
+    this.facts = citedFacts(this.page.explanation);
+    this.distances = distancesOf(this.facts);
     const slider = byId("within");
     slider.max = this.distances.length;
     slider.disabled = !this.distances.length;
-    const limit = /^\d+$/.test(state.within) ? Number(state.within) : null;
-    const place = this.distances.findLastIndex((distance) => distance <= limit);
-    slider.value = limit === null ? this.distances.length : Math.max(place, 0);
+    slider.value = stopOf(this.distances, this.page.state.within);
     this.dimFarFacts();
   }
 
   dimFarFacts() {
-    const { chosen } = this.page;
+    const { chosen, state, axis } = this.page;
     const limit = this.distances[Number(byId("within").value)] ?? null;
     this.onUpdate({ within: limit });
     this.graph.within(limit);
@@ -76,13 +93,6 @@ export class GraphTools {
     const near = this.facts.filter((fact) => !isFar(fact, limit)).length;
     const share = near === this.facts.length ? "" : `${near} of `;
     byId("within-label").textContent =
-      `${this.rangeText(limit)}: ${share}${counted(this.facts.length, "fact")}`;
-  }
-
-  rangeText(limit) {
-    const { time } = this.page.state;
-    if (limit === null) return "At any time";
-    if (limit === 0) return `At ${time}`;
-    return `Within ${counted(limit, this.page.axis.word)} of ${time}`;
+      `${rangeText(limit, state.time, axis.word)}: ${share}${counted(this.facts.length, "fact")}`;
   }
 }

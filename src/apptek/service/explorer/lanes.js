@@ -90,6 +90,28 @@ export function extentOf({ total, facts, counts, first, last }) {
   ].map(Math.round);
 }
 
+// The stretch in which something happens, with the query in it. at: its position, or null
+export function busyRange(lanes, at, [low, high]) {
+  const ends = lanes.flatMap(({ data }) => (data ? extentOf(data) : []));
+  const [first, last] = d3.extent(at === null ? ends : [...ends, at]);
+  if (first === undefined) return [low, high];
+  const margin = Math.max((last - first) * 0.04, 2);
+  return [
+    Math.max(Math.min(first - margin, high - 4), low),
+    Math.min(Math.max(last + 1 + margin, low + 4), high),
+  ];
+}
+
+// Less time around the query if it can be seen, else around the middle; or more, or other time.
+// shift: in parts of the width
+export function zoomedLanes([first, last], [low, high], at, factor, shift = 0) {
+  const towardsQuery = factor > 1 && at !== null && at >= first && at <= last;
+  const centre = towardsQuery ? at + 0.5 : (first + last) / 2;
+  const size = Math.max(Math.min((last - first) / factor, high - low), 4);
+  const start = Math.min(Math.max(centre - size / 2 + shift * size, low), high - size);
+  return [start, start + size];
+}
+
 // The positions whose labels have room beside each other and beside the label of the query.
 // letters: how many a label has.
 export function withRoom(positions, x, queryX, letters) {

@@ -144,12 +144,12 @@ export class ListPages {
   }
 }
 
-function findingText({ finding, expected_label: label, expected_probability: share }) {
+export function findingText({ finding, expected_label: label, expected_probability: share }) {
   if (finding === "predicate") return `rather ${shown(label)} (${percent(share)})`;
   return finding === "direction" ? "the other direction" : FINDINGS[finding];
 }
 
-const changeText = (change) =>
+export const changeText = (change) =>
   `${change < 0 ? "▼ −" : "▲ +"}${Math.abs(100 * change).toFixed(0)} points`;
 
 const chanceBar = ({ probability }) =>
@@ -160,7 +160,7 @@ const chanceBar = ({ probability }) =>
   );
 
 // A window in words: week, year, 24 hours.
-function windowText({ length, unit }) {
+export function windowText({ length, unit }) {
   if (unit === "day" && length === 7) return "week";
   return length === 1 ? unit : counted(length, unit);
 }
@@ -189,6 +189,13 @@ function sparkline(past, window) {
   return svg.node();
 }
 
+// Rows in the order of a column: of a text by its letters, of a number by its size without a sign.
+export function sortedBy(rows, { value, text = false }, down) {
+  const sign = down ? -1 : 1;
+  const key = (row) => (text ? value(row) : Math.abs(value(row)));
+  return rows.toSorted((a, b) => sign * d3.ascending(key(a), key(b)));
+}
+
 // A table that can be sorted by the heads of its columns. order: the column by which it is.
 function sortable(rows, columns, cells, order) {
   const body = el("tbody", {});
@@ -197,10 +204,7 @@ function sortable(rows, columns, cells, order) {
   );
   let [by, down] = [order, true];
   const fill = () => {
-    const { value, text } = columns[by];
-    const sign = down ? -1 : 1;
-    const key = (row) => (text ? value(row) : Math.abs(value(row)));
-    const sorted = rows.toSorted((a, b) => sign * d3.ascending(key(a), key(b)));
+    const sorted = sortedBy(rows, columns[by], down);
     body.replaceChildren(...sorted.map((row) => el("tr", {}, ...cells(row))));
     for (const [place, head] of heads.entries()) {
       const direction = down ? "descending" : "ascending";

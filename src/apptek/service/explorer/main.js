@@ -20,7 +20,8 @@ import { chosenOf, lightFacts, Reasons } from "./reasons.js";
 import { Ribbon, showLegend } from "./ribbon.js";
 import { rankedAt, sharesAt } from "./ribbon_shape.js";
 import { QuestionSearch } from "./search.js";
-import { readNames, readState, readZoom, toggled, withName, writeState } from "./state.js";
+import { FRESH, questionChanges, readNames, readState, readZoom } from "./state.js";
+import { toggled, withName, writeState } from "./state.js";
 import { StepByStep } from "./steps.js";
 import { clearAnswer, EXPLAINED, isAbout, markOld, notesOf } from "./story.js";
 import { showAnswer, showHeadline, showViews, Tones } from "./story.js";
@@ -30,7 +31,6 @@ import { shown, timely } from "./wording.js";
 
 const TOP = 30; // predicates that are fetched
 const [NARROW, TITLE] = [760, document.title]; // pixels, as in screens.css
-const FRESH = { predicate: null, reason: null, within: null, without: null, steps: null };
 /** @type {any} */
 const page = { state: {}, answer: null, explanation: null, whole: null };
 
@@ -152,11 +152,8 @@ async function restore() {
 }
 
 function ask(changes) {
-  const fresh = { ...FRESH, page: null, expand: null };
-  const pair = changes.subject !== page.state.subject || changes.object !== page.state.object;
-  const span = pair ? { zoom: null, span: null } : {};
   scrollTo({ top: 0 });
-  return update({ ...fresh, ...span, ...changes }, { push: true }).then(restore);
+  return update(questionChanges(page.state, changes), { push: true }).then(restore);
 }
 
 function answer() {

@@ -47,6 +47,9 @@ export const guardedBy =
     }
   };
 
+// Whether the same request may succeed later: no answer, too many requests, a fault of the service.
+export const canRetry = ({ status }) => status === 0 || status === 429 || status >= 500;
+
 // onSuggestion(where, name) puts a name into a field and asks again; onRetry asks again.
 export function showProblem(problem, source, { onSuggestion, onRetry }) {
   if (problem.name === "AbortError") return;
@@ -63,10 +66,9 @@ export function showProblem(problem, source, { onSuggestion, onRetry }) {
   const buttons = suggestions.map((name) =>
     suggestion(name, () => onSuggestion(problem.where, name)),
   );
-  const retry =
-    problem.status === 0 || problem.status === 429 || problem.status >= 500
-      ? [el("button", { type: "button", class: "quiet", onclick: onRetry }, "Try again")]
-      : [];
+  const retry = canRetry(problem)
+    ? [el("button", { type: "button", class: "quiet", onclick: onRetry }, "Try again")]
+    : [];
   byId("problems").append(
     el(
       "div",

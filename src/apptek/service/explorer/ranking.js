@@ -23,6 +23,16 @@ export function toExplain(page) {
   return state.without ? null : firstShown(page, answer.predicates);
 }
 
+// The predicates without those that are hidden, and which of them have a bar: the first, and the
+// selected one.
+export function listedOf(predicates, { hide, isWhole, selected }) {
+  const visible = predicates.filter(({ known }) => !(hide && known));
+  const listed = visible.filter(
+    ({ predicate }, index) => isWhole || index < FIRST || predicate === selected,
+  );
+  return [visible, listed];
+}
+
 /** @type {(predicate: string) => string} */
 const neutral = () => "neutral";
 
@@ -60,17 +70,9 @@ export class Ranking {
     this.draw();
   }
 
-  // The predicates without those that are hidden.
-  visible() {
-    return this.predicates.filter(({ known }) => !(this.hide && known));
-  }
-
   draw() {
-    const visible = this.visible();
+    const [visible, listed] = listedOf(this.predicates, this);
     const most = Math.max(...visible.map(({ probability }) => probability), 1e-9);
-    const listed = visible.filter(
-      ({ predicate }, index) => this.isWhole || index < FIRST || predicate === this.selected,
-    );
     replaceChoices(
       byId("bars"),
       listed.map((ranked) => this.row(ranked, most)),

@@ -142,13 +142,18 @@ function strengthBar(value, scale) {
   );
 }
 
+// The facts on the path from subject to object, and the others; of a history, every fact counts.
+export function pathFirst(reason) {
+  const leads = reason?.kind === "topology";
+  const facts = reason?.facts ?? [];
+  const isAside = (fact) => leads && fact.on_path === false;
+  return [facts.filter((fact) => !isAside(fact)), facts.filter(isAside)];
+}
+
 // Lists the facts of a reason: those on the path from subject to object first.
 // onStrike(fact): a fact is to be struck out, where the model allows it.
 export function showFacts(reason, isFar, onStrike) {
-  const facts = reason?.facts ?? [];
-  const leads = reason?.kind === "topology"; // of a history, every fact counts
-  const path = facts.filter((fact) => !leads || fact.on_path !== false);
-  const others = facts.filter((fact) => leads && fact.on_path === false);
+  const [path, others] = pathFirst(reason);
   const folded = [...path.slice(OPEN), ...others];
   const bundles = bundlesOf(reason);
   byId("facts-title").textContent = reason ? `The facts of reason ${reason.number}` : "Facts";
@@ -183,7 +188,7 @@ function statisticsOf(reason) {
 }
 
 // The facts of one entity by partner, where there are several and one of them repeatedly.
-function bundlesOf(reason) {
+export function bundlesOf(reason) {
   const { partners = [], facts = [], family = "" } = reason ?? {};
   if (partners.length < 2 || partners.length === facts.length) return [];
   const partner = (fact) => (family.endsWith("out") ? fact.object : fact.subject);

@@ -4,8 +4,8 @@
 import { get } from "./api.js";
 import { el } from "./dom.js";
 import { withRoom } from "./lanes.js";
-import { clipped, dotsOf, layerOrder, nearestPlace, stacked } from "./ribbon_shape.js";
-import { tonesOf, zoomed } from "./ribbon_shape.js";
+import { clipped, dotsOf, keyTarget, layerOrder, nearestPlace } from "./ribbon_shape.js";
+import { stacked, tonesOf, zoomed } from "./ribbon_shape.js";
 import { percent, shortened, shown } from "./wording.js";
 
 const { d3 } = globalThis;
@@ -13,7 +13,6 @@ const [TITLE, BAND, DOTS, AXIS, SIDE, DOT] = [22, 84, 20, 24, 12, 5]; // pixels
 const LETTER = 8; // pixels of one in a title, at most
 const HEIGHT = 2 * (TITLE + BAND + DOTS) + AXIS;
 const MIDDLE = TITLE + BAND + DOTS + AXIS / 2;
-const KEYS = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageDown: -30, PageUp: 30 };
 
 export class Ribbon {
   // onDay(time, place, done): the day was moved; done: it was let go. onSpan: the range has changed.
@@ -279,13 +278,10 @@ export class Ribbon {
     svg.on("pointermove", (event) => !event.buttons && this.showTip(event, timeAt(place(event))));
     svg.on("pointerleave", () => (this.tip.hidden = true));
     this.handle.on("keydown", (event) => {
-      const ends = { Home: this.data.positions[0], End: this.data.positions.at(-1) };
-      const steps = (KEYS[event.key] ?? 0) * (event.shiftKey ? 7 : 1);
-      const target = ends[event.key] ?? this.axis.position(this.time) + steps;
-      if (!(event.key in ends) && !steps) return;
+      const target = keyTarget(event, this.axis.position(this.time), this.data.positions);
+      if (target === null) return;
       event.preventDefault();
-      const { positions } = this.data;
-      tell(this.axis.text(Math.min(Math.max(target, positions[0]), positions.at(-1))), true);
+      tell(this.axis.text(target), true);
     });
   }
 

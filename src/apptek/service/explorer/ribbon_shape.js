@@ -20,6 +20,8 @@ const ORDER = [
   "verbal conflict",
   "material conflict",
 ];
+// The steps that the keys of the handle go.
+const KEYS = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageDown: -30, PageUp: 30 };
 const COLOURS = 6; // tones for classes that have no colour of their own
 
 /**
@@ -140,6 +142,23 @@ export function sharesAt({ forward, layers }, place) {
   return layers
     .map(({ name }, layer) => ({ name, layer, probability: forward.shares[place][layer] }))
     .toSorted((a, b) => b.probability - a.probability);
+}
+
+/**
+ * The position that a key of the handle leads to, inside the range; null if the key moves nothing.
+ * @param {{key: string, shiftKey?: boolean}} event
+ * @param {number} at
+ * @param {number[]} positions  ascending
+ */
+export function keyTarget({ key, shiftKey }, at, positions) {
+  const [first, last] = [positions[0], positions[positions.length - 1]];
+  const ends = new Map([
+    ["Home", first],
+    ["End", last],
+  ]);
+  const steps = (KEYS[key] ?? 0) * (shiftKey ? 7 : 1);
+  if (!ends.has(key) && !steps) return null;
+  return Math.min(Math.max(ends.get(key) ?? at + steps, first), last);
 }
 
 /**

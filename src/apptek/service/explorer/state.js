@@ -93,6 +93,16 @@ export const readSteps = (text) =>
 export const writeSteps = (steps) =>
   steps.map((step) => step.replaceAll(/[%|]/g, encodeURIComponent)).join("|");
 
+// What another question or another day leaves behind.
+export const FRESH = { predicate: null, reason: null, within: null, without: null, steps: null };
+
+// What changes with a new question; of the same pair, the ranges that are shown stay.
+export function questionChanges(state, changes) {
+  const isSamePair = changes.subject === state.subject && changes.object === state.object;
+  const ranges = isSamePair ? {} : { zoom: null, span: null };
+  return { ...FRESH, page: null, expand: null, ...ranges, ...changes };
+}
+
 // A query about a known name in the place of an unknown one.
 export const withName = ({ subject, object, time }, unknown, name) => ({
   subject: subject === unknown ? name : subject,

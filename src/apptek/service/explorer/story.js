@@ -63,21 +63,24 @@ export function showHeadline({ subject, object, time }, { label, probability, wi
 
 // late: the day has moved on since, and the headline is already that of a later one
 export function showAnswer(explanation, late) {
-  const first = explanation.ranked[0].predicate === explanation.predicate;
   if (!late) showHeadline(explanation, explanation);
-  const { runner_up_label: other, runner_up_probability: share } = explanation;
-  const comparison = first ? "rather than" : "less probable than";
-  const only = explanation.runner_up === explanation.predicate;
-  byId("rather").textContent = only
-    ? "the data has no other predicate"
-    : `${comparison} ${shown(other)} (${percent(share)})`;
+  byId("rather").textContent = comparisonOf(explanation);
   byId("story").textContent = storyOf(explanation);
+}
+
+// The answer beside the one that it is compared with.
+export function comparisonOf(explanation) {
+  const { predicate, ranked, runner_up: other } = explanation;
+  if (other === predicate) return "the data has no other predicate";
+  const words = ranked[0].predicate === predicate ? "rather than" : "less probable than";
+  const share = percent(explanation.runner_up_probability);
+  return `${words} ${shown(explanation.runner_up_label)} (${share})`;
 }
 
 const sentence = (text) => `${shown(text).charAt(0).toUpperCase()}${shown(text).slice(1)}`;
 
 // The strongest reason for the answer as one sentence, and the strongest against it.
-function storyOf({ reasons, against }) {
+export function storyOf({ reasons, against }) {
   const [pro] = reasons;
   const [con] = against;
   if (!pro) return "Nothing in particular speaks for it: this is what is usual.";
@@ -85,13 +88,18 @@ function storyOf({ reasons, against }) {
   return con ? `${because} But: ${shown(con.sentence)}.` : because;
 }
 
-// Which of the two views answered. Beyond the last fact there is only foresight.
+// Whether there is only foresight: beyond the last fact, and at no known time.
+export function isOnlyAhead({ view }, { time }, axis) {
+  const beyond = !axis.timeless && axis.position(time) > axis.last_position;
+  return view === "ahead" && (beyond || time === "?");
+}
+
+// Which of the two views answered.
 export function showViews(answer, state, axis) {
-  const beyond = !axis.timeless && axis.position(state.time) > axis.last_position;
   for (const button of all("[data-view]")) {
     const ahead = button.dataset.view === "ahead";
     button.setAttribute("aria-pressed", String(ahead === (answer.view === "ahead")));
-    button.disabled = !ahead && (beyond || state.time === "?") && answer.view === "ahead";
+    button.disabled = !ahead && isOnlyAhead(answer, state, axis);
   }
   byId("answer-card").dataset.view = answer.view;
 }

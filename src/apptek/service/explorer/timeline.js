@@ -1,7 +1,7 @@
 // The pair and both entities over time: one lane each, one axis, the time of the query marked.
 
 import { byId, el, isZoomGesture, waiting } from "./dom.js";
-import { barsOf, extentOf, fetchLanes, LETTER, withRoom } from "./lanes.js";
+import { barsOf, busyRange, fetchLanes, LETTER, withRoom, zoomedLanes } from "./lanes.js";
 import { table } from "./reasons.js";
 import { clipped } from "./ribbon_shape.js";
 import { counted, shortened, shown } from "./wording.js";
@@ -41,7 +41,9 @@ export class Timelines {
     this.domain = domain ?? this.whole();
     await this.fetch();
     if (this.axis.timeless) return; // the list says it all
-    if (!domain && zoom !== "all") this.domain = this.busyDomain();
+    if (!domain && zoom !== "all") {
+      this.domain = busyRange(this.lanes, this.axis.position(time), this.whole());
+    }
     this.draw();
   }
 
@@ -58,20 +60,6 @@ export class Timelines {
     this.lanes = null;
     this.container.replaceChildren();
     byId("history").hidden = true;
-  }
-
-  // The stretch in which something happens, with the query in it.
-  busyDomain() {
-    const ends = this.lanes.flatMap(({ data }) => (data ? extentOf(data) : []));
-    const at = this.axis.position(this.time);
-    const [first, last] = d3.extent(at === null ? ends : [...ends, at]);
-    if (first === undefined) return this.whole();
-    const margin = Math.max((last - first) * 0.04, 2);
-    const [low, high] = this.whole();
-    return [
-      Math.max(Math.min(first - margin, high - 4), low),
-      Math.min(Math.max(last + 1 + margin, low + 4), high),
-    ];
   }
 
   /** @returns {[number, number]} */
@@ -102,10 +90,7 @@ export class Timelines {
     const [summary, body] = byId("history").children;
     byId("history").hidden = facts.length === 0;
     if (this.axis.timeless) byId("history").open = true;
-    const unused = heldOut.length
-      ? ` (${heldOut.length} held out: no answer uses them, and no bar counts them)`
-      : "";
-    summary.textContent = `${counted(facts.length, "fact")} between the two${unused}, as a list`;
+    summary.textContent = historyText(facts.length, heldOut.length);
     body.replaceChildren(table(facts));
   }
 
@@ -225,17 +210,11 @@ export class Timelines {
     this.refetch();
   }
 
-  // Zooms in on the query if it can be seen, else on the middle. shift: in parts of the width.
+  // shift: in parts of the width
   zoomBy(factor, shift = 0) {
     if (!this.lanes) return;
-    const [first, last] = this.domain;
-    const [low, high] = this.whole();
     const at = this.axis.position(this.time);
-    const towardsQuery = factor > 1 && at !== null && at >= first && at <= last;
-    const centre = towardsQuery ? at + 0.5 : (first + last) / 2;
-    const size = Math.max(Math.min((last - first) / factor, high - low), 4);
-    const start = Math.min(Math.max(centre - size / 2 + shift * size, low), high - size);
-    this.show([start, start + size]);
+    this.show(zoomedLanes(this.domain, this.whole(), at, factor, shift));
   }
 
   handleKey(event) {
@@ -302,9 +281,16 @@ export class Timelines {
   }
 }
 
+export function historyText(count, heldOut) {
+  const unused = heldOut
+    ? ` (${heldOut} held out: no answer uses them, and no bar counts them)`
+    : "";
+  return `${counted(count, "fact")} between the two${unused}, as a list`;
+}
+
 const factsOf = (data) => (data ? [...data.facts, ...data.without_date] : []);
 
-function countText(data) {
+export function countText(data) {
   if (!data) return "not in the data";
   const undated = data.undated ? `, ${data.undated} undated` : "";
   return counted(data.total, "fact") + undated;

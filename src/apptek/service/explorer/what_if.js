@@ -111,7 +111,7 @@ export class WhatIf {
   }
 }
 
-function changeText(before, after) {
+export function changeText(before, after) {
   const was = `${shown(before.label)} (${percent(before.probability)})`;
   if (after.predicate === before.predicate) {
     return `It stays ${was}, now with ${percent(after.probability)}.`;

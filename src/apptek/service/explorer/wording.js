@@ -26,7 +26,11 @@ export const timely = (words, otherwise = "") =>
 export const percent = (share) =>
   share > 0 && share < 0.0005 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`;
 
-export const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
+// Next to nothing has no minus.
+export function signed(value) {
+  const digits = Math.abs(value).toFixed(2);
+  return `${value < 0 && digits !== "0.00" ? "−" : "+"}${digits}`;
+}
 
 export function counted(count, noun) {
   if (count === 1) return `1 ${noun}`;

@@ -1,0 +1,77 @@
+// The lists, the forecast, the steps, and the files that are saved: their words and their order.
+
+import assert from "node:assert/strict";
+import { timeless } from "./without_browser.js";
+import { Axis } from "../../src/apptek/service/explorer/axis.js";
+import { fileName } from "../../src/apptek/service/explorer/export.js";
+import {
+  expectedText,
+  happenedText,
+  startOf,
+  windowOf,
+} from "../../src/apptek/service/explorer/forecast.js";
+import {
+  changeText,
+  findingText,
+  sortedBy,
+  windowText,
+} from "../../src/apptek/service/explorer/list_pages.js";
+import { meetingText, openText } from "../../src/apptek/service/explorer/steps.js";
+
+Deno.test("lists are sorted by words, or by the size of a change", () => {
+  const rows = [
+    { name: "b", change: -0.3 },
+    { name: "a", change: 0.2 },
+    { name: "c", change: 0.1 },
+  ];
+  const order = (column, down) => sortedBy(rows, column, down).map(({ name }) => name);
+  const change = { value: (row) => row.change };
+  assert.deepEqual(order(change, true), ["b", "a", "c"]);
+  assert.deepEqual(order(change, false), ["c", "a", "b"]);
+  assert.deepEqual(order({ value: (row) => row.name, text: true }, false), ["a", "b", "c"]);
+  assert.equal(rows[0].name, "b"); // the rows themselves stay as they are
+});
+
+Deno.test("a change is told in points, a window in its unit, a finding in words", () => {
+  assert.equal(changeText(0.126), "▲ +13 points");
+  assert.equal(changeText(-0.5), "▼ −50 points");
+  assert.equal(windowText({ length: 7, unit: "day" }), "week");
+  assert.equal(windowText({ length: 1, unit: "year" }), "year");
+  assert.equal(windowText({ length: 24, unit: "hour" }), "24 hours");
+  const rather = { finding: "predicate", expected_label: "Visit", expected_probability: 0.5 };
+  assert.equal(findingText(rather), "rather Visit (50.0 %)");
+  assert.equal(findingText({ finding: "direction" }), "the other direction");
+  assert.equal(findingText({ finding: "interval" }), "dates");
+});
+
+Deno.test("a forecast has the short window or the long one of its unit", () => {
+  const axis = new Axis({ unit: "year", first_position: 1900, last_position: 2020 });
+  assert.equal(windowOf(axis, "5"), 5);
+  for (const other of [undefined, "1", "30", "x"]) assert.equal(windowOf(axis, other), 1);
+  assert.equal(startOf(axis, "1950"), "1950");
+  for (const none of ["?", "1900", "1066"]) assert.equal(startOf(axis, none), null);
+});
+
+Deno.test("what a forecast expected, and what happened as far as is known", () => {
+  assert.equal(expectedText(1.24), "about 1.2 facts");
+  assert.equal(expectedText(12.4), "about 12 facts");
+  assert.equal(happenedText(2, "d7", "d7"), "In fact, there were 2 facts.");
+  assert.equal(happenedText(0, "d7", "d7"), "In fact, nothing happened.");
+  assert.equal(happenedText(0, "d3", "d7"), "So far, up to d3, nothing happened.");
+});
+
+Deno.test("where both sides meet, and what is left to do, is said", () => {
+  assert.equal(meetingText(["a", "b"], "a", "b"), ": one reaches the other");
+  assert.equal(meetingText(["a", "x"], "a", "b"), " in x");
+  assert.equal(meetingText([..."vwxyz"], "a", "b"), " in v, w, x, y and others");
+  assert.match(openText(true, 0, 0), /^No steps are left/);
+  assert.equal(openText(false, 3, 0), "There is nothing to follow near in time.");
+  assert.match(openText(false, 3, 9), /nearest in time, until they meet\. 3 steps left\.$/);
+  assert.ok(!timeless(() => openText(false, 3, 9) + openText(false, 3, 0)).includes("in time"));
+});
+
+Deno.test("a file is named after its question, whatever the names are", () => {
+  const query = { subject: "Citizen (Nigeria)", object: "../a b", time: "2015-01-03" };
+  assert.equal(fileName(query, "svg"), "Citizen_Nigeria_-_a_b-2015-01-03.svg");
+  assert.ok(fileName({ ...query, subject: "x".repeat(300) }, "json").length < 100);
+});
