@@ -292,6 +292,9 @@ DAYS = TimeAxis("day")
         ((0, 0), None, "twice the same day"),
         ((-1, -3, -20), None, "3 times within a month, the last time the day before"),
         ((-1, -3, -20), 25, "3 times within 20 days, the last time the day before"),
+        ((-1, -3, -20), 19, "at least 3 times within 20 days, the last time the day before"),
+        ((-4, -4), 3, "at least twice 4 days before"),
+        ((0, 0), -1, "at least twice the same day"),
         ((2, 300), None, "twice within a year after, the first time 2 days after"),
         ((-2, 5), None, "twice within 5 days before and after, the nearest 2 days before"),
         ((0, -800), None, "twice within 3 years, the last time the same day"),
@@ -321,7 +324,7 @@ def test_an_undated_query_says_how_many_facts_it_looks_at(tmp_path: Path, date: 
     assert sum("looked at" in text for text in words) == 1
     if date:
         words = sentences(predictor.explain(Query("A", "B", "2014-06-02"), most=99))
-        assert "A threatened others 60 times the day before" in words
+        assert "A threatened others at least 60 times the day before" in words
 
 
 def test_what_has_no_group_is_told_so_that_the_shares_add_up() -> None:

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from apptek.arrays import Ints
-from apptek.config import FAMILIES
+from apptek.config import FAMILIES, MOST_HISTORY_FACTS
 from apptek.data.times import UNKNOWN
 from apptek.explain.sentences import (
     Ends,
@@ -121,15 +121,22 @@ class Evidence:
         return float(weights.astype(np.float64) @ self.values[entries].astype(np.float64))
 
     @cached_property
-    def _history(self) -> dict[str, Ints]:
+    def _listed(self) -> dict[str, Ints]:
+        """The facts of each family, nearest first: one more than the features are made of."""
         history = self.space.history
-        return {} if history is None else history.facts(self.queries, 0)
+        listed = {} if history is None else history.listed(self.queries, 0, more=1)
+        return {family: each.facts for family, each in listed.items()}
+
+    def _most(self, family: str) -> int:
+        config = self.model.config.history
+        return config.pair_facts if family in DIRECT else config.profile_facts
 
     @cached_property
     def _by_key(self) -> dict[Key, list[int]]:
         """The facts of every family and predicate, nearest first."""
         found: dict[Key, list[int]] = {}
-        for family, facts in self._history.items():
+        for family, listed in self._listed.items():
+            facts = listed[: self._most(family)]
             predicates = self.graph.facts.predicates[facts].tolist()
             for fact, predicate in zip(facts.tolist(), predicates, strict=True):
                 found.setdefault(("history", family, predicate), []).append(fact)
@@ -171,14 +178,18 @@ class Evidence:
     @cached_property
     def _limits(self) -> dict[str, tuple[int | None, int]]:
         """For each family, its horizon and where it ends by number: see Occurrences."""
+        history = self.space.history
+        is_cut = history is not None and history.rows(self.queries)[1] > 0
         limits: dict[str, tuple[int | None, int]] = {}
-        config = self.model.config.history
-        for family, facts in self._history.items():
-            most = config.pair_facts if family in DIRECT else config.profile_facts
+        for family, facts in self._listed.items():
+            most = self._most(family)
+            # Where the kernels list no further fact, the last one may have more at its distance.
+            is_full = len(facts) == MOST_HISTORY_FACTS or (is_cut and family not in DIRECT)
+            beyond = facts[most : most + 1] if len(facts) > most else facts[-1:] if is_full else []
             limits[family] = (None, 0)
-            if len(facts) >= most:
-                apart = time_distance(self.graph, int(facts[-1]), self.moment)
-                limits[family] = (None, most) if apart is None else (abs(apart), 0)
+            for fact in beyond:
+                apart = time_distance(self.graph, int(fact), self.moment)
+                limits[family] = (None, most) if apart is None else (abs(apart) - 1, 0)
         return limits
 
     def partners(self, key: Key) -> tuple[Partner, ...]:
