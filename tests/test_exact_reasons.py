@@ -61,7 +61,9 @@ def window_of(found: "re.Match[str]") -> tuple[int, int]:
     return days, days
 
 
-def true_count(rows: list[Row], asked: Explanation, at: int, part: Contribution, window) -> int:
+def true_count(
+    rows: list[Row], asked: Explanation, at: int, part: Contribution, window: tuple[int, int]
+) -> int:
     """How many facts the sentence of a reason is about, counted one by one."""
     end, is_subject = OWNERS[part.family]
     owner, partner = asked.subject, asked.object

@@ -36,7 +36,13 @@ from apptek.features.support import (
     level_of,
     topology_evidence,
 )
-from apptek.features.topologies.connection import is_lasting, time_distance
+from apptek.features.topologies.connection import (
+    Connection,
+    Surroundings,
+    connect,
+    is_lasting,
+    time_distance,
+)
 from apptek.features.topologies.topology import to_names
 from apptek.features.traits import Trait
 from apptek.graph.lookups import is_timeless
@@ -156,6 +162,17 @@ class Evidence:
         """The same in words."""
         return tuple(to_names(self.topology(key), self.model.dataset.predicates))
 
+    def connection(self, key: Key) -> Connection:
+        """How a topology that fired connects the two."""
+        met = connect(self._near, self.topology(key))
+        if met is None:
+            raise AssertionError(f"topology {key[2]} fired, but its sides do not meet")
+        return met
+
+    @cached_property
+    def _near(self) -> Surroundings:
+        return Surroundings(self.space.process, self.queries)
+
     def occurrences(self, key: Key) -> Occurrences:
         """When the facts of a key of history took place."""
         if key not in self._times:
@@ -185,10 +202,10 @@ class Evidence:
             most = self._most(family)
             # Where the kernels list no further fact, the last one may have more at its distance.
             is_full = len(facts) == MOST_HISTORY_FACTS or (is_cut and family not in DIRECT)
-            beyond = facts[most : most + 1] if len(facts) > most else facts[-1:] if is_full else []
             limits[family] = (None, 0)
-            for fact in beyond:
-                apart = time_distance(self.graph, int(fact), self.moment)
+            if len(facts) > most or (is_full and len(facts)):
+                beyond = int(facts[min(most, len(facts) - 1)])
+                apart = time_distance(self.graph, beyond, self.moment)
                 limits[family] = (None, most) if apart is None else (abs(apart) - 1, 0)
         return limits
 
@@ -212,8 +229,10 @@ class Evidence:
     def sentence(self, key: Key, answer: int) -> str:
         """A key in words, as a reason for this answer or against it."""
         if key[0] == "topology":
-            labels = map(self.answerer.labels.label, self.names(key))
-            return connected_sentence(list(labels))
+            steps = {(fact.step, fact.action) for fact in self.connection(key).core if fact.on_path}
+            actions = dict.fromkeys(action for _, action in sorted(steps))
+            names = to_names(tuple(actions), self.model.dataset.predicates)
+            return connected_sentence([self.answerer.labels.label(name) for name in names])
         if key[0] == "reranker":
             return trees_sentence(key[1], self.ends, self._actors)
         return self._said(key, answer) if key[0] == "history" else self._trait_sentence(key)

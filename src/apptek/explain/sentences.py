@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from apptek.data.times import TimeAxis
-from apptek.explain.wording import apart_text, count_text, span_text
+from apptek.explain.wording import apart_text, count_text, listed, span_text
 from apptek.features.traits import NOT_SAME, SAME, THE_COUNTRY, Kind, Trait
 
 OTHERS = "others"
@@ -159,9 +159,10 @@ def _most(partners: Sequence[Partner]) -> str:
 
 
 def connected_sentence(labels: Sequence[str]) -> str:
-    """What a topology says: by which predicates, step by step, the two reach each other."""
-    steps = [f"'{label}'" for label in labels]
-    return f"the two are connected by {', then '.join(steps)}"
+    """Say which predicates connect the two: those of the facts on the path, and no others."""
+    if not labels:
+        return "subject and object are the same"
+    return "the two are connected by " + listed([f"'{label}'" for label in labels], len(labels))
 
 
 def trees_sentence(topic: str, ends: Ends, actors: Sequence[str]) -> str:
