@@ -361,3 +361,17 @@ def test_an_undated_question_is_told_without_a_time(data: Dataset, folder: Path)
         for text in (*texts[:2], texts[3]):
             assert GIVEN not in text
         assert f" on {query.time} (each given" in versus.sentence
+
+
+def test_a_change_names_no_reason_that_alone_points_the_other_way(
+    data: Dataset, folder: Path
+) -> None:
+    predictor, left_out = Predictor.load(folder), 0
+    for query in asked(data, range(0, 40, 3)):
+        found = predictor.contrast(query, "2021-03-05")
+        for each in (found.first, found.second):
+            for reason in each.all_reasons():
+                if reason.support is not None and reason.support.contradicts:
+                    left_out += 1
+                    assert reason.contribution.sentence not in found.paragraph
+    assert left_out

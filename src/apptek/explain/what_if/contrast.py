@@ -75,8 +75,21 @@ class Contrast:
         return f"{answers[0]}, {'and' if same else 'but'} {answers[1]} (each {condition})"
 
     def _told(self) -> list[Change]:
-        """The changes that are large enough to be told; what the two are tells of no change."""
-        parts = [c for c in self.changes if c.kind != "trait"]
+        """The changes that are large enough to be told; what the two are tells of no change.
+
+        A reason whose counts alone point the other way than it does is not told.
+        """
+        doubtful = {
+            reason.contribution.sentence
+            for each in (self.first, self.second)
+            for reason in each.all_reasons()
+            if reason.support is not None and reason.support.contradicts
+        }
+        parts = [
+            c
+            for c in self.changes
+            if c.kind != "trait" and not doubtful & {c.first_sentence, c.second_sentence}
+        ]
         least = SMALL * max((abs(change.change) for change in parts), default=0.0)
         return [change for change in parts if abs(change.change) >= max(least, 1e-9)]
 
