@@ -14,10 +14,10 @@ from apptek.data.reading.reader import read_dataset
 from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError
 from apptek.explain import wording
-from apptek.explain.explanation import Contribution, Explanation, Support
+from apptek.explain.explanation import Contribution, Explanation, Support, as_plain
 from apptek.explain.groups import Group, group_all
 from apptek.explain.html_report import explanation_html
-from apptek.explain.sentences import Ends, Occurrences, actor_words, when_words
+from apptek.explain.sentences import Ends, Occurrences, Partner, actor_words, when_words
 from apptek.explain.story import contradicts_alone
 from apptek.explain.text import MEMBERS, explanation_text
 from apptek.explain.wording import (
@@ -470,3 +470,8 @@ def test_numbers_and_names_are_written_as_on_the_page(name: str, given: Any, wor
     write_words = getattr(wording, name)
     several = name in ("counted", "shortened")
     assert (write_words(*given) if several else write_words(given)) == words
+
+
+def test_lists_become_plain_as_tuples_do() -> None:
+    partners = [Partner("A", 2)]
+    assert as_plain(partners) == as_plain(tuple(partners)) == [{"entity": "A", "facts": 2}]

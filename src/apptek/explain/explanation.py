@@ -350,4 +350,4 @@ def as_plain(value: Any) -> Any:
     """A dataclass as dictionaries and lists; faster than asdict, which copies every text."""
     if is_dataclass(value):
         return {each.name: as_plain(getattr(value, each.name)) for each in fields(value)}
-    return [as_plain(part) for part in value] if isinstance(value, tuple) else value
+    return [as_plain(part) for part in value] if isinstance(value, (tuple, list)) else value
