@@ -170,15 +170,18 @@ def _answer_file(
 
 def _print_answer(answer: Any, similar: dict[str, list[str]]) -> None:
     from apptek.data.predicate_table import labelled
-    from apptek.explain.shown_answers import answer_notes
+    from apptek.explain.shown_answers import answer_notes, recorded
+    from apptek.explain.wording import percent, shown_time
     from apptek.terminal import BAR, output, table
 
     query = answer.query
     names = map(labelled, answer.predicates, answer.labels)
     ranking = zip(names, answer.probabilities, strict=True)
-    rows = [(name, f"{share:6.1%}", BAR * round(share * 30)) for name, share in ranking]
-    title = f"{query.subject}, ?, {query.object}, {query.time}"
+    rows = [(name, percent(share), BAR * round(share * 30)) for name, share in ranking]
+    title = f"{query.subject}, ?, {query.object}, {shown_time(query.time)}"
     console = output()
+    if words := recorded(answer):
+        console.print(words, markup=False, soft_wrap=True)
     console.print(table(title, ("predicate", "probability", ""), rows), markup=False)
     for note in [*answer_notes(answer), *similar_lines(similar)]:
         console.print(note, markup=False, soft_wrap=True)
