@@ -47,7 +47,7 @@ def test_two_dates_have_one_code_only_if_they_are_the_same(
     assert UNKNOWN not in codes
 
 
-@given(st.lists(st.integers(1 - 2**31, 2**31 - 1), min_size=1))
+@given(st.lists(st.integers(1 - 2**31, 2**31 - 1)).map(lambda values: [-1, *values]))
 def test_integers_are_their_own_codes_and_positions(values: list[int]) -> None:
     axis, codes = axis_of(*map(str, values))
     assert replace(axis, stride=1) == TimeAxis("integer")

@@ -227,6 +227,12 @@ class TimeDictionary:
         axis = self._axis(used, counts)
         return axis, axis.codes(used)
 
+    def moments(self) -> Ints:
+        """A number for each id, the same for texts that mean the same time."""
+        numbers: dict[WrittenTime | None, int] = {}
+        settled = (w if w is None else self._settled(w) for w in self.written)
+        return np.asarray([numbers.setdefault(w, len(numbers)) for w in settled], np.int32)
+
     def _settled(self, written: WrittenTime) -> WrittenTime:
         """A time as a date, in the order of day and month that was found; an integer as it is."""
         if self.kind == "integer" or (written.kind == "date" and written.order != "open"):

@@ -41,7 +41,7 @@ def assemble(
 ) -> Dataset:
     """Builds the data set; takes the names out of the batches as it numbers them."""
     try:
-        axis, codes = _resolve_times(batches, reader.times)
+        axis, codes, is_cut = _resolve_times(batches, reader.times)
     except TimeFormatError as error:
         raise DataError(f"{name}: {error}") from None
     notes = _trim_names(batches)
@@ -56,12 +56,15 @@ def assemble(
         )
         for split in SPLITS
     ]
+    merged = 0
     if merge_intervals:
         facts = [merge_interval_lines(part, axis) for part in facts]
-        merged = 0
-    else:
-        merged = sum(_count_merged(batches.get(split, []), part)
-                     for split, part in zip(SPLITS, facts, strict=True))  # fmt: skip
+    elif is_cut:
+        moments = reader.times.moments()
+        parts = zip(SPLITS, facts, strict=True)
+        merged = sum(
+            _count_merged(part, _codes(batches[s], moments)) for s, part in parts if len(part)
+        )
     (train, valid, test), counts = _each_fact_once(facts)
     return Dataset(
         name=name,
@@ -105,12 +108,9 @@ def finish(
     return with_mirrored(dataset) if options.undirected else dataset
 
 
-def _count_merged(batches: list[FactBatch], facts: Facts) -> int:
+def _count_merged(facts: Facts, moments: tuple[Ints, Ints]) -> int:
     """How many facts are like others only since their times were cut to the unit of the axis."""
-    since, until = _codes(batches, None)
-    if len(np.unique(since)) == len(np.unique(facts.since)):  # as nearly always
-        return 0
-    written = Facts(facts.subjects, facts.predicates, facts.objects, since, until)
+    written = Facts(facts.subjects, facts.predicates, facts.objects, *moments)
     masks = [first_occurrences(*fact_keys(part)) for part in (written, facts)]
     apart, kept = (len(facts) if mask is None else int(mask.sum()) for mask in masks)
     return apart - kept
@@ -201,10 +201,12 @@ def second_reader(
 
 def _resolve_times(
     batches: dict[Split, list[FactBatch]], times: TimeDictionary
-) -> tuple[TimeAxis, dict[Split, tuple[Ints, Ints]]]:
-    """The axis, and the codes of since and until in every split."""
+) -> tuple[TimeAxis, dict[Split, tuple[Ints, Ints]], bool]:
+    """The axis, the codes of since and until in every split, and whether codes hide differences."""
     axis, codes = times.resolve(count_times(batches, times))
-    return axis, {split: _codes(batches.get(split, []), codes) for split in SPLITS}
+    known = codes[codes != UNKNOWN]
+    is_cut = axis.unit != "integer" and len(np.unique(known)) < len(known)
+    return axis, {split: _codes(batches.get(split, []), codes) for split in SPLITS}, is_cut
 
 
 def count_times(batches: Mapping[Split, list[FactBatch]], times: TimeDictionary) -> list[int]:
@@ -219,14 +221,12 @@ def count_times(batches: Mapping[Split, list[FactBatch]], times: TimeDictionary)
     return found
 
 
-def _codes(batches: list[FactBatch], codes: Ints | None) -> tuple[Ints, Ints]:
-    """The codes of since and until; without codes, the ids of the written times."""
+def _codes(batches: list[FactBatch], codes: Ints) -> tuple[Ints, Ints]:
     nothing = np.empty(0, np.int32)
-    of_id = (lambda ids: ids) if codes is None else codes.take
-    since = np.concatenate([nothing, *(of_id(batch.since) for batch in batches)])
+    since = np.concatenate([nothing, *(codes[batch.since] for batch in batches)])
     if all(batch.until is batch.since for batch in batches):
         return since, since
-    until = np.concatenate([nothing, *(of_id(batch.until) for batch in batches)])
+    until = np.concatenate([nothing, *(codes[batch.until] for batch in batches)])
     return since, since if np.array_equal(since, until) else until
 
 

@@ -62,7 +62,7 @@ def read_dataset(
         return read_facts(source, options=chosen)
     with located(source, chosen.max_bytes) as found:
         files = [file for part in found.files.values() for file in part]
-        chosen = _with_remembered(chosen, files[0], remembered or {})
+        given, chosen = chosen, _with_remembered(chosen, files[0], remembered or {})
         columns = chosen.column_of()
         _check_options(chosen, files)
         reading = _Reading(FactReader.of(chosen), columns, _Progress(progress, files))
@@ -79,6 +79,8 @@ def read_dataset(
     give_memory_back()
     of_dump = reading.of_dump()
     report = dataset.report
+    if chosen != given:
+        notes.append("read like the files of the model: its --columns and other options")
     notes = [*reading.notes, *notes, *report.notes]
     report = replace(report, how=reading.how | report.how, notes=tuple(notes))
     return finish(
@@ -115,6 +117,8 @@ def _with_remembered(
         for name, value in remembered.items()
         if getattr(options, name) == getattr(usual, name)
     }
+    if not fresh:
+        return options
     wanted = replace(options, **fresh)
     try:
         _check_options(wanted, [file])

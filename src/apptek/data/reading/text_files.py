@@ -84,7 +84,8 @@ def open_text(
     first = replace(first, text=first.text[len(header) :])
     note = left_out_note(cells, layout, file.name) if has_header and columns is None else None
     notes = [line for line in (note, layout.note) if line]
-    lines = _Lines(line, header, layout, form, notes)
+    narrowest = min((len(row) for row in rows[:-1]), default=0)  # the last may be cut
+    lines = _Lines(line, header, layout, form, notes, narrowest)
     return Content(
         layout,
         lines.chunks(chain([first], blocks)),
@@ -150,7 +151,8 @@ def skip_blank_lines(blocks: Iterator[Block]) -> tuple[Block | None, int]:
 class _Lines:
     """The lines of a file from `line` on, parsed in blocks.
 
-    header  the first line with its newline, if it is a header: a copy of it is no fact
+    header     the first line with its newline, if it is a header: a copy of it is no fact
+    narrowest  the fewest cells of the first rows
     """
 
     line: int
@@ -158,6 +160,7 @@ class _Lines:
     layout: ColumnLayout
     form: TextFormat
     notes: list[str]
+    narrowest: int
 
     def chunks(self, blocks: Iterator[Block]) -> Iterator[Chunk]:
         """Every block parsed, in order, while threads parse the next ones.
@@ -202,7 +205,7 @@ class _Lines:
         rows = split_lines(block.text, self.form)
         if block.is_cut and self.layout.free:
             widths = [len(row) for row in split_lines(block.text, self.form) if row]
-            if len(widths) > 1 and widths[-1] < min(widths[:-1]):
+            if widths[-1] < min([self.narrowest, *widths[:-1]]):
                 table, rows = None, _with_cut_end(list(rows))
         return Chunk(0, table, rows, block.position), count_lines(block.text)
 

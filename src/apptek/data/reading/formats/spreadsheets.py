@@ -100,7 +100,7 @@ def _has_unknown_header(
     rows = islice((row for _, row in cells.rows() if any(row)), SAMPLE_LINES)
     texts = [[_text(cell) for cell in row] for row in rows]
     if columns is None:
-        width = max(max(n for n, c in enumerate(row, 1) if c) for row in texts)
+        width = max(max((n for n, c in enumerate(row, 1) if c), default=0) for row in texts)
         check_order([row[:width] for row in texts], where)
     return has_titles(texts, layout)
 
