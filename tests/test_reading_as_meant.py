@@ -20,6 +20,7 @@ from apptek.data.splitting import Splitting
 from apptek.data.times import TimeAxis
 from apptek.errors import DataError
 from apptek.forecasting.window import Length, read_window
+from apptek.predictor import Predictor
 
 ALL = Splitting(train=1, valid=0)
 DAYS = [(date(2014, 1, 1) + timedelta(days=number)).strftime("%Y%m%d") for number in range(60)]
@@ -366,6 +367,18 @@ def test_a_column_of_splits_can_be_named(tmp_path: Path) -> None:
         assert [len(data.split(split)) for split in SPLITS] == [2, 1, 1]
     with pytest.raises(DataError, match="found 'later', expected train, valid or test"):
         read_dataset(frame.assign(fold=["train", "later", "test", "test"]), split="fold")
+
+
+def test_a_predictor_is_fitted_by_a_column_of_splits() -> None:
+    days = [f"2014-05-{day:02d}" for day in range(1, 31)]
+    facts = [("abc"[n % 3], "pq"[n % 2], "bca"[n % 3], day) for n, day in enumerate(days)]
+    frame = pd.DataFrame(facts, columns=["subject", "predicate", "object", "time"])
+    frame["fold"] = ["train"] * 20 + ["valid"] * 5 + ["test"] * 5
+    model = Predictor.fit(frame, split="fold").model
+    assert [len(model.dataset.split(split)) for split in SPLITS] == [20, 5, 5]
+    assert len(model.graph.facts) == 20
+    with pytest.raises(DataError, match="split has no meaning"):
+        Predictor.fit(model.dataset, split="fold")
 
 
 # JSON arrays

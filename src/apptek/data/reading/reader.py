@@ -95,7 +95,7 @@ def as_dataset(data: Any, **options: Any) -> Dataset:
     """The data set itself, or what `read_dataset` makes of a frame, tuples or a path."""
     if isinstance(data, Dataset):
         if named := [name for name, value in options.items() if value]:
-            raise DataError(f"a Dataset was read already: {named[0]} has no meaning for it")
+            raise DataError(f"{named[0]} has no meaning for a Dataset, which was read before")
         return data
     return read_dataset(data, **options)
 
