@@ -271,7 +271,7 @@ def test_a_last_row_that_is_cut_is_bad(tmp_path: Path) -> None:
 
 def test_undated_facts_are_counted(tmp_path: Path) -> None:
     path = write(tmp_path / "facts.csv", f"a,p,b,{DAY}\nb,p,c\n")
-    assert "1 facts have no time" in apptek("data", "stats", str(path)).stdout
+    assert "facts without a time: 1" in apptek("data", "stats", str(path)).stdout
     assert json.loads(apptek("data", "stats", str(path), "--json").stdout)["undated"] == 1
 
 

@@ -182,7 +182,7 @@ def _print_statistics(
     facts = [tuple(fact.values())[: len(titles_of_facts)] for fact in first_facts]
     console.print(table("The first facts, as they were read", titles_of_facts, facts))
     if statistics["undated"] and span != "all undated":
-        console.print(f"{statistics['undated']:,} facts have no time")
+        console.print(f"facts without a time: {statistics['undated']:,}")
     for split, count in statistics["duplicates"].items():
         if count:
             console.print(f"{count:,} duplicate facts in {split} were dropped")
