@@ -3,6 +3,7 @@
 import json
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import pytest
 from command_line import apptek
 from event_dumps import gdelt_row
 from fact_files import DAY, FACT, in_words, parquet_bytes, read_all, read_text, write
-from sheets import write_sheets
+from sheets import Cell, write_sheets
 
 from apptek.data.benchmarks import DATA_VARIABLE
 from apptek.data.facts import SPLITS, Dataset, Facts
@@ -26,7 +27,7 @@ ALL = Splitting(train=1, valid=0)
 DAYS = [(date(2014, 1, 1) + timedelta(days=number)).strftime("%Y%m%d") for number in range(60)]
 
 
-def fault_of(folder: Path, text: str, name: str = "facts.csv", **options: object) -> str:
+def fault_of(folder: Path, text: str, name: str = "facts.csv", **options: Any) -> str:
     """The error of reading a file with this content, which is one line."""
     with pytest.raises(DataError) as caught:
         read_dataset(write(folder / name, text), splitting=ALL, **options)
@@ -66,8 +67,11 @@ def test_an_unknown_header_lists_its_columns_and_asks(
 
 
 def test_a_sheet_with_an_unknown_header_does_the_same(tmp_path: Path) -> None:
-    header = ["Actor 1", "Actor 2", "What happened", "When"]
-    rows = [["Ann", "Bob", "meets", date(2014, 5, 13)], ["Bob", "Cem", "calls", date(2014, 5, 14)]]
+    header: list[Cell] = ["Actor 1", "Actor 2", "What happened", "When"]
+    rows: list[list[Cell]] = [
+        ["Ann", "Bob", "meets", date(2014, 5, 13)],
+        ["Bob", "Cem", "calls", date(2014, 5, 14)],
+    ]
     path = write_sheets(tmp_path / "facts.xlsx", {"a": [header, *rows]})
     with pytest.raises(
         DataError, match=r"'What happened', 'When' .below it: 'Ann', 'Bob'"
@@ -298,7 +302,10 @@ def test_a_backslash_before_a_quote_is_refused(tmp_path: Path) -> None:
 
 
 def test_numbers_beyond_what_floats_hold_are_refused(tmp_path: Path) -> None:
-    rows = [[12345678901234567, "p", "b", date(2014, 5, 13)], ["a", "p", "b", date(2014, 5, 13)]]
+    rows: list[list[Cell]] = [
+        [12345678901234567, "p", "b", date(2014, 5, 13)],
+        ["a", "p", "b", date(2014, 5, 13)],
+    ]
     path = write_sheets(tmp_path / "facts.xlsx", {"a": rows})
     with pytest.raises(DataError, match=r"facts.xlsx:1: .*beyond 2\^53 as text"):
         read_dataset(path, splitting=ALL)
@@ -410,9 +417,10 @@ def test_a_bad_entry_of_an_array_is_named(tmp_path: Path) -> None:
 )
 def test_options_of_files_are_refused_for_tuples_and_frames(option: str, value: str) -> None:
     facts = [("a", "p", "b", DAY), ("b", "p", "c", DAY)]
+    options: dict[str, Any] = {option: value}
     for source in (facts, pd.DataFrame(facts, columns=["subject", "predicate", "object", "time"])):
         with pytest.raises(DataError, match=f"--{option} has no meaning"):
-            read_dataset(source, **{option: value})
+            read_dataset(source, **options)
         with pytest.raises(DataError, match="no fact has a start and no end"):
             read_dataset(source, open_end="ongoing")
     with pytest.raises(DataError, match="--columns has no meaning"):
@@ -487,10 +495,10 @@ def test_data_stats_shows_the_first_facts_and_nothing_of_the_paper(tmp_path: Pat
 
 
 def test_facts_leave_the_arrays_of_the_caller_writable() -> None:
-    columns = [np.zeros(3, np.int32) for _ in range(4)]
-    facts = Facts(*columns, columns[3])
+    ids, days = np.zeros(3, np.int32), np.zeros(3, np.int32)
+    facts = Facts(ids, ids, ids, days, days)
     assert facts.until is facts.since
-    columns[0][0] = 1
+    ids[0] = 1
     with pytest.raises(ValueError, match="read-only"):
         facts.subjects[0] = 1
 
