@@ -156,7 +156,7 @@ def test_a_world_is_made_and_counted(tmp_path: Path) -> None:
     statistics = json.loads(done.stdout)
     counts = statistics["official"]
     assert counts["train"] + counts["valid"] + counts["test"] == 1000
-    assert statistics["printed_in_paper"] is None
+    assert "printed_in_paper" not in statistics
     shown = apptek("data", "stats", str(tmp_path / "world"), COLUMNS="60")
     assert shown.returncode == 0
     assert max(len(line) for line in shown.stdout.splitlines()) <= 60

@@ -3,7 +3,7 @@
 import re
 
 _OPTION = re.compile(r"--([a-z][a-z-]*[a-z])")
-_KEYWORDS = {"split": "splitting", "split_by": "splitting"}
+_KEYWORDS = {"split": "splitting", "split_by": "splitting", "no_header": "header"}
 
 
 class ApptekError(Exception):
@@ -26,6 +26,10 @@ class DataError(ApptekError):
         keywords = dict.fromkeys(f"{_KEYWORDS.get(word, word)}=" for word in words)
         if keywords:
             self.add_note(f"In Python, options are keywords: {', '.join(keywords)}")
+
+
+class UnfitOptionsError(DataError):
+    """Options that say nothing about a file: a column that it lacks, a delimiter of a sheet."""
 
 
 class TimeFormatError(DataError):

@@ -17,7 +17,7 @@ from apptek.data.frames import When, time_text
 from apptek.data.predicate_table import PredicateLabels, as_predicate_table
 from apptek.data.protocols import Protocol
 from apptek.data.queries import Queries
-from apptek.data.reading.reader import as_dataset
+from apptek.data.reading.reader import as_dataset, read_more
 from apptek.engine.engine import Engine
 from apptek.errors import ApptekError
 from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
@@ -79,6 +79,7 @@ class Predictor:
         config: Config | None = None,
         protocol: Protocol = "official",
         seed: int = 0,
+        split: str | None = None,
         types: TypeTable | str | Path | None = None,
         predicates: PredicateLabels | None = None,
         aliases: Mapping[str, str] | str | Path | None = None,
@@ -98,6 +99,7 @@ class Predictor:
         preset     the settings; the default preset if neither it nor a config is given
         config     settings of one's own; `preset` then names what they started from, by default
                    the preset that is nearest to them
+        split      the column that says train, valid or test; by default one that is called split
         types      of entities, by kind: {"sector": {"Reuters": "Media", ...}, ...}, or a file; a
                    kind that the data itself has is replaced
         predicates their labels and classes: {"040": {"label": "Consult", ...}, ...}, or a file;
@@ -113,7 +115,7 @@ class Predictor:
         """
         table = read_types(Path(types)) if isinstance(types, str | Path) else types
         labels = as_predicate_table(predicates)
-        data = with_aliases(as_dataset(data), aliases)
+        data = with_aliases(as_dataset(data, **({"split": split} if split else {})), aliases)
         data = data if labels is None else data.labelled(labels)
         if config is None:
             config = preset_config(preset or DEFAULT)
@@ -146,9 +148,9 @@ class Predictor:
         Either is a Dataset, or what `read_dataset` takes: a frame, tuples, a path. Nothing is
         fitted again. The report says what became of the facts.
         """
-        alike = self.model.dataset.axis.how_to_read()
+        like = self.model.dataset
         added, removed = (
-            None if source is None else as_dataset(source, **alike) for source in (facts, retract)
+            None if source is None else read_more(like, source) for source in (facts, retract)
         )
         model, report = update_model(self.model, added, removed)
         answerer = self.answerer

@@ -111,8 +111,11 @@ def fit(
     entity_types = None if types is None else read_types(types)
     tables = NameTables.read(predicates, aliases)
     dataset = tables.apply(reading.read(data))
-    if repeated := sum(dataset.report.duplicates.values()):
+    if repeated := sum(dataset.report.duplicates.values()) - dataset.report.merged:
         tell(f"repeated facts, which count once: {repeated:,}")
+    undated = dataset.undated_count()
+    if 0 < undated < len(dataset.all_facts()):
+        tell(f"facts without a time: {undated:,}")
     with _agent_progress(with_agent) as observers, spread.open(out) as engine:
         predictor = Predictor.fit(
             dataset,
@@ -214,9 +217,8 @@ def update(
 
     with sole_writer(model) if in_place else nullcontext():
         fitted = load_model(model)  # not a Predictor: nothing is asked, nothing need be indexed
-        alike = fitted.dataset.axis.how_to_read()
         new, old = (
-            None if source is None else reading.read(source, given=alike)
+            None if source is None else reading.read(source, like=fitted.dataset)
             for source in (facts or None, retract)
         )
         with working("updating the graph"):

@@ -63,7 +63,7 @@ def read_window(axis: TimeAxis, span: tuple[int, int], start: str | None, length
     span   the first and the last position of a fact
     start  the first time of the window; by default the one after the last fact
     """
-    first = span[1] + 1 if start is None else _position(axis, start)
+    first = span[1] + axis.stride if start is None else _position(axis, start)
     window = Window(first, _last(axis, first, length))
     unit, known = unit_word(axis.unit), span[1] - span[0] + 1
     begins, ends = window.texts(axis)
@@ -100,7 +100,7 @@ def _position(axis: TimeAxis, text: str) -> int:
 def _last(axis: TimeAxis, first: int, length: Length) -> int:
     given = length.given()
     if not given:
-        usual = _steps(axis, first, "days", USUAL_DAYS) if axis.unit in _DAILY else 1
+        usual = _steps(axis, first, "days", USUAL_DAYS) if axis.unit in _DAILY else axis.stride
         assert usual is not None
         return first + usual - 1
     if len(given) > 1:

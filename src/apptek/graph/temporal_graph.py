@@ -230,6 +230,7 @@ class TemporalGraph:
             axis.unit not in get_args(Unit)
             or not isinstance(axis.mixed, bool)
             or not isinstance(axis.date_format, str)
+            or not (isinstance(axis.stride, int) and axis.stride >= 1)
         ):
             raise ValueError(f"there is no axis {about['axis']}")
         if about["open_end"] not in get_args(OpenEnd):

@@ -14,7 +14,7 @@ from typing import Any, Protocol, overload
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import Ints, read_only
+from apptek.arrays import Ints, close_columns
 from apptek.data.queries import Queries
 from apptek.evaluation.filters import KnownPredicates, join_known
 from apptek.features.space import FeatureSpace
@@ -45,7 +45,7 @@ class Examples:
             raise ValueError("rows, labels and others are of different numbers of examples")
         if self.others.contains(self.labels).any():
             raise ValueError("an example's own label is not among its others")
-        read_only(self.labels)
+        close_columns(self, "labels")
 
     def __len__(self) -> int:
         return len(self.labels)
