@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
+from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,13 @@ from apptek.engine.engine import Engine
 from apptek.errors import ApptekError
 from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
 from apptek.evaluation.ranking import Evaluation
-from apptek.evaluation.scorer import Scores, ScoresByQuery, ViewScorer, evaluate_split
+from apptek.evaluation.scorer import (
+    Scores,
+    ScoresByQuery,
+    ViewScorer,
+    check_evaluated,
+    evaluate_split,
+)
 from apptek.explain.explainer import explain
 from apptek.explain.explanation import Explanation
 from apptek.explain.name_index import similar_names
@@ -43,6 +50,7 @@ from apptek.models.fitting.pipeline import fit_model
 from apptek.models.fitting.stages import FitOptions, Stage, TypeTable, print_nothing
 from apptek.models.model import Model, with_earlier_facts, with_training_facts
 from apptek.models.model_folder import load_model, save_model
+from apptek.models.own_facts import own_facts
 from apptek.models.updating import UpdateReport, update_model
 from apptek.resuming import work_folder
 
@@ -208,18 +216,46 @@ class Predictor:
             f"{data.name!r} ({data.span_of(facts)})"
         )
 
-    def predict(self, asked: Any, *, top: int = 10) -> Answers:
+    def predict(self, asked: Any, *, top: int | None = 10, hide_known: bool = False) -> Answers:
         """The most probable predicates of each query; unseen entities and times are flagged.
 
             predict(("Iran", "China", "2014-02-02"))            one query, or a list of such tuples
             predict([Query("Iran", "China", date(2014, 2, 2))])
             predict(frame)                                      with columns subject, object, time
 
+        top         how many predicates of each query; None: all
+        hide_known  answer as `evaluate` does: from the training facts, without the fact that a
+                    query asks about. So facts that the model knows can be used to evaluate it
+
         A query after the last fact is answered ahead: from what was known before its time.
         """
         asked = asked_queries(asked, self.model.dataset.axis)
-        ranked = self.answerer.ranked(self.queries_of(asked))
-        return Answers.of(self.answerer.answers(asked, ranked, top=top), self.explain)
+        if not hide_known:
+            ranked = self.answerer.ranked(self.queries_of(asked))
+            return Answers.of(self.answerer.answers(asked, ranked, top=top), self.explain)
+        answerer = self._training_answerer
+        queries = answerer.queries_of(asked)
+        splits, hidden = own_facts(queries, self.model.dataset)
+        ahead = answerer.is_ahead(queries)
+        views = {split: self.views_of(split)[0] for split in set(splits) if split is not None}
+        for row, split in enumerate(splits):
+            ahead[row] = ahead[row] if split is None else views[split] == "ahead"
+        ranked = answerer.ranked(replace(queries, hidden=hidden), ahead)
+        return Answers.of(answerer.answers(asked, ranked, top=top))
+
+    @cached_property
+    def _training_answerer(self) -> Answerer:
+        """The same on the graph of the training facts."""
+        kept = self.answerer
+        answerer = Answerer(
+            with_training_facts(self.model),
+            as_of=kept.always_ahead,
+            strict_names=kept.strict_names,
+        )
+        if self.engine is not None:
+            views = answerer.views.items()
+            answerer.views = {name: self.engine.view(view) for name, view in views}
+        return answerer
 
     def explain(
         self,
@@ -277,7 +313,7 @@ class Predictor:
         for name in (subject, object_):
             if not isinstance(name, str):
                 raise ApptekError(f"found {name!r}, expected the name of an entity")
-        window = self._window(start, length)
+        window = self._window("forecast", start, length)
         (forecast,) = self.forecaster.forecast([(subject, object_)], window, top=top, why=True)
         return forecast
 
@@ -290,12 +326,17 @@ class Predictor:
         pairs   (subject, object) each; by default the `most` whose chance of anything changes most
         start, length  as of `forecast`
         """
-        window = self._window(start, length)
+        window = self._window("watch", start, length)
         if pairs is None:
             pairs = most_changed(self.forecaster, window, most)
         return watch(self.forecaster, pairs, window)
 
-    def _window(self, start: When, length: dict[str, Any]) -> Window:
+    def _window(self, caller: str, start: When, length: dict[str, Any]) -> Window:
+        known = [field.name for field in fields(Length)]
+        for name in length:
+            if name not in known:
+                expected = ", ".join(known)
+                raise TypeError(f"{caller}() has no keyword {name!r}; expected one of: {expected}")
         until = {"until": time_text(length["until"])} if length.get("until") is not None else {}
         return self.forecaster.window(time_text(start) or None, Length(**length | until))
 
@@ -336,12 +377,14 @@ class Predictor:
         return evaluate_forecast(scores, working.probabilities, data, split, rolling=rolling)
 
     def _evaluated_view(self, split: Split, view: View | None, *, rolling: bool) -> WorkingView:
+        check_evaluated(split, view)
         known: tuple[View, ...] = ("ahead",) if rolling else self.views_of(split)
         if view is not None and view not in known:
             beyond = self.model.dataset.lies_beyond_train(split)
             reason = f": the {split} facts lie after the training facts" if beyond else ""
+            names = " or ".join(map(repr, known))
             raise ApptekError(
-                f"this model cannot be evaluated {view!r} on {split}, only {known[0]!r}{reason}"
+                f"this model cannot be evaluated {view!r} on {split}, only {names}{reason}"
             )
         name = view or known[0]
         model = with_earlier_facts(self.model) if rolling else with_training_facts(self.model)

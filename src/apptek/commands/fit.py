@@ -24,8 +24,6 @@ from apptek.commands.options import (
 from apptek.commands.reading_options import Reading, reads_data, reads_facts
 from apptek.extras import require_torch
 
-SEES = {"within": "with all facts in sight", "ahead": "with only the past in sight"}
-
 
 @distributes
 @reads_data
@@ -91,7 +89,7 @@ def fit(
     from apptek.config import preset
     from apptek.data.entity_types import read_types
     from apptek.experiments.provenance import about_run
-    from apptek.explain.wording import counted
+    from apptek.explain.quality_words import VIEWS, quality_text
     from apptek.graph.lookups import is_timeless
     from apptek.predictor import Predictor
     from apptek.setting_rules import with_settings
@@ -140,14 +138,17 @@ def fit(
     tell(f"features: {features}")
     model = predictor.model
     for view, fitted in model.views.items():
-        mrr, queries = fitted.report["valid_mrr"], fitted.report["tuning_queries"]
-        if mrr is not None and not (view == "ahead" and is_timeless(model.graph)):
-            tell(f"{SEES[view]}: MRR {mrr:.4f} on {counted(queries, 'tuning query')}")
+        if view == "ahead" and is_timeless(model.graph):
+            continue
+        quality = fitted.report["quality"]
+        tell(f"{VIEWS[view]}: {quality_text(quality)}")
         if model.config.reranker.rounds and fitted.reranker is None:
             why = (
-                "there is too little to learn from" if mrr is None else "they do not raise the MRR"
+                "there is too little to learn from"
+                if quality is None
+                else "they do not raise the MRR"
             )
-            tell(f"{SEES[view]}: the trees of the re-ranker are left out, because {why}")
+            tell(f"{VIEWS[view]}: the trees of the re-ranker are left out, because {why}")
     if not model.calibrated:
         tell("there are no valid facts: nothing was tuned, and probabilities are not calibrated")
     answering, training = len(model.graph.facts), len(model.dataset.train)
@@ -253,6 +254,7 @@ def info(model: ModelArgument, as_json: JsonOption = False) -> None:
     Example: `apptek info model`
     """
     from apptek.baselines.open_model import summarize_folder
+    from apptek.explain.quality_words import VIEWS, quality_text
     from apptek.terminal import output, table
 
     summary = summarize_folder(model)
@@ -260,9 +262,11 @@ def info(model: ModelArgument, as_json: JsonOption = False) -> None:
         print_json(summary)
         return
     titles = {"views": "views, and their MRR on the tuning queries"}
+    quality = summary.pop("quality", {})
     rows = [
         (titles.get(name, name.replace("_", " ")), _words(value)) for name, value in summary.items()
     ]
+    rows += [(VIEWS[view].lower(), quality_text(measured)) for view, measured in quality.items()]
     output().print(table(str(model), ("", ""), rows))
 
 

@@ -43,6 +43,7 @@ def summarize(model: Model) -> dict[str, Any]:
     unknown = sum(sum(update["unknown_predicates"].values()) for update in model.updates)
     return {
         **summarize_data(model, model.graph),
+        "quality": {view: fitted.report.get("quality") for view, fitted in model.views.items()},
         "updates": len(model.updates),
         "added_since_the_fit": added,
         "retracted_since_the_fit": sum(update["retracted"] for update in model.updates),

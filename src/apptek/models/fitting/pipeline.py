@@ -41,6 +41,7 @@ from apptek.models.fitting.stages import Fit, FitOptions
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources, FittedView, Model
 from apptek.models.model_folder import AGENT
+from apptek.models.quality import measure_quality
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.fitting import RerankerTask, fit_reranker
 from apptek.models.reranking.reranker import require_lightgbm
@@ -117,6 +118,7 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
             rng=generator(fit.options.seed, "classifier"),
             copies=space.copies(),
         )
+    scores = None if tuning is None else classifier.scores(tuning.rows)
     reranker = None
     if fit.config.reranker.rounds:
         task = RerankerTask(
@@ -131,22 +133,30 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
         )
         with fit.stage(f"fit the re-ranker, {view}"):
             reranker = fit_reranker(task, fit.config.reranker, seed=fit.options.seed)
-            if reranker is not None and tuning is not None:
-                linear = classifier.scores(tuning.rows)
-                weighed = Weighed(asked, tuning.rows, classifier.weights, linear)
-                scores = reranker.scores(space, weighed)
-                mrr = filtered_mrr(scores, tuning.labels, tuning.others)
+            if reranker is not None and tuning is not None and scores is not None:
+                weighed = Weighed(asked, tuning.rows, classifier.weights, scores)
+                reranked = reranker.scores(space, weighed)
+                mrr = filtered_mrr(reranked, tuning.labels, tuning.others)
                 # Of few facts trees learn by heart what the next ones do not bear out.
-                if mrr > filtered_mrr(linear, tuning.labels, tuning.others):
-                    classifier, report = _calibrated(classifier, report, scores, tuning)
+                if mrr > filtered_mrr(scores, tuning.labels, tuning.others):
+                    classifier, report = _calibrated(classifier, report, reranked, tuning)
+                    scores = reranked
                 else:
                     reranker = None
+    quality = None
+    if tuning is not None and scores is not None:
+        graph = sources.graph.ahead() if view == "ahead" else sources.graph
+        rng = generator(fit.options.seed, "bootstrap")
+        with fit.stage("compare with counting"):
+            quality = measure_quality(graph, asked, tuning, scores, rng=rng)
+        quality["newest"] = view == "ahead" and spared is not None
     support = _support(fit, space, examples, train.take(rows))
     shutil.rmtree(shelf_folder(fit, view), ignore_errors=True)
     return FittedView(
         classifier=classifier,
         kinds=kinds,
-        report=_report(report, space, mined, cuts) | {"tuning_queries": len(facts)},
+        report=_report(report, space, mined, cuts)
+        | {"tuning_queries": len(facts), "quality": quality},
         reranker=reranker,
         support=support,
     )
