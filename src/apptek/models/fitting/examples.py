@@ -128,6 +128,17 @@ class StoredExamples(Sequence[Examples]):
         return self.folder / f"{number}.npz"
 
 
+def with_more(shards: Sequence[Examples], more: Examples) -> Sequence[Examples]:
+    """The shards, and one more after them."""
+    if not isinstance(shards, StoredExamples):
+        return [*shards, more]
+
+    def make(number: int) -> Examples:
+        return more if number == len(shards) else shards[number]
+
+    return StoredExamples(shards.folder, [*shards.sizes, len(more)], make)
+
+
 def cuts_of(shards: Sequence[Examples]) -> Iterator[int]:
     """The cuts of each shard, which is made where it is not there yet."""
     if isinstance(shards, StoredExamples):

@@ -11,7 +11,7 @@ learned beside the weights, without penalty, and are part of the weights when th
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -109,6 +109,22 @@ def fit_linear_softmax(
         tried=tuple(epoch for _, _, epochs in fits for epoch in epochs),
     )
     return LinearSoftmax(model.weights, model.bias, calibration), report
+
+
+def refit_linear_softmax(
+    train: Sequence[Examples],
+    chosen: LinearSoftmax,
+    report: FitReport,
+    *,
+    config: ClassifierConfig,
+    rng: np.random.Generator,
+    copies: Copies | None = None,
+) -> LinearSoftmax:
+    """The classifier fitted on more examples, with the settings and the calibration chosen."""
+    descent = Descent(train, len(chosen.bias), config, report.l2, copies)
+    for _ in range(report.epoch):
+        descent.run_epoch(shuffled_pass(sizes_of(train), rng))
+    return replace(descent.model(), calibration=chosen.calibration)
 
 
 def _all_epochs(descent: "Descent", passes: list[Pass]) -> tuple[LinearSoftmax, FitReport]:

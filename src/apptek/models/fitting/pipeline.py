@@ -16,10 +16,11 @@ import numpy as np
 from apptek.agent.environment import DecisionProcess
 from apptek.arrays import Floats
 from apptek.config import View
-from apptek.data.facts import SPLITS, Dataset, Facts
+from apptek.data.facts import SPLITS, Dataset, Facts, join_facts
 from apptek.data.protocols import apply_protocol
 from apptek.data.queries import training_queries
 from apptek.errors import ConfigError, DataError
+from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import filtered_mrr
 from apptek.features.clock import Clock
 from apptek.features.space import FeatureSpace
@@ -35,8 +36,13 @@ from apptek.models.fitting.drawn_examples import (
     tuning_queries,
     tuning_rows,
 )
-from apptek.models.fitting.examples import Examples, cuts_of, join_examples
-from apptek.models.fitting.linear_fit import FitReport, calibrate, fit_linear_softmax
+from apptek.models.fitting.examples import Examples, cuts_of, join_examples, with_more
+from apptek.models.fitting.linear_fit import (
+    FitReport,
+    calibrate,
+    fit_linear_softmax,
+    refit_linear_softmax,
+)
 from apptek.models.fitting.stages import Fit, FitOptions
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources, FittedView, Model
@@ -104,6 +110,7 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
     kinds = _kinds(fit, view)
     space, train = sources.space(view, kinds), fit.dataset.train
     rows, spared = tuning_rows(fit, view)
+    is_newest = view == "ahead" and spared is not None
     examples, rows = training_examples(fit, space, rows, view)
     cuts = sum(cuts_of(examples))
     facts, asked = tuning_queries(fit, spared)
@@ -149,8 +156,23 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
         rng = generator(fit.options.seed, "bootstrap")
         with fit.stage("compare with counting"):
             quality = measure_quality(graph, asked, tuning, scores, rng=rng)
-        quality["newest"] = view == "ahead" and spared is not None
-    support = _support(fit, space, examples, train.take(rows))
+        quality["newest"] = is_newest
+    learned = train.take(rows)
+    if is_newest and tuning is not None and reranker is None:
+        # The newest facts have told what to choose; the weights may learn from them now.
+        others = known_predicates(facts, (train,))
+        examples = with_more(examples, Examples(tuning.rows, tuning.labels, others))
+        learned = join_facts(learned, facts)
+        with fit.stage(f"fit the classifier again, {view}"):
+            classifier = refit_linear_softmax(
+                examples,
+                classifier,
+                report,
+                config=fit.config.classifier,
+                rng=generator(fit.options.seed, "refit"),
+                copies=space.copies(),
+            )
+    support = _support(fit, space, examples, learned)
     shutil.rmtree(shelf_folder(fit, view), ignore_errors=True)
     return FittedView(
         classifier=classifier,
