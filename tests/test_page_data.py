@@ -1,5 +1,6 @@
 """What the explorer asks for beyond single answers: the same as from Python, many at once."""
 
+import re
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -165,6 +166,8 @@ def test_striking_questions_say_whether_the_model_was_fitted_on_them(
     is_fitted = enough > len(data.test)
     assert ("was not fitted on these" in found.note) is not is_fitted
     assert ("was fitted on these" in found.note) is is_fitted
+    assert "selected because the model answered them correctly" in found.note
+    assert re.search(r"Overall, the top prediction was correct for \d+ of 100 held", found.note)
     facts = data.train if is_fitted else data.test
     recorded = {
         (data.entities[s], data.predicates[p], data.entities[o], data.axis.format(t))

@@ -129,9 +129,9 @@ class StoredExamples(Sequence[Examples]):
 
 
 def with_more(shards: Sequence[Examples], more: Examples) -> Sequence[Examples]:
-    """The shards, and one more after them."""
+    """The shards with more examples: among the others in memory, else in a shard of their own."""
     if not isinstance(shards, StoredExamples):
-        return [*shards, more]
+        return [join_examples([*shards, more])]
 
     def make(number: int) -> Examples:
         return more if number == len(shards) else shards[number]
