@@ -263,6 +263,8 @@ def info(model: ModelArgument, as_json: JsonOption = False) -> None:
         return
     titles = {"views": "views, and their MRR on the tuning queries"}
     quality = summary.pop("quality", {})
+    if summary["first"] == "?":  # undated facts have no past
+        quality.pop("ahead", None)
     rows = [
         (titles.get(name, name.replace("_", " ")), _words(value)) for name, value in summary.items()
     ]
