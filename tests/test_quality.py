@@ -285,7 +285,8 @@ def test_evaluate_names_the_splits_and_views_that_there_are(explored_model: Path
         predictor.evaluate("train")
     with pytest.raises(ApptekError, match="view is 'foresight'; known: within, ahead"):
         predictor.evaluate(view="foresight")
-    for evaluated in ("dev", "train"):
+    unknown: list[Any] = ["dev", "train"]
+    for evaluated in unknown:
         with pytest.raises(ApptekError):
             Evaluator(predictor.model.dataset, split=evaluated)
 
