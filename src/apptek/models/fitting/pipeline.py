@@ -41,6 +41,7 @@ from apptek.models.fitting.linear_fit import (
     FitReport,
     calibrate,
     fit_linear_softmax,
+    fits_at_once,
     refit_linear_softmax,
 )
 from apptek.models.fitting.stages import Fit, FitOptions
@@ -109,6 +110,8 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
     """The weights of one view; its own early stop, calibration and re-ranker."""
     kinds = _kinds(fit, view)
     space, train = sources.space(view, kinds), fit.dataset.train
+    # Before the features are made, which takes long where there are many.
+    fits_at_once(sum(size for _, size in space.sizes()), len(fit.dataset.predicates), 0)
     rows, spared = tuning_rows(fit, view)
     is_newest = view == "ahead" and spared is not None
     examples, rows = training_examples(fit, space, rows, view)
