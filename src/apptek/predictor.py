@@ -51,6 +51,7 @@ from apptek.models.fitting.stages import FitOptions, Stage, TypeTable, print_not
 from apptek.models.model import Model, with_earlier_facts, with_training_facts
 from apptek.models.model_folder import load_model, save_model
 from apptek.models.own_facts import own_facts
+from apptek.models.storage import RUN, read_json
 from apptek.models.updating import UpdateReport, update_model
 from apptek.resuming import work_folder
 
@@ -77,6 +78,20 @@ class Predictor:
         self.run = run or {}  # how it was fitted: seconds of each stage, and `about_run` of fit
         self.answerer = Answerer(model, as_of=as_of, strict_names=strict_names)
         self.engine: Engine | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The model and how it answers; what can be indexed again, and an engine, are left out."""
+        sources = self.model.sources
+        sources = replace(sources, graph=replace(sources.graph, indexed={}))
+        return {
+            "model": replace(self.model, sources=sources),
+            "run": self.run,
+            "as_of": self.answerer.always_ahead,
+            "strict_names": self.answerer.strict_names,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
 
     @classmethod
     def fit(  # a facade: each keyword is one thing that a user may say
@@ -181,7 +196,8 @@ class Predictor:
         strict_names  names must be written as in the data, or be aliases; else case, accents,
                       underscores and spaces make no difference
         """
-        return cls(load_model(Path(folder)), as_of=as_of, strict_names=strict_names)
+        path = Path(folder)
+        return cls(load_model(path), read_json(path, RUN), as_of=as_of, strict_names=strict_names)
 
     def on_engine(self, engine: Engine) -> "Predictor":
         """The same predictor, its scores of many queries made by an engine."""
