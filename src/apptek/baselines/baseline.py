@@ -122,9 +122,9 @@ class Baseline:
             open_work(work, identity, resume=resume)
             graph = TemporalGraph.of(dataset)
             views: dict[View, FittedScorer] = {}
-            for view in _fitted_views(name, dataset):
+            for view in fitted_views(name, dataset):
                 task = FitTask(
-                    dataset=dataset, graph=_seen_in(graph, view), config=config, seed=seed,
+                    dataset=dataset, graph=seen_in(graph, view), config=config, seed=seed,
                     work=work, progress=progress,
                 )  # fmt: skip
                 scorer, report = find_baseline(name).fit(task)
@@ -201,7 +201,7 @@ class Baseline:
 
     def views_of(self, split: Split) -> tuple[View, ...]:
         """The views in which a split can be evaluated, the usual one first."""
-        if self.model.dataset.lies_beyond_train(split):
+        if self.always_ahead or self.model.dataset.lies_beyond_train(split):
             return ("ahead",)
         return tuple(self.model.views)
 
@@ -251,13 +251,14 @@ class Baseline:
         return replace(fitted, scorer=scorer)
 
 
-def _fitted_views(name: str, dataset: Dataset) -> tuple[View, ...]:
+def fitted_views(name: str, dataset: Dataset) -> tuple[View, ...]:
     """The views to fit. Where valid lies beyond train, nothing can be chosen for within."""
     views = views_of(name)
     return ("ahead",) if len(views) > 1 and dataset.lies_beyond_train("valid") else views
 
 
-def _seen_in(graph: TemporalGraph, view: View) -> TemporalGraph:
+def seen_in(graph: TemporalGraph, view: View) -> TemporalGraph:
+    """Return the graph as a view sees it."""
     return graph.ahead() if view == "ahead" else graph
 
 
@@ -317,7 +318,7 @@ def _load_checked(folder: Path) -> BaselineModel:
         for view in VIEWS:
             if view not in about["views"]:
                 continue
-            entry, seen = about["views"][view], _seen_in(graph, view)
+            entry, seen = about["views"][view], seen_in(graph, view)
             saved = SavedScorer(
                 folder=folder,
                 dataset=dataset,
