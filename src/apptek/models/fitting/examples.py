@@ -1,6 +1,7 @@
 """Queries as features, with what they are to learn: in memory, or in shards of a folder.
 
-A fit looks at one shard at a time, so that its memory does not grow with the number of queries.
+The linear fit looks at one shard at a time, so that its memory does not grow with the number of
+queries. The re-ranker (preset max) joins all shards: its memory grows up to `fit.queries`.
 """
 
 import os

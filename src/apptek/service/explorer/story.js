@@ -57,6 +57,7 @@ export function showHeadline({ subject, object, time }, { label, probability, wi
   );
   byId("answer").replaceChildren(
     el("span", {}, shown(label)),
+    " ", // so that a screen reader does not run the two together
     el("span", { class: "share" }, percent(probability)),
   );
 }

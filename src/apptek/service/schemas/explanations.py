@@ -135,7 +135,7 @@ class DrawnFact(Open):
 
 
 class DrawingOut(Open):
-    """The drawing of a reason: entities as nodes, facts as edges."""
+    """The drawing of all reasons: entities as nodes, facts as edges."""
 
     number: int
     title: str
