@@ -89,7 +89,7 @@ def test_a_file_that_is_a_folder_or_leads_nowhere_is_missing(folder: Path) -> No
     assert fault_of(folder) == f"weights.within.json is missing{ADVICE}"
     (folder / "weights.within.json").rmdir()
     (folder / "weights.within.json").symlink_to("nowhere")
-    assert fault_of(folder) == f"weights.within.json is missing{ADVICE}"
+    assert fault_of(folder) == f"weights.within.json is a link{ADVICE}"
 
 
 def test_a_pipe_in_the_place_of_a_file_does_not_hang(folder: Path) -> None:
