@@ -125,7 +125,7 @@ def test_a_page_tells_everything(predictor: Predictor, tmp_path: Path) -> None:
 
 
 def test_a_page_without_reasons_says_so(predictor: Predictor) -> None:
-    found = predictor.explain(Query("<nobody>", "no one", "?"))
+    found = predictor.explain(Query("<nobody>", "no one", "?"), allow_unknown=True)
     page = read_page(explanation_html(found))
     assert "<nobody> is not in the facts of the model." in page.words
     assert "Nothing connects the two" in page.words

@@ -224,11 +224,12 @@ def test_what_is_unusual_is_said(predictor: Predictor) -> None:
     assert (
         "no fact from then on" in predictor.forecast(subject, object_, axis.format(last)).notes[0]
     )
-    unknown = predictor.forecast("Nobody at all", object_)
+    unknown = predictor.forecast("Nobody at all", object_, allow_unknown=True)
+    assert repr(unknown).startswith("General answer: Nobody at all is not in the facts")
     assert unknown.unseen == ("Nobody at all",)
     assert "Nobody at all is not in the facts" in unknown.notes[0]
     assert "other's rates" in unknown.notes[0]
-    neither = predictor.forecast("Nobody at all", "No one")
+    neither = predictor.forecast("Nobody at all", "No one", allow_unknown=True)
     assert neither.notes[0].startswith("Neither Nobody at all nor No one is in the facts")
     assert not any("other's rates" in note for note in neither.notes)
     late = predictor.forecast(subject, object_, axis.format(last + (last - first) // 2))

@@ -73,12 +73,20 @@ def test_predict_and_explain_answer_the_same(folder: Path) -> None:
     assert explanation["paragraph"] in " ".join(text.stdout.split())
 
 
-def test_a_misspelt_name_is_answered_with_names_that_may_be_meant(folder: Path) -> None:
+def test_a_misspelt_name_is_refused_with_names_that_may_be_meant(folder: Path) -> None:
     subject, object_, time = query_of(folder)
     for command in ("predict", "explain"):
         words = (command, str(folder / "model"), f"{subject}q", object_, time)
-        done = apptek(*words, "--top", "1", COLUMNS="200")
+        refused = apptek(*words, "--top", "1")
+        assert (refused.returncode, refused.stdout) == (1, "")
+        said = f"apptek: '{subject}q' is not in this data. Did you mean "
+        assert refused.stderr.startswith(said)
+        assert refused.stderr.count("\n") == 1
+        assert repr(subject) in refused.stderr
+        done = apptek(*words, "--top", "1", "--allow-unknown", COLUMNS="200")
         assert done.returncode == 0, done.stderr
+        first = f"General answer: {subject}q is not in the facts of the model."
+        assert done.stdout.splitlines()[0] == first
         (similar,) = [line for line in done.stdout.splitlines() if line.startswith("Similar to")]
         assert similar.startswith(f"Similar to {subject}q: ")
         assert subject in similar.split(": ")[1]
