@@ -107,9 +107,6 @@ def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
         served.predicate(body.predicate, "predicate")
     if body.against is not None:
         served.predicate(body.against, "against")
-    if not body.allow_unknown:
-        for row, name in enumerate(body.expand):
-            served.entity(name, f"expand.{row}")
     whole = answerer = answerer_of(served, body.view)
     kept, known = None, len(answerer.model.graph.facts)
     without = [fact for fact in dict.fromkeys(body.without) if fact < known]
