@@ -296,8 +296,8 @@ def test_a_model_that_was_not_fitted_to_look_ahead_says_so_beyond_the_last_fact(
     folder: Path,
 ) -> None:
     said = [
-        apptek("predict", str(folder / "model"), "Somebody", "Nobody", day).stderr
-        for day in ("2000-01-01", "2999-01-01")
+        apptek("predict", str(folder / "model"), *query_of(folder)[:2], day).stderr
+        for day in ("2019-06-01", "2022-06-01")
     ]
     assert ["was not fitted to look ahead" in text for text in said] == [False, True]
 

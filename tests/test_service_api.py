@@ -219,7 +219,14 @@ def test_times_that_are_none_and_times_outside(client: TestClient, served: Serve
     said = problem(client.post("/api/predict", json=query | {"time": "yesterday"}), 422)
     assert said["where"] == "time"
     assert "such as" in said["advice"]
-    (answer,) = client.post("/api/predict", json=query | {"time": "2099-01-01"}).json()["answers"]
+    far = query | {"time": "2099-01-01"}
+    for path, more in (("predict", {}), ("explain", {}), ("contrast", {"versus": query["time"]})):
+        said = problem(client.post(f"/api/{path}", json=far | more), 422)
+        assert said["where"] == "time"
+        assert "after the last fact" in said["detail"]
+    body = query | {"versus": far["time"]}
+    assert problem(client.post("/api/contrast", json=body), 422)["where"] == "versus"
+    (answer,) = client.post("/api/predict", json={"queries": [far]}).json()["answers"]
     assert answer["outside_span"]
     assert answer["unseen_time"]
     (undated,) = client.post("/api/predict", json=query | {"time": "?"}).json()["answers"]

@@ -166,3 +166,19 @@ def test_the_limits_on_the_page_are_those_of_the_service() -> None:
     assert f"| {ConnectionLimits().seconds:g} s, then the connection is closed" in page
     assert f"| {LINES} in a minute" in page
     assert f"for at most {limits.seconds + GRACE:g} s" in page
+
+
+def test_the_examples_are_about_this_model(served: ServedModel) -> None:
+    client = client_of(served)
+    schemas = client.get("/api/openapi.json").json()["components"]["schemas"]
+    for name, path in {
+        "PredictQuery": "predict",
+        "PredictBatch": "predict",
+        "ExplainBody": "explain",
+        "ContrastBody": "contrast",
+        "StepsBody": "steps",
+    }.items():
+        (example,) = schemas[name]["examples"]
+        assert client.post(f"/api/{path}", json=example).status_code == 200, (name, example)
+    (pair,) = schemas["ForecastBody"]["examples"]
+    assert {pair["subject"], pair["object"]} <= set(served.predictor.model.dataset.entities)
