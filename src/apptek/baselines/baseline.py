@@ -182,8 +182,9 @@ class Baseline:
         asked = asked_queries(asked, axis)
         if single:
             (query,) = asked
-            self._seen.check_time(axis.parse(query.time))
+            time = axis.parse(query.time)
             self._entities.check(query.subject, query.object, allow_unknown=allow_unknown)
+            self._seen.check_time(time)
         queries = queries_of(axis, self._entity, asked)
 
         def probabilities(view: View, part: Queries) -> Matrix:

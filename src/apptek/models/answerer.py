@@ -136,8 +136,9 @@ class Answerer:
         UnknownName for a name that is not in the data, unless that is allowed; ApptekError for a
         time far from all facts. Lists of queries are answered instead, with such rows flagged.
         """
-        self.seen.check_time(self.model.dataset.axis.parse(query.time))
+        time = self.model.dataset.axis.parse(query.time)
         self.entities.check(query.subject, query.object, allow_unknown=allow_unknown)
+        self.seen.check_time(time)
 
     @cached_property
     def mirrors(self) -> Mirrors:

@@ -102,8 +102,9 @@ class ServedModel:
 
     def query(self, fields: QueryFields, *, allow_unknown: bool) -> Query:
         """A single question. Raises a ServiceError if the data cannot answer it."""
-        self.near_time(fields.time, "time")
+        self.time(fields.time, "time")
         self.check_names(fields.subject, fields.object, allow_unknown=allow_unknown)
+        self.near_time(fields.time, "time")
         return Query(fields.subject, fields.object, fields.time)
 
     def check_names(self, subject: str, object_: str, *, allow_unknown: bool) -> None:
