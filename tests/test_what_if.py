@@ -245,7 +245,8 @@ def test_a_fact_more_changes_the_answer_as_told(data: Dataset, predictor: Predic
             if predictor.answerer.always_ahead:
                 assert each.date < query.time
     with pytest.raises(ApptekError, match="between two entities that the model knows"):
-        predictor.counterfactual(Query("nobody", query.object, query.time), add=True)
+        unknown = Query("nobody", query.object, query.time)
+        predictor.counterfactual(unknown, add=True, allow_unknown=True)
 
 
 def test_changes_add_up_to_the_difference_of_two_days(data: Dataset, predictor: Predictor) -> None:
