@@ -193,7 +193,7 @@ def test_the_command_refuses_unknown_names(folder: Path) -> None:
     assert "is 381 steps after the last fact" in done.stderr
     old = apptek("predict", model, "new land", "sao tome", "3", "--strict-names")
     assert old.returncode == 2
-    assert "unknown names are refused unless you give --allow-unknown" in old.stderr
+    assert "unknown names are refused without --allow-unknown" in old.stderr
 
 
 def test_a_baseline_reads_names_in_the_same_way(data: Dataset, tmp_path: Path) -> None:

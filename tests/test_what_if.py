@@ -244,8 +244,8 @@ def test_a_fact_more_changes_the_answer_as_told(data: Dataset, predictor: Predic
             assert each.outcome.predicate != found.answer
             if predictor.answerer.always_ahead:
                 assert each.date < query.time
+    unknown = Query("nobody", query.object, query.time)
     with pytest.raises(ApptekError, match="between two entities that the model knows"):
-        unknown = Query("nobody", query.object, query.time)
         predictor.counterfactual(unknown, add=True, allow_unknown=True)
 
 

@@ -143,7 +143,7 @@ def main() -> None:
             where = error.ctx.command_path if error.ctx else "apptek"
             text = error.format_message().replace("Value error, ", "").rstrip(".")
             if getattr(error, "option_name", None) == "--strict-names":
-                text += ": unknown names are refused unless you give --allow-unknown"
+                text = "--strict-names is gone: unknown names are refused without --allow-unknown"
             _tell_error(f"{text}; see `{where} --help`")
         sys.exit(2)
     except typer.Abort:
