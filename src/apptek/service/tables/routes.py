@@ -1,6 +1,6 @@
 """The route of batches that are tables: the address of predictions, for other types of bodies."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import pyarrow as pa
 from fastapi import FastAPI, Query, Request, Response
