@@ -28,6 +28,10 @@ class DataError(ApptekError):
             self.add_note(f"In Python, options are keywords: {', '.join(keywords)}")
 
 
+class NoFactsError(DataError):
+    """A file or table without any row of facts: a header, or less."""
+
+
 class TimeFormatError(DataError):
     """A text that is not a time, or not a time of the kind that the data has."""
 

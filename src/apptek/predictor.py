@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
+from dataclasses import replace as with_values
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,14 @@ from apptek.config import DEFAULT, Config, View, nearest_preset
 from apptek.config import preset as preset_config
 from apptek.data.aliases import with_aliases
 from apptek.data.entity_types import read_types
-from apptek.data.facts import Split
+from apptek.data.facts import Dataset, Split
 from apptek.data.frames import When, time_text
 from apptek.data.predicate_table import PredicateLabels, as_predicate_table
 from apptek.data.protocols import Protocol
 from apptek.data.queries import Queries
 from apptek.data.reading.reader import as_dataset
 from apptek.engine.engine import Engine
-from apptek.errors import ApptekError
+from apptek.errors import ApptekError, NoFactsError
 from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
 from apptek.evaluation.ranking import Evaluation
 from apptek.evaluation.scorer import Scores, ScoresByQuery, ViewScorer, evaluate_split
@@ -43,6 +44,7 @@ from apptek.models.fitting.pipeline import fit_model
 from apptek.models.fitting.stages import FitOptions, Stage, TypeTable, print_nothing
 from apptek.models.model import Model, with_earlier_facts, with_training_facts
 from apptek.models.model_folder import load_model, save_model
+from apptek.models.observation import observed_position
 from apptek.models.updating import UpdateReport, update_model
 from apptek.resuming import work_folder
 
@@ -87,6 +89,7 @@ class Predictor:
         folder: str | Path | None = None,
         resume: bool = False,
         replace: bool = False,
+        observed_until: When = None,
         on_stage: Stage = print_nothing,
         observers: Sequence[Any] = (),
         about_run: dict[str, Any] | None = None,
@@ -108,6 +111,9 @@ class Predictor:
         final      whether to answer from all facts, those of valid and test included; by default
                    where they came as one file. The metrics stay those of the training facts
         replace    whether the folder may be a model: the new one takes its place at the end
+        observed_until
+                   the last time that was observed, where that is later than the last fact:
+                   forecasts begin after it
         about_run  further entries for run.json: a command, a commit
         engine     makes the features, in place of this process; see `open_engine`
         """
@@ -117,6 +123,8 @@ class Predictor:
         data = data if labels is None else data.labelled(labels)
         if config is None:
             config = preset_config(preset or DEFAULT)
+        observed = time_text(observed_until)
+        last = observed_position(data, data.train, observed) if observed else None
         with_types = "traits" in config.features.parts and config.traits.types
         own_types = dict(data.types) if with_types else {}
         options = FitOptions(
@@ -133,6 +141,7 @@ class Predictor:
         )
         with work_folder(folder, replace=replace) as work:
             model, seconds = fit_model(data, options, work)
+            model = with_values(model, observed_until=last)
             model = learn_occurrence(model, options, seconds)
             run = {"seconds": seconds, **(about_run or {})}
             predictor = cls(model, run, strict_names=strict_names)
@@ -140,17 +149,21 @@ class Predictor:
                 predictor.save(folder, in_place=replace and is_model(Path(folder)))
         return predictor
 
-    def update(self, facts: Any = None, *, retract: Any = None) -> tuple["Predictor", UpdateReport]:
+    def update(
+        self, facts: Any = None, *, retract: Any = None, observed_until: When = None
+    ) -> tuple["Predictor", UpdateReport]:
         """A predictor that also answers from these facts, and no longer from those to retract.
 
-        Either is a Dataset, or what `read_dataset` takes: a frame, tuples, a path. Nothing is
-        fitted again. The report says what became of the facts.
+        Either is a Dataset, or what `read_dataset` takes: a frame, tuples, a path, also without
+        any fact. `observed_until` is the last time that was observed, by default that of the last
+        fact. Nothing is fitted again. The report says what became of the facts.
         """
         alike = self.model.dataset.axis.how_to_read()
         added, removed = (
-            None if source is None else as_dataset(source, **alike) for source in (facts, retract)
+            None if source is None else _facts_of(source, alike) for source in (facts, retract)
         )
-        model, report = update_model(self.model, added, removed)
+        observed = time_text(observed_until) or None
+        model, report = update_model(self.model, added, removed, observed)
         answerer = self.answerer
         kept = {"as_of": answerer.always_ahead, "strict_names": answerer.strict_names}
         return Predictor(model, self.run, **kept), report
@@ -347,3 +360,11 @@ class Predictor:
             return self.answerer.views[name]
         view_at_work = WorkingView(name, model.space(name), model.fitted(name))
         return view_at_work if self.engine is None else self.engine.view(view_at_work)
+
+
+def _facts_of(source: Any, how_to_read: Mapping[str, str]) -> Dataset | None:
+    """The facts to add or to retract; None where there are none, as on a day without events."""
+    try:
+        return as_dataset(source, **how_to_read)
+    except NoFactsError:
+        return None

@@ -26,7 +26,7 @@ from apptek.data.reading.options import ReadOptions
 from apptek.data.reading.parquet_tables import cells_of, is_clean
 from apptek.data.reading.sources import SPLIT_NAMES
 from apptek.data.splitting import Splitting, split_facts
-from apptek.errors import DataError
+from apptek.errors import DataError, NoFactsError
 
 FrameKind = Literal["pandas", "polars", "arrow"]
 When = str | int | date | np.datetime64 | None  # a time in Python; a datetime is a date, too
@@ -143,7 +143,7 @@ def read_frame(
     """
     table = table_of(frame, name)
     if not table.num_rows:
-        raise DataError(f"{name}: the frame is empty; expected a fact in each row")
+        raise NoFactsError(f"{name}: the frame is empty; expected a fact in each row")
     layout = _find_layout([str(column) for column in table.column_names], column_of, name)
     texts = as_text(table, set(layout.columns.values()), name)
     for role in layout.columns.keys() & {"time", "since", "until"}:

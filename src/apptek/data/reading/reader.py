@@ -23,7 +23,7 @@ from apptek.data.reading.text_blocks import is_compressed, stem_and_suffix
 from apptek.data.reading.text_cells import TEXT_FORMATS
 from apptek.data.reading.text_files import open_text
 from apptek.data.splitting import Splitting, split_facts
-from apptek.errors import DataError
+from apptek.errors import DataError, NoFactsError
 
 Progress = Callable[[str, int, int], None]  # file, bytes read, bytes in all files
 _OPENERS: dict[str, Callable[..., Content]] = {
@@ -181,7 +181,7 @@ class _Reading:
             lacking = " or ".join(facts.extras.left_out)
             raise DataError(f"{file.name}: all rows lack {lacking}; expected facts")
         if not fact_count:
-            raise DataError(f"{file.name}: there is nothing below the header; expected facts")
+            raise NoFactsError(f"{file.name}: there is nothing below the header; expected facts")
         self.progress.done(file)
 
     def of_dump(self) -> dict[str, Any]:

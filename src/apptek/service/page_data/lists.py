@@ -42,6 +42,8 @@ class WatchedPairs(BaseModel):
     last: str
     length: int
     unit: str
+    lead: int
+    observed_until: str
     rows: list[WatchedPair]
     notes: list[str]
 
@@ -84,7 +86,7 @@ def watched_pairs(served: ServedModel, length: Length, count: int, wait: float) 
     first, last = window.texts(axis)
     return within(wait, work) or WatchedPairs(
         ready=False, first=first, last=last, length=window.length, unit=unit_word(axis.unit),
-        rows=[], notes=[],
+        lead=window.lead, observed_until=window.observed_until(axis), rows=[], notes=[],
     )  # fmt: skip
 
 

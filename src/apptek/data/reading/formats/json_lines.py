@@ -20,7 +20,7 @@ from apptek.data.reading.sniffing import SAMPLE_BYTES, SAMPLE_LINES, check_encod
 from apptek.data.reading.text_blocks import Block, TextSource, read_blocks, read_start
 from apptek.data.reading.text_cells import BrokenRow, shown
 from apptek.data.reading.text_files import skip_blank_lines
-from apptek.errors import DataError
+from apptek.errors import DataError, NoFactsError
 
 EXPECTED = "a JSON object such as {...} on each line"
 
@@ -37,7 +37,7 @@ def open_json_lines(
     blocks = read_blocks(TextSource(file, encoding, options.max_bytes))
     first, line = skip_blank_lines(blocks)
     if first is None:
-        raise DataError(f"{file.name}:1: the file is empty; expected {EXPECTED}")
+        raise NoFactsError(f"{file.name}:1: the file is empty; expected {EXPECTED}")
     lines = first.text[:SAMPLE_BYTES].split(b"\n")
     objects = [_load(text) for text in islice(lines, SAMPLE_LINES) if text.strip()]
     if not isinstance(objects[0], dict):
