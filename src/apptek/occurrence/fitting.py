@@ -51,7 +51,7 @@ LEADS: dict[Unit, tuple[int, ...]] = {
     "month": (3, 12),
     "year": (2, 5),
 }  # likewise
-LEAD_SNAPSHOTS, LEAD_ROWS = 12, 20_000  # for each window length and lead
+LEAD_SNAPSHOTS, LEAD_ROWS = 24, 30_000  # for each window length and lead
 FIT_SNAPSHOTS, CALIBRATION_SNAPSHOTS = 24, 6  # for each window length
 FIRST_SHARE, CALIBRATION_SHARE = 1 / 3, 0.15  # of the facts: before the first snapshot; at the end
 LEAST_HITS = 20  # pairs with a fact in the snapshots, below which nothing is fitted
