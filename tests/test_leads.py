@@ -172,7 +172,7 @@ def test_new_facts_move_the_observed_time_and_it_is_never_before_them(
 
 def test_a_fit_learns_from_the_time_that_was_observed(steady: Path) -> None:
     assert load_model(steady).occurrence is not None
-    events = Events(*(np.arange(9) % 2, np.arange(9) % 2 + 1, np.arange(9, dtype=np.int32)), 4)
+    events = _events([(day % 2, 1 - day % 2, day) for day in range(9)])
     assert (Period.of(events).last, Period.of(events, 20).last) == (8, 20)
 
 
@@ -246,7 +246,7 @@ def test_a_backtest_with_a_lead_agrees_with_plain_python(forecaster: Forecaster)
         if f.since is not None and begins <= f.since < begins + every
     }
     for row in rows[::150]:
-        subject, object_ = (data.entities.find(row[side]) for side in ("subject", "object"))
+        subject, object_ = forecaster.ids([row["subject"], row["object"]]).tolist()
         assert row["happened"] == ((subject, object_) in inside)
         features = np.asarray([plain_pair_features(subject, object_, moment, facts, scales)])
         (chance,) = occurrence.occurrence(
@@ -276,10 +276,10 @@ triples = st.lists(
 )
 
 
-def _events(facts: list[tuple[int, int, int]]) -> Events:
+def _events(facts: list[tuple[int, int, int]], entities: int = 4) -> Events:
     ordered = sorted(facts, key=lambda fact: fact[2])
     s, o, t = (np.asarray([fact[i] for fact in ordered]) for i in range(3))
-    return Events(s.astype(np.int64), o.astype(np.int64), t.astype(np.int32), 5)
+    return Events(s.astype(np.int64), o.astype(np.int64), t.astype(np.int32), entities + 1)
 
 
 @given(
@@ -329,11 +329,7 @@ def test_onsets_and_continuations_agree_with_their_definition(
 def test_never_seen_pairs_stand_for_all_of_them() -> None:
     rng = np.random.default_rng(1)
     facts = [(int(s), int(o), int(t)) for s, o, t in rng.integers(0, [60, 60, 40], (900, 3))]
-    events = Events(
-        *(np.asarray([f[i] for f in sorted(facts, key=lambda f: f[2])]) for i in (0, 1)),
-        np.sort([f[2] for f in facts]).astype(np.int32),
-        61,
-    )
+    events = _events(facts, 60)
     drawn = draw_never_seen(events, 20, 25, 30, rng=generator(0, "test"))
     known = {e for s, o, t in facts if t < 20 for e in (s, o)}
     seen = {(s, o) for s, o, t in facts if t < 20 and s != o}

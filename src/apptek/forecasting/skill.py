@@ -125,9 +125,11 @@ def group_skill(rows: Judged) -> GroupSkill | None:
     def mean(values: Doubles) -> float:
         return float(rows.weights @ values / total)
 
-    share, brier = mean(rows.happened), mean((rows.chances - rows.happened) ** 2)
-    rules = {"base_rate": share, "no_change": rows.no_change, "own_rate": rows.own_rate}
-    errors = {name: mean((rule - rows.happened) ** 2) for name, rule in rules.items()}
+    happened = rows.happened.astype(np.float64)
+    share, brier = mean(happened), mean((rows.chances - happened) ** 2)
+    rules = {"base_rate": np.full(len(happened), share), "no_change": rows.no_change}
+    rules["own_rate"] = rows.own_rate
+    errors = {name: mean((rule - happened) ** 2) for name, rule in rules.items()}
     return GroupSkill(
         forecasts=len(chances),
         pairs=total,

@@ -107,7 +107,8 @@ class Period:
         """Snapshots for the effect of a lead on a window length; none: too long."""
         last = self.last - lead - window + 1
         spread = np.linspace(self.first, last, LEAD_SNAPSHOTS if last > self.first else 0)
-        return np.unique(np.round(spread).astype(np.int64)).tolist()
+        moments: list[int] = np.unique(np.round(spread).astype(np.int64)).tolist()
+        return moments
 
 
 def windows_of(unit: Unit, clock: Clock) -> tuple[int, ...]:
@@ -192,7 +193,7 @@ def _fit_lead(
         draw_acquainted(events, moments, window, lead, rng=rng, most=LEAD_ROWS),
         draw_strangers(events, moments, window, lead, rng=rng, members=counts.members),
     )
-    effects = []
+    effects = list[LeadEffect | None]()
     for part, met in zip(drawn, (True, False), strict=True):
         later = counts_at(events, part.pairs, window, lead) > 0
         if min(int(part.hits.sum()), int(later.sum())) < LEAST_HITS:

@@ -144,9 +144,9 @@ def _print(outcome: Any) -> None:
     ]
     names = ("", "log-loss", "Brier", "AUC", "calibration error", "Brier skill against it")
     console.print(table("Anything at all", names, lines), markup=False)
-    heads = ("", "pairs", "with a fact", "forecast", "Brier", "skill: base rate", "no change",
+    columns = ("", "pairs", "with a fact", "forecast", "Brier", "skill: base rate", "no change",
              "own rate")  # fmt: skip
-    lines = [
+    groups = [
         (
             words,
             f"{group.pairs:,.0f}",
@@ -158,7 +158,7 @@ def _print(outcome: Any) -> None:
         for name, words in NAMES.items()
         if (group := outcome.groups.get(name)) is not None
     ]
-    console.print(table("Brier skill by kind of pair", heads, lines), markup=False)
+    console.print(table("Brier skill by kind of pair", columns, groups), markup=False)
     for line in no_skill_lines(outcome.groups):
         tell(line)
     bins = [
