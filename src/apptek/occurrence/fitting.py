@@ -5,8 +5,9 @@ start when a third of the facts is known, so that there is a past to count; the 
 kept for the calibration.
 
 The effect of a lead is a difference: how the log-odds must be changed for windows a lead later,
-minus how they must be changed for the windows at once, on the same pairs and moments. So that the
-model may be a little off at these moments, which lie before those of its calibration.
+minus how they must be changed for the windows at once, on the same pairs and moments: the model may
+be a little off at these moments, which lie before those of its calibration. Facts of a long time
+are counted with decay: a count of all facts grows, and so would the effect.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ from apptek.occurrence.counts import NAMES, SIGNS, PairCounts
 from apptek.occurrence.events import Events
 from apptek.occurrence.logistic import fit_logistic
 from apptek.occurrence.model import (
-    EVER,
+    PAIR_LONG,
     Horizon,
     LeadEffect,
     OccurrenceModel,
@@ -210,10 +211,10 @@ def _fit_effect(
     odds: Doubles, features: Doubles, hits: tuple[Bools, Bools], weights: Doubles
 ) -> LeadEffect:
     """What differs between hits at once and hits a lead later, see the top of the module."""
-    basis = np.stack([np.ones(len(odds)), odds, features[:, EVER]], axis=1)
+    basis = np.stack([np.ones(len(odds)), odds, features[:, PAIR_LONG]], axis=1)
     at_once, later = (fit_logistic(basis, part, weights, offsets=odds) for part in hits)
-    shift, slope, ever = _rounded(later - at_once).tolist()
-    return LeadEffect(shift, max(0.0, 1.0 + slope), ever)
+    shift, slope, long = _rounded(later - at_once).tolist()
+    return LeadEffect(shift, max(0.0, 1.0 + slope), long)
 
 
 def _fit_regression(

@@ -5,9 +5,10 @@ for pairs that have met and one for strangers. Between two lengths the log-odds 
 the logarithm of the length; beyond them, the rate of the nearest length goes on.
 
 The features are those of the moment until which facts were observed; the lead is the time from
-there to the window. With it the log-odds become shift + slope * log-odds + ever * log(1 + facts of
-the pair): recent facts say less about a later window, the whole history says more. This is fitted
-for a few leads, and interpolated in log(1 + lead); beyond the longest of them its effect holds.
+there to the window. With it the log-odds become shift + slope * log-odds + long * (the feature
+`pair long`): the latest facts say less about a later window, those of a long time say more. It is
+fitted for a few leads, and interpolated in log(1 + lead); the effect of the longest lead holds for
+all that are longer.
 
 The expected number of facts is above -log(1 - P), the one of a Poisson process, because facts come
 in bursts: e^a * (-log(1 - P))^b, fitted for each length.
@@ -31,7 +32,7 @@ from apptek.features.clock import Clock
 from apptek.occurrence.counts import NAMES
 
 ABOUT = "occurrence.json"
-EVER = NAMES.index("pair ever")
+PAIR_LONG = NAMES.index("pair long")
 _LEAST = 1e-9  # no probability is below it, or above 1 minus it
 _TINY = 1e-300
 
@@ -105,21 +106,21 @@ class Regression:
 
 
 class LeadEffect(NamedTuple):
-    """How a lead changes log-odds: shift + slope * log-odds + ever * (the feature `pair ever`)."""
+    """How a lead changes log-odds: shift + slope * log-odds + long * (the feature `pair long`)."""
 
     shift: float = 0.0
     slope: float = 1.0
-    ever: float = 0.0
+    long: float = 0.0
 
     def log_odds(self, odds: Doubles, features: Doubles) -> Doubles:
         """The changed log-odds of each row."""
-        changed: Doubles = self.shift + self.slope * odds + self.ever * features[:, EVER]
+        changed: Doubles = self.shift + self.slope * odds + self.long * features[:, PAIR_LONG]
         return changed
 
     def contributions(self, added: Doubles, features: Doubles) -> Doubles:
         """What each feature adds to them, then the rest, from what it added before."""
         changed = self.slope * added
-        changed[:, EVER] += self.ever * features[:, EVER]
+        changed[:, PAIR_LONG] += self.long * features[:, PAIR_LONG]
         changed[:, -1] += self.shift
         return changed
 
