@@ -101,7 +101,8 @@ def test_pairs_stay_as_probable_after_days_without_data(predictor: Predictor, st
     words = f"based on facts up to {LAST}"
     assert words in repr(made)
     assert words in made._repr_html_()
-    assert any(f"lead {made.lead}" in note for note in made.notes) == (made.lead > 0)
+    assert any("(the lead)" in note for note in made.notes) == (made.lead > 0)
+    assert (f"lead: {made.lead} days" in repr(made)) == (made.lead > 0)
 
 
 def test_a_quiet_time_that_was_observed_counts_and_an_unobserved_one_does_not(

@@ -161,8 +161,8 @@ def class_lines(forecast: Forecast) -> list[str]:
 def based_on(forecast: Forecast) -> str:
     """The length of the window, the last time whose facts were used, and the lead."""
     length = counted(forecast.length, forecast.unit)
-    later = f", {counted(forecast.lead, forecast.unit)} before the window" if forecast.lead else ""
-    return f"window of {length}; based on facts up to {forecast.observed_until}{later}"
+    lead = f"; lead: {counted(forecast.lead, forecast.unit)}" if forecast.lead else ""
+    return f"window of {length}; based on facts up to {forecast.observed_until}{lead}"
 
 
 def headline(forecast: Forecast) -> str:

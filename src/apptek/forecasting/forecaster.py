@@ -214,8 +214,9 @@ class Forecaster:
         return forecasts
 
     def _age(self, forecasts: PairForecasts, row: int) -> float:
-        """How long before the forecast the last fact between the two was; 0: there was none."""
-        return age_of_last(forecasts.features[row]) if forecasts.met[row] else 0.0
+        """How long before the window the last fact between the two was; 0: there was none."""
+        lead = forecasts.window.lead
+        return age_of_last(forecasts.features[row]) + lead if forecasts.met[row] else 0.0
 
     def _direction(
         self,

@@ -43,9 +43,10 @@ def window_notes(
     start, _ = window.texts(axis)
     if window.lead:
         observed, lead = window.observed_until(axis), counted(window.lead, unit)
+        since = TimeAxis(axis.unit).format(window.moment)
         notes.append(
-            f"The facts were observed until {observed}: the window begins {lead} later "
-            f"(lead {window.lead}). Ages and counts are those of {observed}."
+            f"Facts were observed until {observed}; nothing is known of the {lead} between then "
+            f"and the window (the lead). Reasons count back from {since}."
         )
         if window.lead > occurrence.leads[-1]:
             longest = counted(occurrence.leads[-1], unit)
