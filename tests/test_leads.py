@@ -17,6 +17,8 @@ from apptek.arrays import Doubles
 from apptek.config import preset
 from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError, DataError
+from apptek.experiments.reports.backtest_table import backtest_table, lead_table
+from apptek.experiments.result import Result
 from apptek.features.clock import Clock
 from apptek.forecasting.backtest import backtest
 from apptek.forecasting.forecaster import Forecaster
@@ -396,3 +398,30 @@ def test_a_fit_says_why_it_makes_no_forecasts(tmp_path: Path) -> None:
     asked = apptek("forecast", str(tmp_path / "model"), "s1", "o1")
     assert asked.returncode == 1
     assert "recurrence cannot be learned" in asked.stderr
+
+
+def test_the_tables_take_leads_apart() -> None:
+    """Of each data set, the plain table has the longest backtest without a lead."""
+    group = {
+        "pairs": 9.0, "share": 0.1, "forecast": 0.2, "brier": 0.09, "calibration_error": 0.1,
+        "skill": {"base_rate": 0.01, "no_change": -0.02, "own_rate": None},
+    }  # fmt: skip
+    figures = dict.fromkeys(("log_loss", "brier", "auc", "calibration_error", "share"), 0.5)
+    metrics = dict.fromkeys(("forecasts", "own_rate", "last_30"), figures | {"forecasts": 9})
+    windows = {"every": 7, "unit": "day", "first": "2014-12-01"}
+    results = [
+        Result(
+            model="backtest",
+            dataset="icews14",
+            metrics=metrics,
+            groups={"onsets": group},
+            extras={"windows": windows | {"lead": lead, "count": count}, "skill": {}},
+        )
+        for lead, count in ((28, 4), (0, 4), (0, 9))
+    ]
+    plain, by_lead = backtest_table(results), lead_table(results)
+    assert plain.count("9 of 7 days from 2014-12-01") == 3
+    assert plain.count("\n") == 4
+    rows = [line.split(" | ")[1:3] for line in by_lead.splitlines()[2:]]
+    assert rows == [["0", "onsets"], ["0", "onsets"], ["28", "onsets"]]
+    assert "| +0.0100 | -0.0200 |  |" in by_lead

@@ -27,11 +27,11 @@ def _longest(results: Results) -> list[Result]:
 
 def lead_table(results: Results) -> str:
     """By lead and group of pairs: the metrics of each backtest, and its Brier skill."""
-    backtests = [r for r in results if r.model == "backtest" and "groups" in r.extras]
+    backtests = [r for r in results if r.model == "backtest" and r.groups]
     rows = []
     for result in sorted(backtests, key=lambda r: (r.dataset, r.extras["windows"]["lead"])):
         for name, words in GROUPS.items():
-            group = result.extras["groups"].get(name)
+            group = result.groups.get(name)
             if group is None:
                 continue
             skills = (group["skill"][rule] for rule in SKILLS)
@@ -41,8 +41,8 @@ def lead_table(results: Results) -> str:
                     str(result.extras["windows"]["lead"]),
                     words,
                     f"{group['pairs']:,.0f}",
-                    *(f"{group[key]:.3%}" for key in ("share", "forecast")),
-                    *(f"{group[key]:.5f}" for key in ("brier", "calibration_error")),
+                    *(f"{100 * group[key]:.3g} %" for key in ("share", "forecast")),
+                    *(f"{group[key]:.3g}" for key in ("brier", "calibration_error")),
                     *("" if skill is None else f"{skill:+.4f}" for skill in skills),
                 ]
             )
