@@ -36,7 +36,7 @@ SLOW = {
     "test_candidate_features", "test_compare", "test_contest", "test_default_model",
     "test_engine", "test_evaluator", "test_faithfulness", "test_fit_shards", "test_forecasting",
     "test_large_data", "test_mcp", "test_model_commands", "test_mutations", "test_page_data",
-    "test_predicate_classes", "test_predictor", "test_reproduce", "test_reranking",
+    "test_predicate_classes", "test_predictor", "test_quality", "test_reproduce", "test_reranking",
     "test_rules", "test_support", "test_table_batches", "test_two_ways", "test_update",
     "test_views", "test_what_if",
 }  # fmt: skip

@@ -11,7 +11,7 @@ from oracles import (
     ongoing,
 )
 
-from apptek.baselines.counting import Weights
+from apptek.models.counting.scorers import Weights
 
 
 def seen_facts(facts: list[PlainFact], hidden: int) -> list[PlainFact]:

@@ -1,6 +1,7 @@
 """The audit: planted errors are found, and nothing is judged by a model that has learned it."""
 
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -239,12 +240,19 @@ def test_a_model_is_used_as_it_is(tmp_path: Path) -> None:
     judge = Judge.of_model(load_model(Path(model)))
     assert content["facts"] == len(judge.model.graph.facts)
     assert content["first"][0]["reason"]
+    printed = apptek("audit", model, "--reasons", "2", "--json")  # no file is needed
+    assert json.loads(printed.stdout) == content | {"out": None}
+    sheet = tmp_path / "a.xlsx"
+    assert apptek("audit", model, "--out", str(sheet), "--reasons", "2").returncode == 0
+    with zipfile.ZipFile(sheet) as archive:
+        rows = archive.read("xl/worksheets/sheet1.xml").count(b"<row>")
+    assert rows == 1 + content["facts"]
 
 
 def test_an_unknown_ending_is_refused_before_any_work(tmp_path: Path) -> None:
-    done = apptek("audit", "no-such-data", "--out", str(tmp_path / "a.xlsx"))
+    done = apptek("audit", "no-such-data", "--out", str(tmp_path / "a.docx"))
     assert done.returncode == 1
-    assert "expected .csv, .parquet, .html, .json" in done.stderr
+    assert "expected .html, .csv, .parquet, .xlsx, .json" in done.stderr
 
 
 def test_bad_rows_are_counted_and_do_not_stop_an_audit(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ ROWS = {  # a bad row, and its error
     b"a\tp\t\t2014-05-13": "column 3 (object): found nothing, expected a name",
     b"a\tp\t": "column 3 (object): found nothing, expected a name",
     b"a\tp\tb\tsoon": f"column 4 (time): found 'soon', expected {FORMS}",
-    b"a\tp\tb\t2014-05-13 ": f"column 4 (time): found '2014-05-13 ', expected {FORMS}",
+    b"a\tp\tb\t2014-05-13\xc2\xa0": f"column 4 (time): found '2014-05-13\\xa0', expected {FORMS}",
     b"a\tp\tb\t2014-02-30": "column 4 (time): found '2014-02-30', "
     "expected a day that exists in 2014-02",
     b"a\tp\tb\t2014-13-01": "column 4 (time): found '2014-13-01', expected a month from 01 to 12",
@@ -193,8 +193,8 @@ def test_what_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "nothing"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "nothing"))
     assert fault_of("facts.tsv") == (
-        "facts.tsv: no such file or folder, and no benchmark of that name "
-        "(known: icews05-15, icews14, yago15k)"
+        "facts.tsv: no such file or folder, no benchmark of that name "
+        "(known: icews05-15, icews14, yago15k), and no folder of that name in APPTEK_DATA"
     )
     assert fault_of("icews14") == (
         "icews14 is not on this machine: set APPTEK_DATA to the folder that holds it, "

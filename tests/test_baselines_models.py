@@ -77,12 +77,12 @@ def test_a_folder_that_is_damaged_or_of_another_kind_is_refused(
     for change, said in (
         ({"format": 99}, "format 99, expected 3"),
         ({"kind": "wheel"}, "not the folder of a baseline"),
-        ({"settings": []}, "is damaged"),
-        ({"settings": {"counting": []}}, "is damaged"),
+        ({"settings": []}, "cannot be opened by this version"),
+        ({"settings": {"counting": []}}, "cannot be opened by this version"),
         ({"settings": {"counting": {"most_queries": 0}}}, r"is damaged: counting\.most_queries"),
         ({"name": ["recency"]}, "is damaged: there is no baseline"),
         ({"views": {}}, "is damaged: it has no view"),
-        ({"views": {"within": {"calibration": None}}}, "is damaged"),
+        ({"views": {"within": {"calibration": None}}}, "cannot be opened by this version"),
     ):
         (broken / "model.json").write_text(json.dumps(about | change))
         rewrite_manifest(broken)
@@ -284,3 +284,11 @@ def test_every_name_of_a_result_file_is_known() -> None:
         "frequency", "profile", "pair", "recency", "tnt_complex", "de_transe", "de_distmult",
         "de_simple", "re_gcn",
     )  # fmt: skip
+
+
+def test_as_of_counts_in_an_evaluation(folder: Path) -> None:
+    baseline, as_of = Baseline.load(folder), Baseline.load(folder, as_of=True)
+    assert as_of.views_of("test") == ("ahead",)
+    ahead = baseline.evaluate("test", "ahead")
+    assert as_of.evaluate("test").ranks.tobytes() == ahead.ranks.tobytes()
+    assert baseline.evaluate("test").ranks.tobytes() != ahead.ranks.tobytes()

@@ -1,8 +1,10 @@
 import json
+import os
 import re
 import shlex
 import subprocess
 import sys
+import time
 from dataclasses import fields
 from pathlib import Path
 
@@ -156,7 +158,7 @@ def test_a_world_is_made_and_counted(tmp_path: Path) -> None:
     statistics = json.loads(done.stdout)
     counts = statistics["official"]
     assert counts["train"] + counts["valid"] + counts["test"] == 1000
-    assert statistics["printed_in_paper"] is None
+    assert "printed_in_paper" not in statistics
     shown = apptek("data", "stats", str(tmp_path / "world"), COLUMNS="60")
     assert shown.returncode == 0
     assert max(len(line) for line in shown.stdout.splitlines()) <= 60
@@ -271,3 +273,40 @@ def test_the_demo_fits_compares_and_explains(
 def test_the_version_needs_no_command() -> None:
     done = apptek_process("--version")
     assert (done.returncode, done.stdout) == (0, f"apptek {__version__}\n")
+
+
+def test_a_width_of_0_is_an_unknown_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "0")
+    assert output().width == 80
+    output().print(table("title", ("word " * 30, "b"), [("x" * 90, "y")]))
+
+
+def test_a_name_that_is_too_long_is_one_line(tmp_path: Path) -> None:
+    done = apptek("data", "make-world", str(tmp_path / ("x" * 300)), "--facts", "200")
+    assert done.returncode == 1
+    assert done.stderr.endswith("...: File name too long\n")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has no such shell")
+def test_a_closed_output_is_no_error() -> None:
+    words = f"{sys.executable} -c 'from apptek.cli import main; main()' --version >&-"
+    done = subprocess.run(words, shell=True, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has no SIGTERM")
+def test_a_process_that_is_terminated_removes_its_temporary_folders(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", "from apptek.cli import main; main()", "data", "stats", "-"]
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, env=os.environ | {"TMPDIR": str(tmp_path)}
+    ) as running:
+        assert running.stdin is not None
+        running.stdin.write(b"a,p,b,2014-01-01\n")
+        running.stdin.flush()
+        while not list(tmp_path.glob("apptek-*/*")):
+            assert running.poll() is None
+            time.sleep(0.05)
+        running.terminate()
+        assert running.wait(60) == 143
+    assert list(tmp_path.iterdir()) == []

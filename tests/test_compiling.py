@@ -64,4 +64,67 @@ def test_without_any_cache_folder_kernels_work_and_one_line_says_so() -> None:
         check=True,
     )
     assert done.stdout == "2\n"
-    assert done.stderr == "compiled code cannot be kept: no cache folder can be written\n"
+    assert done.stderr == (
+        "compiled code cannot be cached: no folder found that only you can write; "
+        "set NUMBA_CACHE_DIR to one\n"
+    )
+
+
+DIGEST = "d" * 16
+
+
+def test_a_folder_that_others_can_write_is_not_used(tmp_path: Path) -> None:
+    folder = tmp_path / "shared" / DIGEST
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    assert cache_folder(DIGEST, [tmp_path / "shared"]) is None
+    folder.chmod(0o700)
+    assert cache_folder(DIGEST, [tmp_path / "shared"]) == folder
+    (tmp_path / "shared").chmod(0o777)  # another folder could be put in its place
+    assert cache_folder(DIGEST, [tmp_path / "shared"]) is None
+    (tmp_path / "shared").chmod(0o1777)
+    assert cache_folder(DIGEST, [tmp_path / "shared"]) == folder
+
+
+def test_a_link_in_the_place_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "planted").mkdir()
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / DIGEST).symlink_to(tmp_path / "planted")
+    assert cache_folder(DIGEST, [tmp_path / "cache"]) is None
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root gives files away")
+def test_a_folder_that_somebody_else_made_is_not_used(tmp_path: Path) -> None:
+    for planted, link in (("made", False), ("linked", True)):
+        parent = tmp_path / planted
+        if link:
+            parent.symlink_to(tmp_path / "own")
+        else:
+            parent.mkdir()
+        (tmp_path / "own").mkdir(exist_ok=True)
+        os.chown(parent, 65534, 65534, follow_symlinks=False)
+        assert cache_folder(DIGEST, [parent]) is None
+    (tmp_path / "mine" / DIGEST).mkdir(parents=True)
+    os.chown(tmp_path / "mine" / DIGEST, 65534, 65534)
+    assert cache_folder(DIGEST, [tmp_path / "mine"]) is None
+
+
+def test_new_folders_are_readable_by_this_user_alone(tmp_path: Path) -> None:
+    found = cache_folder(DIGEST, [tmp_path / "a" / "cache"])
+    assert found is not None
+    assert found.stat().st_mode & 0o777 == found.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_two_processes_that_remove_old_caches_do_not_disturb_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ("a" * 16)).mkdir()
+    stat = Path.stat
+
+    def gone(path: Path, **how: bool) -> os.stat_result:
+        if path.name == "a" * 16:
+            raise FileNotFoundError(path)
+        return stat(path, **how)
+
+    monkeypatch.setattr(Path, "stat", gone)
+    assert cache_folder(DIGEST, [tmp_path, tmp_path / "other"]) == tmp_path / DIGEST

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apptek.config import AgentConfig
+from apptek.config import AgentConfig, FeaturesConfig
 from apptek.errors import ApptekError, ConfigError
 
 
@@ -53,3 +53,8 @@ def test_settings_do_not_change() -> None:
 
 def test_double_q_is_allowed_with_a_target_network() -> None:
     assert AgentConfig(double_q=True, target_network=100).double_q
+
+
+def test_a_switch_is_true_or_false() -> None:
+    with pytest.raises(ConfigError, match=r"features\.past_only must be true or false, not 'x'"):
+        FeaturesConfig(past_only="x")  # type: ignore[arg-type]

@@ -8,14 +8,18 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from model_folders import files_of
 
 from apptek.data.synthetic.world import make_world, write_world
+from apptek.engine import runners
 from apptek.predictor import Predictor
 
 pytestmark = pytest.mark.rare
@@ -175,3 +179,31 @@ def test_a_cluster_without_workers_ends_with_one_line_and_a_second_run_goes_on(
     )
     Fit(place, tmp_path / "model", "--engine", "local", "--resume").end()
     assert files_of(tmp_path / "model") == files_of(place / "expected")
+
+
+def test_a_cluster_of_its_own_asks_nobody_and_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    started: dict[str, Any] = {}
+
+    def init(**how: Any) -> None:
+        folder = Path(how["_temp_dir"])
+        folder.mkdir(mode=0o777)
+        started.update(how, proxy=os.environ["http_proxy"], outer=folder.parent.stat().st_mode)
+
+    ray = SimpleNamespace(
+        init=init,
+        shutdown=lambda: None,
+        remote=lambda **_: lambda function: function,
+        get_runtime_context=lambda: SimpleNamespace(gcs_address="127.0.0.1:1"),
+    )
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setattr(runners, "require_ray", lambda: None)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("http_proxy", "http://proxy.example")
+    runner = runners.RayRunner(workers=1)
+    assert started["proxy"] == "http://127.0.0.1:9"  # where nobody listens
+    assert os.environ["http_proxy"] == "http://proxy.example"
+    assert started["outer"] & 0o777 == 0o700
+    runner.close()
+    assert list(tmp_path.iterdir()) == []

@@ -1,5 +1,6 @@
 import json
 import math
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from apptek.data.synthetic.world import World as PlantedWorld
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, TimeFormatError
 from apptek.explain.explanation import CitedFact, Explanation, Reason
+from apptek.explain.sentences import connected_sentence
 from apptek.explain.text import explanation_text
 from apptek.explain.wording import percent, signed
 from apptek.models.model_folder import FORMAT
@@ -238,3 +240,21 @@ def test_the_explanation_needs_nothing_hidden_for_held_out_queries(predictor: Pr
     assert 17 in cited[0]
     assert 17 not in cited[1]
     assert len(facts) > 17
+
+
+def test_a_topology_names_the_steps_on_its_path_and_lists_all_in_the_details(
+    predictor: Predictor,
+) -> None:
+    left_out = 0
+    for row in range(0, 60, 7):
+        found = predictor.explain(held_out_query(predictor, row), most=99)
+        text = " ".join(explanation_text(found, 200).split())
+        for reason in found.all_reasons():
+            steps = {fact.step: fact.expanded_by for fact in reason.path}
+            names = dict.fromkeys(steps[step] for step in sorted(steps))
+            part = reason.contribution
+            assert part.sentence == connected_sentence([found.words.label(n) for n in names])
+            assert re.findall(r"'([^']*)'", part.sentence) == list(names)
+            left_out += len(names) < len(part.topology)
+            assert ", then ".join(f"'{name}'" for name in part.topology) in text
+    assert left_out > 10

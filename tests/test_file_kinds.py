@@ -170,11 +170,6 @@ def test_a_bad_line_of_json_is_named(tmp_path: Path, line: str, fault: str) -> N
     assert len(read(path, skip_bad=True).train) == 1
 
 
-def test_json_that_is_one_list_is_refused_with_what_is_expected(tmp_path: Path) -> None:
-    path = write(tmp_path / "facts.json", '[{"subject": "a"}]')
-    assert fault_of(path).endswith("expected a JSON object such as {...} on each line")
-
-
 # Parquet
 
 

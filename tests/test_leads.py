@@ -370,7 +370,7 @@ def test_missing_skill_is_said() -> None:
     ],
 )
 def test_the_usual_window_suits_the_data(unit: str, known: int, steps: int) -> None:
-    assert usual_length(unit, known) == steps  # type: ignore[arg-type]
+    assert usual_length(TimeAxis(unit), known) == steps  # type: ignore[arg-type]
 
 
 def test_windows_in_hours_and_minutes() -> None:

@@ -89,7 +89,7 @@ def test_a_file_that_is_a_folder_or_leads_nowhere_is_missing(folder: Path) -> No
     assert fault_of(folder) == f"weights.within.json is missing{ADVICE}"
     (folder / "weights.within.json").rmdir()
     (folder / "weights.within.json").symlink_to("nowhere")
-    assert fault_of(folder) == f"weights.within.json is missing{ADVICE}"
+    assert fault_of(folder) == f"weights.within.json is a link{ADVICE}"
 
 
 def test_a_pipe_in_the_place_of_a_file_does_not_hang(folder: Path) -> None:
@@ -283,3 +283,23 @@ def test_a_folder_that_is_exchanged_while_it_is_read_is_read_once_more(
 
 def _damaged(_: Path) -> None:
     raise ModelError("damaged")
+
+
+def test_files_outside_of_the_folder_do_not_belong_to_it(folder: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_bytes((folder / "run.json").read_bytes())
+    (folder / "run.json").unlink()
+    (folder / "run.json").symlink_to(outside)
+    assert fault_of(folder).startswith("run.json is a link")
+    (folder / "run.json").unlink()
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"][str(outside)] = manifest["files"].pop("run.json")
+    text = json.dumps(manifest, indent=1, sort_keys=True) + "\n"
+    (folder / "manifest.json").write_text(text)
+    assert fault_of(folder).startswith("manifest.json is not as it was written")
+
+
+def test_a_linked_folder_is_refused(folder: Path, tmp_path: Path) -> None:
+    (folder / "graph").rename(tmp_path / "graph")
+    (folder / "graph").symlink_to(tmp_path / "graph")
+    assert fault_of(folder).startswith("graph is a link")

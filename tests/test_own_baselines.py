@@ -15,8 +15,10 @@ import apptek
 from apptek import Baseline, Evaluator, read_dataset, register_baseline
 from apptek.arrays import Matrix
 from apptek.baselines import registry
+from apptek.baselines.baseline import no_progress
 from apptek.baselines.definition import FitTask, SavedScorer, own_baseline
-from apptek.baselines.registry import baseline_names, find_baseline
+from apptek.baselines.registry import baseline_names, find_baseline, preset_of
+from apptek.baselines.search import Search, search_settings
 from apptek.cli import app
 from apptek.config import VIEWS, View
 from apptek.data.facts import Dataset
@@ -190,3 +192,20 @@ def test_search_works_for_the_papers_model(world: Path) -> None:
     changes = [word for text in quick for word in ("--set", text)]
     shown = run("search", "paper", world, "--minutes", 0.0001, *changes)
     assert shlex.split(shown)[:5] == ["apptek", "fit", str(world), "--preset", "paper"]
+
+
+@pytest.mark.parametrize("views", [("ahead",), ("within",)])
+def test_a_search_shows_each_view_what_it_may_see(
+    world: Path, views: tuple[View, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saw: list[bool] = []
+
+    def watched(task: FitTask) -> Smoothed:
+        saw.append(task.graph.looks_ahead)
+        return fit(task)
+
+    register_baseline("own", watched, load=load, views=views, **OWN)
+    dataset = read_dataset(str(world))
+    search = Search(baseline="own", config=preset_of("own", "default"), minutes=1e-9)
+    search_settings(search, dataset, on_trial=lambda _: None, progress=no_progress)
+    assert saw == [views == ("ahead",)]

@@ -1,7 +1,9 @@
 """What the explorer asks for beyond single answers: the same as from Python, many at once."""
 
+import re
 from concurrent.futures import Future
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -9,16 +11,20 @@ import pytest
 from fastapi.testclient import TestClient
 from service_parts import client_of, problem, tuning_query
 
+from apptek.arrays import Longs
+from apptek.audit.audit import Audit, audit_facts
+from apptek.audit.judge import Judge
 from apptek.config import preset
 from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN
 from apptek.forecasting.learning import codes_at
 from apptek.predictor import Predictor, Query
-from apptek.service.page_data import lists, routes
+from apptek.service.page_data import kept, lists, routes
 from apptek.service.page_data import questions as questions_of
-from apptek.service.page_data.kept import within
+from apptek.service.page_data.kept import started, within
 from apptek.service.page_data.questions import striking_questions
 from apptek.service.page_data.reliability import PastForecasts, past_forecasts
+from apptek.service.problem_json import ServiceError
 from apptek.service.served_model import ServedModel
 from apptek.setting_rules import with_settings
 
@@ -165,6 +171,8 @@ def test_striking_questions_say_whether_the_model_was_fitted_on_them(
     is_fitted = enough > len(data.test)
     assert ("was not fitted on these" in found.note) is not is_fitted
     assert ("was fitted on these" in found.note) is is_fitted
+    assert "selected because the model answered them correctly" in found.note
+    assert re.search(r"Overall, the top prediction was correct for \d+ of 100 held", found.note)
     facts = data.train if is_fitted else data.test
     recorded = {
         (data.entities[s], data.predicates[p], data.entities[o], data.axis.format(t))
@@ -413,3 +421,66 @@ def test_the_trained_agent_says_what_it_would_choose(tmp_path: Path) -> None:
     client = client_of(model)
     body = client.post("/api/steps", json=tuning_query(model)).json()
     assert body["agent"] in {choice["name"] for choice in body["choices"]}
+
+
+def test_a_failure_is_told_once_and_then_tried_again(forecasting: ServedModel) -> None:
+    tries: list[int] = []
+
+    def work() -> int:
+        tries.append(1)
+        if len(tries) == 1:
+            raise MemoryError
+        return len(tries)
+
+    predictor = forecasting.predictor
+    with pytest.raises(MemoryError):
+        started(predictor, "fails once", work).result(20)
+    with pytest.raises(MemoryError):  # a request that came later is told, too
+        started(predictor, "fails once", work).result(20)
+    assert [started(predictor, "fails once", work).result(20) for _ in range(2)] == [2, 2]
+
+
+def test_kept_results_and_pending_work_are_bounded(forecasting: ServedModel) -> None:
+    predictor, go_on = forecasting.predictor, Event()
+    for number in range(2 * kept.MOST_KEPT):
+        started(predictor, f"number {number}", lambda: 1).result(20)
+        started(predictor, "often", lambda: 2).result(20)
+    assert len(kept._results[predictor]) <= kept.MOST_KEPT
+    assert "often" in kept._results[predictor]
+    waiting = [started(predictor, f"waits {n}", go_on.wait) for n in range(kept.MOST_PENDING)]
+    with pytest.raises(ServiceError, match="Too many lists"):
+        started(predictor, "one too many", lambda: 3)
+    go_on.set()
+    assert all(work.result(20) for work in waiting)
+    assert started(predictor, "one too many", lambda: 3).result(20) == 3
+
+
+def test_watch_lists_of_one_length_are_computed_once(forecasting: ServedModel) -> None:
+    client = client_of(forecasting)
+    longest = ready(client, "/api/watch", days=9, limit=200)["rows"]
+    for limit in (1, 7):
+        assert ready(client, "/api/watch", days=9, limit=limit)["rows"] == longest[:limit]
+    names = [name for name in kept._results[forecasting.predictor] if name.startswith("watch 9")]
+    assert names == ["watch 9"]
+
+
+def test_the_audit_of_the_page_judges_a_bounded_number_of_facts(
+    forecasting: ServedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "MOST_JUDGED", 30)
+    judged: list[int] = []
+
+    def audited(judge: Judge, chosen: Longs | None = None) -> Audit:
+        judged.append(-1 if chosen is None else len(chosen))
+        return audit_facts(judge, chosen)
+
+    monkeypatch.setattr(lists, "audit_facts", audited)
+    monkeypatch.setattr(lists, "started", lambda _predictor, _name, work: done(work()))
+    found = client_of(forecasting).get("/api/audit").json()
+    assert (judged, found["facts"], len(found["rows"])) == ([30], 30, 30)
+
+
+def done(result: Any) -> "Future[Any]":
+    future: Future[Any] = Future()
+    future.set_result(result)
+    return future

@@ -1,6 +1,10 @@
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import PlainFact, nearest
@@ -103,3 +107,21 @@ def test_the_columns_are_closed_for_writing() -> None:
     index = PairIndex.of(graph_of([PlainFact(0, 0, 1, 0, 0)]))
     assert not index.firsts.flags.writeable
     assert not index.objects.flags.writeable
+
+
+def test_threads_that_ask_at_once_share_one_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, build = graph_of([PlainFact(0, 0, 1, 3, None)]), PairIndex._of
+    built: list[int] = []
+    both = Barrier(2)
+
+    def slowly(graph: TemporalGraph) -> PairIndex:
+        built.append(1)
+        with suppress(BrokenBarrierError):
+            both.wait(0.2)  # a second build would come here, too
+        return build(graph)
+
+    monkeypatch.setattr(PairIndex, "_of", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(lambda _: PairIndex.of(graph), range(2))
+    assert one is other
+    assert built == [1]

@@ -13,7 +13,7 @@ RULE = "ally-retaliates"
 HOPS = ("Mobilize or increase armed forces", "Provide military aid")
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_the_planted_two_hop_rule_is_mined_and_cited_first(tmp_path: Path) -> None:
     world = make_world(30_000, 0)
     data = world.dataset

@@ -1,4 +1,9 @@
-"""The predictor with the habits of scikit-learn."""
+"""The classifier with the scikit-learn API."""
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -7,6 +12,7 @@ import pytest
 from apptek import PredicateClassifier
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, DataError
+from apptek.predictor import Predictor
 
 NAMES = ["subject", "object", "time"]
 
@@ -72,3 +78,51 @@ def test_parameters_are_those_of_the_constructor(frame: pd.DataFrame) -> None:
         classifier.fit(frame[NAMES])
     with pytest.raises(DataError, match="split by 'day': expected random or time"):
         PredicateClassifier(split_by="day").fit(frame)
+
+
+def test_labels_keep_their_type(frame: pd.DataFrame) -> None:
+    codes = frame["predicate"].astype("category").cat.codes.astype("int64").head(400)
+    rows = frame[NAMES].head(400)
+    few = PredicateClassifier().fit(rows, codes)
+    assert few.classes_.dtype == np.int64
+    assert list(few.classes_) == sorted(set(codes))  # 2 before 10
+    assert few.score(rows, codes) > 0.3
+    assert few.predict(rows).dtype == np.int64
+    best = [int(answer.predicates[0]) for answer in few.predictor_.predict(rows.head(5))]
+    assert few.predict(rows.head(5)).tolist() == best
+    with pytest.raises(DataError, match="found the labels 1 and '1', expected one type"):
+        PredicateClassifier().fit([("a", "b", "?"), ("a", "c", "?")], [1, "1"])
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_copies_and_pickles_answer_the_same(
+    fitted: PredicateClassifier, frame: pd.DataFrame, copied: Callable[[Any], Any]
+) -> None:
+    rows = frame[NAMES].head(20)
+    wanted = fitted.predict_proba(rows)
+    assert np.array_equal(copied(fitted).predict_proba(rows), wanted)
+    predictor = copied(Predictor(fitted.predictor_.model, {"seed": 3}, as_of=True))
+    assert predictor.run == {"seed": 3}
+    answers = predictor.predict(rows)
+    assert [answer.view for answer in answers] == ["ahead"] * 20
+    assert predictor.explain(answers[0].query).predicate == answers[0].predicates[0]
+
+
+def test_it_works_with_scikit_learn(frame: pd.DataFrame, fitted: PredicateClassifier) -> None:
+    base = pytest.importorskip("sklearn.base")
+    from sklearn.model_selection import GridSearchCV, cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.utils.validation import check_is_fitted
+
+    few = frame[frame["predicate"].isin(frame["predicate"].value_counts().index[:4])].head(200)
+    rows, labels = few[NAMES], few["predicate"].astype("category").cat.codes
+    assert base.is_classifier(PredicateClassifier())
+    assert base.clone(PredicateClassifier(valid=0.2)).valid == 0.2
+    check_is_fitted(fitted)
+    assert cross_val_score(PredicateClassifier(), rows, labels, cv=2).min() > 0.2
+    search = GridSearchCV(
+        make_pipeline(PredicateClassifier()), {"predicateclassifier__valid": [0.2]}, cv=2
+    )
+    search.fit(rows, labels)
+    assert search.best_score_ > 0.2
+    assert set(search.predict(rows)) <= set(labels)

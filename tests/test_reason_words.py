@@ -1,7 +1,9 @@
 """Reasons in words: true, plain, and short."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,12 +13,22 @@ from apptek.audit.guesses import HONEST, guesses_told
 from apptek.data.reading.reader import read_dataset
 from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError
-from apptek.explain.explanation import Contribution, Explanation
+from apptek.explain import wording
+from apptek.explain.explanation import Contribution, Explanation, Support, as_plain
 from apptek.explain.groups import Group, group_all
 from apptek.explain.html_report import explanation_html
-from apptek.explain.sentences import Ends, Occurrences, actor_words, when_words
+from apptek.explain.sentences import Ends, Occurrences, Partner, actor_words, when_words
+from apptek.explain.story import contradicts_alone
 from apptek.explain.text import MEMBERS, explanation_text
-from apptek.explain.wording import GIVEN, given, percent, share_lines, signed, span_text
+from apptek.explain.wording import (
+    GIVEN,
+    at_time,
+    given,
+    percent,
+    share_lines,
+    signed,
+    span_text,
+)
 from apptek.features.traits import THE_COUNTRY, Kind
 from apptek.predictor import Predictor, Query
 
@@ -178,7 +190,8 @@ def test_the_short_forms_have_no_jargon_and_the_three_lengths_grow(predictor: Pr
             assert len(short) < len(full)
             chance = f"{percent(found.probability)}, {GIVEN}"
             short, middle = (" ".join(text.split()) for text in (short, middle))
-            assert short.startswith(f"{found.label} ({chance}), mainly because")
+            first = f"{found.recorded} ".lstrip()
+            assert short.startswith(f"{first}{found.label} ({chance}), mainly because")
             assert f", {GIVEN}." in middle
             for word in FORBIDDEN:
                 assert word not in short
@@ -292,6 +305,9 @@ DAYS = TimeAxis("day")
         ((0, 0), None, "twice the same day"),
         ((-1, -3, -20), None, "3 times within a month, the last time the day before"),
         ((-1, -3, -20), 25, "3 times within 20 days, the last time the day before"),
+        ((-1, -3, -20), 19, "at least 3 times within 20 days, the last time the day before"),
+        ((-4, -4), 3, "at least twice 4 days before"),
+        ((0, 0), -1, "at least twice the same day"),
         ((2, 300), None, "twice within a year after, the first time 2 days after"),
         ((-2, 5), None, "twice within 5 days before and after, the nearest 2 days before"),
         ((0, -800), None, "twice within 3 years, the last time the same day"),
@@ -321,7 +337,7 @@ def test_an_undated_query_says_how_many_facts_it_looks_at(tmp_path: Path, date: 
     assert sum("looked at" in text for text in words) == 1
     if date:
         words = sentences(predictor.explain(Query("A", "B", "2014-06-02"), most=99))
-        assert "A threatened others 60 times the day before" in words
+        assert "A threatened others at least 60 times the day before" in words
 
 
 def test_what_has_no_group_is_told_so_that_the_shares_add_up() -> None:
@@ -373,8 +389,89 @@ def test_data_with_one_predicate_has_no_other_answer(tmp_path: Path) -> None:
     predictor = small_predictor(tmp_path, rows, "a1\tlikes\ta3\t2003\n")
     query = Query("a1", "a3", "2003")
     found = predictor.explain(query)
-    assert found.paragraph == found.sentence == "likes (100.0 %): the data has no other predicate."
+    words = "Recorded: likes. likes (100.0 %): the data has no other predicate."
+    assert found.paragraph == found.sentence == words
     assert "runner-up" not in explanation_text(found)
     assert "rather than" not in explanation_html(found)
     with pytest.raises(ApptekError, match="there is no other answer"):
         predictor.counterfactual(query)
+
+
+@pytest.mark.parametrize(
+    ("contradicting", "words"),
+    [
+        ((False, False), "mainly because A was late, and because A paid."),
+        ((True, False), "mainly because A paid."),
+        ((True, True), "mainly because A was late (which alone would point to '{other}')."),
+    ],
+)
+def test_a_reason_that_alone_favours_the_runner_up_is_left_out_or_told_as_such(
+    predictor: Predictor, contradicting: tuple[bool, bool], words: str
+) -> None:
+    found = predictor.explain(Query("India", "Pakistan", "2014-05-13"))
+    reasons = []
+    for number, contradicts in enumerate(contradicting):
+        lifts = (1.0, 2.0) if contradicts else (2.0, 1.0)
+        seen = Support(
+            when="", queries=9, followed=3, pairs=2, confidence=0.3, lift=lifts[0], runner_up=4,
+            runner_up_lift=lifts[1],
+        )  # fmt: skip
+        log_odds = 1.0 - number / 10
+        part = Contribution(
+            topology=(), sentence=("A was late", "A paid")[number], log_odds=log_odds, score=0.0
+        )
+        seen = replace(seen, contradicts=contradicts_alone(seen, log_odds))
+        assert seen.contradicts == contradicts
+        reasons.append(replace(found.all_reasons()[0], contribution=part, support=seen))
+    told = replace(found, reasons=tuple(reasons), against=(), groups=())
+    assert told.sentence.endswith(words.format(other=found.runner_up_label))
+    assert ("A was late;" in told.paragraph) == (not any(contradicting))
+
+
+def test_reasons_with_the_same_words_are_told_once(predictor: Predictor) -> None:
+    found = predictor.explain(Query("India", "Pakistan", "2014-05-13"))
+    parts = [
+        Contribution(topology=(), sentence=words, log_odds=log_odds, score=0.0)
+        for words, log_odds in (("A met B", 0.5), ("A met B", 0.4), ("C", 0.6), ("A met B", -0.1))
+    ]
+    base = replace(found.all_reasons()[0], support=None)
+    reasons = [replace(base, contribution=part) for part in parts]
+    told = replace(found, reasons=tuple(reasons[:3]), against=tuple(reasons[3:]), groups=())
+    assert told.sentence.endswith("mainly because A met B, and because C.")
+
+
+@pytest.mark.parametrize(
+    ("time", "words"),
+    [
+        ("2014-05-11", "on 2014-05-11"),
+        ("1999", "in 1999"),
+        ("1999-05", "in 1999-05"),
+        ("-0044-##-##", "in -0044-##-##"),
+        ("1999 to 2003", "from 1999 to 2003"),
+        ("since 1999", "since 1999"),
+        ("24", "at 24"),
+        ("2014-05-11 13:00", "at 2014-05-11 13:00"),
+        ("undated", "(undated)"),
+    ],
+)
+def test_a_time_has_its_preposition(time: str, words: str) -> None:
+    assert at_time(time) == words
+
+
+CASES = json.loads((Path(__file__).parent / "explorer" / "wording_cases.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [(name, given, words) for name, rows in CASES.items() for given, words in rows],
+)
+def test_numbers_and_names_are_written_as_on_the_page(name: str, given: Any, words: str) -> None:
+    """tests/explorer/wording.test.js holds the page to the same cases."""
+    write_words = getattr(wording, name)
+    several = name in ("counted", "shortened")
+    assert (write_words(*given) if several else write_words(given)) == words
+
+
+def test_lists_become_plain_as_tuples_do() -> None:
+    partners = [Partner("A", 2)]
+    assert as_plain(partners) == as_plain(tuple(partners)) == [{"entity": "A", "facts": 2}]

@@ -208,7 +208,8 @@ def test_what_nothing_is_known_of_is_no_reason(predictor: Predictor, data: Datas
     assert not any("did to No one" in text for text in words)
 
 
-def test_trees_that_do_not_improve_the_ranking_are_left_out(data: Dataset, tmp_path: Path) -> None:
+def test_trees_that_do_not_improve_the_ranking_are_left_out(tmp_path: Path) -> None:
+    data = make_world(1500, 1).dataset
     wild = ["reranker.learning_rate=1", "reranker.least_rows=1", "reranker.rounds=30"]
     config = with_settings(small(), wild)
     without = Predictor.fit(data, config=with_settings(config, ["reranker.rounds=0"]))
@@ -347,7 +348,8 @@ def test_fit_says_which_trees_are_left_out(tmp_path: Path) -> None:
         assert f"trees of the re-ranker are left out, because {why}" in done.stderr
 
 
-def test_kinds_of_types_may_have_any_name(data: Dataset) -> None:
+def test_kinds_of_types_may_have_any_name() -> None:
+    data = make_world(1000, 1).dataset
     half = {name: str(place % 2) for place, name in enumerate(data.entities)}
     table = {'role: "main", other': half, "itself": half}
     config = with_settings(small(), ["reranker.rounds=2"])

@@ -1,6 +1,7 @@
 """Names that try to command a terminal or a spreadsheet."""
 
 import csv
+import io
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ from command_line import apptek
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apptek.safe_text import printable, printable_lines, without_formulas
+from apptek.safe_text import encodable, printable, printable_lines, without_formulas
 from apptek.terminal import output, table
 
 EVIL = "A\x1b[31mred\x07"
@@ -60,3 +61,14 @@ def test_commands_show_such_names_and_do_not_obey_them(tmp_path: Path) -> None:
     with out.open(newline="") as file:
         predicates = {row["predicate"] for row in csv.DictReader(file)}
     assert predicates == {"'=do", "meet"}
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "ascii"])
+def test_what_an_encoding_lacks_is_replaced_and_a_minus_stays_one(encoding: str) -> None:
+    content = io.BytesIO()
+    stream = io.TextIOWrapper(content, encoding)
+    encodable(stream)
+    stream.write("\N{MINUS SIGN}0.5 ██ \N{CJK UNIFIED IDEOGRAPH-4E2D}")
+    stream.flush()
+    assert content.getvalue() == b"-0.5 ## ?"
+    encodable(None)  # a stream that was closed before the start

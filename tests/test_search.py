@@ -348,3 +348,11 @@ def test_what_cannot_be_searched_is_refused(world: Path, words: list[str], messa
     assert isinstance(done.exception, ApptekError), done.output
     assert message in str(done.exception)
     assert isinstance(done.exception, ConfigError) or words == ["oracle"]
+
+
+def test_a_setting_with_a_single_value_is_left_as_it_is() -> None:
+    space = {"model.size": (1,), "model.kind": ("a", "b")}
+    trials = [trial(0.5, size=1, kind="a")]
+    rng = np.random.default_rng(0)
+    assert next_settings(space, trials, rng) == {"model.size": 1, "model.kind": "b"}
+    assert next_settings({"model.size": (1,)}, [trial(0.5, size=1)], rng) is None

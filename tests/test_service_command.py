@@ -81,7 +81,7 @@ def test_a_missing_extra_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
         extras.require_service()
 
 
-@pytest.mark.slow
+@pytest.mark.rare
 def test_the_bench_of_the_service_prints_its_figures(forecast_model: Path) -> None:
     done = apptek_process("bench", "serve", "--quick", "--model", str(forecast_model), "--json")
     assert done.returncode == 0, done.stderr

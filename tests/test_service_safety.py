@@ -8,12 +8,14 @@ from threading import Event
 from typing import Any
 
 import pytest
+import uvicorn
 from service_parts import client_of, problem, tuning_query
 
 from apptek.errors import ApptekError
 from apptek.service import app as app_module
 from apptek.service.app import create_app
 from apptek.service.explorer_files import read_explorer_files
+from apptek.service.network import http_server
 from apptek.service.network.http_server import Reach
 from apptek.service.network.request_limits import RequestLimits
 from apptek.service.network.security_middleware import SecurityMiddleware
@@ -239,3 +241,22 @@ def test_others_are_let_in_by_token_or_on_purpose_only(
             Reach(host, 0, token, insecure)
     else:
         Reach(host, 0, token, insecure)
+
+
+@pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer"])
+def test_the_scheme_of_a_token_may_be_written_in_any_case(served: ServedModel, scheme: str) -> None:
+    client = client_of(served, token="secret")
+    headers = {"Authorization": f"{scheme} secret"}
+    assert client.get("/api/health", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("proxies", ["", "127.0.0.1"])
+def test_only_proxies_that_were_named_say_who_asks(
+    served_model: Path, monkeypatch: pytest.MonkeyPatch, proxies: str
+) -> None:
+    believed: list[bool] = []
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", proxies)
+    note = believed.append
+    monkeypatch.setattr(uvicorn.Server, "run", lambda server, _: note(server.config.proxy_headers))
+    http_server.serve(served_model, Reach("127.0.0.1", 0), strict_names=False)
+    assert believed == [bool(proxies)]

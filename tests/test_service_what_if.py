@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 from service_parts import client_of, problem, tuning_query
 
-from apptek.predictor import Query
+from apptek.predictor import Predictor, Query
 from apptek.service.served_model import ServedModel
 
 OTHER = "2018-03-01"
@@ -86,3 +86,13 @@ def test_a_fact_that_no_graph_can_have_is_a_problem(
     response = client.post("/api/explain", json={**query, "without": [10**23]})
     assert response.status_code == 422
     assert "without" in response.json()["where"]
+
+
+def test_a_contrast_can_look_at_the_past_alone(
+    client: TestClient, default: ServedModel, query: dict[str, str]
+) -> None:
+    other = tuning_query(default, 1)["time"]
+    sent = client.post("/api/contrast", json=query | {"versus": other, "view": "ahead"})
+    ahead = Predictor(default.predictor.model, as_of=True)
+    asked = (query["subject"], query["object"], query["time"])
+    assert sent.json()["sentence"] == ahead.contrast(asked, other).sentence

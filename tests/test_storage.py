@@ -1,5 +1,8 @@
+import json
+import os
 from dataclasses import replace
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
 import pyarrow as pa
@@ -9,10 +12,12 @@ from pyarrow import parquet
 from worlds import ENTITIES, dataset_of
 
 from apptek.data.facts import SPLITS, Dataset, OpenEnd
-from apptek.errors import GraphError
+from apptek.errors import GraphError, ModelError
+from apptek.files import new_file
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models import storage
 from apptek.models.storage import load_data, save_data
+from apptek.predictor import Predictor
 
 TRAIN = [PlainFact(0, 0, 1, 3, None), PlainFact(1, 1, 2, 4, 9), PlainFact(2, 2, 0, None, None)]
 HELD_OUT = [PlainFact(0, 1, 2, 5, 7)]
@@ -69,3 +74,41 @@ def test_of_a_large_graph_only_the_offsets_are_read(
     np.save(folder / "graph" / "incidence.offsets.npy", offsets)
     with pytest.raises(GraphError, match=r"incidence\.offsets descend"):
         load_data(folder, "plain")
+
+
+def test_how_a_model_was_fitted_survives_loading_and_saving(
+    served_model: Path, tmp_path: Path
+) -> None:
+    run = (served_model / "run.json").read_bytes()
+    assert json.loads(run)
+    Predictor.load(served_model).save(tmp_path / "copy")
+    assert (tmp_path / "copy" / "run.json").read_bytes() == run
+
+
+@pytest.mark.parametrize("error", [AttributeError, IndexError, KeyError, TypeError])
+def test_an_error_of_the_program_is_not_called_damage(error: type[Exception]) -> None:
+    with (
+        pytest.raises(ModelError, match="cannot be opened by this version") as told,
+        storage.refusing_damage(Path("model")),
+    ):
+        raise error("of the program")
+    assert isinstance(told.value.__cause__, error)  # its traceback is there
+    assert "damaged" not in str(told.value)
+    damaged = pytest.raises(ModelError, match="model is damaged: header")
+    with damaged, storage.refusing_damage(Path("model")):
+        raise TokenError("header")
+
+
+def test_the_umask_is_read_without_setting_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = os.umask(0o027)
+    try:
+        if Path("/proc/self/status").exists():
+            monkeypatch.setattr(os, "umask", None)  # as other threads write files meanwhile
+        with new_file(tmp_path / "a.txt") as temporary:
+            temporary.write_text("a")
+        assert (tmp_path / "a.txt").stat().st_mode & 0o777 == 0o640
+    finally:
+        monkeypatch.undo()
+        os.umask(before)

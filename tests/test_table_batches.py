@@ -406,3 +406,25 @@ def test_a_damaged_body_is_answered_or_refused(
         damaged[int(place * (len(whole) - 1))] = value
     for body in (bytes(damaged), whole[: int(cut * len(whole))]):
         assert send(client, body, kind).status_code in (200, 422)
+
+
+@pytest.mark.parametrize("kind", [ARROW, PARQUET])
+def test_a_table_is_answered_in_the_view_that_was_asked_for(
+    client: TestClient, queries: list[dict[str, str]], kind: str
+) -> None:
+    body = {"queries": queries, "top": 2, "view": "ahead"}
+    answers = client.post(BATCH, json=body).json()["answers"]
+    wanted = [part["probability"] for answer in answers for part in answer["predicates"]]
+    from_json = read(client.post(BATCH, json=body, headers={"Accept": kind}).content, kind)
+    sent = send(client, write_table(pa.Table.from_pylist(queries), kind), kind, "?top=2&view=ahead")
+    for table in (from_json, read(sent.content, kind)):
+        assert set(table["view"].to_pylist()) == {"ahead"}
+        assert table["probability"].to_pylist() == pytest.approx(wanted)
+
+
+def test_an_unknown_parameter_is_refused(client: TestClient, queries: list[dict[str, str]]) -> None:
+    body = write_table(pa.Table.from_pylist(queries), ARROW)
+    sent = problem(send(client, body, ARROW, "?veiw=ahead"), 422)
+    assert sent["detail"].startswith("This address has no parameter 'veiw'. It has allow_unknown,")
+    assert "It has none" in problem(client.post(f"{BATCH}?top=3", json=queries[0]), 422)["detail"]
+    assert client.get("/?any=thing").status_code == 200

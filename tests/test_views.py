@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fitted_models import SharedModel
+from fitted_models import SharedModel, one_file
 
 from apptek import Predictor, Query, read_dataset
 from apptek.config import preset
@@ -292,12 +292,13 @@ def test_ahead_a_fact_of_the_day_itself_is_not_known(data: Dataset, default_mode
 
 @pytest.mark.slow
 def test_a_saved_re_ranker_answers_as_the_fitted_one_where_valid_lies_beyond_train(
-    by_time: Dataset, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
+    data = one_file(make_world(1500, 1).dataset, Splitting(by="time"))
     config = with_settings(preset("max"), ["reranker.rounds=5"])
-    fitted = Predictor.fit(by_time, config=config, folder=tmp_path / "model")
+    fitted = Predictor.fit(data, config=config, folder=tmp_path / "model")
     loaded = Predictor.load(tmp_path / "model")
-    queries = held_out_queries(by_time.train.take(np.arange(300)))
+    queries = held_out_queries(data.train.take(np.arange(300)))
     for name, view in fitted.answerer.views.items():
         assert np.array_equal(view.scores(queries), loaded.answerer.views[name].scores(queries))
 

@@ -103,6 +103,11 @@ def test_every_kind_of_file_has_every_pair(forecaster: Forecaster, tmp_path: Pat
         sheet = ElementTree.fromstring(archive.read("xl/worksheets/sheet1.xml"))
     texts = [text.text for text in sheet.iter() if text.tag.endswith("}t")]
     assert all(name in texts for pair in pairs for name in pair)
+    (pane,) = (part for part in sheet.iter() if part.tag.endswith("}pane"))
+    assert pane.attrib["state"] == "frozen"
+    assert sum(part.tag.endswith("}col") for part in sheet.iter()) == len(rows[0])
+    numbers = {cell.get("s") for cell in sheet.iter() if len(cell) and cell[0].tag.endswith("}v")}
+    assert "2" in numbers  # as a percentage
 
 
 def test_a_sparkline_rises_with_its_counts() -> None:

@@ -1,6 +1,7 @@
 """Counterfactuals and contrasts: what they say holds when it is scored again."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
@@ -13,10 +14,11 @@ from command_line import apptek
 from apptek.arrays import Doubles
 from apptek.config import preset
 from apptek.data.facts import Dataset, Facts, join_facts
-from apptek.data.predicate_table import PredicateEntry, PredicateTable
+from apptek.data.predicate_table import PredicateEntry, PredicateTable, cameo_table
 from apptek.data.queries import Queries
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError
+from apptek.explain.html_report import explanation_html
 from apptek.explain.what_if.contrast import Change
 from apptek.explain.what_if.counterfactual import Addition
 from apptek.explain.what_if.rescoring import Rescorer
@@ -309,3 +311,67 @@ def test_the_commands_print_json(data: Dataset, folder: Path) -> None:
     assert json.loads(against.stdout)["runner_up"] == "Consult"
     refused = apptek("explain", *words, "--versus", "2021-03-05", "--html", "x.html")
     assert refused.returncode == 2
+
+
+def test_no_fact_of_conflict_is_proposed_for_cooperation(folder: Path, data: Dataset) -> None:
+    """Some predicates are called conflict, the others cooperation, so that many facts oppose."""
+    predictor = Predictor.load(folder)
+    predicates = list(data.predicates)
+    groups = ("material conflict", "verbal cooperation")
+    entries = {p: PredicateEntry(group=groups[n % 2]) for n, p in enumerate(predicates)}
+    queries = list(asked(data, range(0, 40, 11)))
+    kept = 0
+    for labels in (PredicateTable(), PredicateTable(entries)):
+        sources = replace(predictor.model.sources, dataset=replace(data, labels=labels))
+        predictor.answerer.model = replace(predictor.model, sources=sources)
+        opposed = 0
+        for query in queries:
+            for each in predictor.counterfactual(query, add=True).additions or ():
+                sides = {predicates.index(p) % 2 for p in (each.predicate, each.outcome.predicate)}
+                opposed += len(sides) > 1
+                kept += bool(labels)
+        assert (opposed > 0) == (not labels)
+    assert kept
+
+
+def test_groups_of_cooperation_and_conflict_oppose_each_other() -> None:
+    table = cameo_table()
+    assert table.opposes("Reduce relations", "Engage in diplomatic cooperation")
+    assert table.opposes("Consult", "Use conventional military force")
+    assert not table.opposes("Accuse", "Use conventional military force")
+    assert not table.opposes("Consult", "Provide aid")
+    assert not PredicateTable().opposes("Accuse", "Consult")
+
+
+def test_an_undated_question_is_told_without_a_time(data: Dataset, folder: Path) -> None:
+    predictor = Predictor.load(folder)
+    for query in asked(data, range(0, 40, 11)):
+        undated = Query(query.subject, query.object, "?")
+        versus = predictor.contrast(undated, query.time)
+        texts = [
+            counterfactual_text(predictor.counterfactual(undated), 200),
+            contrast_text(versus, 200, "full"),
+            contrast_text(predictor.contrast(query, "?"), 200),
+            repr(predictor.predict([undated])[0]),
+            explanation_html(predictor.explain(undated)),
+        ]
+        for text in texts:
+            assert "undated" in text
+            assert not re.search(r"(on|as of|at|before) \?|\| \?$|, \?[<\"]", text, re.MULTILINE)
+        for text in (*texts[:2], texts[3]):
+            assert GIVEN not in text
+        assert f" on {query.time} (each given" in versus.sentence
+
+
+def test_a_change_names_no_reason_that_alone_points_the_other_way(
+    data: Dataset, folder: Path
+) -> None:
+    predictor, left_out = Predictor.load(folder), 0
+    for query in asked(data, range(0, 40, 3)):
+        found = predictor.contrast(query, "2021-03-05")
+        for each in (found.first, found.second):
+            for reason in each.all_reasons():
+                if reason.support is not None and reason.support.contradicts:
+                    left_out += 1
+                    assert reason.contribution.sentence not in found.paragraph
+    assert left_out

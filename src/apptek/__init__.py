@@ -11,7 +11,7 @@
 Baseline             counting and embeddings that answer the same queries
 Dataset              facts in three splits: Dataset.from_frame, Dataset.from_facts, read_dataset
 Evaluator            ranks any scorer, also one of your own, as our own models are ranked
-PredicateClassifier  the predictor with the habits of scikit-learn
+PredicateClassifier  a classifier with the scikit-learn API
 Predictor            fit, predict, explain, forecast, watch, evaluate, update, save
 load                 opens any model folder, those of baselines included
 register_baseline    lets a model of your own take part in baseline, contest, evaluate and search

@@ -25,6 +25,17 @@ def read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     return array
 
 
+def close_columns(holder: object, *names: str) -> None:
+    """Makes arrays of a frozen dataclass read-only; those that the caller has stay writable.
+
+    One array under several names stays one.
+    """
+    arrays = {name: getattr(holder, name) for name in names}
+    views = {id(a): read_only(a.view()) if a.flags.writeable else a for a in arrays.values()}
+    for name, array in arrays.items():
+        object.__setattr__(holder, name, views[id(array)])
+
+
 def give_memory_back() -> None:
     """Returns what the allocators keep of freed memory to the system, where that is possible."""
     pa.default_memory_pool().release_unused()

@@ -1,5 +1,6 @@
-"""The predictor with the habits of scikit-learn: rows in, labels and probabilities out."""
+"""A classifier with the scikit-learn API: rows in, labels and probabilities out."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,15 @@ class PredicateClassifier:
 
     The rows are tuples, or a frame with the columns subject, object and time. A part of them is
     kept aside to choose settings and to calibrate on; the fitted model answers from all of them.
-    `predictor_` is the fitted Predictor, which also explains.
+    Labels may be of any type, which they keep. `predictor_` is the fitted Predictor, which also
+    explains. It works with `cross_val_score`, `GridSearchCV` and pipelines of scikit-learn.
 
     preset    the settings of the fit: default, max or paper
     valid     the share of rows that is kept aside
     split_by  how these are chosen: at random, or the last ones by time
     """
+
+    _estimator_type = "classifier"  # scikit-learn before 1.6
 
     def __init__(
         self,
@@ -47,16 +51,25 @@ class PredicateClassifier:
             valid=self.valid,
             seed=self.seed,
         )
-        data = _facts_of(rows, predicates, splitting)
+        labels = _labels_of(rows, predicates)
+        by_text = _by_text(labels)
+        data = _facts_of(rows, None if predicates is None else labels, splitting)
         self.predictor_ = Predictor.fit(data, preset=self.preset, seed=self.seed, final=True)
-        self.classes_ = np.asarray(list(data.predicates), dtype=object)
+        found = [by_text.get(name, name) for name in data.predicates]
+        try:
+            order = sorted(range(len(found)), key=found.__getitem__)
+        except TypeError:  # of different types
+            order = list(range(len(found)))
+        self.classes_ = _array([found[column] for column in order])
+        self._columns = np.asarray(order)
         return self
 
     def predict_proba(self, rows: Any) -> Matrix:
         """The probability of each of `classes_` for each row: (n, R)."""
         predictor = self._fitted()
         asked = asked_queries(rows, predictor.model.dataset.axis)
-        return predictor.answerer.ranked(predictor.queries_of(asked)).probabilities
+        ranked = predictor.answerer.ranked(predictor.queries_of(asked))
+        return ranked.probabilities[:, self._columns]
 
     def predict(self, rows: Any) -> np.ndarray[Any, Any]:
         """The most probable predicate of each row: (n,)."""
@@ -80,6 +93,20 @@ class PredicateClassifier:
             setattr(self, name, value)
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn (1.6 or later) asks a classifier about itself."""
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(string=True),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "predictor_")
+
     def __repr__(self) -> str:
         params = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
         return f"PredicateClassifier({params})"
@@ -90,15 +117,42 @@ class PredicateClassifier:
         return self.predictor_
 
 
-def _facts_of(rows: Any, predicates: Any, splitting: Splitting) -> Dataset:
-    if predicates is None:
-        if not is_frame(rows) or "predicate" not in table_of(rows).column_names:
-            raise DataError("fit needs predicates: fit(rows, predicates), or a column `predicate`")
+def _labels_of(rows: Any, predicates: Any) -> list[Any]:
+    """The labels as Python values, not as numpy's."""
+    if predicates is not None:
+        return [x.item() if isinstance(x, np.generic) else x for x in predicates]
+    table = table_of(rows) if is_frame(rows) else None
+    if table is None or "predicate" not in table.column_names:
+        raise DataError("fit needs predicates: fit(rows, predicates), or a column `predicate`")
+    labels: list[Any] = table.column("predicate").to_pylist()
+    return labels
+
+
+def _by_text(labels: Sequence[Any]) -> dict[str, Any]:
+    """Each label by the name of its predicate."""
+    by_text: dict[str, Any] = {}
+    for label in labels:
+        same = by_text.setdefault(str(label), label)
+        if type(same) is not type(label):
+            raise DataError(f"found the labels {same!r} and {label!r}, expected one type")
+    return by_text
+
+
+def _array(labels: list[Any]) -> np.ndarray[Any, Any]:
+    """Labels as an array; texts and mixed types as objects."""
+    if len(set(map(type, labels))) == 1 and isinstance(labels[0], bool | int | float):
+        return np.asarray(labels)
+    array = np.empty(len(labels), object)
+    array[:] = labels
+    return array
+
+
+def _facts_of(rows: Any, labels: list[Any] | None, splitting: Splitting) -> Dataset:
+    if labels is None:
         return Dataset.from_frame(rows, splitting=splitting)
-    queries, labels = queries_in(rows), list(predicates)
+    queries = queries_in(rows)
     if len(queries) != len(labels):
         raise DataError(f"found {len(labels)} predicates for {len(queries)} rows")
-
     facts = [
         (query.subject, str(label), query.object, query.time)
         for query, label in zip(queries, labels, strict=True)

@@ -2,7 +2,9 @@
 
 import errno
 import os
+import signal
 import sys
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -35,7 +37,7 @@ from apptek.errors import (
     TimeFormatError,
     UnknownPredicateError,
 )
-from apptek.safe_text import printable
+from apptek.safe_text import encodable, printable
 
 # Newer versions of Typer carry a click of their own: this is the class of either.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
@@ -124,9 +126,15 @@ def main() -> None:
     The exit code is 2 where the words of the command are wrong, 130 where the user has stopped it,
     1 for every other error.
     """
+    # By default SIGTERM ends the process at once: temporary folders would stay.
+    with suppress(ValueError):  # only the main thread may say so
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    encodable(sys.stdout)
+    encodable(sys.stderr)
     try:
         code = app(standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # None: it was closed before the start
+            sys.stdout.flush()
         sys.exit(code)
     except USAGE_ERROR as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help
@@ -149,9 +157,17 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(1)
     except OSError as error:
-        if error.errno not in _UNWRITABLE or error.filename is not None:
-            raise
-        # What is left in the buffer must not be tried once more when Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _tell_error(f"the output could not be written: {error.strerror}")
+        _tell_os_error(error)
         sys.exit(1)
+
+
+def _tell_os_error(error: OSError) -> None:
+    """Print one line about an output that is full, or a name that is too long; raise others."""
+    if error.errno == errno.ENAMETOOLONG:
+        _tell_error(f"{str(error.filename)[:60]}...: {error.strerror}")
+        return
+    if error.errno not in _UNWRITABLE or error.filename is not None:
+        raise error
+    # What is left in the buffer must not be tried once more when Python ends.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _tell_error(f"the output could not be written: {error.strerror}")

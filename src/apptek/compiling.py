@@ -3,13 +3,15 @@
 numba's cache looks only at the file that a kernel is in: after an edit to a function that a kernel
 in another file calls, the old code would still run. So every state of the kernels has a cache
 folder of its own: below $NUMBA_CACHE_DIR, else below the user's cache folder, else below the
-folder for temporary files; where none can be written, kernels are compiled again in each process.
+folder for temporary files. numba unpickles what it finds in its cache, so a folder is used only if
+nobody else can write it; without such a folder, kernels are compiled again in each process.
 """
 
 import hashlib
 import os
 import re
 import shutil
+import stat
 import sys
 import tempfile
 import time
@@ -47,25 +49,54 @@ def kernels_digest(package: Path = _PACKAGE) -> str:
 
 
 def cache_folder(digest: str, parents: Iterable[Path]) -> Path | None:
-    """The folder of this digest in the first parent that can be written; None if none can."""
+    """Return the folder of this digest in the first parent that is safe to use, or None.
+
+    The folder must belong to this user and be writable by this user alone.
+    """
     for parent in parents:
-        folder = parent / digest
         with suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
+            parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder = parent.resolve() / digest
+            folder.mkdir(mode=0o700, exist_ok=True)
+            if not _is_private(parent, folder):
+                continue
             with tempfile.TemporaryFile(dir=folder):
                 pass
             os.utime(folder)
-            _remove_unused(parent)
+            _remove_unused(folder.parent)
             return folder
     return None
 
 
+def _is_private(parent: Path, folder: Path) -> bool:
+    """Return whether no stranger can write the folder, or put another one in its place.
+
+    Trusted are this user, root, the owner of this package (whose code runs anyway), and the groups
+    that may write in the folders above. `parent` may be a symbolic link of theirs.
+    """
+    if not hasattr(os, "geteuid"):  # Windows: the folders are below the user's profile
+        return True
+    user = os.geteuid()
+    about = folder.lstat()
+    if not stat.S_ISDIR(about.st_mode) or about.st_uid != user or about.st_mode & 0o022:
+        return False
+    trusted = {user, 0, _PACKAGE.stat().st_uid}
+    above = [path.stat() for path in folder.parents]
+    return all(one.st_uid in trusted for one in (parent.lstat(), *above)) and all(
+        not one.st_mode & 0o002 or one.st_mode & stat.S_ISVTX for one in above
+    )
+
+
 def _remove_unused(parent: Path) -> None:
-    """Removes the caches of earlier states of the kernels that nobody has used for long."""
+    """Remove the caches of earlier kernels that were not used for long.
+
+    Another process may do the same at the same time.
+    """
     oldest = time.time() - _KEPT_DAYS * 24 * 3600
     for folder in parent.iterdir():
-        if re.fullmatch("[0-9a-f]{16}", folder.name) and folder.stat().st_mtime < oldest:
-            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):
+            if re.fullmatch("[0-9a-f]{16}", folder.name) and folder.stat().st_mtime < oldest:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _parents() -> list[Path]:
@@ -77,7 +108,10 @@ def _parents() -> list[Path]:
 
 _CACHE = cache_folder(kernels_digest(), _parents())
 if _CACHE is None:
-    sys.stderr.write("compiled code cannot be kept: no cache folder can be written\n")
+    sys.stderr.write(
+        "compiled code cannot be cached: no folder found that only you can write; "
+        "set NUMBA_CACHE_DIR to one\n"
+    )
 else:
     numba.config.CACHE_DIR = str(_CACHE)  # type: ignore[attr-defined]
 _OPTIONS: dict[str, Any] = {"cache": _CACHE is not None, "nogil": True}

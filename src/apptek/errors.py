@@ -3,7 +3,7 @@
 import re
 
 _OPTION = re.compile(r"--([a-z][a-z-]*[a-z])")
-_KEYWORDS = {"split": "splitting", "split_by": "splitting"}
+_KEYWORDS = {"split": "splitting", "split_by": "splitting", "no_header": "header"}
 
 
 class ApptekError(Exception):
@@ -30,6 +30,10 @@ class DataError(ApptekError):
 
 class NoFactsError(DataError):
     """A file or table without any row of facts: a header, or less."""
+
+
+class UnfitOptionsError(DataError):
+    """Options that say nothing about a file: a column that it lacks, a delimiter of a sheet."""
 
 
 class TimeFormatError(DataError):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
+from dataclasses import fields, replace
 from dataclasses import replace as with_values
 from functools import cached_property
 from pathlib import Path
@@ -18,12 +19,18 @@ from apptek.data.frames import When, time_text
 from apptek.data.predicate_table import PredicateLabels, as_predicate_table
 from apptek.data.protocols import Protocol
 from apptek.data.queries import Queries
-from apptek.data.reading.reader import as_dataset
+from apptek.data.reading.reader import as_dataset, read_more
 from apptek.engine.engine import Engine
 from apptek.errors import ApptekError, NoFactsError
 from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
 from apptek.evaluation.ranking import Evaluation
-from apptek.evaluation.scorer import Scores, ScoresByQuery, ViewScorer, evaluate_split
+from apptek.evaluation.scorer import (
+    Scores,
+    ScoresByQuery,
+    ViewScorer,
+    check_evaluated,
+    evaluate_split,
+)
 from apptek.explain.explainer import explain
 from apptek.explain.explanation import Explanation
 from apptek.explain.name_index import similar_names
@@ -45,6 +52,8 @@ from apptek.models.fitting.stages import FitOptions, Stage, TypeTable, print_not
 from apptek.models.model import Model, with_earlier_facts, with_training_facts
 from apptek.models.model_folder import load_model, save_model
 from apptek.models.observation import observed_position
+from apptek.models.own_facts import own_facts
+from apptek.models.storage import RUN, read_json
 from apptek.models.updating import UpdateReport, update_model
 from apptek.resuming import work_folder
 
@@ -72,6 +81,20 @@ class Predictor:
         self.answerer = Answerer(model, as_of=as_of, strict_names=strict_names)
         self.engine: Engine | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The model and how it answers; what can be indexed again, and an engine, are left out."""
+        sources = self.model.sources
+        sources = replace(sources, graph=replace(sources.graph, indexed={}))
+        return {
+            "model": replace(self.model, sources=sources),
+            "run": self.run,
+            "as_of": self.answerer.always_ahead,
+            "strict_names": self.answerer.strict_names,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
     @classmethod
     def fit(  # a facade: each keyword is one thing that a user may say
         cls,
@@ -81,6 +104,7 @@ class Predictor:
         config: Config | None = None,
         protocol: Protocol = "official",
         seed: int = 0,
+        split: str | None = None,
         types: TypeTable | str | Path | None = None,
         predicates: PredicateLabels | None = None,
         aliases: Mapping[str, str] | str | Path | None = None,
@@ -101,6 +125,7 @@ class Predictor:
         preset     the settings; the default preset if neither it nor a config is given
         config     settings of one's own; `preset` then names what they started from, by default
                    the preset that is nearest to them
+        split      the column that says train, valid or test; by default one that is called split
         types      of entities, by kind: {"sector": {"Reuters": "Media", ...}, ...}, or a file; a
                    kind that the data itself has is replaced
         predicates their labels and classes: {"040": {"label": "Consult", ...}, ...}, or a file;
@@ -119,7 +144,7 @@ class Predictor:
         """
         table = read_types(Path(types)) if isinstance(types, str | Path) else types
         labels = as_predicate_table(predicates)
-        data = with_aliases(as_dataset(data), aliases)
+        data = with_aliases(as_dataset(data, **({"split": split} if split else {})), aliases)
         data = data if labels is None else data.labelled(labels)
         if config is None:
             config = preset_config(preset or DEFAULT)
@@ -158,9 +183,9 @@ class Predictor:
         any fact. `observed_until` is the last time that was observed, by default that of the last
         fact. Nothing is fitted again. The report says what became of the facts.
         """
-        alike = self.model.dataset.axis.how_to_read()
+        like = self.model.dataset
         added, removed = (
-            None if source is None else _facts_of(source, alike) for source in (facts, retract)
+            None if source is None else _facts_of(source, like) for source in (facts, retract)
         )
         observed = time_text(observed_until) or None
         model, report = update_model(self.model, added, removed, observed)
@@ -184,7 +209,8 @@ class Predictor:
         strict_names  names must be written as in the data, or be aliases; else case, accents,
                       underscores and spaces make no difference
         """
-        return cls(load_model(Path(folder)), as_of=as_of, strict_names=strict_names)
+        path = Path(folder)
+        return cls(load_model(path), read_json(path, RUN), as_of=as_of, strict_names=strict_names)
 
     def on_engine(self, engine: Engine) -> "Predictor":
         """The same predictor, its scores of many queries made by an engine."""
@@ -219,18 +245,46 @@ class Predictor:
             f"{data.name!r} ({data.span_of(facts)})"
         )
 
-    def predict(self, asked: Any, *, top: int = 10) -> Answers:
+    def predict(self, asked: Any, *, top: int | None = 10, hide_known: bool = False) -> Answers:
         """The most probable predicates of each query; unseen entities and times are flagged.
 
             predict(("Iran", "China", "2014-02-02"))            one query, or a list of such tuples
             predict([Query("Iran", "China", date(2014, 2, 2))])
             predict(frame)                                      with columns subject, object, time
 
+        top         how many predicates of each query; None: all
+        hide_known  answer as `evaluate` does: from the training facts, without the fact that a
+                    query asks about. So facts that the model knows can be used to evaluate it
+
         A query after the last fact is answered ahead: from what was known before its time.
         """
         asked = asked_queries(asked, self.model.dataset.axis)
-        ranked = self.answerer.ranked(self.queries_of(asked))
-        return Answers.of(self.answerer.answers(asked, ranked, top=top), self.explain)
+        if not hide_known:
+            ranked = self.answerer.ranked(self.queries_of(asked))
+            return Answers.of(self.answerer.answers(asked, ranked, top=top), self.explain)
+        answerer = self._training_answerer
+        queries = answerer.queries_of(asked)
+        splits, hidden = own_facts(queries, self.model.dataset)
+        ahead = answerer.is_ahead(queries)
+        views = {split: self.views_of(split)[0] for split in set(splits) if split is not None}
+        for row, split in enumerate(splits):
+            ahead[row] = ahead[row] if split is None else views[split] == "ahead"
+        ranked = answerer.ranked(replace(queries, hidden=hidden), ahead)
+        return Answers.of(answerer.answers(asked, ranked, top=top))
+
+    @cached_property
+    def _training_answerer(self) -> Answerer:
+        """The same on the graph of the training facts."""
+        kept = self.answerer
+        answerer = Answerer(
+            with_training_facts(self.model),
+            as_of=kept.always_ahead,
+            strict_names=kept.strict_names,
+        )
+        if self.engine is not None:
+            views = answerer.views.items()
+            answerer.views = {name: self.engine.view(view) for name, view in views}
+        return answerer
 
     def explain(
         self,
@@ -288,7 +342,7 @@ class Predictor:
         for name in (subject, object_):
             if not isinstance(name, str):
                 raise ApptekError(f"found {name!r}, expected the name of an entity")
-        window = self._window(start, length)
+        window = self._window("forecast", start, length)
         (forecast,) = self.forecaster.forecast([(subject, object_)], window, top=top, why=True)
         return forecast
 
@@ -301,12 +355,17 @@ class Predictor:
         pairs   (subject, object) each; by default the `most` whose chance of anything changes most
         start, length  as of `forecast`
         """
-        window = self._window(start, length)
+        window = self._window("watch", start, length)
         if pairs is None:
             pairs = most_changed(self.forecaster, window, most)
         return watch(self.forecaster, pairs, window)
 
-    def _window(self, start: When, length: dict[str, Any]) -> Window:
+    def _window(self, caller: str, start: When, length: dict[str, Any]) -> Window:
+        known = [field.name for field in fields(Length)]
+        for name in length:
+            if name not in known:
+                expected = ", ".join(known)
+                raise TypeError(f"{caller}() has no keyword {name!r}; expected one of: {expected}")
         until = {"until": time_text(length["until"])} if length.get("until") is not None else {}
         return self.forecaster.window(time_text(start) or None, Length(**length | until))
 
@@ -347,12 +406,14 @@ class Predictor:
         return evaluate_forecast(scores, working.probabilities, data, split, rolling=rolling)
 
     def _evaluated_view(self, split: Split, view: View | None, *, rolling: bool) -> WorkingView:
+        check_evaluated(split, view)
         known: tuple[View, ...] = ("ahead",) if rolling else self.views_of(split)
         if view is not None and view not in known:
             beyond = self.model.dataset.lies_beyond_train(split)
             reason = f": the {split} facts lie after the training facts" if beyond else ""
+            names = " or ".join(map(repr, known))
             raise ApptekError(
-                f"this model cannot be evaluated {view!r} on {split}, only {known[0]!r}{reason}"
+                f"this model cannot be evaluated {view!r} on {split}, only {names}{reason}"
             )
         name = view or known[0]
         model = with_earlier_facts(self.model) if rolling else with_training_facts(self.model)
@@ -362,9 +423,9 @@ class Predictor:
         return view_at_work if self.engine is None else self.engine.view(view_at_work)
 
 
-def _facts_of(source: Any, how_to_read: Mapping[str, str]) -> Dataset | None:
+def _facts_of(source: Any, like: Dataset) -> Dataset | None:
     """The facts to add or to retract; None where there are none, as on a day without events."""
     try:
-        return as_dataset(source, **how_to_read)
+        return read_more(like, source)
     except NoFactsError:
         return None

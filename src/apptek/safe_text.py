@@ -1,11 +1,14 @@
 """Text of others that is shown: it must not command a terminal, a page or a spreadsheet."""
 
+import codecs
+import io
 import unicodedata
-from typing import Any
+from typing import Any, TextIO
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _UNSAFE = frozenset({"Cc", "Cs", "Cn", "Co"})  # controls, surrogates, no characters
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_PLAIN = {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "█": "#", "…": "...", "→": "->"}
 _FORMULA = r"^([=+\-@\t\r])"  # how a cell begins that a spreadsheet would compute
 
 
@@ -36,3 +39,18 @@ def without_formulas(table: Any) -> Any:
         for column in table.columns
     ]
     return pa.table(columns, schema=table.schema)
+
+
+def encodable(stream: TextIO | None) -> None:
+    """Make a stream write what its encoding lacks in other characters, instead of failing."""
+    if isinstance(stream, io.TextIOWrapper):
+        codecs.register_error("apptek.nearest", _nearest)
+        stream.reconfigure(errors="apptek.nearest")
+
+
+def _nearest(error: UnicodeError) -> tuple[str, int]:
+    """What stands for characters that an encoding lacks: a minus sign must not be lost."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(character, "?") for character in lacking), error.end

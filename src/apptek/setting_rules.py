@@ -88,6 +88,8 @@ def check_section(name: str, section: Any) -> None:
     """Raises ConfigError for the first setting of a section that breaks its rule."""
     for declared in fields(section):
         rule, value = declared.metadata.get("rule"), getattr(section, declared.name)
+        if declared.type is bool and type(value) is not bool:
+            raise ConfigError(f"{name}.{declared.name} must be true or false, not {value!r}")
         if rule is not None and not rule.holds(value):
             raise ConfigError(f"{name}.{declared.name} must be {rule.words}, not {value!r}")
 
@@ -99,7 +101,7 @@ def with_settings(config: Config, settings: Sequence[str]) -> Config:
         section, key, value = _split(text)
         values = _find(text, section, values_of(config))
         changes.setdefault(section, {})[key] = _parse(text, value, _find(text, key, values))
-    sections = {name: replace(getattr(config, name), **some) for name, some in changes.items()}
+    sections = {name: replace(getattr(config, name), **new) for name, new in changes.items()}
     return replace(config, **sections)  # type: ignore[type-var]
 
 

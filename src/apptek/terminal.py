@@ -43,12 +43,19 @@ class SafeConsole(Console):
 
 def output() -> Console:
     """The console for results: stdout."""
-    return SafeConsole(highlight=False)
+    return _console(stderr=False)
 
 
 def messages() -> Console:
     """The console for everything else: stderr."""
-    return SafeConsole(stderr=True, highlight=False)
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    console = SafeConsole(stderr=stderr, highlight=False)
+    if console.width < 1:  # COLUMNS=0: the width is not known
+        console.width = 80
+    return console
 
 
 def tell(text: str) -> None:

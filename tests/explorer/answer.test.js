@@ -78,6 +78,21 @@ Deno.test("the answer is compared with the other that is most probable", () => {
   assert.equal(comparisonOf({ ...explanation, runner_up: "a" }), "the data has no other predicate");
 });
 
+Deno.test("a reason that alone points the other way is left out, or told as such", () => {
+  const reason = (sentence, contradicts) => ({ sentence, support: { contradicts } });
+  const [late, paid, left] = [reason("late", true), reason("paid", false), reason("left", false)];
+  const story = (reasons, against) => storyOf({ reasons, against, runner_up_label: "x" });
+  assert.equal(story([late, paid], [late]), "Paid.");
+  assert.equal(story([late], []), "Late (which alone would point to 'x').");
+  assert.equal(story([paid], [paid, left]), "Paid. But: left.");
+});
+
+Deno.test("a recorded fact comes first", () => {
+  const labels = [{ predicate: "04", label: "plays for" }];
+  const asked = { known: ["04", "05"], ranked: labels, reasons: [], against: [] };
+  assert.match(storyOf(asked), /^Recorded: plays for and 05\. Nothing in particular/);
+});
+
 Deno.test("the story is the strongest reason for it and the strongest against it", () => {
   const one = { sentence: "they have met" };
   assert.equal(storyOf({ reasons: [one], against: [] }), "They have met.");

@@ -35,6 +35,7 @@ Deno.test("lists are sorted by words, or by the size of a change", () => {
 Deno.test("a change is told in points, a window in its unit, a finding in words", () => {
   assert.equal(changeText(0.126), "▲ +13 points");
   assert.equal(changeText(-0.5), "▼ −50 points");
+  assert.equal(changeText(-0.004), "0 points");
   assert.equal(windowText({ length: 7, unit: "day" }), "week");
   assert.equal(windowText({ length: 1, unit: "year" }), "year");
   assert.equal(windowText({ length: 24, unit: "hour" }), "24 hours");

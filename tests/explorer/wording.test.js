@@ -1,35 +1,21 @@
-// Numbers and names as the page writes them: as explain/wording.py does.
+// Numbers and names as the page writes them: as explain/wording.py does, by the same table of cases.
 
 import assert from "node:assert/strict";
 import { timeless } from "./without_browser.js";
-import {
-  counted,
-  labelled,
-  percent,
-  shortened,
-  shown,
-  signed,
-  timely,
-} from "../../src/apptek/service/explorer/wording.js";
+import * as wording from "../../src/apptek/service/explorer/wording.js";
+import cases from "./wording_cases.json" with { type: "json" };
 
-Deno.test("probabilities have one decimal, and what is smaller is said to be so", () => {
-  const shares = [1, 0.4126, 0.001, 0.0005, 0.0004, 0];
-  const texts = ["100.0 %", "41.3 %", "0.1 %", "0.1 %", "< 0.1 %", "0.0 %"];
-  assert.deepEqual(shares.map(percent), texts);
-});
+const { labelled, shown, timely } = wording;
+const takesSeveral = new Set(["counted", "shortened"]);
 
-Deno.test("what is added has its sign, a true minus, and next to nothing has none", () => {
-  const texts = ["+1.32", "−0.40", "+0.00", "+0.00", "−0.01"];
-  assert.deepEqual([1.321, -0.4, 0, -0.001, -0.006].map(signed), texts);
-});
-
-Deno.test("counts have the plural of their noun, and large ones commas", () => {
-  assert.equal(counted(1, "fact"), "1 fact");
-  assert.equal(counted(0, "fact"), "0 facts");
-  assert.equal(counted(12_345, "entity"), "12,345 entities");
-  assert.equal(counted(2, "topology"), "2 topologies");
-  assert.equal(counted(2, "day"), "2 days");
-});
+for (const [name, rows] of Object.entries(cases)) {
+  Deno.test(`${name} is as in Python`, () => {
+    for (const [given, words] of rows) {
+      const told = takesSeveral.has(name) ? wording[name](...given) : wording[name](given);
+      assert.equal(told, words);
+    }
+  });
+}
 
 Deno.test("a name is shown without characters that are not seen or turn the writing", () => {
   assert.equal(shown("a\u0000b\u202ec\u2066d\ud800"), "a\ufffdb\ufffdc\ufffdd\ufffd");
@@ -41,12 +27,6 @@ Deno.test("a predicate has its label before it, where it has one of its own", ()
   assert.equal(labelled("040", "Consult"), "Consult (040)");
   assert.equal(labelled("Consult", "Consult"), "Consult");
   assert.equal(labelled("040", ""), "040");
-});
-
-Deno.test("a long text is cut between letters, also where one is two units", () => {
-  assert.equal(shortened("abc", 3), "abc");
-  assert.equal(shortened("ab cd", 4), "ab…");
-  assert.equal(shortened("🐢🐢🐢", 2), "🐢…");
 });
 
 Deno.test("words about time are for data that has times", () => {

@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from apptek.arrays import Doubles, Ints, Longs
+from apptek.arrays import AnyInts, Doubles, Ints, Longs
 from apptek.audit.intervals import impossible_partners
 from apptek.audit.judge import Judge
 from apptek.audit.judgement import Judgements, judge_facts
@@ -25,6 +25,7 @@ Finding = Literal["predicate", "direction", "interval"]
 PRIOR = 0.01  # the share of facts that are taken to be wrong in each way
 NOISE = 0.3  # 1: errors have predicates as often as they occur; 0: each as often
 LIFT = 0.1  # both were tried on ICEWS14 with errors planted in it
+MOST_JUDGED = 100_000  # facts of a served model that are judged: a few seconds
 _LEAST = 1e-30
 
 
@@ -83,6 +84,12 @@ def audit_facts(judge: Judge, chosen: Longs | None = None) -> Audit:
         direction_odds=np.where(judged, direction_odds, -np.inf),
         partners=np.where(judged, impossible_partners(facts, axis), -1),
     )
+
+
+def spread_evenly(facts: AnyInts, most: int) -> Longs:
+    """Return at most so many of the facts, evenly spread."""
+    rows = np.linspace(0, len(facts) - 1, min(most, len(facts))).astype(np.int64)
+    return facts[rows].astype(np.int64)
 
 
 def _log_noise(predicates: Ints, count: int) -> Doubles:

@@ -16,11 +16,12 @@ from apptek.audit.why import Reasons
 from apptek.data.facts import Defect, Names
 from apptek.data.predicate_table import PredicateTable
 from apptek.data.times import TimeAxis
+from apptek.data.xlsx import write_xlsx
 from apptek.errors import DataError
 from apptek.files import check_target, new_file, writing
 from apptek.safe_text import without_formulas
 
-ENDINGS = (".csv", ".parquet", ".html", ".json")
+ENDINGS = (".html", ".csv", ".parquet", ".xlsx", ".json")
 EXPLAINED = 1000  # facts that get a reason, unless said otherwise
 PAGE = 1000  # facts on a page of HTML, at most
 
@@ -141,6 +142,7 @@ def write_audit(
     writers: dict[str, Callable[[Path], None]] = {
         ".csv": lambda file: csv.write_csv(without_formulas(table), file),
         ".parquet": lambda file: parquet.write_table(table, file),
+        ".xlsx": lambda file: write_xlsx(table, file, "audit"),
         ".html": lambda file: _write_text(file, audit_html(summary, table.slice(0, PAGE), labels)),
         ".json": lambda file: _write_text(file, audit_json(summary, table)),
     }

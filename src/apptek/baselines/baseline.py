@@ -29,7 +29,7 @@ from apptek.evaluation.calibration import Calibration
 from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
 from apptek.evaluation.predicate_classes import LabelledPredicates
 from apptek.evaluation.ranking import Evaluation
-from apptek.evaluation.scorer import ViewScorer, evaluate_split
+from apptek.evaluation.scorer import ViewScorer, check_evaluated, evaluate_split
 from apptek.explain.name_index import similar_names
 from apptek.explain.shown_answers import Answers
 from apptek.files import new_folder
@@ -42,6 +42,7 @@ from apptek.models.answers import (
 )
 from apptek.models.manifest import read_about, read_whole, write_manifest
 from apptek.models.model import rolling_graph
+from apptek.models.own_facts import own_facts
 from apptek.models.seen import Seen
 from apptek.models.storage import (
     ABOUT,
@@ -121,9 +122,9 @@ class Baseline:
             open_work(work, identity, resume=resume)
             graph = TemporalGraph.of(dataset)
             views: dict[View, FittedScorer] = {}
-            for view in _fitted_views(name, dataset):
+            for view in fitted_views(name, dataset):
                 task = FitTask(
-                    dataset=dataset, graph=_seen_in(graph, view), config=config, seed=seed,
+                    dataset=dataset, graph=seen_in(graph, view), config=config, seed=seed,
                     work=work, progress=progress,
                 )  # fmt: skip
                 scorer, report = find_baseline(name).fit(task)
@@ -169,10 +170,10 @@ class Baseline:
             f"({data.span_of(facts)})"
         )
 
-    def predict(self, asked: Any, *, top: int = 10) -> Answers:
+    def predict(self, asked: Any, *, top: int | None = 10, hide_known: bool = False) -> Answers:
         """The most probable predicates of each query; unseen entities and times are flagged.
 
-        What may be asked is what a Predictor takes: queries, tuples, a frame.
+        What may be asked is what a Predictor takes: queries, tuples, a frame. So are the options.
         """
         asked = asked_queries(asked, self.model.dataset.axis)
         queries = queries_of(self.model.dataset.axis, self._entities.find, asked)
@@ -183,6 +184,11 @@ class Baseline:
 
         looks_ahead = np.full(len(queries), self.always_ahead)
         ahead = looks_ahead | self._seen.lies_before(queries)
+        if hide_known:
+            splits, hidden = own_facts(queries, self.model.dataset)
+            queries = replace(queries, hidden=hidden)
+            for row, split in enumerate(splits):
+                ahead[row] = ahead[row] if split is None else self.views_of(split)[0] == "ahead"
         predicate_count = len(self.model.dataset.predicates)
         ranked = ranked_by_view(queries, ahead, predicate_count, probabilities)
         seen, calibrated = self._seen, self.model.calibrated
@@ -195,7 +201,7 @@ class Baseline:
 
     def views_of(self, split: Split) -> tuple[View, ...]:
         """The views in which a split can be evaluated, the usual one first."""
-        if self.model.dataset.lies_beyond_train(split):
+        if self.always_ahead or self.model.dataset.lies_beyond_train(split):
             return ("ahead",)
         return tuple(self.model.views)
 
@@ -227,10 +233,12 @@ class Baseline:
         )
 
     def _evaluated(self, split: Split, view: View | None, *, rolling: bool) -> FittedScorer:
+        check_evaluated(split, view)
         known: tuple[View, ...] = ("ahead",) if rolling else self.views_of(split)
         if view is not None and view not in known:
+            names = " or ".join(map(repr, known))
             raise ApptekError(
-                f"{self.model.name} cannot be evaluated {view!r} on {split}, only {known[0]!r}"
+                f"{self.model.name} cannot be evaluated {view!r} on {split}, only {names}"
             )
         fitted = self._fitted(view or known[0])
         if not rolling:
@@ -243,13 +251,14 @@ class Baseline:
         return replace(fitted, scorer=scorer)
 
 
-def _fitted_views(name: str, dataset: Dataset) -> tuple[View, ...]:
+def fitted_views(name: str, dataset: Dataset) -> tuple[View, ...]:
     """The views to fit. Where valid lies beyond train, nothing can be chosen for within."""
     views = views_of(name)
     return ("ahead",) if len(views) > 1 and dataset.lies_beyond_train("valid") else views
 
 
-def _seen_in(graph: TemporalGraph, view: View) -> TemporalGraph:
+def seen_in(graph: TemporalGraph, view: View) -> TemporalGraph:
+    """Return the graph as a view sees it."""
     return graph.ahead() if view == "ahead" else graph
 
 
@@ -309,7 +318,7 @@ def _load_checked(folder: Path) -> BaselineModel:
         for view in VIEWS:
             if view not in about["views"]:
                 continue
-            entry, seen = about["views"][view], _seen_in(graph, view)
+            entry, seen = about["views"][view], seen_in(graph, view)
             saved = SavedScorer(
                 folder=folder,
                 dataset=dataset,

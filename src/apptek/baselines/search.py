@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from apptek.baselines.baseline import fitted_views, seen_in
 from apptek.baselines.definition import FitTask, Progress, Space
 from apptek.baselines.registry import find_baseline, preset_of
 from apptek.config import PRESETS, preset
@@ -98,6 +99,8 @@ def search_settings(
     if not len(dataset.valid):
         raise DataError(f"a search needs valid facts, but {data.name} has none")
     graph, trials = TemporalGraph.of(dataset), list(done)
+    if search.baseline not in PRESETS:  # our own models see to their views themselves
+        graph = seen_in(graph, fitted_views(search.baseline, dataset)[0])
     while not trials or sum(trial.seconds for trial in trials) < 60 * search.minutes:
         # A stream for each trial: a search that continues draws what it would have drawn.
         rng = generator(search.seed, f"trial {len(trials)}")
@@ -156,12 +159,16 @@ def next_settings(
 ) -> dict[str, Any] | None:
     """The best settings with two of them changed, different from all trials; None if exhausted."""
     best = best_trial(trials) or trials[0]
+    others = {
+        key: [value for value in values if value != best.settings[key]]
+        for key, values in space.items()
+    }
+    changeable = [key for key, values in others.items() if values]
     for _ in range(DRAWS):
         settings = dict(best.settings)
-        for index in rng.permutation(len(space))[:CHANGED]:
-            key = list(space)[index]
-            others = [value for value in space[key] if value != settings[key]]
-            settings[key] = others[rng.integers(len(others))]
+        for index in rng.permutation(len(changeable))[:CHANGED]:
+            key = changeable[index]
+            settings[key] = others[key][rng.integers(len(others[key]))]
         if all(settings != trial.settings for trial in trials):
             return settings
     return None

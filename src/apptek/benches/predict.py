@@ -4,8 +4,6 @@ from statistics import median
 
 import numpy as np
 
-from apptek.baselines.counting import VARIANTS, CountingScorer
-from apptek.baselines.counting_index import CountingIndex
 from apptek.benches.report import BenchReport, Target, bench_dataset, seconds
 from apptek.config import DEFAULT, preset
 from apptek.data.facts import Dataset
@@ -17,6 +15,8 @@ from apptek.features.topologies.topology import topology_set
 from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import linear_scores
+from apptek.models.counting.index import CountingIndex
+from apptek.models.counting.scorers import VARIANTS, CountingScorer
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources
 from apptek.seeding import generator

@@ -8,6 +8,8 @@ import typer
 from apptek.commands.options import DataArguments, JsonOption, SeedOption, print_json
 from apptek.commands.reading_options import Reading, reads_data
 
+FACTS_SHOWN = 3
+
 data_app = typer.Typer(no_args_is_help=True, help="List, download, count or make data sets.")
 
 
@@ -65,7 +67,7 @@ def stats(
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Count the entities, predicates, times and facts of a data set.
+    """Count the entities, predicates, times and facts of a data set, and show the first facts.
 
     For a benchmark, the counts are shown beside those of the paper's Table 1.
 
@@ -77,11 +79,12 @@ def stats(
     dataset = reading.read(data, seed=seed)
     statistics = compare_statistics(dataset, BENCHMARKS.get(data[0]))
     if as_json:
+        statistics["first_facts"] = _first_facts(dataset)
         statistics["reading"] = dataset.report.how
         statistics["bad_row_list"] = [str(defect) for defect in dataset.report.defects]
         print_json(statistics)
     else:
-        _print_statistics(statistics, _span(dataset))
+        _print_statistics(statistics, _span(dataset), _first_facts(dataset))
 
 
 @data_app.command("make-world")
@@ -123,10 +126,28 @@ def _span(data: Any) -> str:
     if not len(codes):
         return "all undated"
     first, last = (data.axis.format(int(code)) for code in (codes[0], codes[-1]))
-    return f"times in {data.axis.unit}s, {first} to {last}"
+    steps = f" in steps of {data.axis.stride:,}" if data.axis.stride > 1 else ""
+    return f"times in {data.axis.unit}s, {first} to {last}{steps}"
 
 
-def _print_statistics(statistics: dict[str, Any], span: str) -> None:
+def _first_facts(data: Any) -> list[dict[str, str]]:
+    """Some facts of train as they were read, so that a wrong column shows."""
+    facts = data.train.first(FACTS_SHOWN)
+    rows = zip(*(column.tolist() for column in facts.columns()), strict=True)
+    return [
+        {
+            "subject": data.entities[subject],
+            "predicate": data.predicates[predicate],
+            "object": data.entities[object_],
+            **dict(zip(("since", "until"), map(data.axis.format, ends), strict=True)),
+        }
+        for subject, predicate, object_, *ends in rows
+    ]
+
+
+def _print_statistics(
+    statistics: dict[str, Any], span: str, first_facts: list[dict[str, str]]
+) -> None:
     """Prints the counts of the files; for a benchmark also those of the paper."""
     from apptek.terminal import output, table
 
@@ -140,17 +161,28 @@ def _print_statistics(statistics: dict[str, Any], span: str) -> None:
     rows = [
         (title, *(statistics[part][key] for key in keys))
         for part, title in titles.items()
-        if statistics[part] is not None
+        if statistics.get(part) is not None
     ]
     console = output()
-    is_benchmark = statistics["printed_in_paper"] is not None
+    is_benchmark = "printed_in_paper" in statistics
     title = f"{statistics['dataset']} ({span})"
     if is_benchmark:
         console.print(table(title, ("", *keys), rows))
     else:
         console.print(table(title, keys, [rows[0][1:]]))
-    for key, reason in (statistics["differences"] or {}).items() if is_benchmark else ():
+    for key, reason in statistics.get("differences", {}).items():
         console.print(f"[bold]{key}[/bold]: {reason}")
+    points = all(fact["since"] == fact["until"] for fact in first_facts)
+    titles_of_facts = (
+        "subject",
+        "predicate",
+        "object",
+        *(("time",) if points else ("since", "until")),
+    )
+    facts = [tuple(fact.values())[: len(titles_of_facts)] for fact in first_facts]
+    console.print(table("The first facts, as they were read", titles_of_facts, facts))
+    if statistics["undated"] and span != "all undated":
+        console.print(f"facts without a time: {statistics['undated']:,}")
     for split, count in statistics["duplicates"].items():
         if count:
             console.print(f"{count:,} duplicate facts in {split} were dropped")

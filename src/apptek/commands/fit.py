@@ -25,8 +25,6 @@ from apptek.commands.options import (
 from apptek.commands.reading_options import Reading, reads_data, reads_facts
 from apptek.extras import require_torch
 
-SEES = {"within": "with all facts in sight", "ahead": "with only the past in sight"}
-
 
 @distributes
 @reads_data
@@ -93,11 +91,9 @@ def fit(
     from apptek.config import preset
     from apptek.data.entity_types import read_types
     from apptek.experiments.provenance import about_run
-    from apptek.explain.wording import counted
-    from apptek.graph.lookups import is_timeless
     from apptek.predictor import Predictor
     from apptek.setting_rules import with_settings
-    from apptek.terminal import tell, tell_next
+    from apptek.terminal import tell
 
     changes = [*(settings or []), *(["features.past_only=true"] if past_only else [])]
     config = with_settings(preset(preset_name), changes)
@@ -113,8 +109,11 @@ def fit(
     entity_types = None if types is None else read_types(types)
     tables = NameTables.read(predicates, aliases)
     dataset = tables.apply(reading.read(data))
-    if repeated := sum(dataset.report.duplicates.values()):
+    if repeated := sum(dataset.report.duplicates.values()) - dataset.report.merged:
         tell(f"repeated facts, which count once: {repeated:,}")
+    undated = dataset.undated_count()
+    if 0 < undated < len(dataset.all_facts()):
+        tell(f"facts without a time: {undated:,}")
     with _agent_progress(with_agent) as observers, spread.open(out) as engine:
         predictor = Predictor.fit(
             dataset,
@@ -133,21 +132,32 @@ def fit(
             about_run=about_run(),
             engine=engine,
         )
-    report = predictor.model.main.report
+    _tell_fitted(predictor.model, out)
+
+
+def _tell_fitted(model: Any, out: Path) -> None:
+    """What was fitted, how good it is, and what it cannot do."""
+    from apptek.explain.quality_words import VIEWS, quality_text
+    from apptek.graph.lookups import is_timeless
+    from apptek.terminal import tell, tell_next
+
+    report = model.main.report
     if report["profiles_cut_short"]:
         tell(f"{report['profiles_cut_short']:,} profiles were cut short by a dominant partner")
     features = ", ".join(f"{count:,} of {part}" for part, count in report["features"].items())
     tell(f"features: {features}")
-    model = predictor.model
     for view, fitted in model.views.items():
-        mrr, queries = fitted.report["valid_mrr"], fitted.report["tuning_queries"]
-        if mrr is not None and not (view == "ahead" and is_timeless(model.graph)):
-            tell(f"{SEES[view]}: MRR {mrr:.4f} on {counted(queries, 'tuning query')}")
+        if view == "ahead" and is_timeless(model.graph):
+            continue
+        quality = fitted.report["quality"]
+        tell(f"{VIEWS[view]}: {quality_text(quality)}")
         if model.config.reranker.rounds and fitted.reranker is None:
             why = (
-                "there is too little to learn from" if mrr is None else "they do not raise the MRR"
+                "there is too little to learn from"
+                if quality is None
+                else "they do not raise the MRR"
             )
-            tell(f"{SEES[view]}: the trees of the re-ranker are left out, because {why}")
+            tell(f"{VIEWS[view]}: the trees of the re-ranker are left out, because {why}")
     if not model.calibrated:
         tell("there are no valid facts: nothing was tuned, and probabilities are not calibrated")
     answering, training = len(model.graph.facts), len(model.dataset.train)
@@ -222,9 +232,8 @@ def update(
 
     with sole_writer(model) if in_place else nullcontext():
         fitted = load_model(model)  # not a Predictor: nothing is asked, nothing need be indexed
-        alike = fitted.dataset.axis.how_to_read()
         new, old = (
-            None if source is None else _read_facts(reading, source, alike)
+            None if source is None else _read_facts(reading, source, fitted.dataset)
             for source in (facts or None, retract)
         )
         with working("updating the graph"):
@@ -255,12 +264,12 @@ def update(
     tell_next(["predict", str(target), "SUBJECT", "OBJECT", "TIME"])
 
 
-def _read_facts(reading: Reading, source: str | list[str], alike: dict[str, str]) -> Any:
+def _read_facts(reading: Reading, source: str | list[str], like: Any) -> Any:
     """The facts of an update; None where the file has none, as on a day without events."""
     from apptek.errors import NoFactsError
 
     try:
-        return reading.read(source, given=alike)
+        return reading.read(source, like=like)
     except NoFactsError:
         return None
 
@@ -271,6 +280,7 @@ def info(model: ModelArgument, as_json: JsonOption = False) -> None:
     Example: `apptek info model`
     """
     from apptek.baselines.open_model import summarize_folder
+    from apptek.explain.quality_words import VIEWS, quality_text
     from apptek.terminal import output, table
 
     summary = summarize_folder(model)
@@ -278,9 +288,13 @@ def info(model: ModelArgument, as_json: JsonOption = False) -> None:
         print_json(summary)
         return
     titles = {"views": "views, and their MRR on the tuning queries"}
+    quality = summary.pop("quality", {})
+    if summary["first"] == "?":  # undated facts have no past
+        quality.pop("ahead", None)
     rows = [
         (titles.get(name, name.replace("_", " ")), _words(value)) for name, value in summary.items()
     ]
+    rows += [(VIEWS[view].lower(), quality_text(measured)) for view, measured in quality.items()]
     output().print(table(str(model), ("", ""), rows))
 
 

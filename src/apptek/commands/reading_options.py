@@ -1,10 +1,9 @@
 """The options with which commands read data, and what they tell about it."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import wraps
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 BAD_ROWS_SHOWN = 20
 SKIP_BAD = "Skip bad rows and list them, instead of stopping."
 OF_QUERIES = ("skip_bad", "format", "delimiter", "encoding", "sheet", "max_bytes")
-NOTHING: Mapping[str, str] = MappingProxyType({})
 Granularity = Literal["auto", "second", "minute", "hour", "day", "week", "month", "year", "mixed"]
 Format = Literal["", "gdelt", "icews", "polecat", "acled"]
 
@@ -35,8 +33,8 @@ class Reading:
         str | None,
         _option(
             "--columns",
-            "Which column is subject, predicate, object, time (or since, until): by name or "
-            "number, `subject=Who,time=3`, or as a list in file order, `subject,-,time`.",
+            "Which column is subject, predicate, object, time (or since, until) and split: by name "
+            "or number, `subject=Who,time=3`, or as a list in file order, `subject,-,time`.",
             "LIST",
         ),
     ] = None
@@ -150,23 +148,26 @@ class Reading:
         return words
 
     def read(
-        self, data: str | list[str], *, seed: int = 0, given: Mapping[str, str] = NOTHING
+        self, data: str | list[str], *, seed: int = 0, like: "Dataset | None" = None
     ) -> "Dataset":
         """Reads the data set, with progress and a list of bad rows on stderr.
 
         `seed` is that of a random split. It is not the model's, so that models of different seeds
-        have the same test facts and can be compared. `given` are other defaults of options.
+        have the same test facts and can be compared. What no option says is read as in `like`.
         """
-        from apptek.data.reading.reader import read_dataset
+        from apptek.data.reading.reader import read_dataset, read_more
         from apptek.terminal import byte_progress
 
         usual = {field.name: field.default for field in fields(self)}
         is_usual = (self.split, self.split_by, seed) == (usual["split"], usual["split_by"], 0)
         splitting = None if is_usual else self._splitting(seed)
         options = {name: getattr(self, name) for name in usual if not name.startswith("split")}
-        options |= {name: value for name, value in given.items() if options[name] == usual[name]}
         with byte_progress("reading") as report:
-            dataset = read_dataset(data, splitting=splitting, progress=report, **options)
+            if like is None:
+                dataset = read_dataset(data, splitting=splitting, progress=report, **options)
+            else:
+                chosen = {name: value for name, value in options.items() if value != usual[name]}
+                dataset = read_more(like, data, progress=report, **chosen)
         tell_how(dataset.report)
         return dataset
 
@@ -242,6 +243,13 @@ def tell_how(report: "ReadReport") -> None:
         typer.echo(f"times are read as {how['granularity']}s", err=True)
     for note in report.notes:
         typer.echo(note, err=True)
+    if report.merged:
+        unit = how.get("granularity", "")
+        typer.echo(
+            f"events that differ only in times finer than the {unit}, and count once: "
+            f"{report.merged:,} (--granularity keeps them apart)",
+            err=True,
+        )
     _list_bad_rows(report.defects, report.defect_count)
 
 

@@ -83,6 +83,13 @@ def find_benchmark(name: str) -> Path | None:
     return None
 
 
+def find_folder(name: str) -> Path | None:
+    """The folder of that name in $APPTEK_DATA or in the cache, which need not be a benchmark's."""
+    if Path(name).name != name or name in ("", ".", ".."):
+        return None
+    return next((home / name for home in _homes() if (home / name).is_dir()), None)
+
+
 def get_benchmark(name: str) -> Benchmark:
     """The benchmark of that name; DownloadError lists the known ones."""
     if name not in BENCHMARKS:

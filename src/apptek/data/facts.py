@@ -2,14 +2,14 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from apptek.arrays import Ints, read_only
+from apptek.arrays import Ints, close_columns, read_only
 from apptek.data.predicate_table import PredicateTable, shipped_table
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import DataError
@@ -39,7 +39,7 @@ class Facts:
         for column in self.columns():
             if column.dtype != np.int32 or len(column) != len(self.subjects):
                 raise ValueError("the columns of Facts are int32 and equally long")
-            read_only(column)
+        close_columns(self, *(column.name for column in fields(self)))
 
     def __len__(self) -> int:
         return len(self.subjects)
@@ -147,7 +147,15 @@ class Names:
     def __len__(self) -> int:
         return len(self._array)
 
-    def __getitem__(self, name_id: int) -> str:
+    @overload
+    def __getitem__(self, name_id: int) -> str: ...
+
+    @overload
+    def __getitem__(self, name_id: slice) -> list[str]: ...
+
+    def __getitem__(self, name_id: int | slice) -> str | list[str]:
+        if isinstance(name_id, slice):
+            return [self[number] for number in range(len(self))[name_id]]
         return str(self._array[int(name_id)].as_py())
 
     def __repr__(self) -> str:
@@ -180,7 +188,8 @@ class Names:
 class Defect:
     """One bad row: where it is, what was found, what is expected there.
 
-    fact  subject, predicate, object, since and until, where only the dates contradict each other
+    fact   subject, predicate, object, since and until, where only the dates contradict each other
+    first  whether it is the first row of a file without a header
     """
 
     file: str
@@ -189,6 +198,7 @@ class Defect:
     found: str
     expected: str
     fact: tuple[str, ...] = ()
+    first: bool = False
 
     def __str__(self) -> str:
         return (
@@ -203,6 +213,7 @@ class ReadReport:
     duplicates     by split, how many facts repeat an earlier one; they are kept once
     also_in_train  by split, how many facts are in train, too
     defects        the first bad rows that were left out, with skip_bad; defect_count counts all
+    merged         how many of the repeated facts differ in times finer than the unit of the axis
     how            how the files were read: granularity, date_format and the like
     notes          warnings about the files, a line each
     """
@@ -211,6 +222,7 @@ class ReadReport:
     also_in_train: dict[Split, int] = field(default_factory=dict)
     defects: tuple[Defect, ...] = ()
     defect_count: int = 0
+    merged: int = 0
     how: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -227,6 +239,7 @@ class Dataset:
     labels    labels, phrases and classes of predicates; None: nothing is said of them yet
     aliases   further names of entities: alias -> name
     types     of entities, by kind, where the files have them: {"country": {"Reuters": ...}}
+    read_with the options of the files that further files are likely to need, such as columns
     """
 
     name: str
@@ -242,6 +255,7 @@ class Dataset:
     labels: PredicateTable | None = None
     aliases: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    read_with: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not len(self.train):
@@ -268,8 +282,8 @@ class Dataset:
             Dataset.from_frame(frame, subject="A", predicate="Event", object="B", time="Day")
 
         Without names of columns, the usual ones are looked for, as in the header of a file. The
-        column `split` says train, valid or test; without it the facts are split. The options are
-        the fields of ReadOptions. Errors count rows from 1.
+        column `split` (by default one of that name) says train, valid or test; without it the
+        facts are split. The options are the fields of ReadOptions. Errors count rows from 1.
         """
         from apptek.data.frames import read_frame
         from apptek.data.reading.options import ReadOptions
@@ -277,7 +291,10 @@ class Dataset:
         given = {"subject": subject, "predicate": predicate, "object": object, "time": time}
         given |= {"since": since, "until": until}
         column_of = {role: column for role, column in given.items() if column is not None}
-        return read_frame(frame, column_of, split=split, name=name, options=ReadOptions(**options))
+        chosen = ReadOptions(**options, split="" if split is None else str(split))
+        if chosen.split:
+            column_of["split"] = chosen.split
+        return read_frame(frame, column_of, name=name, options=chosen)
 
     @classmethod
     def from_facts(
@@ -321,6 +338,10 @@ class Dataset:
     def all_facts(self) -> Facts:
         """The facts of train, valid and test, one after the other."""
         return join_facts(self.train, self.valid, self.test)
+
+    def undated_count(self) -> int:
+        """How many facts have no time."""
+        return sum(int((~self.split(split).dated).sum()) for split in SPLITS)
 
     def lies_beyond_train(self, name: Split) -> bool:
         """Whether nearly all dated facts of a split start after the last start of training facts.

@@ -16,17 +16,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from apptek.data.facts import SPLITS, Dataset, Split, usual_open_end
-from apptek.data.reading.assembly import assemble, each_pair_once, second_reader, with_mirrored
+from apptek.data.facts import Dataset, Split
+from apptek.data.reading.assembly import assemble, finish, second_reader
 from apptek.data.reading.batches import Chunk, FactReader
-from apptek.data.reading.columns import ROLES, ColumnLayout, find_layout, query_columns
-from apptek.data.reading.fact_batch import NAME_TYPE, FactBatch
+from apptek.data.reading.columns import ROLES, SPLIT, ColumnLayout, find_layout, query_columns
+from apptek.data.reading.fact_batch import NAME_TYPE, FactBatch, batches_by_split
 from apptek.data.reading.formats.text_columns import as_text, text_column
-from apptek.data.reading.options import ReadOptions
+from apptek.data.reading.options import OF_FILES, ReadOptions
 from apptek.data.reading.parquet_tables import cells_of, is_clean
-from apptek.data.reading.sources import SPLIT_NAMES
-from apptek.data.splitting import Splitting, split_facts
-from apptek.errors import DataError, NoFactsError
+from apptek.errors import DataError, NoFactsError, UnfitOptionsError
 
 FrameKind = Literal["pandas", "polars", "arrow"]
 When = str | int | date | np.datetime64 | None  # a time in Python; a datetime is a date, too
@@ -58,7 +56,8 @@ def time_text(when: Any) -> str:
     if isinstance(when, np.datetime64):
         has_clock = np.datetime_data(when.dtype)[0] not in ("Y", "M", "W", "D")
         return str(np.datetime_as_string(when, unit="s")) if has_clock else str(when)
-    if isinstance(when, int | float | np.number) and float(when).is_integer() and when is not True:
+    is_number = isinstance(when, int | float | np.number) and not isinstance(when, bool)
+    if is_number and float(when).is_integer():
         return str(int(when))
     raise DataError(f"found the time {when!r}, expected a text, a date, a datetime or an integer")
 
@@ -100,6 +99,7 @@ def read_facts(
     facts: Iterable[Sequence[Any]], *, name: str = "facts", options: ReadOptions
 ) -> Dataset:
     """The data set of tuples (subject, predicate, object), with a time, or with since and until."""
+    _check_options(options, name, ("columns", "split"))
     columns: list[list[str]] = [[], [], [], [], []]
     if isinstance(facts, str) or not isinstance(facts, Iterable):
         raise DataError(
@@ -124,6 +124,14 @@ def read_facts(
     return read_frame(table, dict(zip(roles, roles, strict=True)), name=name, options=options)
 
 
+def _check_options(options: ReadOptions, name: str, without_meaning: tuple[str, ...]) -> None:
+    """Refuses options that only files can heed."""
+    usual = ReadOptions()
+    for option in (*without_meaning, "max_bytes"):
+        if getattr(options, option) != getattr(usual, option):
+            raise UnfitOptionsError(f"{name}: --{option.replace('_', '-')} has no meaning here")
+
+
 def _name_text(value: Any) -> str:
     return "" if value is None or value != value else str(value)  # noqa: PLR0124  NaN
 
@@ -132,15 +140,14 @@ def read_frame(
     frame: Any,
     column_of: Mapping[str, Any] | None = None,
     *,
-    split: Any = None,
     name: str = "frame",
     options: ReadOptions,
 ) -> Dataset:
     """The data set of a frame.
 
     column_of  role -> column; without it, the usual names of columns, as in the header of a file
-    split      the column that says train, valid or test; without it, the facts are split
     """
+    _check_options(options, name, OF_FILES[1:])
     table = table_of(frame, name)
     if not table.num_rows:
         raise NoFactsError(f"{name}: the frame is empty; expected a fact in each row")
@@ -151,38 +158,25 @@ def read_frame(
         days = _days_where_midnight(texts.column(column))
         texts = texts.set_column(column, str(column), days)
     reader = FactReader.of(options)
-    if split is None:
-        rows_of: dict[Split, Any] = {"train": np.arange(table.num_rows)}
-    else:
-        rows_of = _rows_by_split(table, str(split), name)
-    batches = _batches(reader, texts, layout, name, rows_of)
+    batches = _batches(reader, texts, layout, name)
     while (again := second_reader(reader, batches)) is not None:
         reader = again
-        batches = _batches(reader, texts, layout, name, rows_of)
-    dataset = assemble(name, batches, reader, merge_intervals=options.merge_intervals)
-    dataset = replace(dataset, open_end=options.open_end or usual_open_end(dataset.train))
-    if options.undirected:
-        dataset = each_pair_once(dataset)
-    if split is None:
-        dataset = split_facts(dataset, options.splitting or Splitting())
-    elif options.splitting is not None:
-        raise DataError(f"{name}: the column {split!r} splits the facts; leave splitting out")
-    return with_mirrored(dataset) if options.undirected else dataset
+        batches = _batches(reader, texts, layout, name)
+    by_split, notes = batches_by_split(batches, options)
+    dataset = assemble(name, by_split or batches, reader, merge_intervals=options.merge_intervals)
+    report = replace(dataset.report, notes=(*notes, *dataset.report.notes))
+    return finish(replace(dataset, report=report), options, has_splits=by_split is not None)
 
 
 def _batches(
-    reader: FactReader, texts: pa.Table, layout: ColumnLayout, name: str, rows_of: dict[Split, Any]
+    reader: FactReader, texts: pa.Table, layout: ColumnLayout, name: str
 ) -> dict[Split, list[FactBatch]]:
-    """The facts of each split; DataError about bad rows unless they are skipped."""
-    batches: dict[Split, list[FactBatch]] = {}
-    for part, rows in rows_of.items():
-        table = texts.take(rows)
-        clean = table if is_clean(table) else None
-        chunk = Chunk(1, clean, cells_of(table), numbers=rows + 1)
-        batches[part] = [reader.batch(name, chunk, layout)]
+    """The facts, all as train; DataError about bad rows unless they are skipped."""
+    clean = texts if is_clean(texts) else None
+    batch = reader.batch(name, Chunk(1, clean, cells_of(texts)), layout)
     if reader.times.outvoted() is None:
         reader.check()
-    return batches
+    return {"train": [batch]}
 
 
 def read_query_texts(frame: Any, name: str = "frame") -> list[tuple[str, str, str]]:
@@ -212,8 +206,8 @@ def query_text_columns(table: pa.Table, name: str) -> list[pa.DictionaryArray]:
 
 
 def _find_layout(names: list[str], column_of: Mapping[str, Any] | None, name: str) -> ColumnLayout:
-    if not column_of:
-        layout, is_header = find_layout(names, None, None, name)
+    if not column_of or list(column_of) == [SPLIT]:
+        layout, is_header = find_layout(names, dict(column_of or {}) or None, None, name)
         if not is_header:
             raise DataError(
                 f"{name}: the columns {', '.join(names)} do not say what they hold: name them by "
@@ -229,7 +223,9 @@ def _find_layout(names: list[str], column_of: Mapping[str, Any] | None, name: st
     columns = {role: _position(column, names, name) for role, column in given.items()}
     if len(set(columns.values())) < len(columns):
         raise DataError(f"{name}: one column is used twice")
-    return ColumnLayout(len(names), columns)
+    if names.count(SPLIT) == 1 and names.index(SPLIT) not in columns.values():
+        columns.setdefault(SPLIT, names.index(SPLIT))
+    return ColumnLayout(len(names), columns, splits=SPLIT in given)
 
 
 def _position(column: str, names: list[str], name: str) -> int:
@@ -238,22 +234,6 @@ def _position(column: str, names: list[str], name: str) -> int:
     if column not in names:
         raise DataError(f"{name}: there is no column {column!r}; there are {', '.join(names)}")
     return names.index(column)
-
-
-def _rows_by_split(table: pa.Table, column: str, name: str) -> dict[Split, Any]:
-    """The rows of each split, by the words of a column."""
-    words = text_column(table.column(_position(column, table.column_names, name)), column, name)
-    values = np.asarray([text.strip().lower() for text in words.cast(pa.string()).to_pylist()])
-    rows: dict[Split, Any] = {
-        split: np.flatnonzero(np.isin(values, SPLIT_NAMES[split])) for split in SPLITS
-    }
-    if sum(map(len, rows.values())) < len(values):
-        known = np.isin(values, [word for names in SPLIT_NAMES.values() for word in names])
-        row = int(np.flatnonzero(~known)[0])
-        raise DataError(
-            f"{name}:{row + 1}: {column}: found {str(values[row])!r}, expected train, valid or test"
-        )
-    return {split: part for split, part in rows.items() if len(part)}
 
 
 def _days_where_midnight(texts: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -25,6 +25,7 @@ from apptek.errors import DataError
 INVERSE = "inverse of "  # before a predicate that is followed from object to subject
 MOST = 0.75  # share of the facts that must be of the shipped table for it to apply
 COLUMNS = ("predicate", "class", "label", "phrase", "group")
+OPPOSED = {"cooperation", "conflict"}  # words in the names of groups that exclude each other
 EXPECTED = "a header with the column predicate and at least one of class, label, phrase and group"
 # The root codes at which a QuadClass of GDELT ends. Other users of CAMEO count 09 as verbal
 # conflict and 14 as material conflict.
@@ -83,6 +84,12 @@ class PredicateTable:
     def group_of(self, predicate: str) -> str | None:
         """The group of a predicate: the class of its class, or None."""
         return self.entries.get(predicate, _NOTHING).group or None
+
+    def opposes(self, predicate: str, other: str) -> bool:
+        """Whether one of two predicates is of a group of cooperation, the other of conflict."""
+        groups = [self.group_of(name) or "" for name in (predicate, other)]
+        kinds = [{kind for kind in OPPOSED if kind in group} for group in groups]
+        return set.union(*kinds) == OPPOSED and not kinds[0] & kinds[1]
 
     def as_json(self) -> dict[str, Any]:
         """The table as the model folder keeps it."""

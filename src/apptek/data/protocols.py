@@ -141,32 +141,35 @@ def statistics(dataset: Dataset) -> Statistics:
 def compare_statistics(dataset: Dataset, benchmark: Benchmark | None) -> dict[str, Any]:
     """Table 1 of a data set in every protocol and as the paper prints it, ready for JSON.
 
-    `printed_in_paper` is None for data that is not in the paper, `forecast` for data that
-    cannot be cut at published dates. `differences` explains, by key, every row in which official,
-    paper and print are not all equal.
+    Of data that is not in the paper, only `official` is counted: the files as they are. `forecast`
+    is None for data that cannot be cut at published dates. `differences` explains, by key, every
+    row in which official, paper and print are not all equal.
     """
-    official = asdict(statistics(apply_protocol(dataset, "official")))
-    paper = asdict(statistics(apply_protocol(dataset, "paper")))
-    printed = asdict(benchmark.printed) if benchmark else None
-    compared = [column for column in (official, paper, printed) if column]
-    explanations = _GENERAL | dict(benchmark.explanations if benchmark else {})
+    official = asdict(statistics(dataset))
+    counts: dict[str, Any] = {"dataset": dataset.name, "official": official}
+    if benchmark is not None:
+        paper = asdict(statistics(apply_protocol(dataset, "paper")))
+        printed = asdict(benchmark.printed)
+        explanations = _GENERAL | dict(benchmark.explanations)
+        counts |= {
+            "paper": paper,
+            "printed_in_paper": printed,
+            "forecast": _forecast_statistics(dataset, benchmark),
+            "differences": _differences([official, paper, printed], explanations),
+        }
     report = dataset.report
-    return {
-        "dataset": dataset.name,
-        "official": official,
-        "paper": paper,
-        "printed_in_paper": printed,
-        "forecast": _forecast_statistics(dataset, benchmark),
-        "differences": _differences(compared, explanations),
+    return counts | {
         "time_unit": dataset.axis.unit,
+        "undated": dataset.undated_count(),
         "duplicates": dict(report.duplicates),
+        "merged_by_time": report.merged,
         "also_in_train": dict(report.also_in_train),
         "bad_rows": report.defect_count,
     }
 
 
-def _forecast_statistics(dataset: Dataset, benchmark: Benchmark | None) -> dict[str, int] | None:
-    if benchmark is None or benchmark.forecast_cuts is None:
+def _forecast_statistics(dataset: Dataset, benchmark: Benchmark) -> dict[str, int] | None:
+    if benchmark.forecast_cuts is None:
         return None
     try:
         return asdict(statistics(cut_by_date(dataset, benchmark.forecast_cuts)))

@@ -60,11 +60,14 @@ class TimeAxis:
                  day that is written.
     date_format  how dates were written, so that queries may be written alike: dmy, mdy, a pattern
                  of strptime, or nothing for dates that need no explanation
+    stride       of integers: the largest number that divides all their differences; 24 where
+                 hours are counted and facts are dated by day (0, 24, 48, ...)
     """
 
     unit: Unit
     mixed: bool = False
     date_format: str = ""
+    stride: int = 1
 
     def code(self, written: WrittenTime | None) -> int:
         """The code of a time; a date that is finer than the axis is cut to the axis' unit."""

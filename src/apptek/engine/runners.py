@@ -8,15 +8,18 @@ import logging
 import multiprocessing
 import os
 import secrets
+import shutil
 import signal
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from apptek.compiling import limit_threads
@@ -140,15 +143,24 @@ class RayRunner:
         import ray
 
         self._ray: Any = ray
-        own: dict[str, Any] = {"num_cpus": workers, "include_dashboard": False}
+        self._own_folder: Path | None = None
+        own: dict[str, Any] = {}
+        if address is None:
+            # Ray opens its folder to everybody: it lies in one that only this user can enter. Not
+            # in the storage folder, whose path may be too long for the sockets in it.
+            self._own_folder = Path(tempfile.mkdtemp(prefix="apptek-ray-"))
+            own = {"num_cpus": workers, "include_dashboard": False}
+            own["_temp_dir"] = str(self._own_folder / "ray")
         try:
-            ray.init(
-                address=address or "local",
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                **(own if address is None else {}),
-            )
+            with _offline() if address is None else nullcontext():
+                ray.init(
+                    address=address or "local",
+                    log_to_driver=False,
+                    logging_level=logging.ERROR,
+                    **own,
+                )
         except Exception as error:  # of many kinds, some of them bare
+            self._remove_folder()
             what = f"Ray: {_first_line(error)}"
             if address is not None:
                 what += "; are its address, RAY_AUTH_TOKEN and versions right?"
@@ -189,6 +201,32 @@ class RayRunner:
     def close(self) -> None:
         """Leaves the cluster, or ends it where it is its own."""
         self._ray.shutdown()
+        self._remove_folder()
+
+    def _remove_folder(self) -> None:
+        if self._own_folder is not None:
+            shutil.rmtree(self._own_folder, ignore_errors=True)
+
+
+@contextmanager
+def _offline() -> Iterator[None]:
+    """Processes that are started in the block send HTTP requests to a port where nobody listens.
+
+    Ray's head asks the metadata services of three clouds where it runs, usage reports or not.
+    """
+    nowhere = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
+    wanted = nowhere | {"no_proxy": "localhost,127.0.0.1,::1"}
+    wanted |= {name.upper(): value for name, value in wanted.items()}
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _run_alone(task: Task) -> str:

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import Bools, Ints, Longs, read_only, take_ragged
+from apptek.arrays import Bools, Ints, Longs, close_columns, take_ragged
 from apptek.data.fact_keys import between_asked, fact_keys
 from apptek.data.facts import Facts
 
@@ -38,7 +38,7 @@ class KnownPredicates:
         for array, kind in ((self.offsets, np.int64), (self.predicates, np.int32)):
             if array.dtype != kind:
                 raise ValueError("known predicates are int64 offsets and int32 predicates")
-            read_only(array)
+        close_columns(self, "offsets", "predicates")
         bounds = np.concatenate([[0], self.offsets, [len(self.predicates)]])
         if len(bounds) < 3 or (bounds[1:] < bounds[:-1]).any():
             raise ValueError("the offsets of known predicates descend or lead outside")

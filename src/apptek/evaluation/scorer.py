@@ -7,7 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from apptek.arrays import Longs, Matrix
-from apptek.data.facts import Dataset, Facts, Split, join_facts, with_inverses
+from apptek.config import VIEWS
+from apptek.data.facts import SPLITS, Dataset, Facts, Split, join_facts, with_inverses
 from apptek.data.queries import Queries, draw_evenly, held_out_queries
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
@@ -33,6 +34,16 @@ class ViewScorer:
     scores: Scores
     probabilities: Callable[[Matrix], Matrix] | None = None
     at_once: bool = False
+
+
+def check_evaluated(split: str, view: str | None) -> None:
+    """Raise ApptekError for a split that cannot be evaluated, or a view that does not exist."""
+    if split == "train":
+        raise ApptekError("a model is not evaluated on train, which it learned from: valid or test")
+    for what, value, known in (("split", split, SPLITS[1:]), ("view", view, (None, *VIEWS))):
+        if value not in known:
+            names = ", ".join(name for name in known if name is not None)
+            raise ApptekError(f"{what} is {value!r}; known: {names}")
 
 
 def evaluate_split(

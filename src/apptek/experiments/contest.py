@@ -118,5 +118,15 @@ def rank_contestants(experiments: Sequence[Experiment], folders: Folders) -> lis
     ]
 
 
+def clear_best(contestants: Sequence[Contestant]) -> Contestant | None:
+    """Return the first contestant; None where another one may be as good.
+
+    That is so where the 95 % interval of a difference from the first includes 0.
+    """
+    differences = [contestant.against_best for contestant in contestants[1:]]
+    overlaps = any(difference is None or difference.high >= 0 for difference in differences)
+    return None if overlaps else contestants[0]
+
+
 def _mean(results: Sequence[Result], metric: str) -> float:
     return float(statistics.mean(result.metrics[metric] for result in results))

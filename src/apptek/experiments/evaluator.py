@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from apptek.arrays import Doubles, Matrix
 from apptek.baselines.tuning import calibrate
-from apptek.config import VIEWS, View
+from apptek.config import View
 from apptek.data.facts import SPLITS, Dataset, Facts, Split
 from apptek.data.protocols import Protocol, apply_protocol
 from apptek.data.queries import Queries, held_out_queries
@@ -21,6 +21,7 @@ from apptek.evaluation.scorer import (
     Candidates,
     RollingScores,
     ViewScorer,
+    check_evaluated,
     checked_scores,
     evaluate_both_directions,
     evaluate_split,
@@ -74,7 +75,8 @@ class ScorerReport:
 
     def __repr__(self) -> str:
         about = self.result
-        head = f"{about.model} on {about.dataset}, {about.split}, {about.view}"
+        view = "rolling" if about.rolling else about.view
+        head = f"{about.model} on {about.dataset}, {about.split}, {view}"
         rows = {"all": self.metrics, **self.groups}
         lines = [f"{'':<16}{'queries':>9}{'MRR':>9}{'Hits@1':>9}{'Hits@10':>9}"]
         lines += [
@@ -125,8 +127,7 @@ class Evaluator:
         filtering: Filter = "time-aware",
         candidates: Candidates = "R",
     ) -> None:
-        _one_of("view", view, (None, *VIEWS))
-        _one_of("split", split, SPLITS[1:])
+        check_evaluated(split, view)
         _one_of("filtering", filtering, get_args(Filter))
         _one_of("candidates", candidates, get_args(Candidates))
         self.dataset = apply_protocol(as_dataset(data).labelled(), protocol)

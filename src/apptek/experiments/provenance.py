@@ -17,8 +17,13 @@ _WRITTEN_BY_RUNS = ("paper/results", "paper/figures", "docs")
 
 
 def about_run() -> dict[str, Any]:
-    """The command, commit and machine of this process."""
-    return {"command": command(), "commit": commit(), "machine": machine()}
+    """The command, commit, machine and date of this process."""
+    return {"command": command(), "commit": commit(), "machine": machine(), "date": date()}
+
+
+def date() -> str:
+    """The day, in UTC."""
+    return datetime.now(UTC).date().isoformat()
 
 
 def finished_at() -> str:
@@ -37,7 +42,7 @@ def commit() -> str | None:
     It ends in '+changes' if a tracked file has changed. Results, figures and docs do not count:
     runs themselves write them.
     """
-    git = ["git", "-C", str(_ROOT)]
+    git = ["git", "--no-optional-locks", "-C", str(_ROOT)]  # it writes nothing there
     excluded = [f":(exclude){path}" for path in _WRITTEN_BY_RUNS]
     status = ["status", "--porcelain", "--untracked-files=no", "--", "."]
     try:
@@ -54,16 +59,19 @@ def _output(words: list[str]) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Cores, memory, the processor, and the versions of Python and torch."""
-    try:
-        torch = version("torch")
-    except PackageNotFoundError:
-        torch = None
+    """Cores, memory, the processor, and the versions that results rest on; None: not installed."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
         "cores": os.cpu_count(),
         "processor": processor(),
         "memory_gib": round(memory / 2**30, 1),
         "python": platform.python_version(),
-        "torch": torch,
+        **{name: _version(name) for name in ("numpy", "numba", "torch", "lightgbm")},
     }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -125,9 +125,9 @@ def plain_settings(config: Any) -> dict[str, Any]:
 
 
 def write_result(path: Path, result: Result) -> None:
-    """Writes a result, with the command, commit and machine where it does not name them."""
+    """Writes a result, with the command, commit, machine and date where it does not name them."""
     entries = result.as_json()
-    for name in ("command", "commit", "machine"):
+    for name in ("command", "commit", "machine", "date"):
         if name not in entries:
             entries[name] = getattr(provenance, name)()
     text = json.dumps({"format": FORMAT} | entries, indent=1, sort_keys=True) + "\n"

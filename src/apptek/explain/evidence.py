@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from apptek.arrays import Ints
-from apptek.config import FAMILIES
+from apptek.config import FAMILIES, MOST_HISTORY_FACTS
 from apptek.data.times import UNKNOWN
 from apptek.explain.sentences import (
     Ends,
@@ -36,7 +36,13 @@ from apptek.features.support import (
     level_of,
     topology_evidence,
 )
-from apptek.features.topologies.connection import is_lasting, time_distance
+from apptek.features.topologies.connection import (
+    Connection,
+    Surroundings,
+    connect,
+    is_lasting,
+    time_distance,
+)
 from apptek.features.topologies.topology import to_names
 from apptek.features.traits import Trait
 from apptek.graph.lookups import is_timeless
@@ -121,15 +127,22 @@ class Evidence:
         return float(weights.astype(np.float64) @ self.values[entries].astype(np.float64))
 
     @cached_property
-    def _history(self) -> dict[str, Ints]:
+    def _listed(self) -> dict[str, Ints]:
+        """The facts of each family, nearest first: one more than the features are made of."""
         history = self.space.history
-        return {} if history is None else history.facts(self.queries, 0)
+        listed = {} if history is None else history.listed(self.queries, 0, more=1)
+        return {family: each.facts for family, each in listed.items()}
+
+    def _most(self, family: str) -> int:
+        config = self.model.config.history
+        return config.pair_facts if family in DIRECT else config.profile_facts
 
     @cached_property
     def _by_key(self) -> dict[Key, list[int]]:
         """The facts of every family and predicate, nearest first."""
         found: dict[Key, list[int]] = {}
-        for family, facts in self._history.items():
+        for family, listed in self._listed.items():
+            facts = listed[: self._most(family)]
             predicates = self.graph.facts.predicates[facts].tolist()
             for fact, predicate in zip(facts.tolist(), predicates, strict=True):
                 found.setdefault(("history", family, predicate), []).append(fact)
@@ -148,6 +161,17 @@ class Evidence:
     def names(self, key: Key) -> tuple[str, ...]:
         """The same in words."""
         return tuple(to_names(self.topology(key), self.model.dataset.predicates))
+
+    def connection(self, key: Key) -> Connection:
+        """How a topology that fired connects the two."""
+        met = connect(self._near, self.topology(key))
+        if met is None:
+            raise AssertionError(f"topology {key[2]} fired, but its sides do not meet")
+        return met
+
+    @cached_property
+    def _near(self) -> Surroundings:
+        return Surroundings(self.space.process, self.queries)
 
     def occurrences(self, key: Key) -> Occurrences:
         """When the facts of a key of history took place."""
@@ -171,14 +195,18 @@ class Evidence:
     @cached_property
     def _limits(self) -> dict[str, tuple[int | None, int]]:
         """For each family, its horizon and where it ends by number: see Occurrences."""
+        history = self.space.history
+        is_cut = history is not None and history.rows(self.queries)[1] > 0
         limits: dict[str, tuple[int | None, int]] = {}
-        config = self.model.config.history
-        for family, facts in self._history.items():
-            most = config.pair_facts if family in DIRECT else config.profile_facts
+        for family, facts in self._listed.items():
+            most = self._most(family)
+            # Where the kernels list no further fact, the last one may have more at its distance.
+            is_full = len(facts) == MOST_HISTORY_FACTS or (is_cut and family not in DIRECT)
             limits[family] = (None, 0)
-            if len(facts) >= most:
-                apart = time_distance(self.graph, int(facts[-1]), self.moment)
-                limits[family] = (None, most) if apart is None else (abs(apart), 0)
+            if len(facts) > most or (is_full and len(facts)):
+                beyond = int(facts[min(most, len(facts) - 1)])
+                apart = time_distance(self.graph, beyond, self.moment)
+                limits[family] = (None, most) if apart is None else (abs(apart) - 1, 0)
         return limits
 
     def partners(self, key: Key) -> tuple[Partner, ...]:
@@ -201,8 +229,10 @@ class Evidence:
     def sentence(self, key: Key, answer: int) -> str:
         """A key in words, as a reason for this answer or against it."""
         if key[0] == "topology":
-            labels = map(self.answerer.labels.label, self.names(key))
-            return connected_sentence(list(labels))
+            steps = {(fact.step, fact.action) for fact in self.connection(key).core if fact.on_path}
+            actions = dict.fromkeys(action for _, action in sorted(steps))
+            names = to_names(tuple(actions), self.model.dataset.predicates)
+            return connected_sentence([self.answerer.labels.label(name) for name in names])
         if key[0] == "reranker":
             return trees_sentence(key[1], self.ends, self._actors)
         return self._said(key, answer) if key[0] == "history" else self._trait_sentence(key)

@@ -23,15 +23,13 @@ from apptek.explain.explanation import (
 )
 from apptek.explain.groups import group_all
 from apptek.explain.sentences import Ends
-from apptek.explain.story import support_words
+from apptek.explain.story import contradicts_alone, support_words
 from apptek.explain.wording import apart_text, level_text, when_text
 from apptek.features.support import near_distance
 from apptek.features.topologies.connection import (
     Connection,
     CoreFact,
     Side,
-    Surroundings,
-    connect,
     is_lasting,
     knows_end,
     time_distance,
@@ -192,12 +190,9 @@ def _parts(
 
 
 def _reasons(evidence: Evidence, detailed: Sequence[Keyed]) -> tuple[Reason, ...]:
-    near = Surroundings(evidence.space.process, evidence.queries)
     reasons: list[Reason] = []
     for key, contribution in detailed:
-        met = connect(near, evidence.topology(key)) if key[0] == "topology" else None
-        if key[0] == "topology" and met is None:
-            raise AssertionError(f"topology {key[2]} fired, but its sides do not meet")
+        met = evidence.connection(key) if key[0] == "topology" else None
         core = met.core if met is not None else _core(evidence, key)
         facts = tuple(cited_fact(evidence, fact) for fact in core)
         path = {fact.fact for fact in facts if fact.on_path}
@@ -244,6 +239,8 @@ def _with_statistics(
             **asdict(seen.seen),
         )
         added, of_answer = reason.contribution.log_odds, key[2] == chosen
+        contradicts = contradicts_alone(support, added)
+        support = replace(support, contradicts=contradicts)
         words = support_words(support, added, of_answer=of_answer)
         support = replace(support, words=words)
     return replace(reason, support=support, curve=curve)

@@ -13,6 +13,7 @@ from apptek.explain.evidence import Kind
 from apptek.explain.groups import Group
 from apptek.explain.sentences import Partner
 from apptek.explain.story import paragraph, sentence
+from apptek.explain.wording import recorded_words
 from apptek.features.topologies.connection import (
     Side,
 )
@@ -105,6 +106,7 @@ class Support:
                 the lift of the runner-up
     is_itself   whether the evidence is the very fact that is asked about, or the same with the
                 runner-up, which training hides: what was near in time is counted then
+    contradicts whether these counts, taken alone, point the other way than the reason does
     words       all of that in words
     """
 
@@ -117,6 +119,7 @@ class Support:
     runner_up: int
     runner_up_lift: float = 0.0
     is_itself: bool = False
+    contradicts: bool = False
     words: str = ""
 
 
@@ -264,6 +267,11 @@ class Explanation:
         return "runner-up" if self.is_first else "the answer"
 
     @property
+    def recorded(self) -> str:
+        """What the facts hold for this query, in words; empty where that is nothing."""
+        return recorded_words([self.words.label(name) for name in self.known])
+
+    @property
     def sentence(self) -> str:
         """The answer and its main reasons in one sentence."""
         return sentence(self)
@@ -342,4 +350,4 @@ def as_plain(value: Any) -> Any:
     """A dataclass as dictionaries and lists; faster than asdict, which copies every text."""
     if is_dataclass(value):
         return {each.name: as_plain(getattr(value, each.name)) for each in fields(value)}
-    return [as_plain(part) for part in value] if isinstance(value, tuple) else value
+    return [as_plain(part) for part in value] if isinstance(value, (tuple, list)) else value

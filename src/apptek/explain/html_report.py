@@ -9,8 +9,8 @@ from apptek.explain.drawing.answer_layout import PHONE, WIDTH, draw_answer
 from apptek.explain.drawing.svg import draw_svg
 from apptek.explain.explanation import CitedFact, Explanation, Reason
 from apptek.explain.groups import Group
-from apptek.explain.text import BASE, early_words, meeting_words, notes, query_notes
-from apptek.explain.wording import GIVEN, counted, left_over, listed, percent, signed
+from apptek.explain.text import BASE, early_words, meeting_words, notes, query_notes, sequence_words
+from apptek.explain.wording import counted, given, left_over, listed, percent, shown_time, signed
 from apptek.models.answers import Answer
 from apptek.safe_text import printable
 
@@ -28,7 +28,7 @@ STYLE = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
 
 def explanation_html(explanation: Explanation) -> str:
     """The whole file. Every name is escaped; the policy in its head forbids scripts and loading."""
-    title = f"{explanation.subject}, ?, {explanation.object}, {explanation.time}"
+    title = f"{explanation.subject}, ?, {explanation.object}, {shown_time(explanation.time)}"
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     sections = [*_answer(explanation), *_details(explanation, explanation.all_reasons())]
     return "\n".join(
@@ -90,8 +90,9 @@ def answers_fragment(answers: Sequence[Answer], shown: int) -> str:
         query = answer.query
         names = map(labelled, answer.predicates, answer.labels)
         ranked = list(zip(names, answer.probabilities, strict=True))[:shown]
-        title = f"{query.subject}, {query.object}, {query.time or 'undated'}"
-        parts.append(_ranking(ranked, ranked[0][0] if ranked else "", title))
+        title = f"{query.subject}, {query.object}, {shown_time(query.time)}"
+        condition = given(query.time) if ranked else ""
+        parts.append(_ranking(ranked, ranked[0][0] if ranked else "", title, condition))
         parts.append(_flags(query_notes(answer)))
     if len(answers) > shown:
         parts.append(f'<p class="soft">and {len(answers) - shown:,} more</p>')
@@ -111,7 +112,7 @@ def _text(text: str) -> str:
 
 
 def _header(explanation: Explanation) -> str:
-    when = "undated" if explanation.time == "?" else explanation.time
+    when = shown_time(explanation.time)
     who = f"{_text(explanation.subject)}, {_text(explanation.object)}"
     question = f'{who}, <span class="when">{_text(when)}</span>: what holds between them?'
     chosen, runner_up = (
@@ -131,7 +132,8 @@ def _header(explanation: Explanation) -> str:
     else:
         answer = f"Asked about {chosen}; the answer is {runner_up}"
     why = f"<p>{_text(explanation.paragraph)}</p>{_flags(notes(explanation))}"
-    return f'<h1>{question}</h1><p class="answer">{answer}.</p>{why}'
+    recorded = f'<p class="answer">{_text(explanation.recorded)}</p>' * bool(explanation.known)
+    return f'<h1>{question}</h1>{recorded}<p class="answer">{answer}.</p>{why}'
 
 
 def _flags(lines: Iterable[str]) -> str:
@@ -144,7 +146,8 @@ def _rankings(explanation: Explanation) -> Iterator[str]:
     shown = list(map(labelled, names, explanation.labels or names))
     shares = (probability for _, probability in explanation.ranked)
     chosen = labelled(explanation.predicate, explanation.label)
-    yield _ranking(list(zip(shown, shares, strict=True)), chosen)
+    title, condition = "Most probable predicates", given(explanation.time)
+    yield _ranking(list(zip(shown, shares, strict=True)), chosen, title, condition)
     for level, classes in (("class", explanation.by_class), ("group", explanation.by_group)):
         if classes:
             shown_classes = [*classes[:CLASSES], *left_over(level, classes)]
@@ -152,7 +155,7 @@ def _rankings(explanation: Explanation) -> Iterator[str]:
 
 
 def _ranking(
-    ranked: Sequence[tuple[str, float]], chosen: str, title: str = "Most probable predicates"
+    ranked: Sequence[tuple[str, float]], chosen: str, title: str, condition: str = ""
 ) -> str:
     largest = max((probability for _, probability in ranked), default=0.0) or 1.0
     rows = "".join(
@@ -161,8 +164,8 @@ def _ranking(
         f'{100 * probability / largest:.1f}%"></i></p><p class="value">{percent(probability)}</p>'
         for name, probability in ranked
     )
-    given = f'<p class="soft">{GIVEN}</p>' if chosen else ""
-    return f'<section><h2>{_text(title)}</h2>{given}<div class="bars">{rows}</div></section>'
+    note = f'<p class="soft">{condition}</p>' if condition else ""
+    return f'<section><h2>{_text(title)}</h2>{note}<div class="bars">{rows}</div></section>'
 
 
 def _sum(explanation: Explanation) -> str:
@@ -278,7 +281,8 @@ def _headline(explanation: Explanation, reason: Reason) -> str:
     if reason.contribution.kind == "history":
         return "the facts, nearest in time first"
     met = meeting_words(explanation, reason).replace(" *", "")
-    return f"{met}{',' if early_words(reason) else ''}{early_words(reason)}"
+    early = early_words(reason)
+    return f"{met}{',' if early else ''}{early}; {sequence_words(explanation, reason)}"
 
 
 def _rest_words(reason: Reason) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from apptek.data.times import TimeAxis
-from apptek.explain.wording import apart_text, count_text, span_text
+from apptek.explain.wording import apart_text, count_text, listed, span_text
 from apptek.features.traits import NOT_SAME, SAME, THE_COUNTRY, Kind, Trait
 
 OTHERS = "others"
@@ -61,6 +61,11 @@ class Occurrences:
         """How many took place at the query's very time."""
         return self.distances.count(0)
 
+    def at_least(self, *distances: int | None) -> str:
+        """Return "at least " where facts at the farthest of some distances may not be counted."""
+        farthest = max(abs(distance or 0) for distance in distances)
+        return "" if self.horizon is None or farthest <= self.horizon else "at least "
+
 
 @dataclass(frozen=True, slots=True)
 class Partner:
@@ -96,7 +101,7 @@ def mirror_sentence(
     did: Callable[[str, str], str], ends: Ends, axis: TimeAxis, seen: Occurrences, *, same: bool
 ) -> str:
     """What was recorded in the other direction at the very same time; `same`: the same event."""
-    count = f"{count_text(seen.same)} " if seen.same > 1 else ""
+    count = f"{seen.at_least(0)}{count_text(seen.same)} " if seen.same > 1 else ""
     remark = (
         "probably the same event seen from the other side" if same else "in the other direction"
     )
@@ -105,7 +110,7 @@ def mirror_sentence(
     if not rest and not seen.undated:
         return words
     others = Occurrences(rest, seen.undated, False, seen.horizon)
-    count = f"{len(rest) + seen.undated} more"
+    count = f"{seen.at_least(0, *rest)}{len(rest) + seen.undated} more"
     return f"{words} (and {count}, {_spread(axis, others)})" if rest else f"{words} (and {count})"
 
 
@@ -122,9 +127,10 @@ def when_words(axis: TimeAxis, seen: Occurrences, most: str = "") -> str:
     apart = apart_text(axis, near, lasting=seen.lasting, prose=True)
     if total == 1:
         return f"{apart}{most}{rest}"
+    count = f"{seen.at_least(*distances)}{count_text(total)}"
     if len(set(distances)) == 1:
-        return f"{count_text(total)} {apart}{most}{rest}"
-    return f"{count_text(total)} {_spread(axis, seen)}{most}, {_nearest(seen)} {apart}{rest}"
+        return f"{count} {apart}{most}{rest}"
+    return f"{count} {_spread(axis, seen)}{most}, {_nearest(seen)} {apart}{rest}"
 
 
 def _spread(axis: TimeAxis, seen: Occurrences) -> str:
@@ -153,9 +159,10 @@ def _most(partners: Sequence[Partner]) -> str:
 
 
 def connected_sentence(labels: Sequence[str]) -> str:
-    """What a topology says: by which predicates, step by step, the two reach each other."""
-    steps = [f"'{label}'" for label in labels]
-    return f"the two are connected by {', then '.join(steps)}"
+    """Say which predicates connect the two: those of the facts on the path, and no others."""
+    if not labels:
+        return "subject and object are the same"
+    return "the two are connected by " + listed([f"'{label}'" for label in labels], len(labels))
 
 
 def trees_sentence(topic: str, ends: Ends, actors: Sequence[str]) -> str:

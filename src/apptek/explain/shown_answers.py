@@ -9,7 +9,15 @@ from apptek.data.predicate_table import labelled
 from apptek.explain.explanation import Explanation
 from apptek.explain.html_report import answers_fragment, explanation_fragment
 from apptek.explain.text import query_notes
-from apptek.explain.wording import GIVEN, counted, percent, share_lines
+from apptek.explain.wording import (
+    counted,
+    is_undated,
+    percent,
+    presumed,
+    recorded_words,
+    share_lines,
+    shown_time,
+)
 from apptek.models.answers import Answer, Query
 from apptek.models.batch_files import answer_table
 from apptek.safe_text import printable
@@ -44,8 +52,9 @@ class ShownAnswer(Answer):
             f"{percent(share):>8}  {printable(name):<{width}}  {'█' * round(share * BAR)}".rstrip()
             for name, share in ranked
         ]
-        title = f"{query.subject} | ? | {query.object} | {query.time or 'undated'}"
-        return "\n".join([printable(title), *rows, *answer_notes(self)])
+        title = f"{query.subject} | ? | {query.object} | {shown_time(query.time)}"
+        first = [printable(words) for words in (title, recorded(self)) if words]
+        return "\n".join([*first, *rows, *answer_notes(self)])
 
     def _repr_html_(self) -> str:
         explain = getattr(self, "_explain", None)  # a copy has lost it
@@ -79,18 +88,21 @@ class Answers(list[ShownAnswer]):
         return self[0]._repr_html_() if len(self) == 1 else answers_fragment(self, SHOWN)
 
 
+def recorded(answer: Answer) -> str:
+    """The predicates that the facts hold for a query, in words; empty where there are none."""
+    labels = dict(zip(answer.predicates, answer.labels, strict=True))
+    return recorded_words([labelled(name, labels.get(name, "")) for name in answer.known])
+
+
 def answer_notes(answer: Answer) -> list[str]:
     """How its probabilities add up by class, and what is unusual about the query, in words."""
     notes = query_notes(answer)
-    if answer.view == "ahead" and answer.query.time not in ("", "?"):
+    undated = is_undated(answer.query.time)
+    if answer.view == "ahead" and not undated:
         notes.append(f"Answered ahead, from what was known before {answer.query.time}.")
-    elif answer.view == "within" and answer.query.time in ("", "?"):
+    elif answer.view == "within" and undated:
         notes.append("Answered within the data, from all facts, whatever their time.")
     elif answer.view == "within":
         notes.append("Answered within the data, from facts before and after.")
-    if answer.known:
-        labels = dict(zip(answer.predicates, answer.labels, strict=True))
-        known = [labelled(name, labels.get(name, "")) for name in answer.known]
-        notes.append(f"Already in the facts for that time: {', '.join(known)}.")
-    presumed = f"Probabilities are those {GIVEN}."
-    return [*share_lines(answer.by_class, answer.by_group), presumed, *notes]
+    condition = presumed(answer.query.time)
+    return [*share_lines(answer.by_class, answer.by_group), condition, *notes]

@@ -45,8 +45,13 @@ def sentence(explanation: "Explanation") -> str:
     if not is_ahead:
         main, other, opposite = against, for_it, "for it"
     because = [f"because {'of ' if p.is_group else ''}{p.words}" for p in _leading(main, LEADING)]
-    words = f"{words}, mainly {', and '.join(because or [WITHOUT])}"
+    words = f"{_first(explanation)}{words}, mainly {', and '.join(because or [WITHOUT])}"
     return f"{words}; {opposite}: {_listed(_leading(other, 1))}." if other else f"{words}."
+
+
+def _first(explanation: "Explanation") -> str:
+    """What the facts hold already, which comes first."""
+    return f"{explanation.recorded} ".lstrip()
 
 
 def _leading(parts: list[Told], most: int) -> list[Told]:
@@ -86,7 +91,7 @@ def paragraph(explanation: "Explanation") -> str:
         place += " the answer"
     chance, other = explanation.probability, explanation.runner_up_probability
     answer = f"{explanation.label} ({percent(chance)}), {place} {runner_up} ({percent(other)})"
-    words = [f"{answer}, {given(explanation.time)}."]
+    words = [f"{_first(explanation)}{answer}, {given(explanation.time)}."]
     if for_it:
         words.append(f"For it: {_listed(for_it[:TOLD])}.")
     if against:
@@ -96,7 +101,7 @@ def paragraph(explanation: "Explanation") -> str:
 
 def _only(explanation: "Explanation") -> str:
     chance = percent(explanation.probability)
-    return f"{explanation.label} ({chance}): the data has no other predicate."
+    return f"{_first(explanation)}{explanation.label} ({chance}): the data has no other predicate."
 
 
 def support_words(support: "Support", log_odds: float, *, of_answer: bool = True) -> str:
@@ -122,8 +127,13 @@ def support_words(support: "Support", log_odds: float, *, of_answer: bool = True
         )
     seen = f"{itself}In training, {evidence} was seen {count_text(support.queries)}"
     words = f"{seen}: {this}, {other}."
+    return f"{words} {ALONE[log_odds < 0]}" if support.contradicts else words
+
+
+def contradicts_alone(support: "Support", log_odds: float) -> bool:
+    """Whether the counts of a reason, taken alone, point the other way than what it adds."""
     alone = round(support.lift, 1) - round(support.runner_up_lift, 1)  # as they are shown
-    return words if alone * log_odds >= 0 else f"{words} {ALONE[log_odds < 0]}"
+    return bool(support.queries) and alone * log_odds < 0
 
 
 def _times(number: int) -> str:
@@ -136,13 +146,36 @@ def _listed(parts: list[Told]) -> str:
 
 
 def _told(explanation: "Explanation") -> tuple[list[Told], list[Told]]:
-    """What speaks for the answer and against it, the weightiest first, without what is small."""
-    reasons = (reason.contribution for reason in explanation.all_reasons())
-    parts = [
-        *(Told(part.log_odds, part.sentence, False) for part in reasons),
-        *(Told(g.log_odds, g.title, True, g.name not in OF_TREES) for g in explanation.groups),
-    ]
-    least = SMALL * max((abs(part.log_odds) for part in parts), default=0.0)
-    parts = sorted((p for p in parts if abs(p.log_odds) >= least), key=lambda p: -abs(p.log_odds))
-    for_it = [part for part in parts if part.log_odds > 0]
-    return for_it, [part for part in parts if part.log_odds < 0]
+    """What speaks for the answer and against it, the weightiest first, without what is small.
+
+    Reasons with the same words are one. A reason whose counts alone point the other way is told
+    only where there is no other on its side, and then with that remark.
+    """
+    clear, doubtful = (_summed(explanation, contradicts=doubt) for doubt in (False, True))
+    clear += [Told(g.log_odds, g.title, True, g.name not in OF_TREES) for g in explanation.groups]
+    weights = [abs(part.log_odds) for part in (*clear, *doubtful)]
+    least = SMALL * max(weights, default=0.0)
+    others = {1: explanation.runner_up_label, -1: explanation.label}
+    sides = []
+    for sign, other in others.items():
+        large = [
+            sorted(
+                (p for p in parts if sign * p.log_odds > 0 and abs(p.log_odds) >= least),
+                key=lambda part: -abs(part.log_odds),
+            )
+            for parts in (clear, doubtful)
+        ]
+        remark = f" (which alone would point to '{other}')"
+        told = [part._replace(words=f"{part.words}{remark}") for part in large[1][:1]]
+        sides.append(large[0] or told)
+    return sides[0], sides[1]
+
+
+def _summed(explanation: "Explanation", *, contradicts: bool) -> list[Told]:
+    """The reasons whose counts alone contradict them, or the others, each wording once."""
+    added: dict[str, float] = {}
+    for reason in explanation.all_reasons():
+        if (reason.support is not None and reason.support.contradicts) == contradicts:
+            part = reason.contribution
+            added[part.sentence] = added.get(part.sentence, 0.0) + part.log_odds
+    return [Told(log_odds, words, False) for words, log_odds in added.items()]

@@ -13,6 +13,7 @@ from apptek.explain.wording import (
     meant_notes,
     percent,
     share_lines,
+    shown_time,
     signed,
     unseen_notes,
 )
@@ -71,6 +72,8 @@ def _entries(explanation: Explanation) -> Iterator[tuple[int, str]]:
     yield 0, ""
     chosen = labelled(explanation.predicate, explanation.label)
     other = labelled(explanation.runner_up, explanation.runner_up_label)
+    if explanation.recorded:
+        yield 0, explanation.recorded
     ours = f"{chosen} ({percent(explanation.probability)})"
     runner_up = f"{other} ({percent(explanation.runner_up_probability)})"
     yield 0, f"{explanation.role}: {ours}"
@@ -128,7 +131,7 @@ def _member(part: Contribution) -> str:
 
 def query_words(explanation: Explanation) -> str:
     """The query written like a fact: A | ? | B | 2014-05-13."""
-    when = "undated" if explanation.time == "?" else explanation.time
+    when = shown_time(explanation.time)
     return f"{explanation.subject} | ? | {explanation.object} | {when}"
 
 
@@ -193,18 +196,12 @@ def time_notes(explanation: Explanation) -> list[str]:
 
 
 def recorded_notes(explanation: Explanation) -> list[str]:
-    """Which facts the question asks for are recorded, so that they are evidence themselves."""
-    others = [
-        f"'{explanation.words.label(name)}'"
-        for name in explanation.known
-        if name != explanation.predicate
-    ]
-    used = "part of what the answer uses"
-    itself = [f"This very fact is recorded, and is {used}."]
-    return [
-        *(itself if explanation.predicate in explanation.known else []),
-        *([f"Recorded for this question, and {used}: {listed(others)}."] if others else []),
-    ]
+    """Whether facts that the question asks for are recorded, so that they are evidence."""
+    count = len(explanation.known)
+    if not count:
+        return []
+    these = "The recorded fact is" if count == 1 else "The recorded facts are"
+    return [f"{these} part of what the answer uses."]
 
 
 def meeting_words(explanation: Explanation, reason: Reason) -> str:
@@ -218,6 +215,12 @@ def meeting_words(explanation: Explanation, reason: Reason) -> str:
     return f"the sides meet in {listed(reached)}"
 
 
+def sequence_words(explanation: Explanation, reason: Reason) -> str:
+    """All steps of a topology, of which its sentence names those that connect."""
+    steps = [f"'{explanation.words.label(name)}'" for name in reason.contribution.topology]
+    return f"all steps of the topology: {', then '.join(steps)}"
+
+
 def early_words(reason: Reason) -> str:
     """After how many steps the sides met, where that was before the topology's last."""
     is_early = 0 < reason.steps < len(reason.contribution.topology)
@@ -229,6 +232,8 @@ def _reason(explanation: Explanation, reason: Reason) -> Iterator[tuple[int, str
     yield 0, f"{reason.number}. {signed(contribution.log_odds)}  {contribution.sentence}"
     if reason.support is not None:
         yield 5, reason.support.words
+    if contribution.kind == "topology":
+        yield 5, sequence_words(explanation, reason)
     if reason.same_as:
         yield 5, f"by the same connecting facts as {reason.same_as}{early_words(reason)}"
     elif reason.facts:

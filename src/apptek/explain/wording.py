@@ -1,5 +1,6 @@
 """Numbers, times and names as people read them."""
 
+import re
 from collections.abc import Sequence
 
 from apptek.data.times import TimeAxis
@@ -14,13 +15,47 @@ _SPANS = (
     (183, "half a year"),
     (366, "a year"),
 )
+_DAY = r"-?\d{4,}-\d\d-\d\d"
 GIVEN_FACT = "given that there is a fact between the two"  # what a probability presumes
 GIVEN = f"{GIVEN_FACT} at that time"
 
 
+def is_undated(time: str) -> bool:
+    """Whether the time of a query is unknown."""
+    return time in ("", "?")
+
+
 def given(time: str) -> str:
     """What the probabilities of an answer presume; an undated one speaks of no time."""
-    return GIVEN_FACT if time == "?" else GIVEN
+    return GIVEN_FACT if is_undated(time) else GIVEN
+
+
+def presumed(time: str) -> str:
+    """The same as a note."""
+    return f"Probabilities are those {given(time)}."
+
+
+def shown_time(time: str) -> str:
+    """The time of a query as it is shown: 2014-05-11, undated."""
+    return "undated" if is_undated(time) else time
+
+
+def at_time(time: str) -> str:
+    """A time as it stands in a sentence: on 2014-05-11, in 1999, from 1999 to 2003, since 1999.
+
+    The forms are those of `when_text`; a number that is no year is a step: at 24.
+    """
+    if time[:1].isalpha():  # since, until, undated
+        return "(undated)" if time == "undated" else time
+    if " to " in time:
+        return f"from {time}"
+    is_month = re.fullmatch(r"\d{4}(-\d\d)?|.*-##", time)
+    return f"{'in' if is_month else 'on' if re.fullmatch(_DAY, time) else 'at'} {time}"
+
+
+def recorded_words(labels: Sequence[str]) -> str:
+    """What the facts hold for a query, which comes before any answer: Recorded: plays for."""
+    return f"Recorded: {listed(labels)}." if labels else ""
 
 
 def level_text(axis: TimeAxis, level: str | None, near: int) -> str:
@@ -43,7 +78,7 @@ def signed(value: float) -> str:
 
 
 def points(change: float) -> str:
-    """A change of a probability in percentage points: +1.3; 0.0 for what is less than a tenth."""
+    """A change of a probability in percentage points: +1.3; 0.0 for less than half a tenth."""
     text = f"{100 * change:+.1f}".replace("-", "\N{MINUS SIGN}")
     return "0.0" if text[1:] == "0.0" else text
 
@@ -62,7 +97,7 @@ def counted(number: int, noun: str) -> str:
     """1 fact, 2 facts; topologies and entities as well."""
     if number == 1:
         return f"1 {noun}"
-    plural = f"{noun[:-1]}ies" if noun.endswith(("gy", "ry", "ty")) else f"{noun}s"
+    plural = f"{noun[:-1]}ies" if re.search("[^aeiou]y$", noun) else f"{noun}s"
     return f"{number:,} {plural}"
 
 

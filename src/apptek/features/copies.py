@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apptek.arrays import Ints, read_only
+from apptek.arrays import Ints, close_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Copies:
         for column in (self.predicates, self.groups):
             if column.dtype != np.int32 or column.shape != self.predicates.shape:
                 raise ValueError("the columns of Copies are int32 and equally long")
-            read_only(column)
+        close_columns(self, "predicates", "groups")
         if np.any((self.predicates < 0) != (self.groups < 0)):
             raise ValueError("a feature has a group if and only if it speaks of a predicate")
 

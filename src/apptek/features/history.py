@@ -19,7 +19,6 @@ z < 0.01 there is no feature.
 
 from collections.abc import Collection
 from functools import partial
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,7 +79,7 @@ class History:
         pairs: PairIndex | None = None,
     ) -> None:
         self.graph, self.clock, self.config = graph, clock, config
-        self._pairs, self._indexing, self.fading = pairs, Lock(), clock.fading()
+        self._pairs, self.fading = pairs, clock.fading()
         if dated is None:
             dated = not bool(np.any((graph.since == UNKNOWN) & (graph.until == UNKNOWN)))
         self.dated = dated
@@ -183,10 +182,7 @@ class History:
         )  # fmt: skip
 
     def _indexed_pairs(self) -> PairIndex:
-        with self._indexing:  # several threads may ask first
-            if self._pairs is None:
-                self._pairs = PairIndex.of(self.graph)
-            return self._pairs
+        return PairIndex.of(self.graph) if self._pairs is None else self._pairs
 
     def facts(self, queries: Queries, row: int) -> dict[str, Ints]:
         """The facts behind one query's features: for each family, the nearest first."""

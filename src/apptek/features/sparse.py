@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import Floats, Ints, Longs, read_only, take_ragged
+from apptek.arrays import Floats, Ints, Longs, close_columns, read_only, take_ragged
 from apptek.compiling import kernel
 
 
@@ -29,10 +29,8 @@ class SparseRows:
             raise ValueError("the values of SparseRows are float32")
         if self.values is not None and len(self.values) != len(self.columns):
             raise ValueError("each column has one value")
-        read_only(self.offsets)
-        read_only(self.columns)
-        if self.values is not None:
-            read_only(self.values)
+        values = () if self.values is None else ("values",)
+        close_columns(self, "offsets", "columns", *values)
         self._check_bounds()
 
     def _check_bounds(self) -> None:

@@ -19,7 +19,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from apptek.arrays import Ints, Longs, read_only
+from apptek.arrays import Ints, Longs, close_columns
 from apptek.features.clock import Clock
 from apptek.features.history import History
 from apptek.features.history_kernels import LEAST
@@ -68,8 +68,7 @@ class Support:
         sizes = {len(self.predicates), len(self.counts), len(self.pairs)}
         if sizes != {int(self.offsets[-1])} or (np.diff(self.offsets) < 0).any():
             raise ValueError("the columns of a support have different lengths")
-        for column in fields(self):
-            read_only(getattr(self, column.name))
+        close_columns(self, *(column.name for column in fields(self)))
 
     def seen(self, evidence: int, predicate: int) -> Seen:
         """What is known of one piece of evidence."""

@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from apptek.arrays import AnyInts, Ints, Longs, read_only
+from apptek.arrays import AnyInts, Ints, Longs, close_columns, read_only
 from apptek.config import TraitsConfig
 from apptek.data.facts import Dataset, Facts, Names
 from apptek.data.queries import Queries
@@ -54,9 +54,7 @@ class Kind:
     def __post_init__(self) -> None:
         if self.of_entity.max(initial=-1) >= len(self.values):
             raise ValueError(f"an entity has a {self.name} that does not exist")
-        read_only(self.of_entity)
-        read_only(self.pairs)
-        read_only(self.guessed)
+        close_columns(self, "of_entity", "pairs", "guessed")
 
     def value(self, entity: int) -> str | None:
         """The type of an entity; None where it has none."""

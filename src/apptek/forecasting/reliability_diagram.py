@@ -10,6 +10,7 @@ from html import escape
 from io import BytesIO
 
 from apptek.evaluation.yes_no import ReliabilityBin
+from apptek.explain.wording import percent
 
 SIZE, LEFT, TOP, GAP = 360, 60, 40, 70
 COUNTS = 70  # the height of the bars with the numbers of forecasts
@@ -132,7 +133,8 @@ def _panel(title: str, bins: Sequence[ReliabilityBin], left: float) -> str:
         parts.append(f'<path class="curve" d="M{line}"/>')
     for part in (*true, *never):
         x, y = place(part.forecast, part.happened)
-        about = f"forecast {part.forecast:.1%}, happened {part.happened:.1%}, {part.forecasts:,}"
+        rates = f"forecast {percent(part.forecast)}, happened {percent(part.happened)}"
+        about = f"{rates}, {part.forecasts:,}"
         parts.append(
             f'<circle class="{"dot" if part.happened else "never"}" cx="{x:.1f}" cy="{y:.1f}" '
             f'r="{_radius(part):.1f}"><title>{about}</title></circle>'

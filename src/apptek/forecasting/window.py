@@ -61,7 +61,7 @@ class Window:
 
     def observed_until(self, axis: TimeAxis) -> str:
         """The last time whose facts a forecast uses, as it is written."""
-        return TimeAxis(axis.unit).format(self.moment - 1)
+        return TimeAxis(axis.unit).format(self.moment - axis.stride)
 
     def texts(self, axis: TimeAxis) -> tuple[str, str]:
         """The first and the last time as they are written."""
@@ -80,9 +80,10 @@ def read_window(axis: TimeAxis, span: tuple[int, int], start: str | None, length
     span   the first position of a fact, and the last one that was observed
     start  the first time of the window; by default the one after the last observed time
     """
-    first = span[1] + 1 if start is None else _position(axis, start)
+    first = span[1] + axis.stride if start is None else _position(axis, start)
     unit, known = unit_word(axis.unit), span[1] - span[0] + 1
-    window = Window(first, _last(axis, first, length, known), max(0, first - span[1] - 1))
+    lead = max(0, first - span[1] - axis.stride)
+    window = Window(first, _last(axis, first, length, known), lead)
     begins, ends = window.texts(axis)
     if window.length < 1:
         raise ApptekError(
@@ -116,15 +117,15 @@ def _position(axis: TimeAxis, text: str) -> int:
     return axis.position(code)
 
 
-def usual_length(unit: Unit, known: int) -> int:
+def usual_length(axis: TimeAxis, known: int) -> int:
     """The length of a window without one: a week, a day, an hour or a minute, in steps.
 
     The longest of these that is at most half the time of the facts; one step where the unit is
     longer than a day, or none fits.
     """
-    if unit not in _DAILY:
-        return 1
-    lengths = [seconds // _STEP[unit] for seconds in _USUAL]
+    if axis.unit not in _DAILY:
+        return axis.stride
+    lengths = [seconds // _STEP[axis.unit] for seconds in _USUAL]
     return max([steps for steps in lengths if 2 * steps <= known], default=1) or 1
 
 
@@ -135,7 +136,7 @@ def _best_name(axis: TimeAxis) -> str:
 def _last(axis: TimeAxis, first: int, length: Length, known: int) -> int:
     given = length.given()
     if not given:
-        return first + usual_length(axis.unit, known) - 1
+        return first + usual_length(axis, known) - 1
     if len(given) > 1:
         raise ApptekError(f"the length of a window is given twice, by {' and '.join(given)}")
     (name,) = given

@@ -9,7 +9,7 @@ from apptek.arrays import Ints, Longs, read_only
 from apptek.compiling import leaf
 from apptek.graph.incidence import PART, Incidence, build_incidence
 from apptek.graph.slot_search import lower_bound
-from apptek.graph.temporal_graph import TemporalGraph
+from apptek.graph.temporal_graph import INDEXING, TemporalGraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,12 @@ class PairIndex:
     @classmethod
     def of(cls, graph: TemporalGraph) -> "PairIndex":
         """Indexes the pairs of a graph, once for all of its views. O(n log n)."""
-        if "pairs" not in graph.indexed:
-            graph.indexed["pairs"] = cls._of(graph)
-        index: PairIndex = graph.indexed["pairs"]
+        index: PairIndex | None = graph.indexed.get("pairs")
+        if index is None:
+            with INDEXING:  # several threads may ask first
+                if "pairs" not in graph.indexed:
+                    graph.indexed["pairs"] = cls._of(graph)
+                index = graph.indexed["pairs"]
         return index
 
     @classmethod

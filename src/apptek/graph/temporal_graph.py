@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
+from threading import RLock
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -24,6 +25,7 @@ FORMAT = 2
 FOR_EVER = np.int32(2**31 - 1)  # the end of a fact that lasts
 CHUNK = 50_000  # look-ups that one thread takes at a time
 Traversal = Literal["both", "outgoing", "incoming"]
+INDEXING = RLock()  # held by whoever adds to `indexed` of a graph
 DIRECTIONS: dict[str, int] = {"both": BOTH, "outgoing": OUTGOING, "incoming": INCOMING}
 
 
@@ -230,6 +232,7 @@ class TemporalGraph:
             axis.unit not in get_args(Unit)
             or not isinstance(axis.mixed, bool)
             or not isinstance(axis.date_format, str)
+            or not (isinstance(axis.stride, int) and axis.stride >= 1)
         ):
             raise ValueError(f"there is no axis {about['axis']}")
         if about["open_end"] not in get_args(OpenEnd):

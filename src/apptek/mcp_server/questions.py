@@ -11,11 +11,11 @@ from apptek.data.times import UNKNOWN
 from apptek.evaluation.predicate_classes import Shares
 from apptek.explain.explainer import explain
 from apptek.explain.explanation import Reason
-from apptek.explain.shown_answers import answer_notes
+from apptek.explain.shown_answers import answer_notes, recorded
 from apptek.explain.text import notes
+from apptek.explain.wording import presumed
 from apptek.graph.lookups import between, ends_of
 from apptek.mcp_server.results import (
-    CONDITION,
     FactOut,
     HistoryPage,
     PairForecast,
@@ -91,7 +91,12 @@ class Questions:
             by_class=_first(answer.by_class, top),
             by_group=_first(answer.by_group, top),
             view=answer.view,
-            notes=[note for note in answer_notes(answer) if note != CONDITION],
+            condition=presumed(query.time),
+            notes=[
+                note
+                for note in (recorded(answer), *answer_notes(answer))
+                if note not in ("", presumed(query.time))
+            ],
         )
 
     def explain(
@@ -124,6 +129,7 @@ class Questions:
             probability=why.probability,
             runner_up=why.runner_up,
             runner_up_probability=why.runner_up_probability,
+            condition=presumed(why.time),
             paragraph=why.paragraph,
             reasons=[_reason(reason) for reason in why.reasons],
             against=[_reason(reason) for reason in why.against],

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from apptek.arrays import AnyInts, Longs
-from apptek.audit.audit import Audit, audit_facts
+from apptek.audit.audit import MOST_JUDGED, Audit, audit_facts, spread_evenly
 from apptek.audit.judge import Judge
 from apptek.audit.report import table_of_facts
 from apptek.explain.wording import when_text
@@ -15,8 +15,6 @@ from apptek.mcp_server.results import AuditResult, FactOut, SuspectFact
 from apptek.service.schemas.requests import Name
 from apptek.service.served_model import ServedModel
 from apptek.service.timelines import facts_of
-
-JUDGED = 100_000  # facts that the model is asked about at most: a few seconds
 
 
 class Suspects:
@@ -26,7 +24,7 @@ class Suspects:
     named, half as many, and of its own facts at most the other half.
     """
 
-    def __init__(self, served: ServedModel, most: int = JUDGED) -> None:
+    def __init__(self, served: ServedModel, most: int = MOST_JUDGED) -> None:
         self._served, self._most = served, most
         self._judge = Judge.of_model(served.predictor.model)
         self._lock = Lock()
@@ -64,19 +62,13 @@ class Suspects:
         every = np.arange(len(self._judge.model.graph.facts))
         if of_entity is not None and len(every) > self._most:
             half = self._most // 2
-            judged = np.union1d(_spread(every, half), _spread(of_entity, half))
+            judged = np.union1d(spread_evenly(every, half), spread_evenly(of_entity, half))
             return audit_facts(self._judge, judged), judged
         with self._lock:
             if self._kept is None:
-                judged = _spread(every, self._most)
+                judged = spread_evenly(every, self._most)
                 self._kept = audit_facts(self._judge, judged), judged
             return self._kept
-
-
-def _spread(facts: AnyInts, most: int) -> Longs:
-    """At most so many of the facts, evenly spread."""
-    rows = np.linspace(0, len(facts) - 1, min(most, len(facts))).astype(np.int64)
-    return facts[rows].astype(np.int64)
 
 
 def _suspect(row: dict[str, Any]) -> SuspectFact:

@@ -158,18 +158,19 @@ class Answerer:
         """The view in which a single query is answered."""
         return self.views["ahead" if self.is_ahead(queries)[0] else "within"]
 
-    def ranked(self, queries: Queries) -> RankedPredicates:
-        """The probabilities of all predicates, each query in its view."""
+    def ranked(self, queries: Queries, ahead: Bools | None = None) -> RankedPredicates:
+        """The probabilities of all predicates, each query in its view, or ahead where given."""
 
         def probabilities(name: View, part: Queries) -> Matrix:
             view = self.views[name]
             return view.probabilities(view.scores(part))
 
-        ahead, predicate_count = self.is_ahead(queries), len(self.model.dataset.predicates)
+        ahead = self.is_ahead(queries) if ahead is None else ahead
+        predicate_count = len(self.model.dataset.predicates)
         return ranked_by_view(queries, ahead, predicate_count, probabilities)
 
     def answers(
-        self, asked: Sequence[Query], ranked: RankedPredicates, *, top: int
+        self, asked: Sequence[Query], ranked: RankedPredicates, *, top: int | None
     ) -> list[Answer]:
         """The most probable predicates of each query, with what is unusual about it."""
         predicates, seen, calibrated = self.predicates, self.seen, self.model.calibrated

@@ -154,7 +154,9 @@ class Answering(Protocol):
     def model(self) -> Fitted:
         """The fitted model."""
 
-    def predict(self, asked: Any, *, top: int = 10) -> Sequence[Answer]:
+    def predict(
+        self, asked: Any, *, top: int | None = 10, hide_known: bool = False
+    ) -> Sequence[Answer]:
         """The most probable predicates of each query; see `asked_queries` for what may be asked."""
 
     def similar_names(self, *names: str) -> dict[str, list[str]]:
@@ -256,14 +258,19 @@ def queries_of(
     )
 
 
-def best_predicates(probabilities: Matrix, top: int) -> tuple[Longs, Matrix]:
+def best_predicates(probabilities: Matrix, top: int | None) -> tuple[Longs, Matrix]:
     """The most probable predicates of each row and their probabilities; of equal ones the first.
+
+    top  how many, at least 1; None: all
 
     Probabilities that are not negative are ordered as their bits are. With the predicate in the
     lower half of each number no two are equal, and numbers are sorted many times faster than
     an order is found.
     """
     width = probabilities.shape[1]
+    if top is not None and top < 1:
+        raise ApptekError(f"top is {top}; expected a number of predicates from 1, or None for all")
+    top = width if top is None else top
     bits = np.ascontiguousarray(probabilities, np.float32).view(np.uint32).astype(np.int64)
     keys = (bits << 32) | np.arange(width - 1, -1, -1)
     keys.sort(axis=1)
@@ -277,7 +284,7 @@ def best_answers(
     predicates: LabelledPredicates,
     seen: Seen,
     *,
-    top: int,
+    top: int | None,
     calibrated: bool,
 ) -> list[Answer]:
     """The most probable predicates of each query; unseen entities and times are flagged."""

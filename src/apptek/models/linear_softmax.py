@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from apptek.arrays import Floats, Ints, Longs, Matrix, read_only
+from apptek.arrays import Floats, Ints, Longs, Matrix, close_columns
 from apptek.compiling import fast, in_threads
 from apptek.evaluation.calibration import Calibration
 from apptek.features.sparse import SparseRows
@@ -30,8 +30,7 @@ class LinearSoftmax:
             raise ValueError("weights are (features, predicates), the bias (predicates,)")
         if not self.weights.flags.c_contiguous:
             raise ValueError("weights must be C-contiguous: those of one feature side by side")
-        read_only(self.weights)
-        read_only(self.bias)
+        close_columns(self, "weights", "bias")
 
     def scores(self, rows: SparseRows) -> Floats:
         """The scores of all predicates: (B, R). In threads; the same for any number of them."""

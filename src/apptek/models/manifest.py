@@ -181,13 +181,20 @@ def _read_manifest(folder: Path) -> dict[str, FileRecord]:
 
 def _are_sound(records: dict[str, FileRecord]) -> bool:
     return all(
-        type(record.size) is int and record.size >= 0 and ".." not in Path(name).parts
+        type(record.size) is int
+        and record.size >= 0
+        and ".." not in Path(name).parts
+        and not Path(name).is_absolute()
         for name, record in records.items()
     )
 
 
 def _check_names(folder: Path, records: dict[str, FileRecord]) -> None:
-    """Missing and additional files, and those of another size."""
+    """Missing and additional files, links, and files of another size."""
+    for path in folder.rglob("*"):
+        if path.is_symlink():  # it may lead anywhere, and be turned after the check
+            name = path.relative_to(folder).as_posix()
+            raise ModelError(f"{folder} is damaged: {name} is a link; {ADVICE}")
     present = {name for name, _ in _files(folder)}
     for name in sorted(records.keys() | present):
         if name in records and not is_file(folder / name):

@@ -40,7 +40,7 @@ class FeatureSources:
     def space(self, view: View, kinds: tuple[Kind, ...] = ()) -> FeatureSpace:
         """The features that the settings ask for, as a view sees the facts.
 
-        This indexes the pairs of the graph: build it once and keep it.
+        The pairs of the graph are indexed at the first query, once for all views.
         """
         config, parts = self.config, self.config.features.parts
         graph = self.graph.ahead() if view == "ahead" else self.graph

@@ -1,6 +1,6 @@
 """The model folder: everything that a fitted predictor is, as JSON, Parquet and .npy files."""
 
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from apptek.config import Config, RerankerConfig
 from apptek.data.facts import Dataset, Names
+from apptek.data.reading.options import ReadOptions
 from apptek.data.times import TimeAxis
 from apptek.errors import ModelError
 from apptek.evaluation.calibration import Calibration
@@ -88,6 +89,7 @@ def _about(model: Model) -> dict[str, Any]:
             "name": model.dataset.name,
             "digest": model.dataset.train.digest(),
             "train": len(model.dataset.train),
+            "read_with": dict(model.dataset.read_with),
         },
         "clock": asdict(model.sources.clock),
         "updates": list(model.updates),
@@ -143,6 +145,8 @@ def _load_checked(folder: Path) -> Model:
 
 def _load(folder: Path, about: dict[str, Any]) -> Model:
     dataset, graph = load_data(folder, about["data"]["name"], about["data"]["train"])
+    read_with = ReadOptions(**about["data"].get("read_with", {})).to_remember()
+    dataset = replace(dataset, read_with=read_with)
     stored = read_json(folder, "topologies.json")
     sources = FeatureSources(
         config=config_from_json(Config(), about["settings"]),

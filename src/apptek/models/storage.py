@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -28,20 +29,29 @@ RUN = "run.json"  # durations, command and commit: what may differ between equal
 FULL_CHECK = 256 * 2**20  # bytes of a folder up to which opening it reads everything
 ADVICE = "copy the folder again, or fit again"  # how every error about damage ends
 _DAMAGE = (
-    ConfigError, DataError, GraphError, pa.ArrowException,
-    AttributeError, IndexError, KeyError, OSError, TypeError, ValueError,
+    ConfigError, DataError, GraphError, pa.ArrowException, OSError, ValueError, TokenError,
 )  # fmt: skip
+_MISFIT = (AttributeError, IndexError, KeyError, TypeError)
 
 
 @contextmanager
 def refusing_damage(folder: Path) -> Iterator[None]:
-    """Turns whatever a damaged file of a model folder raises into a ModelError."""
+    """Turn what the files of a model folder raise into a ModelError.
+
+    The checksums were right: an error of _MISFIT is rather one of the program than of the folder,
+    and is not called damage.
+    """
     try:
         yield
     except ModelError:
         raise
     except _DAMAGE as error:
         raise ModelError(f"{folder} is damaged: {error}; {ADVICE}") from None
+    except _MISFIT as error:
+        raise ModelError(
+            f"{folder} cannot be opened by this version of apptek ({type(error).__name__}: {error})"
+            "; if the same version wrote it, please report this"
+        ) from error
 
 
 def save_data(folder: Path, dataset: Dataset, graph: TemporalGraph) -> None:

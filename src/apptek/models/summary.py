@@ -45,6 +45,7 @@ def summarize(model: Model) -> dict[str, Any]:
         **summarize_data(model, model.graph),
         "observed_until": observed_text(model) or "?",
         "forecasts": model.no_forecasts or "yes",
+        "quality": {view: fitted.report.get("quality") for view, fitted in model.views.items()},
         "updates": len(model.updates),
         "added_since_the_fit": added,
         "retracted_since_the_fit": sum(update["retracted"] for update in model.updates),

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Path, Query, Request, Response
+from fastapi import Depends, FastAPI, Path, Query, Request, Response
 from pydantic import BeforeValidator
 from starlette.exceptions import HTTPException
 
@@ -19,6 +19,7 @@ from apptek.service.problem_json import (
     add_error_handlers,
     describe_as_problem_json,
     problem_responses,
+    refuse_unknown_parameters,
 )
 from apptek.service.schemas.explanations import ExplanationOut
 from apptek.service.schemas.requests import (
@@ -67,6 +68,7 @@ def create_app(served: ServedModel, limits: RequestLimits | None = None) -> Fast
         redoc_url=None,
         openapi_url="/api/openapi.json",
         responses=problem_responses(400, 401, 403, 408, 413, 422, 429, 503),
+        dependencies=[Depends(refuse_unknown_parameters)],
     )
     add_error_handlers(app)
     _add_health(app, served, WorkerPool(replace(limits, workers=1)))  # waits for nobody

@@ -37,7 +37,7 @@ def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> Answers:
     else:
         fields = [(body, "")]
     queries = [_check(served, query, where, body.allow_unknown) for query, where in fields]
-    answerer = _answerer(served, body.view)
+    answerer = answerer_of(served, body.view)
 
     def answer_chunk(start: int) -> list[dict[str, Any]]:
         chunk = queries[start : start + CHUNK]
@@ -56,7 +56,7 @@ def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> Answers:
     )
 
 
-def _answerer(served: ServedModel, view: View | None) -> Answerer:
+def answerer_of(served: ServedModel, view: View | None) -> Answerer:
     """What answers: with `ahead`, every query from what was known before its time."""
     answerer = served.predictor.answerer
     return answerer.ahead() if view == "ahead" else answerer
@@ -108,7 +108,7 @@ def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
     if not body.allow_unknown:
         for row, name in enumerate(body.expand):
             served.entity(name, f"expand.{row}")
-    whole = answerer = _answerer(served, body.view)
+    whole = answerer = answerer_of(served, body.view)
     kept, known = None, len(answerer.model.graph.facts)
     without = [fact for fact in dict.fromkeys(body.without) if fact < known]
     if without:

@@ -146,6 +146,21 @@ def add_error_handlers(app: FastAPI) -> None:
         ).response()
 
 
+async def refuse_unknown_parameters(request: Request) -> None:
+    """Raise a ServiceError for a parameter of an address below /api that its route does not have.
+
+    A misspelt `view` that is ignored would give an answer of another view.
+    """
+    known = {field.alias for field in request.scope["route"].dependant.query_params}
+    unknown = next((name for name in request.query_params if name not in known), None)
+    if unknown is not None and request.url.path.startswith("/api/"):
+        there_are = f"It has {', '.join(sorted(known))}." if known else "It has none."
+        detail = f"This address has no parameter {quoted(unknown)}. {there_are}"
+        raise ServiceError(
+            422, TITLES[422], detail, advice="See /docs.", where=unknown[:MAX_QUOTED]
+        )
+
+
 def _from_validation(error: RequestValidationError) -> ServiceError:
     """Names the first invalid field, and says how many more there are."""
     first, *others = error.errors()

@@ -21,12 +21,16 @@ def audit(
             help="A folder, a file or the name of a benchmark, or a model folder.",
         ),
     ],
-    out: Annotated[
-        Path,
-        typer.Option("--out", metavar="FILE", help="A .csv, .parquet, .html or .json file."),
-    ],
     reading: Reading,
     spread: Distribution,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="The file for all facts (.html, .csv, .parquet, .xlsx, .json).",
+        ),
+    ] = None,
     explained: Annotated[
         int, typer.Option("--reasons", metavar="N", min=0, help="How many facts get a reason.")
     ] = 1000,
@@ -58,8 +62,10 @@ def audit(
     from apptek.models.model_folder import load_model
     from apptek.terminal import tell, working
 
-    check_audit_file(out)
-    spread.check(out)
+    if out is not None:
+        check_audit_file(out)
+    beside = out or Path("audit")  # where an engine keeps its files
+    spread.check(beside)
     bad_rows, left_out = 0, list[Any]()
     if is_file(Path(source) / "model.json"):
         model = load_model(Path(source))
@@ -67,7 +73,7 @@ def audit(
         data = replace(reading, skip_bad=True).read(source)
         bad_rows, left_out = data.report.defect_count, list(data.report.defects)
         model = None
-    with spread.open(out) as engine:
+    with spread.open(beside) as engine:
         if model is not None:
             judge = Judge.of_model(model)
         else:
@@ -79,9 +85,11 @@ def audit(
     listed = sum(defect.fact is not None for defect in left_out)
     summary = audit_summary(found, table, bad_rows, listed)
     labels = judge.model.dataset.labels
-    write_audit(summary, table, out, labels)
+    if out is not None:
+        write_audit(summary, table, out, labels)
     if as_json:
-        print_json({**summary, "first": plain_rows(table.slice(0, top)), "out": str(out)})
+        written = None if out is None else str(out)
+        print_json({**summary, "first": plain_rows(table.slice(0, top)), "out": written})
     else:
         _print_first(shown_rows(table.slice(0, top), labels))
         tell(f"Probabilities are those {GIVEN}.")
@@ -89,7 +97,7 @@ def audit(
             tell(
                 f"Of the rows that were skipped, {listed:,} end before they start: they come first."
             )
-        tell(f"{summary['facts']:,} facts judged: {out}")
+        tell(f"{summary['facts']:,} facts judged" + (f": {out}" if out else ""))
 
 
 def _print_first(rows: list[dict[str, Any]]) -> None:

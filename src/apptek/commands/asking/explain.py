@@ -126,6 +126,7 @@ def topologies(
     from apptek.data.predicate_table import PredicateTable
     from apptek.explain.explainer import find_predicate
     from apptek.explain.strongest_weights import strongest
+    from apptek.explain.wording import percent
     from apptek.features.topologies.topology import describe, to_names
     from apptek.models.model_folder import load_model
     from apptek.terminal import output, table
@@ -172,7 +173,7 @@ def topologies(
         (
             words[p],
             topology.queries,
-            f"{topology.queries / fitted.mined.tried[p]:.1%}",
+            percent(topology.queries / fitted.mined.tried[p]),
             describe(topology.sequence, names, labels),
         )
         for p in shown

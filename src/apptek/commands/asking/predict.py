@@ -1,9 +1,10 @@
 """The command `predict`."""
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +18,10 @@ from apptek.commands.options import (
     print_json,
 )
 from apptek.commands.reading_options import BAD_ROWS_SHOWN, OF_QUERIES, Reading, reads_queries
+
+if TYPE_CHECKING:
+    from apptek.models.answers import Query
+    from apptek.models.batch_files import ToTable
 
 TIME = "The time, as the data writes times; '?' (in quotes) if unknown."
 FOR_ENGINE = 8  # times as many queries are answered at once by an engine
@@ -54,6 +59,14 @@ def predict(
             help="The file for the answers to --queries (.csv, .tsv, .parquet).",
         ),
     ] = None,
+    hide_known: Annotated[
+        bool,
+        typer.Option(
+            "--hide-known",
+            help="Answer as `evaluate` does: from the training facts, without the fact that a "
+            "query asks about.",
+        ),
+    ] = False,
     as_of: AsOfOption = False,
     strict_names: StrictNamesOption = False,
     as_json: JsonOption = False,
@@ -80,7 +93,8 @@ def predict(
         with spread.open(out) as engine:
             at_once = BATCH * (1 if engine is None else FOR_ENGINE)
             answering = on_engine(opened, engine)
-            _answer_file(answering, queries, out, top, reading, at_once)
+            to_table = partial(_answer_table, answering, top, hide_known)
+            _answer_file(answering, queries, out, reading, at_once, to_table)
         return
     if subject is None or object_ is None or time is None or queries or out:
         raise typer.BadParameter("give SUBJECT OBJECT TIME, or --queries FILE and --out FILE")
@@ -88,7 +102,7 @@ def predict(
     if words_of_file:
         raise typer.BadParameter(f"{words_of_file[0]} is for a file of queries: see --queries")
     predictor = open_model(model, as_of=as_of, strict_names=strict_names)
-    (answer,) = predictor.predict([Query(subject, object_, time)], top=top)
+    (answer,) = predictor.predict([Query(subject, object_, time)], top=top, hide_known=hide_known)
     similar = predictor.similar_names(subject, object_)
     if as_json:
         print_json(answer.as_json() | {"similar": similar})
@@ -101,28 +115,6 @@ def predict(
         tell(f"{time} was read as {read}")
     if answer.view == "ahead" and "ahead" not in predictor.model.views:
         tell("this model was not fitted to look ahead: its probabilities may be too high")
-    if _asks_about_the_end(predictor.model, time):
-        tell(
-            "how good answers about the newest facts are, a split by time tells: fit the same file "
-            "with `--split-by time`, and evaluate that model"
-        )
-
-
-def _asks_about_the_end(model: Any, time: str) -> bool:
-    """Whether a time lies in the last tenth of a file that was split at random, or after it."""
-    from apptek.data.times import UNKNOWN
-
-    data = model.dataset
-    answers_from_all = len(model.graph.facts) > len(data.train)  # it was fitted on a single file
-    code = data.axis.parse(time)
-    if code == UNKNOWN or not answers_from_all or data.lies_beyond_train("test"):
-        return False
-    times = data.train.times
-    positions = data.axis.positions(times[times != UNKNOWN])
-    if not len(positions):
-        return False
-    first, last = int(positions.min()), int(positions.max())
-    return bool(data.axis.position(code) > first + 0.9 * (last - first))
 
 
 def similar_lines(similar: dict[str, list[str]]) -> list[str]:
@@ -130,26 +122,33 @@ def similar_lines(similar: dict[str, list[str]]) -> list[str]:
     return [f"Similar to {name}: {', '.join(names)}." for name, names in similar.items() if names]
 
 
+def _answer_table(
+    predictor: Any, top: int, hide_known: bool, queries: "Sequence[Query]", before: int
+) -> Any:
+    """The answers to some queries as a table, numbered after so many others."""
+    from apptek.models.answer_tables import answer_rows
+    from apptek.models.batch_files import answer_table
+    from apptek.predictor import Predictor
+
+    if isinstance(predictor, Predictor) and not hide_known:
+        return answer_rows(predictor.answerer, queries, before, top=top)
+    return answer_table(predictor.predict(queries, top=top, hide_known=hide_known), before)
+
+
 def _answer_file(
-    predictor: Any, queries: Path, out: Path, top: int, reading: Reading, at_once: int
+    predictor: Any, queries: Path, out: Path, reading: Reading, at_once: int, to_table: "ToTable"
 ) -> None:
     from apptek.data.reading.options import ReadOptions
-    from apptek.models.answer_tables import answer_rows
     from apptek.models.batch_files import answer_file
-    from apptek.predictor import Predictor
     from apptek.terminal import tell, working
 
     options = ReadOptions(**{name: getattr(reading, name) for name in OF_QUERIES})
-    to_table = None
-    if isinstance(predictor, Predictor):
-        to_table = partial(answer_rows, predictor.answerer, top=top)
     with working(f"answering {queries}"):
         unknown: Counter[str] = Counter()
         answered, skipped = answer_file(
             predictor,
             queries,
             out,
-            top=top,
             reading=options,
             unknown=unknown,
             at_once=at_once,
@@ -170,15 +169,18 @@ def _answer_file(
 
 def _print_answer(answer: Any, similar: dict[str, list[str]]) -> None:
     from apptek.data.predicate_table import labelled
-    from apptek.explain.shown_answers import answer_notes
+    from apptek.explain.shown_answers import answer_notes, recorded
+    from apptek.explain.wording import percent, shown_time
     from apptek.terminal import BAR, output, table
 
     query = answer.query
     names = map(labelled, answer.predicates, answer.labels)
     ranking = zip(names, answer.probabilities, strict=True)
-    rows = [(name, f"{share:6.1%}", BAR * round(share * 30)) for name, share in ranking]
-    title = f"{query.subject}, ?, {query.object}, {query.time}"
+    rows = [(name, percent(share), BAR * round(share * 30)) for name, share in ranking]
+    title = f"{query.subject}, ?, {query.object}, {shown_time(query.time)}"
     console = output()
+    if words := recorded(answer):
+        console.print(words, markup=False, soft_wrap=True)
     console.print(table(title, ("predicate", "probability", ""), rows), markup=False)
     for note in [*answer_notes(answer), *similar_lines(similar)]:
         console.print(note, markup=False, soft_wrap=True)

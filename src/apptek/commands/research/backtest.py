@@ -176,7 +176,7 @@ def _print(outcome: Any) -> None:
         (
             f"{part.subject} -> {part.object}",
             part.first,
-            f"{part.probability:.2%}",
+            f"{100 * part.probability:.2f} %",
             ", ".join(part.predicates),
         )
         for part in outcome.surprises

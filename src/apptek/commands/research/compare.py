@@ -109,7 +109,12 @@ def contest(
 
     Example: `apptek contest world --out contest --models recency,default`
     """
-    from apptek.experiments.contest import contest_experiment, run_contest, usual_models
+    from apptek.experiments.contest import (
+        clear_best,
+        contest_experiment,
+        run_contest,
+        usual_models,
+    )
     from apptek.terminal import output, table, tell, tell_next
 
     names = [name.strip() for name in models.split(",")] if models else usual_models()
@@ -119,8 +124,10 @@ def contest(
         contest_experiment(name, data, seed, protocol) for name in names for seed in range(seeds)
     ]
     contestants = run_contest(reading.read(data), experiments, out, tell, reading=reading.words())
+    best = clear_best(contestants)
     if as_json:
-        print_json({"models": [asdict(contestant) for contestant in contestants]})
+        entries = [asdict(contestant) for contestant in contestants]
+        print_json({"models": entries, "best": None if best is None else best.name})
         return
     rows = [
         (
@@ -131,18 +138,27 @@ def contest(
         for contestant in contestants
     ]
     header = ("model", "MRR", "Hits@1", "Hits@10", "ECE", "seconds")
-    console, best = output(), contestants[0]
+    console, first = output(), contestants[0]
     console.print(table(f"{data}, test split; seconds to fit", header, rows))
     for contestant in contestants:
         if (difference := contestant.against_best) is not None:
             console.print(
-                f"{contestant.name}: MRR {difference.mean:+.4f} against {best.name}, "
+                f"{contestant.name}: MRR {difference.mean:+.4f} against {first.name}, "
                 f"95 % interval {difference.low:+.4f} .. {difference.high:+.4f}",
                 soft_wrap=True,
                 markup=False,
             )
-    tell(f"the best model, {best.name}, is in {best.folder}")
-    tell_next(["predict", str(best.folder), "SUBJECT", "OBJECT", "TIME"])
+    if best is None:
+        equal = [
+            one.name
+            for one in contestants
+            if one.against_best is None or one.against_best.high >= 0
+        ]
+        tell(f"no model is clearly the best: {', '.join(equal)} cannot be told apart on this data")
+    else:
+        tell(f"the best model, {best.name}, is in {best.folder}")
+    folder = "MODEL" if best is None else str(best.folder)
+    tell_next(["predict", folder, "SUBJECT", "OBJECT", "TIME"])
 
 
 def _gains_text(difference: "Difference", top: int) -> str:

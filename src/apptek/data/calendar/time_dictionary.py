@@ -30,6 +30,9 @@ from apptek.data.times import (
 )
 from apptek.errors import TimeFormatError
 
+NEARLY_ALL = 0.9  # of distinct times
+END_OF_YEARS = 3000  # numbers of four digits below are years, if all are
+FEWEST_STEPS = 3  # distinct integers that show a stride
 ENOUGH_VALUES = 50  # distinct times that make a unit fine enough
 _BY_PRECISION: tuple[Unit, ...] = ("year", "month", "day")
 _NO_BOUNDS = (-(2**62), 2**62)  # an unknown end contradicts nothing
@@ -41,8 +44,8 @@ class TimeDictionary:
 
     Calendar texts and integers do not mix, nor do times of day with an offset and without, nor
     dates with the day first and with the month first: whichever comes first is right, the other
-    is refused. Where more distinct texts were refused than agreed, the first was the odd one: see
-    `outvoted`.
+    is refused. Where more distinct texts were refused than agreed, the first was the odd one; and
+    where nearly all numbers are days (20140513) or years, the others are bad: see `outvoted`.
 
     unsettled  whether an interval was compared whose dates may be read in two orders
     marked     whether a date says by # what it lacks: then dates of different precision are meant
@@ -59,8 +62,8 @@ class TimeDictionary:
     unsettled: bool = False
     marked: bool = False
     precision: int | None = None
-    refused: set[str] = field(default_factory=set)  # texts of another order, with or without zone
-    voted: bool = False  # the order and the zone are those of most texts
+    refused: set[str] = field(default_factory=set)  # texts of another order, zone or kind
+    voted: bool = False  # the kind, the order and the zone are those of most texts
 
     def __post_init__(self) -> None:
         if self.granularity != "auto":
@@ -88,7 +91,7 @@ class TimeDictionary:
             try:
                 self._agree(written)
             except TimeFormatError:
-                if written.order in FIRST or written.second >= 0:
+                if written.kind == "date":
                     self.refused.add(text)
                 raise
         if time_id is None:
@@ -114,14 +117,18 @@ class TimeDictionary:
                 self.written.append(written)
         return [self.ids[text] for text in texts]
 
-    def outvoted(self) -> tuple[bool | None, str] | None:
-        """Zone and order as most distinct texts have them, if the first texts had another."""
-        if self.voted or self.date_format or not self.refused:
+    def outvoted(self) -> tuple[Kind, bool | None, str] | None:
+        """The `state` by most distinct texts, if it is another than that of the first ones."""
+        if self.voted or self.date_format or not (self.refused or self.kind == "integer"):
             return None
         refused = [read_time(text) for text in self.refused]
+        kind = self.kind
+        if kind == "integer" and _are_dates([w for w in (*self.written, *refused) if w]):
+            kind = "date"
         order = _majority(map(_order_of, self.written), map(_order_of, refused), self.order)
         zoned = _majority(map(_zone_of, self.written), map(_zone_of, refused), self.zoned)
-        return None if (zoned, order) == (self.zoned, self.order) else (zoned, order)
+        votes = kind, zoned, order
+        return None if votes == self.state else votes
 
     def _read(self, text: str) -> WrittenTime | None:
         is_pattern = bool(self.date_format) and self.date_format not in FIRST
@@ -143,7 +150,7 @@ class TimeDictionary:
         if written.kind != "either":
             if self.kind not in ("either", written.kind):
                 kind = "an integer" if self.kind == "integer" else "a calendar date"
-                raise TimeFormatError(f"{kind}, as in the facts before")
+                raise TimeFormatError(f"{kind}, as in {self._others()}")
             self.kind = written.kind
         if written.second >= 0:
             if self.zoned not in (None, written.zoned):
@@ -220,6 +227,12 @@ class TimeDictionary:
         axis = self._axis(used, counts)
         return axis, axis.codes(used)
 
+    def moments(self) -> Ints:
+        """A number for each id, the same for texts that mean the same time."""
+        numbers: dict[WrittenTime | None, int] = {}
+        settled = (w if w is None else self._settled(w) for w in self.written)
+        return np.asarray([numbers.setdefault(w, len(numbers)) for w in settled], np.int32)
+
     def _settled(self, written: WrittenTime) -> WrittenTime:
         """A time as a date, in the order of day and month that was found; an integer as it is."""
         if self.kind == "integer" or (written.kind == "date" and written.order != "open"):
@@ -233,8 +246,8 @@ class TimeDictionary:
         if self.kind == "integer" or (self.kind == "either" and not compact):
             years = [written.year for written in used if written is not None]
             # Four digits each: years, unless they lie where no data about people does.
-            are_years = self.kind == "either" and years and max(years) < 3000
-            return TimeAxis("year" if are_years else "integer")
+            are_years = self.kind == "either" and years and max(years) < END_OF_YEARS
+            return TimeAxis("year") if are_years else TimeAxis("integer", stride=_stride(years))
         if _are_stamps(used):
             return TimeAxis(_fine_enough(used), date_format=self._how())
         weights = _weights(used, counts)
@@ -244,6 +257,30 @@ class TimeDictionary:
 
     def _how(self) -> str:
         return self.date_format or self.order
+
+
+def _are_dates(written: Sequence[WrittenTime]) -> bool:
+    """Whether nearly all distinct times are days, or nearly all are years and the others far off.
+
+    Far off, because numbers that are counted up may pass 1000, and are no years then.
+    """
+    days = sum(w.is_compact or w.kind == "date" for w in written)
+    years = [w.year for w in written if w.kind == "either" and not w.is_compact]
+    if max(days, len(years)) < NEARLY_ALL * len(written):
+        return False
+    if days >= len(years):
+        return True
+    lowest, highest = min(years), max(years)
+    margin = (highest - lowest) // 2
+    others = [w.year for w in written if w.kind == "integer"]
+    near = any(lowest - margin <= other <= highest + margin for other in others)
+    return highest < END_OF_YEARS and not near
+
+
+def _stride(numbers: Sequence[int]) -> int:
+    """What divides all differences of some numbers; 1 where there are too few to say."""
+    distinct = np.unique(np.asarray(numbers, np.int64))
+    return int(np.gcd.reduce(np.diff(distinct))) if len(distinct) >= FEWEST_STEPS else 1
 
 
 def _majority(agreed: Iterable[Any], refused: Iterable[Any], now: Any) -> Any:

@@ -63,6 +63,7 @@ _MONTHS = (
 )
 _MONTH_OF = {name[:length]: n for n, name in enumerate(_MONTHS, 1) for length in (3, len(name))}
 _LARGEST = 2**31 - 1
+_LARGEST_OFFSET = 14 * 60  # minutes: no zone is farther from UTC
 _FINEST = (("Y", 0), ("y", 0), ("m", 1), ("b", 1), ("B", 1), ("d", 2), ("j", 2), ("H", 3), ("I", 3))
 
 
@@ -126,8 +127,7 @@ class WrittenTime:
 
 def read_time(text: str) -> WrittenTime | None:
     """Parses a time, None where it is unknown; TimeFormatError says what is expected."""
-    if len(text) >= 2 and text[0] == text[-1] == '"':
-        text = text[1:-1]
+    text = _bare(text)
     if text in UNKNOWN_TEXTS:
         return None
     if len(text) <= 18:  # a timestamp with seconds is longer
@@ -150,6 +150,12 @@ def read_time(text: str) -> WrittenTime | None:
         raise TimeFormatError(EXPECTED + _hint(text))
     date = _date_of_two(int(match["year"]), int(match["first"]), int(match["other"]))
     return _stamped(date, match)
+
+
+def _bare(text: str) -> str:
+    """The text without the spaces that pad it, and without quotes around it."""
+    text = text.strip(" ")
+    return text[1:-1] if len(text) >= 2 and text[0] == text[-1] == '"' else text
 
 
 def named_pattern(text: str) -> str:
@@ -231,7 +237,10 @@ def _stamped(date: WrittenTime, match: "re.Match[str]") -> WrittenTime:
     if date.order == "open":  # the day may change, and the month with it
         raise TimeFormatError("a date with the year first, if there is an offset")
     if zone not in ("Z", "UTC"):
-        minutes = int(zone[1:3]) * 60 + int(zone[3:].removeprefix(":") or 0)
+        hours, of_hour = int(zone[1:3]), int(zone[3:].removeprefix(":") or 0)
+        minutes = hours * 60 + of_hour
+        if of_hour > 59 or minutes > _LARGEST_OFFSET:
+            raise TimeFormatError("an offset of at most 14:00")
         seconds -= minutes * (60 if zone[0] == "+" else -60)
     shift, seconds = divmod(seconds, DAY_SECONDS)
     if shift:
@@ -242,8 +251,7 @@ def _stamped(date: WrittenTime, match: "re.Match[str]") -> WrittenTime:
 
 def read_by_pattern(text: str, pattern: str) -> WrittenTime | None:
     """Parses a time by a pattern of strptime, such as %d/%m/%Y; None where it is unknown."""
-    if len(text) >= 2 and text[0] == text[-1] == '"':
-        text = text[1:-1]
+    text = _bare(text)
     if text in UNKNOWN_TEXTS:
         return None
     try:

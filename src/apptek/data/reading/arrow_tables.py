@@ -14,9 +14,9 @@ from pyarrow import csv
 
 from apptek.arrays import Ints
 from apptek.data.calendar.time_dictionary import TimeDictionary
-from apptek.data.reading.columns import ColumnLayout
+from apptek.data.reading.columns import SPLIT, ColumnLayout
 from apptek.data.reading.exact_rows import SINCE_MARKS, UNTIL_MARKS
-from apptek.data.reading.fact_batch import NAME_ROLES, NAME_TYPE, FactBatch
+from apptek.data.reading.fact_batch import NAME_ROLES, NAME_TYPE, FactBatch, split_code
 from apptek.data.reading.text_blocks import BYTE_ORDER_MARK
 from apptek.data.reading.text_cells import TextFormat
 from apptek.errors import TimeFormatError
@@ -30,6 +30,8 @@ def parse_block(text: bytes, layout: ColumnLayout, form: TextFormat) -> pa.Table
     None where Arrow fails, or might read the lines in another way than the careful path.
     """
     if not text or b"\0" in text or _has_bare_return(text):
+        return None
+    if form.quoted and b'\\"' in text:  # the careful path says where quotes are escaped so
         return None
     # Arrow ignores blank lines. At the end of a block that shifts no line numbers; elsewhere the
     # number of rows gives it away below.
@@ -142,7 +144,7 @@ def batch_of_table(
     columns = [column.combine_chunks() for column in table.columns]
     names = {role: columns[layout.columns[role]] for role in NAME_ROLES}
     for role, named in layout.names.items():
-        texts = [named.get(text) for text in names[role].dictionary.to_pylist()]
+        texts = [named.get(text.strip(" ")) for text in names[role].dictionary.to_pylist()]
         if None in texts:
             return None
         dictionary = pa.array(texts, pa.string())
@@ -155,7 +157,19 @@ def batch_of_table(
         return None
     if since is not until and _any_inverted(since, until, times):
         return None
-    return FactBatch.of(names, since, until)
+    splits = _splits(columns, layout)
+    if layout.splits and (splits < 0).any():
+        return None
+    return FactBatch.of(names, since, until, splits)
+
+
+def _splits(columns: list[Any], layout: ColumnLayout) -> Any:
+    """The codes of the rows' splits; None where no column says them."""
+    if SPLIT not in layout.columns:
+        return None
+    column = columns[layout.columns[SPLIT]]
+    codes = [split_code(text or "") for text in column.dictionary.to_pylist()]
+    return np.asarray(codes, np.int8)[column.indices.to_numpy()]
 
 
 def _any_inverted(since: Ints, until: Ints, times: TimeDictionary) -> bool:

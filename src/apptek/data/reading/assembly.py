@@ -10,10 +10,22 @@ import pyarrow.compute as pc
 from apptek.arrays import Ints, Longs
 from apptek.data.calendar.time_dictionary import TimeDictionary
 from apptek.data.fact_keys import fact_keys, first_occurrences, is_among
-from apptek.data.facts import SPLITS, Dataset, Facts, Names, ReadReport, Split, join_facts
+from apptek.data.facts import (
+    SPLITS,
+    Dataset,
+    Facts,
+    Names,
+    ReadReport,
+    Split,
+    has_open_ends,
+    join_facts,
+    usual_open_end,
+)
 from apptek.data.reading.batches import FactReader
-from apptek.data.reading.fact_batch import FactBatch
+from apptek.data.reading.fact_batch import NAME_ROLES, NAME_TYPE, FactBatch
+from apptek.data.reading.options import ReadOptions
 from apptek.data.reading.text_blocks import one_line
+from apptek.data.splitting import Splitting, split_facts
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import DataError, TimeFormatError
 
@@ -29,9 +41,10 @@ def assemble(
 ) -> Dataset:
     """Builds the data set; takes the names out of the batches as it numbers them."""
     try:
-        axis, codes = _resolve_times(batches, reader.times)
+        axis, codes, is_cut = _resolve_times(batches, reader.times)
     except TimeFormatError as error:
         raise DataError(f"{name}: {error}") from None
+    notes = _trim_names(batches)
     predicates, predicate_ids = _number_names(batches, ("predicate",), "predicates")
     entities, entity_ids = _number_names(batches, ("subject", "object"), "entities")
     facts = [
@@ -43,8 +56,15 @@ def assemble(
         )
         for split in SPLITS
     ]
+    merged = 0
     if merge_intervals:
         facts = [merge_interval_lines(part, axis) for part in facts]
+    elif is_cut:
+        moments = reader.times.moments()
+        parts = zip(SPLITS, facts, strict=True)
+        merged = sum(
+            _count_merged(part, _codes(batches[s], moments)) for s, part in parts if len(part)
+        )
     (train, valid, test), counts = _each_fact_once(facts)
     return Dataset(
         name=name,
@@ -59,8 +79,87 @@ def assemble(
             defects=tuple(reader.defects),
             defect_count=reader.defect_count,
             how=_how_dated(axis, reader.times),
+            merged=merged,
+            notes=(*notes, *_broken_names(entities, predicates)),
         ),
     )
+
+
+def finish(
+    dataset: Dataset, options: ReadOptions, *, has_splits: bool, is_benchmark: bool = False
+) -> Dataset:
+    """The data set as the options want it: its open ends, its mirrored facts, its splits."""
+    name = dataset.name
+    if is_benchmark and options.open_end == "ongoing":
+        raise DataError(f"{name} keeps open ends as points, so that its numbers stay comparable")
+    if options.open_end is not None and not has_open_ends(dataset.all_facts()):
+        raise DataError(f"--open-end does not go with {name}: no fact has a start and no end")
+    usual = "point" if is_benchmark else usual_open_end(dataset.train)
+    dataset = replace(dataset, open_end=options.open_end or usual, read_with=options.to_remember())
+    if options.undirected:
+        dataset = each_pair_once(dataset)
+    if not has_splits:
+        dataset = split_facts(dataset, options.splitting or Splitting())
+    elif options.splitting is not None:
+        raise DataError(
+            f"{name} has a train, valid and test split of its own: --split and --split-by are "
+            "for a single file"
+        )
+    return with_mirrored(dataset) if options.undirected else dataset
+
+
+def _count_merged(facts: Facts, moments: tuple[Ints, Ints]) -> int:
+    """How many facts are like others only since their times were cut to the unit of the axis."""
+    written = Facts(facts.subjects, facts.predicates, facts.objects, *moments)
+    masks = [first_occurrences(*fact_keys(part)) for part in (written, facts)]
+    apart, kept = (len(facts) if mask is None else int(mask.sum()) for mask in masks)
+    return apart - kept
+
+
+def _trim_names(batches: Mapping[Split, list[FactBatch]]) -> list[str]:
+    """Trims padded names in place, where a column holds numbers or has one width; tells about it.
+
+    No two names of one width become one, and nothing but ASCII spaces is left out.
+    """
+    trimmed: dict[str, None] = {}
+    for part in batches.values():
+        for role in NAME_ROLES:
+            columns = [batch.names[role] for batch in part if len(batch)]
+            names = [column.dictionary for column in columns]
+            bare = [pc.utf8_trim(each, " ") for each in names]
+            if names == bare or not _are_padded(names, bare):
+                continue
+            trimmed[role] = None
+            for batch in part:
+                texts = pc.utf8_trim(batch.names[role].dictionary, " ").take(
+                    batch.names[role].indices
+                )
+                batch.names[role] = texts.dictionary_encode().cast(NAME_TYPE)
+    if not trimmed:
+        return []
+    return [f"the spaces that pad a column were left out of the names: {' and '.join(trimmed)}"]
+
+
+def _are_padded(names: list[pa.Array], bare: list[pa.Array]) -> bool:
+    """Whether names are numbers, or all of one width with spaces at their ends alone."""
+    if all(pc.all(pc.match_substring_regex(each, "^-?[0-9]+$")).as_py() for each in bare):
+        return True
+    widths = {width for each in names for width in pc.unique(pc.utf8_length(each)).to_pylist()}
+    ends = [pc.utf8_rtrim(each, " ") for each in names]
+    return (
+        len(widths) == 1 and ends == bare and not any(pc.any(pc.equal(e, "")).as_py() for e in ends)
+    )
+
+
+def _broken_names(*names: Names) -> list[str]:
+    """A note on names with line breaks, which a stray quote may have made."""
+    arrays = [each.array for each in names]
+    parts = [array.filter(pc.match_substring(array, "\n")).to_pylist() for array in arrays]
+    broken = [name for part in parts for name in part]
+    if not broken:
+        return []
+    first = repr(broken[0] if len(broken[0]) <= 60 else f"{broken[0][:57]}...")
+    return [f"names with line breaks: {len(broken):,}, such as {first}; is a quote missing?"]
 
 
 def _how_dated(axis: TimeAxis, times: TimeDictionary) -> dict[str, str]:
@@ -80,13 +179,14 @@ def second_reader(
 
     Intervals may have been compared before a date said whether the day or the month comes first;
     where years stand beside days, the rarer of both are bad rows; and where the first dates have
-    another order than most, or another kind of time of day, they are the bad ones.
+    another order than most, or another kind of time of day, they are the bad ones; and so are
+    numbers that are no days where nearly all others are.
     """
     times = reader.times
     votes = times.outvoted()
     if votes is not None:
         again = FactReader.of(reader.options)
-        again.times.zoned, again.times.order = votes
+        again.times.state = votes
         again.times.voted = True
         return again
     if times.unsettled and times.order:
@@ -101,10 +201,12 @@ def second_reader(
 
 def _resolve_times(
     batches: dict[Split, list[FactBatch]], times: TimeDictionary
-) -> tuple[TimeAxis, dict[Split, tuple[Ints, Ints]]]:
-    """The axis, and the codes of since and until in every split."""
+) -> tuple[TimeAxis, dict[Split, tuple[Ints, Ints]], bool]:
+    """The axis, the codes of since and until in every split, and whether codes hide differences."""
     axis, codes = times.resolve(count_times(batches, times))
-    return axis, {split: _codes(batches.get(split, []), codes) for split in SPLITS}
+    known = codes[codes != UNKNOWN]
+    is_cut = axis.unit != "integer" and len(np.unique(known)) < len(known)
+    return axis, {split: _codes(batches.get(split, []), codes) for split in SPLITS}, is_cut
 
 
 def count_times(batches: Mapping[Split, list[FactBatch]], times: TimeDictionary) -> list[int]:

@@ -1,8 +1,8 @@
 """Rows become batches of facts, on the fast path or on the careful one; bad rows are counted."""
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -30,6 +30,7 @@ class Chunk:
     rows: Iterator[list[bytes]]  # the cells of the same rows, none for an empty one
     position: int = 0  # bytes of the file read so far
     numbers: Longs | None = None  # of the rows, where they do not count up from `line`
+    starts_file: bool = False  # the first row is the first one of a file without a header
 
     def number(self, row: int) -> int:
         """The line of a row, which is counted from 0 within the chunk."""
@@ -43,7 +44,7 @@ class Content:
     layout: ColumnLayout
     chunks: Iterator[Chunk]
     how: dict[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()  # complete once all chunks were read
     dump: str | None = None  # the name of the dump that the file is
 
 
@@ -55,6 +56,7 @@ class FactReader:
     times: TimeDictionary
     defects: list[Defect] = field(default_factory=list)
     defect_count: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)  # of all bad rows
     fact_count: int = 0
     extras: ExtraCounts = field(default_factory=ExtraCounts)
 
@@ -71,7 +73,8 @@ class FactReader:
             self.times.state = state  # a table that was given up does not decide what times are
 
             def report(row: int, fault: RowError) -> None:
-                self._report(fault.at(file, chunk.number(row)))
+                first = row == 0 and chunk.starts_file
+                self._report(replace(fault.at(file, chunk.number(row)), first=first))
 
             rows = self.extras.keep_rows(chunk.rows, layout) if layout.nobody else chunk.rows
             batch = batch_of_rows(rows, layout, self.times, report)
@@ -90,6 +93,7 @@ class FactReader:
     def _report(self, defect: Defect) -> None:
         """Notes a bad row; stops where there are more than anybody would skip."""
         self.defect_count += 1
+        self.kinds[_kind(defect)] += 1
         if len(self.defects) < MOST_DEFECTS_KEPT:
             self.defects.append(defect)
         if not self.options.skip_bad and self.defect_count >= MOST_DEFECTS_COUNTED:
@@ -103,11 +107,13 @@ class FactReader:
         rows = f"{total:,} row{'s' if total != 1 else ''}"
         if not self.fact_count:
             raise DataError(f"{self.defects[0]} (all of {rows} are bad)")
-        kinds = Counter(_kind(defect) for defect in self.defects)
-        more = f": {', '.join(f'{n:,} {kind}' for kind, n in kinds.items())}"
+        more = f": {', '.join(f'{n:,} {kind}' for kind, n in self.kinds.items())}"
+        advice = f"--skip-bad would leave {self.fact_count:,}"
+        if self.defect_count == 1 and self.defects[0].first:
+            advice = "if it is a header, say --columns or --header"
         raise DataError(
             f"{self.defects[0]} ({self.defect_count:,} bad of {rows}"
-            f"{more if self.defect_count > 1 else ''}; --skip-bad would leave {self.fact_count:,})"
+            f"{more if self.defect_count > 1 else ''}; {advice})"
         )
 
 

@@ -1,20 +1,34 @@
 """Which column of a file holds what: by `--columns`, by the header, or in the usual order."""
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from apptek.errors import DataError
+from apptek.data.calendar.written import UNKNOWN_TEXTS
+from apptek.errors import DataError, UnfitOptionsError
 
-ROLES = ("subject", "predicate", "object", "time", "since", "until")
+ROLES = ("subject", "predicate", "object", "time", "since", "until", "split")
 COLUMNS_HELP = "subject=NAME,predicate=NAME,object=NAME,time=NAME (or since=, until=)"
+SPLIT = "split"  # the column, by its usual name, that says train, valid or test
 _HEADER_WORDS = {  # where several of a role occur, the first of these is taken
-    "subject": ("subject", "head", "source", "actor1"),
-    "predicate": ("predicate", "relation", "event"),
-    "object": ("object", "tail", "target", "actor2"),
+    "subject": ("subject", "head", "source", "actor1", "subj"),
+    "predicate": ("predicate", "relation", "event", "rel"),
+    "object": ("object", "tail", "target", "actor2", "obj"),
     "time": ("time", "date", "timestamp", "day", "year"),
     "since": ("since", "start", "from", "begin"),
     "until": ("until", "end", "to"),
 }
+# Words of titles: a first row that has nothing else is a header, known or not.
+_TITLE_WORDS = {
+    *(word for words in _HEADER_WORDS.values() for word in words),
+    *("actor", "action", "code", "class", "company", "country", "dst", "edge", "entity", "field"),
+    *("happened", "id", "kind", "label", "name", "node", "person", "property", "receiver"),
+    *("recipient", "relationship", "sender", "src", "text", "type", "value", "verb", "what"),
+    *("when", "who", "whom"),
+}
+_MARKS = frozenset({"<occursSince>", "<occursUntil>", "occursSince", "occursUntil"})
+_NEARLY_ALL = 0.9  # of the first rows
+_ROWS_SHOWN, _COLUMNS_SHOWN = 3, 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +51,7 @@ class ColumnLayout:
     names   by role, what the texts in a column stand for, where they are ids
     extras  columns of types and classes
     note    what there is to say about the names
+    splits  whether the column of splits was named: then other words in it are bad
     nobody  names that stand for nobody: such rows are left out, where they would be bad else
     """
 
@@ -47,6 +62,7 @@ class ColumnLayout:
     extras: tuple[Extra, ...] = ()
     nobody: frozenset[str] = frozenset()
     note: str = ""
+    splits: bool = False
 
     def label(self, column: int, role: str | None = None) -> str:
         """A column as an error message names it; `role` where the layout alone cannot tell."""
@@ -94,16 +110,37 @@ def find_layout(
 ) -> tuple[ColumnLayout, bool]:
     """The layout of a file that starts with `first_row`, and whether that row is a header.
 
-    `column_of` is what parse_columns gives. A number there is a position, unless the header has a
-    column of that name.
+    `column_of` is what parse_columns gives, or names only the column of splits. A number there is a
+    position, unless the header has a column of that name. A column `split` is always taken.
     """
+    named = {role: column for role, column in (column_of or {}).items() if role != SPLIT}
+    layout, has_header = _find_layout(first_row, named or None, header, where)
+    names = [cell.strip().lower() for cell in first_row] if has_header else []
+    if column_of is not None and SPLIT in column_of:
+        split = _find(column_of[SPLIT], first_row if has_header else [], first_row, where)
+    elif names.count(SPLIT) == 1:
+        split = names.index(SPLIT)
+    else:
+        return layout, has_header
+    if split in layout.columns.values():
+        return layout, has_header
+    is_named = SPLIT in (column_of or {})
+    columns = {**layout.columns, SPLIT: split}
+    return replace(layout, columns=columns, splits=is_named), has_header
+
+
+def _find_layout(
+    first_row: list[str], column_of: dict[str, str] | None, header: bool | None, where: str
+) -> tuple[ColumnLayout, bool]:
     if column_of is None:
         if header is False or (header is None and not _is_header(first_row)):
             return FREE, False
         return ColumnLayout(len(first_row), _columns_by_word(first_row, where)), True
     by_number = all(column.isdecimal() for column in column_of.values())
     if header is False and not by_number:
-        raise DataError(f"{where}: without a header, --columns takes column numbers: subject=1,...")
+        raise UnfitOptionsError(
+            f"{where}: without a header, --columns takes column numbers: subject=1,..."
+        )
     has_header = not by_number or (_is_header(first_row) if header is None else header)
     names = first_row if has_header else []  # a cell of a first fact may look like a number, too
     columns = {role: _find(column, names, first_row, where) for role, column in column_of.items()}
@@ -134,6 +171,61 @@ def layout_finder(roles: tuple[str, ...]) -> FindLayout:
         return ColumnLayout(len(first_row), dict(zip(roles, places, strict=True))), bool(columns)
 
     return find
+
+
+def has_titles(rows: list[list[str]], layout: ColumnLayout) -> bool:
+    """Whether the first of these rows is a header, though not a known one.
+
+    It is if it has words of titles alone, none of them in its column again, or if it has a word
+    where nearly all other rows have a time.
+    """
+    first, others = rows[0], rows[1:]
+    if len(first) < 3:
+        return False
+    again = (column < len(row) and row[column] == cell
+             for row in others for column, cell in enumerate(first))  # fmt: skip
+    if all(map(_is_title, first)) and not any(again):
+        return True
+    if not others or not _lacks_time(first, layout):
+        return False
+    return sum(_lacks_time(row, layout) for row in others) <= (1 - _NEARLY_ALL) * len(others)
+
+
+def check_order(rows: list[list[str]], where: str) -> None:
+    """DataError, with the columns, where rows are not in the usual order or start with a header."""
+    wide = sum(len(row) > 5 for row in rows) >= _NEARLY_ALL * len(rows)
+    untimed = sum(_lacks_time(row, FREE) for row in rows) >= _NEARLY_ALL * len(rows)
+    if has_titles(rows, FREE):
+        what = "the first row looks like a header without the words subject, predicate and object"
+        advice = f"say --columns {COLUMNS_HELP}; or --no-header if it is a fact"
+    elif wide or (untimed and len(rows) > 1):
+        what = f"found {len(rows[0])} columns, expected subject, predicate, object and a time"
+        advice = f"say --columns {COLUMNS_HELP}, or numbers from 1"
+    else:
+        return
+    below = "; ".join(_shown_row(row) for row in rows[1 : 1 + _ROWS_SHOWN])
+    raise DataError(f"{where}: {what}: {_shown_row(rows[0])} (below it: {below}); {advice}")
+
+
+def _is_title(cell: str) -> bool:
+    """Whether a cell has words of titles alone, such as Actor1Name or entity_a."""
+    words = re.split(r"[\W\d_]+|(?<=[a-z])(?=[A-Z])", cell.strip())
+    long = [word.lower() for word in words if len(word) > 1]
+    return bool(long) and _TITLE_WORDS.issuperset(long)
+
+
+def _lacks_time(row: list[str], layout: ColumnLayout) -> bool:
+    """Whether a row has a word, without any digit, where a time is expected."""
+    columns = [layout.columns.get(role, len(row)) for role in ("time", "since", "until")]
+    cells = row[3:5] if layout.free else [row[column] for column in columns if column < len(row)]
+    texts = {cell.strip() for cell in cells} - UNKNOWN_TEXTS - _MARKS
+    return bool(texts) and not any(re.search("[0-9#]", text) for text in texts)
+
+
+def _shown_row(cells: list[str]) -> str:
+    shown = [repr(cell if len(cell) <= 40 else f"{cell[:37]}...") for cell in cells]
+    more = len(shown) - _COLUMNS_SHOWN
+    return ", ".join(shown[:_COLUMNS_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def left_out_note(header: list[str], layout: ColumnLayout, where: str) -> str | None:
@@ -189,7 +281,7 @@ def _find(column: str, names: list[str], first_row: list[str], where: str) -> in
         return names.index(column)
     if column.isdecimal() and 1 <= int(column) <= len(first_row):
         return int(column) - 1
-    raise DataError(
+    raise UnfitOptionsError(
         f"{where}: there is no column {column!r}; "
         f"the first row has {len(first_row)}: {_show(first_row)}"
     )

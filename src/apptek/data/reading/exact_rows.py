@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from apptek.data.calendar.time_dictionary import TimeDictionary
 from apptek.data.facts import Defect
-from apptek.data.reading.columns import ColumnLayout
-from apptek.data.reading.fact_batch import NAME_ROLES, FactBatch
+from apptek.data.reading.columns import SPLIT, ColumnLayout
+from apptek.data.reading.fact_batch import NAME_ROLES, FactBatch, split_code
 from apptek.data.reading.text_cells import BrokenRow, OpenQuote, shown
 from apptek.errors import TimeFormatError
 
@@ -49,6 +49,7 @@ class Row:
     object: str
     since: int
     until: int
+    split: int  # see SPLIT_CODES
 
 
 Report = Callable[[int, RowError], None]  # the row of the block, counted from 0, and its fault
@@ -72,7 +73,8 @@ def batch_of_rows(
     names = {role: pa.array(texts[role], pa.string()).dictionary_encode() for role in NAME_ROLES}
     since = np.asarray([row.since for row in good], np.int32)
     until = np.asarray([row.until for row in good], np.int32)
-    return FactBatch.of(names, since, until)
+    splits = np.asarray([row.split for row in good], np.int8) if SPLIT in layout.columns else None
+    return FactBatch.of(names, since, until, splits)
 
 
 def read_row(cells: Sequence[bytes], layout: ColumnLayout, times: TimeDictionary) -> Row:
@@ -86,7 +88,7 @@ def read_row(cells: Sequence[bytes], layout: ColumnLayout, times: TimeDictionary
     texts = [text_of(cell, layout, column) for column, cell in enumerate(cells)]
     subject, predicate, object_ = (_name(texts, layout, role) for role in NAME_ROLES)
     since, until = _time_ids(texts, (subject, predicate, object_), layout, times)
-    return Row(subject, predicate, object_, since, until)
+    return Row(subject, predicate, object_, since, until, _split(texts, layout))
 
 
 def check_cells(cells: Sequence[bytes], layout: ColumnLayout) -> None:
@@ -132,10 +134,20 @@ def _name(texts: list[str], layout: ColumnLayout, role: str) -> str:
         raise RowError(layout.label(column), "nothing", "a name")
     if role not in layout.names:
         return texts[column]
-    name = layout.names[role].get(texts[column])
+    name = layout.names[role].get(texts[column].strip(" "))
     if name is None:
         raise RowError(layout.label(column), shown(texts[column].encode()), "an id that has a name")
     return name
+
+
+def _split(texts: list[str], layout: ColumnLayout) -> int:
+    if SPLIT not in layout.columns:
+        return 0
+    column = layout.columns[SPLIT]
+    code = split_code(texts[column])
+    if code < 0 and layout.splits:
+        raise RowError(layout.label(column), shown(texts[column].encode()), "train, valid or test")
+    return code
 
 
 def _time_ids(

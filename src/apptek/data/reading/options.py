@@ -1,11 +1,15 @@
 """The options with which files of facts are read."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from apptek.data.facts import OpenEnd
+from apptek.data.reading.columns import SPLIT, parse_columns
 from apptek.data.splitting import Splitting
 from apptek.data.times import Granularity
+
+OF_FILES = ("columns", "header", "format", "sheet", "delimiter", "encoding")
+OF_FACTS = ("undirected", "merge_intervals")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,6 +17,7 @@ class ReadOptions:
     """How files of facts are read; every field is a keyword of read_dataset.
 
     columns          which column is what, see parse_columns (default: the header, or the order)
+    split            the column that says train, valid or test (default: one that is called split)
     header           True or False where the guess (known column names in the first row) is wrong
     skip_bad         leave bad rows out and list them in `report`, instead of raising DataError
     merge_intervals  make one fact of an occursSince line and the occursUntil line that follows it
@@ -32,6 +37,7 @@ class ReadOptions:
     """
 
     columns: str | None = None
+    split: str = ""
     header: bool | None = None
     skip_bad: bool = False
     merge_intervals: bool = False
@@ -45,3 +51,14 @@ class ReadOptions:
     encoding: str = ""
     max_bytes: int | None = None
     open_end: OpenEnd | None = None
+
+    def column_of(self) -> dict[str, str] | None:
+        """Role -> column, as far as the options say it."""
+        columns = None if self.columns is None else parse_columns(self.columns)
+        return {**(columns or {}), SPLIT: self.split} if self.split else columns
+
+    def to_remember(self) -> dict[str, Any]:
+        """What was chosen and is worth choosing again for further files of the same kind."""
+        usual = ReadOptions()
+        chosen = {name: getattr(self, name) for name in (*OF_FILES, *OF_FACTS)}
+        return {name: value for name, value in chosen.items() if value != getattr(usual, name)}

@@ -1,29 +1,28 @@
 """Files of facts become a Dataset: read_dataset and the loop over files."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from apptek.arrays import give_memory_back
 from apptek.data.benchmarks import BENCHMARKS
-from apptek.data.facts import Dataset, has_open_ends, usual_open_end
+from apptek.data.facts import Dataset
 from apptek.data.frames import is_frame, is_list_of_facts, read_facts, read_frame
-from apptek.data.reading.assembly import assemble, each_pair_once, second_reader, with_mirrored
+from apptek.data.reading.assembly import assemble, finish, second_reader
 from apptek.data.reading.batches import Content, FactReader
-from apptek.data.reading.columns import FindLayout, find_layout, parse_columns
-from apptek.data.reading.fact_batch import FactBatch
+from apptek.data.reading.columns import FindLayout, find_layout
+from apptek.data.reading.fact_batch import FactBatch, batches_by_split
 from apptek.data.reading.formats.dumps import DUMPS
 from apptek.data.reading.formats.json_lines import open_json_lines
 from apptek.data.reading.formats.spreadsheets import open_sheet
-from apptek.data.reading.options import ReadOptions
+from apptek.data.reading.options import OF_FACTS, ReadOptions
 from apptek.data.reading.parquet_tables import open_parquet
 from apptek.data.reading.sources import JSON_LINES, SHEETS, SUFFIXES, located
 from apptek.data.reading.text_blocks import is_compressed, stem_and_suffix
 from apptek.data.reading.text_cells import TEXT_FORMATS
 from apptek.data.reading.text_files import open_text
-from apptek.data.splitting import Splitting, split_facts
-from apptek.errors import DataError, NoFactsError
+from apptek.errors import DataError, NoFactsError, UnfitOptionsError
 
 Progress = Callable[[str, int, int], None]  # file, bytes read, bytes in all files
 _OPENERS: dict[str, Callable[..., Content]] = {
@@ -34,7 +33,13 @@ _OPENERS: dict[str, Callable[..., Content]] = {
 }
 
 
-def read_dataset(source: Any, *, progress: Progress | None = None, **options: Any) -> Dataset:
+def read_dataset(
+    source: Any,
+    *,
+    progress: Progress | None = None,
+    remembered: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Dataset:
     """Reads a folder with train, valid and test, files, a benchmark by its name, or a frame.
 
         read_dataset("icews14")                                       a benchmark by name
@@ -45,51 +50,82 @@ def read_dataset(source: Any, *, progress: Progress | None = None, **options: An
         read_dataset(frame)                                           see Dataset.from_frame
         read_dataset([("Iran", "Consult", "China", "2014-02-02"), ...])
 
-    The options are the fields of ReadOptions. A single file is split into train, valid and test,
-    and so are several files that are read as one, and a frame.
+    The options are the fields of ReadOptions; `remembered` are others, which are taken if they fit.
+    A single file is split into train, valid and test, unless a column `split` says which row is
+    what; and so are several files that are read as one, and a frame.
     """
     chosen = ReadOptions(**options)
-    columns = None if chosen.columns is None else parse_columns(chosen.columns)
-    if is_frame(source):
-        return read_frame(source, columns, options=chosen)
-    if is_list_of_facts(source):
+    if is_frame(source) or is_list_of_facts(source):
+        chosen = replace(chosen, **{n: v for n, v in (remembered or {}).items() if n in OF_FACTS})
+        if is_frame(source):
+            return read_frame(source, chosen.column_of(), options=chosen)
         return read_facts(source, options=chosen)
     with located(source, chosen.max_bytes) as found:
         files = [file for part in found.files.values() for file in part]
+        given, chosen = chosen, _with_remembered(chosen, files[0], remembered or {})
+        columns = chosen.column_of()
         _check_options(chosen, files)
         reading = _Reading(FactReader.of(chosen), columns, _Progress(progress, files))
         batches = reading.read(found.files)
         while (again := second_reader(reading.facts, batches)) is not None:
             reading = _Reading(again, columns, _Progress(progress, files))
             batches = reading.read(found.files)
-    dataset = assemble(found.name, batches, reading.facts, merge_intervals=chosen.merge_intervals)
+    by_split, notes = None, list[str]()
+    if not found.has_splits:
+        by_split, notes = batches_by_split(batches, chosen)
+    dataset = assemble(
+        found.name, by_split or batches, reading.facts, merge_intervals=chosen.merge_intervals
+    )
     give_memory_back()
     of_dump = reading.of_dump()
-    report = replace(
-        dataset.report, how=reading.how | dataset.report.how, notes=tuple(reading.notes)
+    report = dataset.report
+    if chosen != given:
+        notes.append("read like the files of the model: its --columns and other options")
+    notes = [*reading.notes, *notes, *report.notes]
+    report = replace(report, how=reading.how | report.how, notes=tuple(notes))
+    return finish(
+        replace(dataset, report=report, **of_dump),
+        chosen,
+        has_splits=found.has_splits or by_split is not None,
+        is_benchmark=str(source) in BENCHMARKS,
     )
-    is_benchmark = str(source) in BENCHMARKS
-    if is_benchmark and chosen.open_end == "ongoing":
-        raise DataError(f"{source} keeps open ends as points, so that its numbers stay comparable")
-    if chosen.open_end is not None and not has_open_ends(dataset.train):
-        raise DataError(f"--open-end does not go with {found.name}: no fact has a start and no end")
-    open_end = chosen.open_end or ("point" if is_benchmark else usual_open_end(dataset.train))
-    dataset = replace(dataset, open_end=open_end, report=report, **of_dump)
-    if chosen.undirected:
-        dataset = each_pair_once(dataset)
-    if not found.has_splits:
-        dataset = split_facts(dataset, chosen.splitting or Splitting())
-    elif chosen.splitting is not None:
-        raise DataError(
-            f"{source} has a train, valid and test split of its own: --split and --split-by are "
-            "for a single file"
-        )
-    return with_mirrored(dataset) if chosen.undirected else dataset
 
 
 def as_dataset(data: Any, **options: Any) -> Dataset:
     """The data set itself, or what `read_dataset` makes of a frame, tuples or a path."""
-    return data if isinstance(data, Dataset) else read_dataset(data, **options)
+    if isinstance(data, Dataset):
+        if named := [name for name, value in options.items() if value]:
+            raise DataError(f"{named[0]} has no meaning for a Dataset, which was read before")
+        return data
+    return read_dataset(data, **options)
+
+
+def read_more(like: Dataset, source: Any, **options: Any) -> Dataset:
+    """Further facts for a data set, read like its own where nothing else is said."""
+    if isinstance(source, Dataset):
+        return source
+    return read_dataset(source, remembered=like.read_with, **like.axis.how_to_read() | options)
+
+
+def _with_remembered(
+    options: ReadOptions, file: Path, remembered: Mapping[str, Any]
+) -> ReadOptions:
+    """The options, and those of earlier files as far as they fit this one."""
+    usual = ReadOptions()
+    fresh = {
+        name: value
+        for name, value in remembered.items()
+        if getattr(options, name) == getattr(usual, name)
+    }
+    if not fresh:
+        return options
+    wanted = replace(options, **fresh)
+    try:
+        _check_options(wanted, [file])
+        open_file(file, wanted, wanted.column_of())
+    except UnfitOptionsError:
+        return replace(options, **{name: fresh[name] for name in OF_FACTS if name in fresh})
+    return wanted
 
 
 def open_file(
@@ -117,7 +153,8 @@ def _check_options(options: ReadOptions, files: list[Path]) -> None:
         ("sheet", suffixes & set(SHEETS)),
     ):
         if getattr(options, name) and not heeded:
-            raise DataError(f"{files[0].name}: --{name} has no meaning for this kind of file")
+            where = files[0].name
+            raise UnfitOptionsError(f"{where}: --{name} has no meaning for this kind of file")
 
 
 class _Progress:
@@ -166,12 +203,14 @@ class _Reading:
             known = self.how.get(key, value)
             self.how[key] = known if value in known.split(" and ") else f"{known} and {value}"
         self.dump = content.dump or self.dump
-        self.notes += [note for note in content.notes if note not in self.notes]
+        if content.dump is not None:  # whose times are dates
+            facts.times.kind = "date"
         for chunk in content.chunks:
             batch = facts.batch(file.name, chunk, content.layout)
             fact_count += len(batch)
             self.progress.at(file, chunk.position)
             yield batch
+        self.notes += [note for note in content.notes if note not in self.notes]
         bad_count = facts.defect_count - earlier_defects
         if not fact_count and bad_count:
             facts.check()

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from apptek.data.benchmarks import BENCHMARKS, find_benchmark
+from apptek.data.benchmarks import BENCHMARKS, find_benchmark, find_folder
 from apptek.data.facts import SPLITS, Split
+from apptek.data.reading.fact_batch import SPLIT_NAMES
 from apptek.data.reading.text_blocks import TextSource, read_start, stem_and_suffix, too_large
 from apptek.data.reading.text_cells import TEXT_FORMATS
 from apptek.errors import DataError
@@ -20,14 +21,9 @@ JSON_LINES = (".jsonl", ".ndjson", ".json")
 SHEETS = (".xlsx", ".xls", ".ods")
 SUFFIXES = (*TEXT_FORMATS, *JSON_LINES, *SHEETS, ".parquet")
 STANDARD_INPUT = "-"
-SPLIT_NAMES: dict[Split, tuple[str, ...]] = {
-    "train": ("train",),
-    "valid": ("valid", "validation", "dev"),
-    "test": ("test",),
-}
 _COPY_BYTES = 1 << 24
 _COMPRESSED = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
-_KINDS = {b"PAR1": ".parquet", b"PK\x03\x04": ".xlsx", b"{": ".jsonl"}
+_KINDS = {b"PAR1": ".parquet", b"PK\x03\x04": ".xlsx", b"{": ".jsonl", b"[": ".json"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +69,8 @@ def find_sources(source: str | Path) -> list[Path]:
                 f"or run 'apptek data download {source}'"
             )
         return [folder]
+    if (folder := find_folder(str(source))) is not None:
+        return [folder]
     if glob.has_magic(str(source)):
         files = [Path(name) for name in sorted(glob.glob(str(source), recursive=True))]  # noqa: PTH207
         files = [file for file in files if file.is_file()]
@@ -80,8 +78,8 @@ def find_sources(source: str | Path) -> list[Path]:
             return files
         raise DataError(f"{source}: no file matches this pattern")
     raise DataError(
-        f"{source}: no such file or folder, and no benchmark of that name "
-        f"(known: {', '.join(sorted(BENCHMARKS))})"
+        f"{source}: no such file or folder, no benchmark of that name "
+        f"(known: {', '.join(sorted(BENCHMARKS))}), and no folder of that name in APPTEK_DATA"
     )
 
 

@@ -29,6 +29,7 @@ class Block:
 
     text: bytes
     position: int  # bytes of the file read so far, as they lie on the disk
+    is_cut: bool = False  # the file ends with this block, and not with a newline
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +77,17 @@ def read_start(source: TextSource, size: int) -> bytes:
 
 
 def read_blocks(path: Path | TextSource, size: int | None = None) -> Iterator[Block]:
-    """The lines of a file in blocks of about `size` bytes, as UTF-8."""
+    """The lines of a file in blocks of about `size` bytes, as UTF-8.
+
+    Files that were joined may have byte order marks at the start of lines, which are left out.
+    """
     source = path if isinstance(path, TextSource) else TextSource(path)
     rest = b""  # the start of a line that goes on in the next block
     position = 0
     for text, position in _decoded(source, size or BLOCK_BYTES):
         end = text.rfind(b"\n") + 1
         if end:
-            yield Block(rest + memoryview(text)[:end], position)
+            yield Block(_without_marks(rest + memoryview(text)[:end]), position)
             rest = text[end:]
         else:
             rest += text
@@ -92,7 +96,12 @@ def read_blocks(path: Path | TextSource, size: int | None = None) -> Iterator[Bl
                 f"{source.path}: found a line of more than {LONGEST_LINE} bytes, expected one fact"
             )
     if rest:
-        yield Block(rest + b"\n", position)
+        yield Block(_without_marks(rest + b"\n"), position, is_cut=True)
+
+
+def _without_marks(text: bytes) -> bytes:
+    text = text.removeprefix(BYTE_ORDER_MARK)
+    return text.replace(b"\n" + BYTE_ORDER_MARK, b"\n") if BYTE_ORDER_MARK in text else text
 
 
 def whole_rows(blocks: Iterator[Block], longest: int) -> Iterator[Block]:
@@ -109,9 +118,9 @@ def whole_rows(blocks: Iterator[Block], longest: int) -> Iterator[Block]:
             end = len(text)
         rest = text[end:]
         if end:
-            yield Block(text[:end], block.position)
+            yield Block(text[:end], block.position, block.is_cut and not rest)
     if rest and block is not None:
-        yield Block(rest, block.position)
+        yield Block(rest, block.position, block.is_cut)
 
 
 def _end_of_rows(text: bytes) -> int:

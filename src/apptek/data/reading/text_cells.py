@@ -75,6 +75,9 @@ def _split_quoted(line: bytes, delimiter: str) -> list[bytes]:
         if match is None:
             return OpenQuote([*cells, line[start:]])
         inner, rest, plain = match.groups()
+        if rest and inner.endswith(b"\\"):
+            found = f"a backslash before a quote in {shown(match.group())}"
+            return BrokenRow("row", found, 'quotes within quotes to be doubled: ""')
         cells.append(plain if inner is None else inner.replace(b'""', b'"') + rest)
         start = match.end() + 1
     return cells

@@ -5,12 +5,20 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
 from apptek.data.reading.arrow_tables import count_lines, parse_block
 from apptek.data.reading.batches import Chunk, Content
-from apptek.data.reading.columns import ColumnLayout, FindLayout, find_layout, left_out_note
+from apptek.data.reading.columns import (
+    ColumnLayout,
+    FindLayout,
+    check_order,
+    find_layout,
+    has_titles,
+    left_out_note,
+)
 from apptek.data.reading.formats.dumps import DUMPS, dump_layout, find_dump, is_gdelt
 from apptek.data.reading.formats.id_files import find_id_layout
 from apptek.data.reading.options import ReadOptions
@@ -24,7 +32,6 @@ from apptek.data.reading.sniffing import (
     lines_of,
 )
 from apptek.data.reading.text_blocks import (
-    BYTE_ORDER_MARK,
     Block,
     TextSource,
     read_blocks,
@@ -32,7 +39,13 @@ from apptek.data.reading.text_blocks import (
     stem_and_suffix,
     whole_rows,
 )
-from apptek.data.reading.text_cells import LONGEST_ROW, TEXT_FORMATS, TextFormat, split_lines
+from apptek.data.reading.text_cells import (
+    LONGEST_ROW,
+    TEXT_FORMATS,
+    BrokenRow,
+    TextFormat,
+    split_lines,
+)
 from apptek.errors import DataError
 
 _OF_GDELT = (TextFormat("\t", quoted=False), TextFormat(",", quoted=True))
@@ -65,21 +78,37 @@ def open_text(
     else:
         found = find(cells, columns, options.header, where) if ids is None else (ids, False)
         layout, has_header = found
-    if has_header:
-        first = Block(first.text[first.text.index(b"\n") + 1 :], first.position)
-        line += 1
+        if find is find_layout and ids is None and not has_header and options.header is None:
+            has_header = _has_unknown_header(rows, layout, columns, where)
+    header = first.text[: first.text.index(b"\n") + 1] if has_header else b""
+    first = replace(first, text=first.text[len(header) :])
     note = left_out_note(cells, layout, file.name) if has_header and columns is None else None
+    notes = [line for line in (note, layout.note) if line]
+    narrowest = min((len(row) for row in rows[:-1]), default=0)  # the last may be cut
+    lines = _Lines(line, header, layout, form, notes, narrowest)
     return Content(
         layout,
-        _chunks(line, first, blocks, layout, form),
+        lines.chunks(chain([first], blocks)),
         {
             "format": "ids" if ids is not None else "text" if dump is None else dump.name,
             "delimiter": form.delimiter,
             "encoding": source.encoding or "utf-8",
         },
-        tuple(line for line in (note, layout.note) if line),
+        notes,
         None if dump is None else dump.name,
     )
+
+
+def _has_unknown_header(
+    rows: list[list[bytes]], layout: ColumnLayout, columns: dict[str, str] | None, where: str
+) -> bool:
+    """Whether the first row is a header; DataError where nothing says what its columns are."""
+    texts = [[cell.decode("utf-8", "backslashreplace") for cell in row] for row in rows]
+    if not texts:
+        return False
+    if columns is None:
+        check_order(texts, where)
+    return has_titles(texts, layout)
 
 
 def examine(file: Path, options: ReadOptions) -> tuple[TextSource, TextFormat, bytes]:
@@ -108,43 +137,80 @@ def _first_cells(text: bytes, form: TextFormat) -> list[str]:
 def skip_blank_lines(blocks: Iterator[Block]) -> tuple[Block | None, int]:
     """The first block from its first line on that is not empty, and the number of that line."""
     line = 1
-    for number, block in enumerate(blocks):
-        text = block.text if number else block.text.removeprefix(BYTE_ORDER_MARK)
+    for block in blocks:
+        text = block.text
         blank = _BLANK_LINES.match(text)
         start = blank.end() if blank else 0
         line += count_lines(text[:start])
         if start < len(text):
-            return Block(text[start:], block.position), line
+            return replace(block, text=text[start:]), line
     return None, line
 
 
-def _chunks(
-    line: int, first: Block, blocks: Iterator[Block], layout: ColumnLayout, form: TextFormat
-) -> Iterator[Chunk]:
-    """Every block parsed, in order, while threads parse the next ones.
+@dataclass(slots=True)
+class _Lines:
+    """The lines of a file from `line` on, parsed in blocks.
 
-    Only a block or so per thread waits at a time, so that memory stays bounded.
+    header     the first line with its newline, if it is a header: a copy of it is no fact
+    narrowest  the fewest cells of the first rows
     """
 
-    def parse(block: Block) -> tuple[Chunk, int]:
-        table = parse_block(block.text, layout, form)
-        chunk = Chunk(0, table, split_lines(block.text, form), block.position)
-        return chunk, count_lines(block.text)
+    line: int
+    header: bytes
+    layout: ColumnLayout
+    form: TextFormat
+    notes: list[str]
+    narrowest: int
 
-    workers = max(1, min(4, os.cpu_count() or 1))
-    waiting: deque[Future[tuple[Chunk, int]]] = deque()
+    def chunks(self, blocks: Iterator[Block]) -> Iterator[Chunk]:
+        """Every block parsed, in order, while threads parse the next ones.
 
-    def done() -> Chunk:
-        nonlocal line
-        chunk, line_count = waiting.popleft().result()
-        start, line = line, line + line_count
-        return Chunk(start, chunk.table, chunk.rows, chunk.position)
+        Only a block or so per thread waits at a time, so that memory stays bounded.
+        """
+        workers = max(1, min(4, os.cpu_count() or 1))
+        waiting: deque[Future[tuple[Chunk, int]]] = deque()
+        line, starts_file = self.line + bool(self.header), not self.header
 
-    rest = chain([first], blocks)
-    with ThreadPoolExecutor(workers) as pool:
-        for block in whole_rows(rest, LONGEST_ROW) if form.quoted else rest:
-            waiting.append(pool.submit(parse, block))
-            if len(waiting) > workers:
+        def done() -> Chunk:
+            nonlocal line, starts_file
+            chunk, line_count = waiting.popleft().result()
+            chunk = replace(chunk, line=line, starts_file=starts_file)
+            line, starts_file = line + line_count, False
+            return chunk
+
+        with ThreadPoolExecutor(workers) as pool:
+            for block in whole_rows(blocks, LONGEST_ROW) if self.form.quoted else blocks:
+                text = self._without_headers(block.text)
+                waiting.append(pool.submit(self._parse, replace(block, text=text)))
+                if len(waiting) > workers:
+                    yield done()
+            while waiting:
                 yield done()
-        while waiting:
-            yield done()
+
+    def _without_headers(self, text: bytes) -> bytes:
+        """The lines with an empty one for each further header, as in files that were joined."""
+        again = b"\n" + self.header
+        if not self.header or again not in (b"\n" + text):
+            return text
+        text = b"\n" + text
+        while again in text:
+            text = text.replace(again, b"\n\n")
+        note = "the header occurs again further down; those rows are left out"
+        if note not in self.notes:
+            self.notes.append(note)
+        return text[1:]
+
+    def _parse(self, block: Block) -> tuple[Chunk, int]:
+        table = parse_block(block.text, self.layout, self.form)
+        rows = split_lines(block.text, self.form)
+        if block.is_cut and self.layout.free:
+            widths = [len(row) for row in split_lines(block.text, self.form) if row]
+            if widths[-1] < min([self.narrowest, *widths[:-1]]):
+                table, rows = None, _with_cut_end(list(rows))
+        return Chunk(0, table, rows, block.position), count_lines(block.text)
+
+
+def _with_cut_end(rows: list[list[bytes]]) -> Iterator[list[bytes]]:
+    """The rows, the last one as a bad one: it has fewer cells than all others, and no newline."""
+    found = f"{len(rows[-1])} columns in a last row without a newline"
+    return iter([*rows[:-1], BrokenRow("row", found, "as many columns as before (cut off?)")])

@@ -6,7 +6,7 @@ from typing import Any
 from apptek.explain.explainer import explain
 from apptek.explain.explanation import Contribution, Explanation, as_plain
 from apptek.explain.text import name_notes, time_notes
-from apptek.explain.wording import GIVEN, percent
+from apptek.explain.wording import GIVEN, GIVEN_FACT, at_time, is_undated, percent
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Query
 
@@ -60,21 +60,36 @@ class Contrast:
         for label, gains in sides:
             told = [c for c in self._told() if (c.change > 0) == gains][:TOLD]
             if told:
-                reasons = "; ".join(_words(self, change) for change in told)
+                reasons = "; ".join(dict.fromkeys(_words(self, change) for change in told))
                 words.append(f"What moved it towards '{label}': {reasons}.")
         return " ".join(words)
 
     def _answers(self) -> str:
         answers = [
-            f"{(each.labels or each.ranked[0])[0]} ({percent(each.ranked[0][1])}) on {each.time}"
+            f"{(each.labels or each.ranked[0])[0]} ({percent(each.ranked[0][1])}) {asked_at(each)}"
             for each in (self.first, self.second)
         ]
         same = self.first.ranked[0][0] == self.second.ranked[0][0]
-        return f"{answers[0]}, {'and' if same else 'but'} {answers[1]} (each {GIVEN})"
+        undated = is_undated(self.first.time) or is_undated(self.second.time)
+        condition = GIVEN_FACT if undated else GIVEN
+        return f"{answers[0]}, {'and' if same else 'but'} {answers[1]} (each {condition})"
 
     def _told(self) -> list[Change]:
-        """The changes that are large enough to be told; what the two are tells of no change."""
-        parts = [c for c in self.changes if c.kind != "trait"]
+        """The changes that are large enough to be told; what the two are tells of no change.
+
+        A reason whose counts alone point the other way than it does is not told.
+        """
+        doubtful = {
+            reason.contribution.sentence
+            for each in (self.first, self.second)
+            for reason in each.all_reasons()
+            if reason.support is not None and reason.support.contradicts
+        }
+        parts = [
+            c
+            for c in self.changes
+            if c.kind != "trait" and not doubtful & {c.first_sentence, c.second_sentence}
+        ]
         least = SMALL * max((abs(change.change) for change in parts), default=0.0)
         return [change for change in parts if abs(change.change) >= max(least, 1e-9)]
 
@@ -145,6 +160,12 @@ def _identity(part: Contribution) -> tuple[str, str, tuple[str, ...]]:
     return part.kind, part.family, part.topology or (part.sentence,)
 
 
+def asked_at(explanation: Explanation) -> str:
+    """When a question is about: on 2014-05-11, in 1999."""
+    undated = is_undated(explanation.time)
+    return "for the undated question" if undated else at_time(explanation.time)
+
+
 def _reason(contrast: Contrast, change: Change) -> str:
     """What follows "because": a clause, or what the trees look at, which is none."""
     if change.kind == "reranker":
@@ -154,7 +175,10 @@ def _reason(contrast: Contrast, change: Change) -> str:
 
 def _words(contrast: Contrast, change: Change) -> str:
     """A change in words; what is said is seen from its own time."""
-    first, second = (f"as of {each.time}" for each in (contrast.first, contrast.second))
+    first, second = (
+        asked_at(each) if is_undated(each.time) else f"as of {each.time}"
+        for each in (contrast.first, contrast.second)
+    )
     if not change.second_sentence:
         return f"{first}, {change.first_sentence}, but not {second}"
     if not change.first_sentence or abs(change.second) >= abs(change.first):

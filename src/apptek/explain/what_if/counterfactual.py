@@ -22,7 +22,7 @@ from apptek.explain.what_if.smallest_sets import (
     pruned,
     smallest_set,
 )
-from apptek.explain.wording import meant_notes, unseen_notes
+from apptek.explain.wording import at_time, meant_notes, unseen_notes
 from apptek.features.topologies.connection import CoreFact
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer, WorkingView
@@ -157,8 +157,7 @@ def _sentence(answerer: Answerer, fact: CitedFact) -> str:
     words = clause(
         labels.label(fact.predicate), labels.phrase(fact.predicate), fact.subject, fact.object
     )
-    when = fact.date if fact.date[:1].isalpha() else f"on {fact.date}"
-    return f"{words} {when}{f' ({fact.apart})' if fact.apart else ''}"
+    return f"{words} {at_time(fact.date)}{f' ({fact.apart})' if fact.apart else ''}"
 
 
 def _removed(rescorer: Rescorer, goal: Goal) -> tuple[list[int], int]:
@@ -228,7 +227,11 @@ class _Change:
 def _additions(
     rescorer: Rescorer, goal: Goal, change: _Change, evidence: Evidence
 ) -> tuple[Addition, ...]:
-    """The single facts that would change the answer, the most telling first, each scored again."""
+    """The single facts that would change the answer, the most telling first, each scored again.
+
+    A fact of conflict is not proposed for an answer of cooperation, nor the other way round.
+    """
+    labels, names = change.answerer.labels, change.answerer.model.dataset.predicates
     history, queries = rescorer.view.space.history, change.queries
     assert history is not None
     if evidence.moment == UNKNOWN:
@@ -249,7 +252,8 @@ def _additions(
                 continue
             scores = rescorer.with_fact(family, predicate, kernels).scores()
             gap = float(goal.gaps(scores[None])[0])
-            if goal.is_reached(scores):
+            new = int(scores.argmax())
+            if goal.is_reached(scores) and not labels.opposes(names[predicate], names[new]):
                 found.append((gap, source, predicate, target))
     found.sort()
     return tuple(_addition(change, fact, code) for _, *fact in found[:LISTED])
@@ -282,9 +286,12 @@ def _addition(change: _Change, fact: list[int], code: int) -> Addition:
     added = Facts(columns[0], columns[1], columns[2], since, since)
     labels, predicate = change.answerer.labels, data.predicates[fact[1]]
     names = data.entities[fact[0]], data.entities[fact[2]]
-    date = data.axis.format(code)
+    date, did = (
+        data.axis.format(code),
+        clause(labels.label(predicate), labels.phrase(predicate), *names),
+    )
     return Addition(
-        sentence=f"{clause(labels.label(predicate), labels.phrase(predicate), *names)} on {date}",
+        sentence=f"{did} {at_time(date)}",
         subject=names[0],
         predicate=predicate,
         object=names[1],

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 from apptek.data.predicate_table import PredicateTable
 from apptek.explain.text import Length, name_notes, wrapped
-from apptek.explain.what_if.contrast import Contrast
+from apptek.explain.what_if.contrast import Contrast, asked_at
 from apptek.explain.what_if.counterfactual import MOST, Counterfactual
-from apptek.explain.wording import GIVEN, counted, percent, signed
+from apptek.explain.wording import counted, percent, presumed, shown_time, signed
 
 SHOWN = 10  # changes of a contrast
+OPPOSED = " (conflict is not tried for cooperation, nor cooperation for conflict)"
 
 
 def counterfactual_text(
@@ -30,10 +31,10 @@ def _lines(entries: Iterator[tuple[int, str]], width: int) -> str:
 
 def _counterfactual(found: Counterfactual, labels: PredicateTable) -> Iterator[tuple[int, str]]:
     answer = labels.shown(found.answer)
-    yield 0, f"{found.subject} | ? | {found.object} | {found.time}"
+    yield 0, f"{found.subject} | ? | {found.object} | {shown_time(found.time)}"
     yield 0, ""
     yield 0, f"answer: {answer} ({percent(found.probability)})"
-    yield 0, f"Probabilities are those {GIVEN}."
+    yield 0, presumed(found.time)
     for note in found.notes:
         yield 0, note
     yield 0, ""
@@ -80,7 +81,8 @@ def _proof(found: Counterfactual) -> str:
 def _additions(found: Counterfactual, labels: PredicateTable) -> Iterator[tuple[int, str]]:
     if not found.additions:
         become = "changes it" if found.target is None else f"makes it {labels.shown(found.target)}"
-        yield 0, f"No single fact more between the two {become}."
+        has_groups = any(entry.group for entry in labels.entries.values())
+        yield 0, f"No single fact more between the two {become}{OPPOSED * has_groups}."
         return
     yield 0, "With one of these facts more it would change:"
     for each in found.additions:
@@ -95,7 +97,8 @@ def _contrast(found: Contrast, length: Length) -> Iterator[tuple[int, str]]:
         for note in name_notes(first):
             yield 0, note
         return
-    yield 0, f"{first.subject} | ? | {first.object} | {first.time} and {second.time}"
+    times = [shown_time(each.time) for each in (first, second)]
+    yield 0, f"{first.subject} | ? | {first.object} | {' and '.join(times)}"
     yield 0, ""
     yield 0, found.paragraph
     for note in found.notes:
@@ -104,16 +107,16 @@ def _contrast(found: Contrast, length: Length) -> Iterator[tuple[int, str]]:
         return
     yield 0, ""
     yield 0, f"'{first.label}' against '{first.runner_up_label}', in log-odds:"
-    for each in (first, second):
-        yield 2, f"{each.time}: {signed(each.log_odds)}"
+    for time, each in zip(times, (first, second), strict=True):
+        yield 2, f"{time}: {signed(each.log_odds)}"
     yield 0, ""
     for change in found.changes[:SHOWN]:
         words = change.second_sentence or change.first_sentence
         yield (
             0,
             (
-                f"{signed(change.change)}  {words} ({signed(change.first)} on {first.time}, "
-                f"{signed(change.second)} on {second.time})"
+                f"{signed(change.change)}  {words} ({signed(change.first)} {asked_at(first)}, "
+                f"{signed(change.second)} {asked_at(second)})"
             ),
         )
     rest = found.changes[SHOWN:]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from apptek.arrays import Bools
 from apptek.config import View
 from apptek.data.facts import Facts
 from apptek.data.queries import (
@@ -17,6 +18,7 @@ from apptek.data.queries import (
     held_out_queries,
     training_queries,
 )
+from apptek.data.times import UNKNOWN
 from apptek.evaluation.filters import known_predicates
 from apptek.features.space import FeatureSpace
 from apptek.features.sparse import SparseRows
@@ -28,23 +30,43 @@ from apptek.resuming import read_sealed, seal
 from apptek.seeding import generator
 
 TUNING_SHARE = 0.1  # of the training queries, where valid cannot serve
+MAX_NEWEST = 0.3  # the same, where many facts have the time of the cut
 
 
 def tuning_rows(fit: Fit, view: View) -> tuple[Rows, Rows | None]:
     """The training facts to fit on, and those to tune on; None: valid is what it is tuned on.
 
     Where valid lies beyond train, its queries have no facts after them, which the view within must
-    expect: it is tuned on a tenth of the training queries instead.
+    expect: it is tuned on a tenth of the training queries instead. Where a single file was split at
+    random, weights of the view ahead would know the time of every valid fact: it is fitted on the
+    older training facts and tuned on the newest, so that its probabilities hold for later ones.
     """
-    train = fit.dataset.train
-    usable = askable(train)
+    data = fit.dataset
+    usable = askable(data.train)
+    if not len(data.valid):
+        return usable, None
+    if not data.lies_beyond_train("valid"):
+        newest = _newest(fit, usable) if view == "ahead" and data.was_split else None
+        return (usable, None) if newest is None else (usable[~newest], usable[newest])
     has_other_view = len(fit.config.views) > 1  # which then answers what lies beyond train
-    if view == "ahead" or not has_other_view or not fit.dataset.lies_beyond_train("valid"):
+    if view == "ahead" or not has_other_view:
         return usable, None
     drawn = generator(fit.options.seed, "tuning").random(len(usable)) < TUNING_SHARE
     if drawn.all() or not drawn.any():  # too few facts to spare any
         return usable, None
     return usable[~drawn], usable[drawn]
+
+
+def _newest(fit: Fit, rows: Rows) -> Bools | None:
+    """Which training facts are the newest tenth, in whole times; None where none can be spared."""
+    times = fit.dataset.train.times[rows]
+    positions = fit.dataset.axis.positions(times)
+    ordered = np.sort(positions[times != UNKNOWN])
+    if not len(ordered):
+        return None
+    first = ordered[-max(1, round(TUNING_SHARE * len(ordered)))]
+    newest: Bools = (times != UNKNOWN) & (positions >= first)
+    return newest if newest.mean() <= MAX_NEWEST else None
 
 
 def training_examples(

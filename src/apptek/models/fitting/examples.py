@@ -1,6 +1,7 @@
 """Queries as features, with what they are to learn: in memory, or in shards of a folder.
 
-A fit looks at one shard at a time, so that its memory does not grow with the number of queries.
+The linear fit looks at one shard at a time, so that its memory does not grow with the number of
+queries. The re-ranker (preset max) joins all shards: its memory grows up to `fit.queries`.
 """
 
 import os
@@ -14,7 +15,7 @@ from typing import Any, Protocol, overload
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import Ints, read_only
+from apptek.arrays import Ints, close_columns
 from apptek.data.queries import Queries
 from apptek.evaluation.filters import KnownPredicates, join_known
 from apptek.features.space import FeatureSpace
@@ -45,7 +46,7 @@ class Examples:
             raise ValueError("rows, labels and others are of different numbers of examples")
         if self.others.contains(self.labels).any():
             raise ValueError("an example's own label is not among its others")
-        read_only(self.labels)
+        close_columns(self, "labels")
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -126,6 +127,17 @@ class StoredExamples(Sequence[Examples]):
 
     def _path(self, number: int) -> Path:
         return self.folder / f"{number}.npz"
+
+
+def with_more(shards: Sequence[Examples], more: Examples) -> Sequence[Examples]:
+    """The shards with more examples: among the others in memory, else in a shard of their own."""
+    if not isinstance(shards, StoredExamples):
+        return [join_examples([*shards, more])]
+
+    def make(number: int) -> Examples:
+        return more if number == len(shards) else shards[number]
+
+    return StoredExamples(shards.folder, [*shards.sizes, len(more)], make)
 
 
 def cuts_of(shards: Sequence[Examples]) -> Iterator[int]:

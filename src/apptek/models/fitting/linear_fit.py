@@ -10,15 +10,16 @@ which each adds to the weight for its own predicate ("what happened happens agai
 learned beside the weights, without penalty, and are part of the weights when the fit is done.
 """
 
+import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
 from apptek.arrays import Floats, Ints, Longs, Matrix
 from apptek.compiling import fast, in_threads
 from apptek.config import ClassifierConfig
-from apptek.errors import DataError
+from apptek.errors import ApptekError, DataError
 from apptek.evaluation.calibration import (
     Calibration,
     balance_calibration,
@@ -30,6 +31,7 @@ from apptek.evaluation.calibration import (
 from apptek.evaluation.filters import KnownPredicates
 from apptek.evaluation.ranking import filtered_mrr
 from apptek.features.copies import Copies
+from apptek.memory import available_memory
 from apptek.models.fitting.examples import Examples, sizes_of
 from apptek.models.linear_softmax import LinearSoftmax
 
@@ -88,6 +90,7 @@ def fit_linear_softmax(
         _check(valid, "valid", feature_count, class_count)
     copies = copies or Copies.nothing(feature_count)
     _check_copies(copies, feature_count, class_count)
+    threads = fits_at_once(feature_count, class_count, 0 if valid is None else len(valid))
     passes = [shuffled_pass(sizes_of(train), rng) for _ in range(config.epochs)]
     if valid is None:
         return _all_epochs(Descent(train, class_count, config, config.l2[0], copies), passes)
@@ -96,7 +99,7 @@ def fit_linear_softmax(
         descent = Descent(train, class_count, config, config.l2[number], copies)
         return _best_epoch(descent, valid, passes, config.patience)
 
-    fits = in_threads(fit, range(len(config.l2)))
+    fits = in_threads(fit, range(len(config.l2)), threads)
     model, best, _ = max(fits, key=lambda fit: fit[1].valid_mrr)
     calibration, before, after = calibrate(model.scores(valid.rows), valid.labels, valid.others)
     report = FitReport(
@@ -109,6 +112,46 @@ def fit_linear_softmax(
         tried=tuple(epoch for _, _, epochs in fits for epoch in epochs),
     )
     return LinearSoftmax(model.weights, model.bias, calibration), report
+
+
+def refit_linear_softmax(
+    train: Sequence[Examples],
+    chosen: LinearSoftmax,
+    report: FitReport,
+    *,
+    config: ClassifierConfig,
+    rng: np.random.Generator,
+    copies: Copies | None = None,
+) -> LinearSoftmax:
+    """The classifier fitted on more examples, with the settings and the calibration chosen."""
+    descent = Descent(train, len(chosen.bias), config, report.l2, copies)
+    for _ in range(report.epoch):
+        descent.run_epoch(shuffled_pass(sizes_of(train), rng))
+    return replace(descent.model(), calibration=chosen.calibration)
+
+
+def fits_at_once(feature_count: int, class_count: int, tuning_count: int) -> int | None:
+    """Return how many values of l2 can be tried at once; None: memory sets no limit.
+
+    Raises an ApptekError if there is too little memory for one. Each needs its weights, their sums
+    of squares, the best weights so far and those of the last epoch, and the scores of valid.
+    """
+    needed = 4 * class_count * (4 * feature_count + 2 * tuning_count)
+    available = available_memory()
+    if available is None:
+        return None
+    if needed > available:
+        raise ApptekError(
+            f"the fit needs {_gigabytes(needed)} of memory for {feature_count:,} features x "
+            f"{class_count:,} predicates, and {_gigabytes(available)} is free: merge rare "
+            "predicates, or use fewer features, such as --set 'history.kernels=[\"ever\"]'"
+        )
+    at_once = available // max(needed, 1)
+    return at_once if at_once < (os.cpu_count() or 1) else None
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / 1e9:,.1f} GB"
 
 
 def _all_epochs(descent: "Descent", passes: list[Pass]) -> tuple[LinearSoftmax, FitReport]:

@@ -16,10 +16,11 @@ import numpy as np
 from apptek.agent.environment import DecisionProcess
 from apptek.arrays import Floats
 from apptek.config import View
-from apptek.data.facts import SPLITS, Dataset, Facts
+from apptek.data.facts import SPLITS, Dataset, Facts, join_facts
 from apptek.data.protocols import apply_protocol
 from apptek.data.queries import training_queries
 from apptek.errors import ConfigError, DataError
+from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import filtered_mrr
 from apptek.features.clock import Clock
 from apptek.features.space import FeatureSpace
@@ -35,12 +36,19 @@ from apptek.models.fitting.drawn_examples import (
     tuning_queries,
     tuning_rows,
 )
-from apptek.models.fitting.examples import Examples, cuts_of, join_examples
-from apptek.models.fitting.linear_fit import FitReport, calibrate, fit_linear_softmax
+from apptek.models.fitting.examples import Examples, cuts_of, join_examples, with_more
+from apptek.models.fitting.linear_fit import (
+    FitReport,
+    calibrate,
+    fit_linear_softmax,
+    fits_at_once,
+    refit_linear_softmax,
+)
 from apptek.models.fitting.stages import Fit, FitOptions
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources, FittedView, Model
 from apptek.models.model_folder import AGENT
+from apptek.models.quality import measure_quality
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.fitting import RerankerTask, fit_reranker
 from apptek.models.reranking.reranker import require_lightgbm
@@ -102,7 +110,10 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
     """The weights of one view; its own early stop, calibration and re-ranker."""
     kinds = _kinds(fit, view)
     space, train = sources.space(view, kinds), fit.dataset.train
+    # Before the features are made, which takes long where there are many.
+    fits_at_once(sum(size for _, size in space.sizes()), len(fit.dataset.predicates), 0)
     rows, spared = tuning_rows(fit, view)
+    is_newest = view == "ahead" and spared is not None
     examples, rows = training_examples(fit, space, rows, view)
     cuts = sum(cuts_of(examples))
     facts, asked = tuning_queries(fit, spared)
@@ -117,6 +128,7 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
             rng=generator(fit.options.seed, "classifier"),
             copies=space.copies(),
         )
+    scores = None if tuning is None else classifier.scores(tuning.rows)
     reranker = None
     if fit.config.reranker.rounds:
         task = RerankerTask(
@@ -131,22 +143,45 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
         )
         with fit.stage(f"fit the re-ranker, {view}"):
             reranker = fit_reranker(task, fit.config.reranker, seed=fit.options.seed)
-            if reranker is not None and tuning is not None:
-                linear = classifier.scores(tuning.rows)
-                weighed = Weighed(asked, tuning.rows, classifier.weights, linear)
-                scores = reranker.scores(space, weighed)
-                mrr = filtered_mrr(scores, tuning.labels, tuning.others)
+            if reranker is not None and tuning is not None and scores is not None:
+                weighed = Weighed(asked, tuning.rows, classifier.weights, scores)
+                reranked = reranker.scores(space, weighed)
+                mrr = filtered_mrr(reranked, tuning.labels, tuning.others)
                 # Of few facts trees learn by heart what the next ones do not bear out.
-                if mrr > filtered_mrr(linear, tuning.labels, tuning.others):
-                    classifier, report = _calibrated(classifier, report, scores, tuning)
+                if mrr > filtered_mrr(scores, tuning.labels, tuning.others):
+                    classifier, report = _calibrated(classifier, report, reranked, tuning)
+                    scores = reranked
                 else:
                     reranker = None
-    support = _support(fit, space, examples, train.take(rows))
+    quality = None
+    if tuning is not None and scores is not None:
+        graph = sources.graph.ahead() if view == "ahead" else sources.graph
+        rng = generator(fit.options.seed, "bootstrap")
+        with fit.stage("compare with counting"):
+            quality = measure_quality(graph, asked, tuning, scores, rng=rng)
+        quality["newest"] = is_newest
+    learned = train.take(rows)
+    if is_newest and tuning is not None and reranker is None:
+        # The newest facts have told what to choose; the weights may learn from them now.
+        others = known_predicates(facts, (train,))
+        examples = with_more(examples, Examples(tuning.rows, tuning.labels, others))
+        learned = join_facts(learned, facts)
+        with fit.stage(f"fit the classifier again, {view}"):
+            classifier = refit_linear_softmax(
+                examples,
+                classifier,
+                report,
+                config=fit.config.classifier,
+                rng=generator(fit.options.seed, "refit"),
+                copies=space.copies(),
+            )
+    support = _support(fit, space, examples, learned)
     shutil.rmtree(shelf_folder(fit, view), ignore_errors=True)
     return FittedView(
         classifier=classifier,
         kinds=kinds,
-        report=_report(report, space, mined, cuts) | {"tuning_queries": len(facts)},
+        report=_report(report, space, mined, cuts)
+        | {"tuning_queries": len(facts), "quality": quality},
         reranker=reranker,
         support=support,
     )

@@ -28,7 +28,7 @@ from apptek.features.space import FeatureSpace
 from apptek.features.traits import Kind
 from apptek.graph.incidence import Incidence, build_incidence
 from apptek.graph.slot_search import FIELDS, STREAMS, UNDATED, Longs2, nearest_in_slot
-from apptek.graph.temporal_graph import TemporalGraph
+from apptek.graph.temporal_graph import INDEXING, TemporalGraph
 from apptek.graph.tknn import VIEW, Arrays
 
 NEAREST = 200  # facts of a group that are looked at
@@ -68,9 +68,17 @@ class TypedHistories:
         assert space.history is not None
         graph, kinds = space.history.graph, () if space.traits is None else space.traits.kinds
         name = "typed ahead" if graph.looks_ahead else "typed"
-        index: TypedHistories | None = graph.indexed.get(name)
-        if index is None or index.kinds is not kinds or index.graph.facts is not graph.facts:
-            index = graph.indexed[name] = cls._of(graph, kinds, space.history.clock)
+
+        def shared() -> TypedHistories | None:
+            index: TypedHistories | None = graph.indexed.get(name)
+            fits = index and index.kinds is kinds and index.graph.facts is graph.facts
+            return index if fits else None
+
+        index = shared()
+        if index is None:
+            with INDEXING:  # several threads may ask first
+                index = shared() or cls._of(graph, kinds, space.history.clock)
+                graph.indexed[name] = index
         return index
 
     @classmethod

@@ -150,7 +150,9 @@ export function findingText({ finding, expected_label: label, expected_probabili
 }
 
 export const changeText = (change) =>
-  `${change < 0 ? "▼ −" : "▲ +"}${Math.abs(100 * change).toFixed(0)} points`;
+  Math.abs(change) < 0.005
+    ? "0 points"
+    : `${change < 0 ? "▼ −" : "▲ +"}${Math.abs(100 * change).toFixed(0)} points`;
 
 const chanceBar = ({ probability }) =>
   el(

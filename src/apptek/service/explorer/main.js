@@ -196,6 +196,7 @@ async function fetchAnswer(signal) {
 
 async function loadRibbon() {
   const { time: when } = page.state;
+  byId("that-time").hidden = axis.timeless || when === "?";
   byId("ribbon-card").hidden = axis.timeless || when === "?" || page.unknown.length > 0;
   if (byId("ribbon-card").hidden) return;
   const loading = ribbon.load(query(), { view: view(), span: readZoom(page.state.span) });

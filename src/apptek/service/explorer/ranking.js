@@ -1,7 +1,7 @@
 // The ranked predicates as bars, one of which is selected.
 
 import { byId, el, replaceChoices } from "./dom.js";
-import { counted, labelled, percent, shown, timely } from "./wording.js";
+import { counted, labelled, percent, shown } from "./wording.js";
 
 const FIRST = 10; // bars before "Show more"
 const CLASSES = 6; // classes and groups that are shown
@@ -95,7 +95,7 @@ export class Ranking {
   }
 
   row({ predicate, label, probability, known }, most) {
-    const title = `A known fact has this predicate${timely(" at that time")}`;
+    const title = "A recorded fact has this predicate";
     const tag = known ? el("span", { class: "tag", title }, "known") : null;
     return el(
       "li",

@@ -183,6 +183,10 @@ function statisticsOf(reason) {
   const { support, curve = [] } = reason ?? {};
   const parts = [];
   if (support) parts.push(el("p", { class: "soft support" }, support.words));
+  if (reason?.kind === "topology") {
+    const steps = reason.topology.map((name) => `'${shown(name)}'`).join(", then ");
+    parts.push(el("p", { class: "soft" }, `All steps of the topology: ${steps}`));
+  }
   if (curve.length > 1) parts.push(curveFigure(curve));
   return parts;
 }

@@ -11,7 +11,7 @@ export class QuestionSearch extends Combobox {
     super(container, {
       id: "search",
       label: "Search",
-      placeholder: "Names and events: korea visit",
+      placeholder: "Names and events",
       required: false,
     });
     this.onAsk = onAsk;

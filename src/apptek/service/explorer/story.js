@@ -2,7 +2,7 @@
 
 import { all, byId, el } from "./dom.js";
 import { tonesOf } from "./ribbon_shape.js";
-import { counted, percent, shown, timely } from "./wording.js";
+import { counted, percent, recordedWords, shown, timely } from "./wording.js";
 
 // The colours of classes and predicates, as the ribbon has told them.
 export class Tones {
@@ -48,7 +48,7 @@ export function markOld(ids, isOld) {
 
 // What was asked, and the answer to it. without: the facts that are struck out
 export function showHeadline({ subject, object, time }, { label, probability, without = [] }) {
-  const when = timely(`, ${time === "?" ? "at no known time" : time}`);
+  const when = timely(`, ${time === "?" ? "undated" : time}`);
   byId("asked").replaceChildren(
     `${shown(subject)} → ${shown(object)}${when}`,
     ...(without.length
@@ -57,6 +57,7 @@ export function showHeadline({ subject, object, time }, { label, probability, wi
   );
   byId("answer").replaceChildren(
     el("span", {}, shown(label)),
+    " ", // so that a screen reader does not run the two together
     el("span", { class: "share" }, percent(probability)),
   );
 }
@@ -79,12 +80,22 @@ export function comparisonOf(explanation) {
 
 const sentence = (text) => `${shown(text).charAt(0).toUpperCase()}${shown(text).slice(1)}`;
 
-// The strongest reason for the answer as one sentence, and the strongest against it.
-export function storyOf({ reasons, against }) {
-  const [pro] = reasons;
-  const [con] = against;
-  if (!pro) return "Nothing in particular speaks for it: this is what is usual.";
-  const because = `${sentence(pro.sentence)}.`;
+// The strongest reason for the answer as one sentence, and the strongest against it; before both,
+// what is recorded. A reason whose counts alone point the other way is told only where there is no
+// other, with that remark.
+export function storyOf(explanation) {
+  const { known = [], ranked } = explanation;
+  const labels = known.map((name) => ranked.find((each) => each.predicate === name)?.label ?? name);
+  return [recordedWords(labels), whyOf(explanation)].filter(Boolean).join(" ");
+}
+
+function whyOf({ reasons, against, runner_up_label: other }) {
+  if (!reasons.length) return "Nothing in particular speaks for it: this is what is usual.";
+  const clear = ({ support }) => !support?.contradicts;
+  const pro = reasons.find(clear) ?? reasons[0];
+  const con = against.find((reason) => clear(reason) && reason.sentence !== pro.sentence);
+  const remark = clear(pro) ? "" : ` (which alone would point to '${shown(other)}')`;
+  const because = `${sentence(pro.sentence)}${remark}.`;
   return con ? `${because} But: ${shown(con.sentence)}.` : because;
 }
 

@@ -23,6 +23,7 @@ from apptek.service.served_model import ServedModel
 from apptek.terminal import messages
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+TRUSTED_PROXIES = "FORWARDED_ALLOW_IPS"  # uvicorn's variable: whose X-Forwarded-For is believed
 MakeApp = Callable[[ServedModel, RequestLimits], ASGIApp]
 GRACE = 5  # seconds beyond the time of an answer in which the service ends
 
@@ -87,6 +88,7 @@ def serve(
             http=connection_factory(limits), backlog=limits.backlog, ws="none",  # type: ignore[arg-type]
             lifespan="on", log_config=None, access_log=False, server_header=False,
             timeout_graceful_shutdown=int(requests.seconds) + GRACE,
+            proxy_headers=bool(os.environ.get(TRUSTED_PROXIES)),
         )  # fmt: skip
         log_to_stderr()
         del served  # an exchanged model must not stay in memory

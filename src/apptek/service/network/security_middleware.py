@@ -103,7 +103,9 @@ class SecurityMiddleware:
                 advice=f"Try again in {wait} seconds.", where="Authorization",
                 headers={"Retry-After": str(wait)},
             )  # fmt: skip
-        if not hmac.compare_digest(credentials, f"Bearer {self.token}".encode()):
+        scheme, _, token = credentials.partition(b" ")  # the scheme in any case: RFC 9110
+        right = hmac.compare_digest(token, f"{self.token}".encode())
+        if not right or scheme.lower() != b"bearer":
             if credentials:
                 self.wrong_tokens.add(address)
             raise ServiceError(

@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel, Field
 
-from apptek.audit.audit import audit_facts
+from apptek.audit.audit import MOST_JUDGED, audit_facts, spread_evenly
 from apptek.audit.judge import Judge
-from apptek.audit.report import audit_table
+from apptek.audit.report import table_of_facts
 from apptek.explain.wording import when_text
 from apptek.forecasting.forecaster import Forecaster
 from apptek.forecasting.watch import most_changed, watch
@@ -17,6 +18,7 @@ from apptek.service.schemas.responses import PredicateForecastOut
 from apptek.service.served_model import ServedModel
 
 AUDITED = 120  # facts that are listed with their reasons
+MOST_WATCHED = 200  # pairs of a list
 
 
 class WatchedPair(BaseModel):
@@ -80,19 +82,22 @@ def watched_pairs(served: ServedModel, length: Length, count: int, wait: float) 
     require_forecasts(served)
     forecaster = served.predictor.forecaster
     window = window_of(served, None, length)
-    name = f"watch {window.length} {count}"
-    work = started(served.predictor, name, lambda: _watch(forecaster, window, count))
+    name = f"watch {window.length}"  # the longest list, once, whatever count is asked for
+    work = started(served.predictor, name, lambda: _watch(forecaster, window))
     axis = served.predictor.model.dataset.axis
     first, last = window.texts(axis)
-    return within(wait, work) or WatchedPairs(
+    found = within(wait, work)
+    if found is not None:
+        return found.model_copy(update={"rows": found.rows[:count]})
+    return WatchedPairs(
         ready=False, first=first, last=last, length=window.length, unit=unit_word(axis.unit),
         lead=window.lead, observed_until=window.observed_until(axis), rows=[], notes=[],
     )  # fmt: skip
 
 
-def _watch(forecaster: Forecaster, window: Window, count: int) -> WatchedPairs:
+def _watch(forecaster: Forecaster, window: Window) -> WatchedPairs:
     labels = forecaster.answerer.labels
-    found = watch(forecaster, most_changed(forecaster, window, count), window)
+    found = watch(forecaster, most_changed(forecaster, window, MOST_WATCHED), window)
     rows: list[dict[str, Any]] = list(found.as_json()["rows"])
     for row in rows:
         row["groups"] = [labels.group_of(part["predicate"]) for part in row["predicates"]]
@@ -101,15 +106,17 @@ def _watch(forecaster: Forecaster, window: Window, count: int) -> WatchedPairs:
 
 def suspect_facts(served: ServedModel, wait: float) -> SuspectFacts:
     """The facts that look wrong, if they are found within some seconds; else nothing yet."""
-    model = served.predictor.model
     work = started(served.predictor, "audit", lambda: _audit(served))
     rows = within(wait, work)
-    return SuspectFacts(ready=rows is not None, facts=len(model.graph.facts), rows=rows or [])
+    judged = min(len(served.predictor.model.graph.facts), MOST_JUDGED)
+    return SuspectFacts(ready=rows is not None, facts=judged, rows=rows or [])
 
 
 def _audit(served: ServedModel) -> list[SuspectFact]:
     model, labels = served.predictor.model, served.predictor.answerer.labels
-    table = audit_table(audit_facts(Judge.of_model(model)), AUDITED).slice(0, AUDITED)
+    judged = spread_evenly(np.arange(len(model.graph.facts)), MOST_JUDGED)
+    audit = audit_facts(Judge.of_model(model), judged)
+    table = table_of_facts(audit, audit.order[: min(AUDITED, len(judged))], AUDITED)
     return [
         SuspectFact(
             **row,

@@ -1,6 +1,7 @@
 """Questions worth asking: a few that make a good first impression, and those that words find."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, Field
@@ -10,6 +11,7 @@ from apptek.config import View
 from apptek.data.facts import Facts
 from apptek.data.times import UNKNOWN
 from apptek.explain.name_index import key_of
+from apptek.explain.quality_words import quality_text
 from apptek.explain.sentences import clause
 from apptek.graph.lookups import between, is_timeless
 from apptek.service.served_model import ServedModel, query_of_fact
@@ -18,6 +20,7 @@ CARDS = 9  # one large, the others in rows of two or four
 CANDIDATES = 1500  # facts that the cards are chosen from
 ENOUGH = 200  # candidates of test; of fewer, those of train are better ones
 CONFIDENT = (0.35, 0.97)  # what is nearly certain is no striking answer
+SELECTED = "These examples were selected because the model answered them correctly."
 WORDS = 8  # of a search text that are used
 STOP_WORDS = frozenset(
     ("a", "an", "and", "at", "between", "by", "did", "does", "in", "of", "on", "the", "to", "what",
@@ -46,7 +49,9 @@ class Questions(BaseModel):
     """Questions, the best first; `ready` is false while they are looked for."""
 
     ready: bool = True
-    note: str = Field(default="", description="What the model knew of the facts that came true.")
+    note: str = Field(
+        default="", description="How the questions were selected, and how good the model is."
+    )
     questions: list[Question]
 
 
@@ -93,6 +98,7 @@ def striking_questions(served: ServedModel) -> Questions:
     chosen = _in_turns(list(turns.values()), facts, rows)
     return Questions(
         note=_note(
+            served.predictor.model.fitted(view).report.get("quality"),
             is_timeless=timeless,
             is_fitted=facts is data.train,
             is_used=facts is data.train or len(graph.facts) > len(data.train),
@@ -107,13 +113,18 @@ def striking_questions(served: ServedModel) -> Questions:
     )  # fmt: skip
 
 
-def _note(*, is_timeless: bool, is_fitted: bool, is_used: bool) -> str:
-    """What the model knew of the facts that its answers are compared with."""
+def _note(
+    quality: dict[str, Any] | None, *, is_timeless: bool, is_fitted: bool, is_used: bool
+) -> str:
+    """How the examples were selected, what the model knew of them, and how good it is overall."""
     if is_timeless and is_used:  # nothing comes before anything
-        return "The model knows these facts, and answers from them and all others."
-    if is_fitted:
-        return "The model was fitted on these facts, too; an answer uses only what came before."
-    return "The model was not fitted on these facts."
+        known = "The model knows these facts, and answers from them and all others."
+    elif is_fitted:
+        known = "The model was fitted on these facts, too; an answer uses only what came before."
+    else:
+        known = "The model was not fitted on these facts."
+    overall = f"Overall, {quality_text(quality)}." if quality else ""
+    return f"{SELECTED} {overall} {known}".replace("  ", " ")
 
 
 def _candidates(served: ServedModel, facts: Facts) -> Longs:

@@ -11,6 +11,7 @@ from apptek.config import View
 from apptek.forecasting.window import Length
 from apptek.service.page_data.kept import started, within
 from apptek.service.page_data.lists import (
+    MOST_WATCHED,
     SuspectFacts,
     WatchedPairs,
     suspect_facts,
@@ -78,7 +79,7 @@ def add_page_data(app: FastAPI, served: ServedModel, answer: Answer) -> None:
     async def watch_list(
         days: Annotated[int | None, Query(ge=1, le=366)] = None,
         steps: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
-        limit: Annotated[int, Query(ge=1, le=200)] = 40,
+        limit: Annotated[int, Query(ge=1, le=MOST_WATCHED)] = 40,
     ) -> Response:
         """The pairs whose chance of anything changes most in a window after the last fact.
 

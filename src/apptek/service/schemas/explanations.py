@@ -64,6 +64,10 @@ class SupportOut(Open):
         description="The evidence is the very fact that is asked about, or the same with the "
         "runner-up, which training hides: what was near in time is counted then."
     )
+    contradicts: bool = Field(
+        default=False,
+        description="These counts, taken alone, point the other way than the reason does.",
+    )
     words: str = Field(description="All of that in words.")
 
 
@@ -131,7 +135,7 @@ class DrawnFact(Open):
 
 
 class DrawingOut(Open):
-    """The drawing of a reason: entities as nodes, facts as edges."""
+    """The drawing of all reasons: entities as nodes, facts as edges."""
 
     number: int
     title: str

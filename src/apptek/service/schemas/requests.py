@@ -139,6 +139,7 @@ class ContrastBody(QueryFields):
     against: Name | None = Field(
         default=None, description="What to compare it with, instead of the answer at `versus`."
     )
+    view: View = None
     allow_unknown: AllowUnknown = True
 
 

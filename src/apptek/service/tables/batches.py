@@ -11,11 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import ipc, parquet
 
+from apptek.config import View
 from apptek.data.frames import query_text_columns
 from apptek.data.reading.columns import query_columns
 from apptek.explain.wording import shortened
 from apptek.models.answer_tables import AskedColumns, answer_columns
 from apptek.service.network.request_limits import RequestLimits
+from apptek.service.predict_explain import answerer_of
 from apptek.service.problem_json import MAX_QUOTED, TITLES, ServiceError
 from apptek.service.served_model import ServedModel
 from apptek.service.tables.parquet_footer import codecs
@@ -123,10 +125,10 @@ def check_batch(rows: int, top: int, limits: RequestLimits) -> None:
 
 
 def predict_table(
-    served: ServedModel, queries: pa.Table, *, top: int, allow_unknown: bool
+    served: ServedModel, queries: pa.Table, *, top: int, view: View | None, allow_unknown: bool
 ) -> pa.Table:
     """The answers to a table of queries: the columns of `apptek predict --queries`."""
-    answerer = served.predictor.answerer
+    answerer = answerer_of(served, view)
 
     def entity(text: str, column: str, row: int) -> int:
         found = answerer.entity_id(text)

@@ -9,6 +9,7 @@ from starlette.datastructures import Headers
 from starlette.routing import Match
 from starlette.types import Scope
 
+from apptek.config import View
 from apptek.data.frames import query_text_columns
 from apptek.service.network.request_limits import RequestLimits
 from apptek.service.predict_explain import predict
@@ -51,19 +52,21 @@ def add_table_predictions(
     async def predictions(
         request: Request,
         top: Annotated[int, Query(ge=1, le=1000)] = 10,
+        view: Annotated[View | None, Query()] = None,
         allow_unknown: Annotated[bool, Query()] = True,
     ) -> Response:
         body, body_type = await request.body(), _type_of(request.headers)
         wanted = answer_type(body_type, request.headers.get("accept", ""))
 
+        options: dict[str, Any] = {"top": top, "view": view, "allow_unknown": allow_unknown}
+
         def work() -> bytes:
             queries = read_queries(body, body_type, limits)
             check_batch(queries.num_rows, top, limits)
             if wanted == JSON:
-                batch = _as_batch(queries, top, allow_unknown)
+                batch = _as_batch(queries, options)
                 return predict(served, batch).model_dump_json(by_alias=True).encode()
-            table = predict_table(served, queries, top=top, allow_unknown=allow_unknown)
-            return write_table(table, wanted)
+            return write_table(predict_table(served, queries, **options), wanted)
 
         return Response(await pool.run(work), media_type=wanted)
 
@@ -83,16 +86,15 @@ async def answer_as_table(
         for name in ("subject", "object", "time")
     }
 
+    options = body.model_dump(include={"top", "view", "allow_unknown"})
+
     def work() -> bytes:
-        options: dict[str, Any] = {"top": body.top, "allow_unknown": body.allow_unknown}
         return write_table(predict_table(served, pa.table(columns), **options), wanted)
 
     return Response(await pool.run(work), media_type=wanted)
 
 
-def _as_batch(queries: pa.Table, top: int, allow_unknown: bool) -> PredictBatch:
+def _as_batch(queries: pa.Table, options: dict[str, Any]) -> PredictBatch:
     texts = [column.cast(pa.string()) for column in query_text_columns(queries, "the body")]
     rows = pa.table(texts, names=["subject", "object", "time"]).to_pylist()
-    return PredictBatch.model_validate(
-        {"queries": rows, "top": top, "allow_unknown": allow_unknown}
-    )
+    return PredictBatch.model_validate({"queries": rows} | options)

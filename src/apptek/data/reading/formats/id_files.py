@@ -99,7 +99,7 @@ def find_id_layout(rows: list[list[bytes]], folder: Path) -> ColumnLayout | None
     if not all(len(row) == width and all(map(_is_number, row)) for row in rows):
         return None
     names = find_names(folder) if width in (4, 5) else None
-    fifth = width == 5 and len({row[4] for row in rows}) == 1 and rows[0][4] in _ALWAYS
+    fifth = width == 5 and len({row[4] for row in rows}) == 1 and rows[0][4].strip(b" ") in _ALWAYS
     stated = (folder / "stat.txt").is_file()
     if not (fifth or (width == 4 and (names is not None or stated))):
         return None
@@ -111,4 +111,4 @@ def find_id_layout(rows: list[list[bytes]], folder: Path) -> ColumnLayout | None
 
 
 def _is_number(cell: bytes) -> bool:
-    return cell.removeprefix(b"-").isdigit()
+    return cell.strip(b" ").removeprefix(b"-").isdigit()

@@ -1,4 +1,7 @@
-"""A file with one JSON object on each line; Arrow parses whole blocks, Python what is unusual."""
+"""A file with one JSON object on each line, or an array of them.
+
+Arrow parses whole blocks, Python what is unusual.
+"""
 
 import json
 import math
@@ -13,7 +16,7 @@ from pyarrow import json as arrow_json
 from apptek.data.reading.arrow_tables import count_lines
 from apptek.data.reading.batches import Chunk, Content
 from apptek.data.reading.columns import ColumnLayout, FindLayout, find_layout, left_out_note
-from apptek.data.reading.formats.text_columns import as_text
+from apptek.data.reading.formats.text_columns import EXACT, as_text
 from apptek.data.reading.options import ReadOptions
 from apptek.data.reading.parquet_tables import is_clean
 from apptek.data.reading.sniffing import SAMPLE_BYTES, SAMPLE_LINES, check_encoding, find_encoding
@@ -22,7 +25,7 @@ from apptek.data.reading.text_cells import BrokenRow, shown
 from apptek.data.reading.text_files import skip_blank_lines
 from apptek.errors import DataError, NoFactsError
 
-EXPECTED = "a JSON object such as {...} on each line"
+EXPECTED = "a JSON object such as {...} on each line, or an array of them"
 
 
 def open_json_lines(
@@ -38,6 +41,8 @@ def open_json_lines(
     first, line = skip_blank_lines(blocks)
     if first is None:
         raise NoFactsError(f"{file.name}:1: the file is empty; expected {EXPECTED}")
+    if first.text.lstrip()[:1] == b"[":
+        first, line = _lines_of_array([first, *blocks]), 1
     lines = first.text[:SAMPLE_BYTES].split(b"\n")
     objects = [_load(text) for text in islice(lines, SAMPLE_LINES) if text.strip()]
     if not isinstance(objects[0], dict):
@@ -52,6 +57,15 @@ def open_json_lines(
         {"format": "jsonl", "encoding": encoding or "utf-8"},
         () if note is None else (note,),
     )
+
+
+def _lines_of_array(blocks: list[Block]) -> Block:
+    """An array of objects as a line for each; errors then count objects from 1."""
+    text = b"".join(block.text for block in blocks)
+    entries = _load(text)
+    if isinstance(entries, list) and entries:
+        text = b"".join(json.dumps(entry).encode() + b"\n" for entry in entries)
+    return Block(text, blocks[-1].position)
 
 
 def _chunks(
@@ -123,7 +137,7 @@ def cell_of(value: Any) -> bytes | None:
     """The text of a value; None where it has none that could be a name or a time."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return b""
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None

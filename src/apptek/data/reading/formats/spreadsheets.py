@@ -9,14 +9,23 @@ import zipfile
 from collections.abc import Iterator
 from datetime import date, datetime
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from apptek.data.reading.batches import Chunk, Content
-from apptek.data.reading.columns import FindLayout, find_layout, left_out_note
+from apptek.data.reading.columns import (
+    ColumnLayout,
+    FindLayout,
+    check_order,
+    find_layout,
+    has_titles,
+    left_out_note,
+)
 from apptek.data.reading.formats.json_lines import cell_of
 from apptek.data.reading.options import ReadOptions
 from apptek.data.reading.parquet_tables import DAMAGE
+from apptek.data.reading.sniffing import SAMPLE_LINES
 from apptek.data.reading.text_blocks import allowed_bytes, damaged, too_large
 from apptek.data.reading.text_cells import BrokenRow, shown
 from apptek.errors import DataError
@@ -25,6 +34,7 @@ CELL_BYTES = 32  # what a cell takes at least in memory, be it empty
 MOST_MERGED = 1_000_000  # cells that merged ones may cover together
 _CELL = re.compile(rb'<c r="([A-Z]{1,3})([0-9]{1,7})"')
 _PIECE = 1 << 22
+_EXPECTED = "a text, a whole number or a date (numbers beyond 2^53 as text)"
 Rows = dict[tuple[int, int], Any]
 
 
@@ -62,6 +72,8 @@ def open_sheet(
             f"of facts{advice}"
         )
     layout, has_header = find(titles, columns, options.header, f"{file.name}:{line}")
+    if find is find_layout and not has_header and options.header is None:
+        has_header = _has_unknown_header(cells, layout, columns, f"{file.name}:{line}")
     notes = []
     if len(workbook.sheet_names) > 1 and not options.sheet:
         notes.append(
@@ -70,10 +82,27 @@ def open_sheet(
     note = left_out_note(titles, layout, file.name) if has_header and columns is None else None
     start = line + has_header
     timed = cells.with_times(start)
-    rows = (_row(row, layout, timed) for number, row in cells.rows() if number >= start)
+    rows = (
+        [] if has_header and again == row else _row(again, layout, timed)
+        for number, again in cells.rows()
+        if number >= start
+    )
     how = {"format": "sheet", "sheet": name}
     notes += [] if note is None else [note]
-    return Content(layout, iter([Chunk(start, None, rows)]), how, tuple(notes))
+    chunk = Chunk(start, None, rows, starts_file=not has_header)
+    return Content(layout, iter([chunk]), how, tuple(notes))
+
+
+def _has_unknown_header(
+    cells: "_Cells", layout: ColumnLayout, columns: dict[str, str] | None, where: str
+) -> bool:
+    """Whether the first row is a header; DataError where nothing says what its columns are."""
+    rows = islice((row for _, row in cells.rows() if any(row)), SAMPLE_LINES)
+    texts = [[_text(cell) for cell in row] for row in rows]
+    if columns is None:
+        width = max(max((n for n, c in enumerate(row, 1) if c), default=0) for row in texts)
+        check_order([row[:width] for row in texts], where)
+    return has_titles(texts, layout)
 
 
 def _check_size(file: Path, max_bytes: int | None) -> None:
@@ -176,7 +205,7 @@ def _row(row: list[Any], layout: Any, timed: set[int]) -> list[bytes]:
         text = _cell(cell, column in timed)
         if text is None and column in layout.columns.values():
             found = shown(str(cell).encode())
-            return BrokenRow(layout.label(column), found, "a text, a whole number or a date")
+            return BrokenRow(layout.label(column), found, _EXPECTED)
         cells.append(text or b"")
     if layout.free:  # a sheet is as wide as its widest row
         while len(cells) > 3 and not cells[-1]:

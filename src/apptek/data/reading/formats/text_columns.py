@@ -8,6 +8,7 @@ from apptek.data.reading.fact_batch import NAME_TYPE
 from apptek.data.reading.text_blocks import one_line
 from apptek.errors import DataError
 
+EXACT = 2**53  # below it, floats hold every whole number
 EXPECTED = "expected texts, integers, dates or timestamps"
 
 
@@ -104,6 +105,11 @@ def _whole_numbers(column: pa.ChunkedArray, label: str, name: str) -> pa.Chunked
     """Numbers without a fraction: what pandas makes of integers as soon as one is missing."""
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)
+        if pc.any(pc.greater_equal(pc.abs(column), float(EXACT))).as_py():
+            raise DataError(
+                f"{name}: the column {label!r} holds fractional numbers beyond 2^53, which are not "
+                "exact: write such ids as text"
+            )
     try:
         return column.cast(pa.int64())
     except pa.ArrowInvalid:

@@ -1,0 +1,168 @@
+"""Counts in reasons are those of the facts, or are told as lower bounds."""
+
+import re
+
+import numpy as np
+import pytest
+
+from apptek.config import preset
+from apptek.data.times import TimeAxis
+from apptek.explain.explanation import Contribution, Explanation
+from apptek.explain.sentences import Ends, Occurrences, mirror_sentence
+from apptek.predictor import Predictor, Query
+from apptek.setting_rules import with_settings
+
+QUICK = ["classifier.epochs=1"]
+
+SPANS = {
+    "a day": 1, "a week": 7, "two weeks": 14, "a month": 31, "two months": 62, "three months": 92,
+    "half a year": 183, "a year": 366,
+}  # fmt: skip
+COUNTED = re.compile(
+    r"(?P<least>at least )?(?P<count>once|twice|[\d,]+ times) "
+    r"(?:within (?P<span>.+?)(?P<side> after| before and after)?"
+    r"|(?P<apart>the same day|the day|[\d,]+ days)(?: (?P<way>before|after))?)"
+    r"(?: \(\d+ of \d+ with .*\))?(?:, the (?:last time|first time|nearest) .*)?$"
+)
+# Which end of a fact is the owner of the family, and whether the owner is the query's subject.
+OWNERS = {
+    "pair": (0, True), "reversed": (0, False), "subject_out": (0, True), "subject_in": (2, True),
+    "object_out": (0, False), "object_in": (2, False),
+}  # fmt: skip
+Row = tuple[str, str, str, int]
+
+
+def days_of(span: str) -> int:
+    if span in SPANS:
+        return SPANS[span]
+    number, unit = span.replace(",", "").split()
+    return int(number) * (365 if unit == "years" else 1)
+
+
+def number_of(words: str) -> int:
+    fixed = {"once": 1, "twice": 2}
+    return fixed.get(words) or int(words.removesuffix(" times").replace(",", ""))
+
+
+def window_of(found: "re.Match[str]") -> tuple[int, int]:
+    """The first and the last distance that a sentence speaks of."""
+    if span := found["span"]:
+        days = days_of(span)
+        return (0 if found["side"] == " after" else -days), (days if found["side"] else 0)
+    apart = found["apart"]
+    days = (
+        0
+        if apart == "the same day"
+        else 1
+        if apart == "the day"
+        else int(apart.replace(",", "").split()[0])
+    )
+    days *= 1 if found["way"] == "after" else -1
+    return days, days
+
+
+def true_count(
+    rows: list[Row], asked: Explanation, at: int, part: Contribution, window: tuple[int, int]
+) -> int:
+    """How many facts the sentence of a reason is about, counted one by one."""
+    end, is_subject = OWNERS[part.family]
+    owner, partner = asked.subject, asked.object
+    if not is_subject:
+        owner, partner = partner, owner
+    with_partner = part.family in ("pair", "reversed")
+    count = 0
+    for row in rows:
+        matches = row[end] == owner and (row[2 - end] == partner) == with_partner
+        in_window = window[0] <= row[3] - at <= window[1]
+        if matches and row[1] == part.topology[0] and in_window:
+            count += asked.view == "within" or row[3] < at
+    return count
+
+
+def wrong_counts(predictor: Predictor, queries: list[Query]) -> tuple[list[str], int, int]:
+    """The sentences that state a wrong number; how many were checked; how many say "at least"."""
+    data, graph = predictor.model.dataset, predictor.model.graph
+    facts = graph.facts
+    entities, predicates = list(data.entities), list(data.predicates)
+    columns = (facts.subjects, facts.predicates, facts.objects, graph.since)
+    rows: list[Row] = [
+        (entities[s], predicates[p], entities[o], start)
+        for s, p, o, start in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+    wrong, checked, bounds = [], 0, 0
+    for query in queries:
+        asked = predictor.explain(query)
+        at = int(data.axis.position(data.axis.parse(query.time)))
+        for part in asked.contributions():
+            if part.kind != "history" or part.mirror:
+                continue
+            found = COUNTED.search(part.sentence)
+            if found is None:
+                continue
+            told = number_of(found["count"])
+            true = true_count(rows, asked, at, part, window_of(found))
+            checked += 1
+            bounds += bool(found["least"])
+            if true < told or (true > told and not found["least"]):
+                wrong.append(f"{part.sentence}: {true} in {query}")
+    return wrong, checked, bounds
+
+
+def questions(predictor: Predictor, count: int) -> list[Query]:
+    data = predictor.model.dataset
+    rows = np.linspace(0, len(data.train) - 1, count).astype(int)
+    facts = data.train
+    return [
+        Query(
+            data.entities[int(facts.subjects[row])],
+            data.entities[int(facts.objects[row])],
+            data.axis.format(int(facts.times[row])),
+        )
+        for row in rows
+    ]
+
+
+@pytest.fixture(scope="module")
+def dense() -> Predictor:
+    """A model of ten busy entities: each has more facts than are looked at, several every day."""
+    rng, names = np.random.default_rng(0), [f"E{n}" for n in range(10)]
+    rows = {
+        (names[s], f"P{p}", names[(s + 1 + o) % 10], str(np.datetime64("2020-01-01") + day))
+        for s, p, o, day in zip(
+            *(rng.integers(0, most, 1800).tolist() for most in (10, 5, 9, 90)), strict=True
+        )
+    }
+    return Predictor.fit(sorted(rows), config=with_settings(preset("default"), QUICK))
+
+
+def test_every_count_of_120_questions_is_that_of_the_facts(dense: Predictor) -> None:
+    for as_of in (False, True):
+        predictor = Predictor(dense.model, as_of=as_of)
+        wrong, checked, bounds = wrong_counts(predictor, questions(predictor, 120))
+        assert not wrong, f"{len(wrong)} of {checked}: {wrong[:5]}"
+        assert checked > 1000
+        assert 0 < bounds < checked / 4
+
+
+def test_a_busy_partner_does_not_hide_facts_with_others_silently() -> None:
+    """The kernels look at the 1,024 nearest facts of A: 1,020 with B, 4 of 9 with others."""
+    start = np.datetime64("2020-01-01")
+    rows = [("A", "Consult", "B", str(start + day)) for day in range(1100)]
+    rows += [("A", "Accuse", f"C{n}", str(start + 1100 - 1020)) for n in range(9)]
+    rows += [("B", "Praise", "A", str(start + 5 * day)) for day in range(20)]
+    predictor = Predictor.fit(rows, config=with_settings(preset("default"), QUICK))
+    wrong, checked, bounds = wrong_counts(predictor, [Query("A", "B", str(start + 1100))])
+    assert (wrong, checked > 0, bounds > 0) == ([], True, True)
+
+
+def test_what_is_more_in_the_other_direction_is_a_lower_bound_where_the_look_ends() -> None:
+    def did(source: str, target: str) -> str:
+        return f"{source} visited {target}"
+
+    for horizon, words in (
+        (None, "3 more, within a month"),
+        (20, "at least 3 more, within 21 days"),
+    ):
+        seen = Occurrences((0, -1, -5, -21), 0, False, horizon)
+        told = mirror_sentence(did, Ends("A", "B"), TimeAxis("day"), seen, same=False)
+        assert told == f"B visited A the same day, in the other direction (and {words})"

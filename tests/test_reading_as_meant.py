@@ -1,0 +1,514 @@
+"""Files are read as they are meant, or the error says what to do: facts in, facts or a line out."""
+
+import json
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import apptek
+from event_dumps import gdelt_row
+from fact_files import DAY, FACT, in_words, parquet_bytes, read_all, read_text, write
+from sheets import Cell, write_sheets
+
+from apptek.data.benchmarks import DATA_VARIABLE
+from apptek.data.facts import SPLITS, Dataset, Facts
+from apptek.data.frames import time_text
+from apptek.data.reading.reader import read_dataset, read_more
+from apptek.data.splitting import Splitting
+from apptek.data.times import TimeAxis
+from apptek.errors import DataError
+from apptek.forecasting.window import Length, read_window
+from apptek.predictor import Predictor
+
+ALL = Splitting(train=1, valid=0)
+DAYS = [(date(2014, 1, 1) + timedelta(days=number)).strftime("%Y%m%d") for number in range(60)]
+
+
+def fault_of(folder: Path, text: str, name: str = "facts.csv", **options: Any) -> str:
+    """The error of reading a file with this content, which is one line."""
+    with pytest.raises(DataError) as caught:
+        read_dataset(write(folder / name, text), splitting=ALL, **options)
+    message = str(caught.value)
+    assert len(message.splitlines()) == 1
+    return message
+
+
+def rows_of(*times: str) -> str:
+    """A row of its own for each time."""
+    return "".join(f"s{number},p,o,{time}\n" for number, time in enumerate(times))
+
+
+# Headers
+
+HEADERS = {
+    "Actor 1,Actor 2,What happened,When": "Ann,Bob,meets,2014-05-13\nBob,Cem,calls,2014-05-14\n",
+    "from,event,to": "Eve,mails,Ann\nAnn,calls,Bob\n",
+    "from,type,to": "Eve,mails,Ann\nAnn,calls,Bob\n",
+    "entity_a,relationship,entity_b": "Eve,mails,Ann\nAnn,calls,Bob\n",
+    "Player,Role,Club,Season start,Season end": "Ann,plays for,Ajax,2001,2004\n" * 2,
+    "When,Who,What,Whom": "2014-05-13,Ann,meets,Bob\n2014-05-14,Bob,calls,Cem\n",
+    "id,A,E,B,Day,note": "1,Ann,meets,Bob,2014-05-13,x\n2,Bob,calls,Cem,2014-05-14,y\n",
+}
+
+
+@pytest.mark.parametrize("header", HEADERS)
+@pytest.mark.parametrize("skip_bad", [False, True])
+def test_an_unknown_header_lists_its_columns_and_asks(
+    tmp_path: Path, header: str, skip_bad: bool
+) -> None:
+    message = fault_of(tmp_path, f"{header}\n{HEADERS[header]}", skip_bad=skip_bad)
+    assert "--columns subject=NAME" in message
+    assert "--skip-bad" not in message
+    for cell in (*header.split(","), *HEADERS[header].replace("\n", ",").strip(",").split(",")):
+        assert repr(cell) in message
+
+
+def test_a_sheet_with_an_unknown_header_does_the_same(tmp_path: Path) -> None:
+    header: list[Cell] = ["Actor 1", "Actor 2", "What happened", "When"]
+    rows: list[list[Cell]] = [
+        ["Ann", "Bob", "meets", date(2014, 5, 13)],
+        ["Bob", "Cem", "calls", date(2014, 5, 14)],
+    ]
+    path = write_sheets(tmp_path / "facts.xlsx", {"a": [header, *rows]})
+    with pytest.raises(
+        DataError, match=r"'What happened', 'When' .below it: 'Ann', 'Bob'"
+    ) as caught:
+        read_dataset(path, splitting=ALL)
+    assert "--columns" in str(caught.value)
+    columns = "subject=Actor 1,predicate=What happened,object=Actor 2,time=When"
+    assert in_words(read_dataset(path, columns=columns, splitting=ALL))[0][:4] == (
+        *("Ann", "meets", "Bob", DAY),
+    )
+
+
+@pytest.mark.parametrize("header", ["A,B,E,When", "from,to,event,x"])
+def test_a_header_is_no_fact_where_columns_are_numbers(tmp_path: Path, header: str) -> None:
+    text = f"{header}\na,b,p,{DAY}\nb,c,p,{DAY}\n"
+    columns = "subject=1,predicate=3,object=2,time=4"
+    path = write(tmp_path / "facts.csv", text)
+    assert in_words(read_dataset(path, columns=columns, splitting=ALL))[0] == FACT
+    undated = write(tmp_path / "undated.csv", "from,to,event\na,b,p\nb,c,p\n")
+    data = read_dataset(undated, columns="subject=1,predicate=3,object=2", splitting=ALL)
+    assert list(data.entities) == ["a", "b", "c"]
+
+
+def test_short_words_of_titles_are_a_header(tmp_path: Path) -> None:
+    text = "subj,rel,obj\na,p,b\n"
+    assert in_words(read_text(tmp_path, text, "facts.csv")) == [("a", "p", "b", "?", "?")]
+
+
+def test_a_first_fact_that_looks_like_a_header_can_be_kept(tmp_path: Path) -> None:
+    path = write(tmp_path / "facts.csv", "from,event,to\nEve,mails,Ann\n")
+    assert len(read_dataset(path, header=False, splitting=ALL).train) == 2
+    # Words that occur below as well are names, not titles.
+    again = write(tmp_path / "again.csv", "type,event,name\ntype,event,value\n")
+    assert len(read_dataset(again, splitting=ALL).train) == 2
+
+
+def test_a_header_that_occurs_again_is_no_fact(tmp_path: Path) -> None:
+    header = "subject,predicate,object\n"
+    data = read_text(tmp_path, f"{header}a,p,b\n{header}{header}b,p,c\n", "facts.csv")
+    assert [fact[:3] for fact in in_words(data)] == [("a", "p", "b"), ("b", "p", "c")]
+    assert any("header" in note for note in data.report.notes)
+    message = fault_of(tmp_path, f"{header}a,p,b\n{header}b,p\n")
+    assert message.startswith("facts.csv:4: ")
+
+
+def test_skipping_is_not_advised_where_only_the_first_row_is_bad(tmp_path: Path) -> None:
+    good = "".join(f"s{number},p,o,{DAY}\n" for number in range(20))
+    message = fault_of(tmp_path, f"a,p,b,Day 1\n{good}")
+    assert message.startswith("facts.csv:1: column 4 (time): found 'Day 1'")
+    assert "--skip-bad" not in message
+    assert "--columns" in message
+    assert "--skip-bad would leave 20" in fault_of(tmp_path, f"{good}a,p,b,Day 1\n")
+
+
+def test_dates_that_need_a_pattern_still_say_so(tmp_path: Path) -> None:
+    message = fault_of(tmp_path, "a,p,b,1/11/24\nb,p,c,2/11/24\n")
+    assert "--date-format '%d/%m/%y' or '%m/%d/%y'" in message
+
+
+# Padded cells
+
+
+def test_padded_numbers_and_dates_are_trimmed(tmp_path: Path) -> None:
+    text = "0    \t0    \t1  \t0 \n12   \t0    \t1  \t24\n 3   \t1    \t12 \t48\n"
+    data = read_text(tmp_path, text)
+    assert in_words(data) == [
+        ("0", "0", "1", "0", "0"),
+        ("12", "0", "1", "24", "24"),
+        ("3", "1", "12", "48", "48"),
+    ]
+    assert any("spaces" in note for note in data.report.notes)
+    dated = read_text(tmp_path, f"a,p,b, {DAY} \n", "facts.csv")
+    assert in_words(dated) == [FACT]
+
+
+def test_a_folder_of_padded_ids_gets_its_names(tmp_path: Path) -> None:
+    write(tmp_path / "entity2id.txt", "Ann\t0\nBob\t1\n")
+    write(tmp_path / "relation2id.txt", "meets\t0\n")
+    write(tmp_path / "train.txt", "0    \t0    \t1    \t0  \t0 \n1    \t0    \t0    \t24 \t0 \n")
+    assert in_words(read_dataset(tmp_path)) == [
+        ("Ann", "meets", "Bob", "0", "0"),
+        ("Bob", "meets", "Ann", "24", "24"),
+    ]
+
+
+def test_columns_of_one_width_are_trimmed_with_a_note(tmp_path: Path) -> None:
+    text = "Ann   \tcalls\tBo\t2014-05-13\nBarney\tmeets\tBo\t2014-05-14\n"
+    data = read_text(tmp_path, text)
+    assert list(data.entities) == ["Ann", "Barney", "Bo"]
+    (note,) = data.report.notes
+    assert "subject" in note
+    assert "predicate" not in note
+
+
+@pytest.mark.parametrize("names", [("Ann ", "Barney"), ("Ann\u00a0", "Bill"), (" Ann", "Bill")])
+def test_other_names_stay_as_they_are(tmp_path: Path, names: tuple[str, str]) -> None:
+    text = "".join(f"{name}\tmeets\tBo\t2014-05-13\n" for name in names)
+    data = read_text(tmp_path, text)
+    assert set(names) < set(data.entities)
+    assert not data.report.notes
+
+
+# Times
+
+
+@pytest.mark.parametrize("odd", ["20140231", "0", "00000000", "20141301"])
+@pytest.mark.parametrize("first", [False, True])
+def test_one_impossible_day_is_a_bad_row(tmp_path: Path, odd: str, first: bool) -> None:
+    times = [odd, *DAYS] if first else [*DAYS, odd]
+    message = fault_of(tmp_path, rows_of(*times))
+    assert f"found '{odd}', expected a calendar date, as in most facts" in message
+    assert f"1 bad of {len(times)} rows" in message
+    data = read_dataset(tmp_path / "facts.csv", skip_bad=True, splitting=ALL)
+    assert data.axis == TimeAxis("day")
+    assert np.diff(np.sort(data.train.times)).tolist() == [1] * 59
+
+
+@pytest.mark.parametrize("odd", ["0", "19999", "-1"])
+def test_one_odd_number_does_not_make_years_integers(tmp_path: Path, odd: str) -> None:
+    text = rows_of(*map(str, range(1900, 2000)), odd)
+    assert f"found '{odd}', expected a calendar date" in fault_of(tmp_path, text)
+    data = read_dataset(tmp_path / "facts.csv", skip_bad=True, splitting=ALL)
+    assert data.axis == TimeAxis("year")
+
+
+@pytest.mark.parametrize(
+    "times",
+    [range(995, 1100), range(3000), [*range(1000, 9000), 10_000], [*map(int, DAYS[:5]), 0, 1]],
+)
+def test_numbers_that_are_counted_stay_integers(tmp_path: Path, times: list[int]) -> None:
+    data = read_text(tmp_path, rows_of(*map(str, times)), "facts.csv")
+    assert data.axis.unit == "integer"
+
+
+def test_one_integer_before_many_dates_is_the_bad_one(tmp_path: Path) -> None:
+    text = rows_of("17", *(f"2014-05-{day:02d}" for day in range(1, 31)))
+    assert fault_of(tmp_path, text).startswith("facts.csv:1: column 4 (time): found '17'")
+
+
+def test_the_times_of_a_dump_are_never_integers(tmp_path: Path) -> None:
+    actors = (("UNITED STATES", "USA"), ("POLICE", "GBR"))
+    rows = [gdelt_row(n, day, *actors, "042", 1) for n, day in enumerate(["20140513", "20140231"])]
+    message = fault_of(tmp_path, "\n".join(rows), "20140513.export.CSV")
+    assert "found '20140231'" in message
+
+
+def test_integer_times_have_a_stride(tmp_path: Path) -> None:
+    data = read_text(tmp_path, rows_of(*map(str, range(0, 745, 24))), "facts.csv")
+    assert data.axis == TimeAxis("integer", stride=24)
+    assert "0 to 744 in steps of 24" in apptek("data", "stats", str(tmp_path / "facts.csv")).stdout
+    assert read_text(tmp_path, rows_of("0", "1", "3"), "facts.csv").axis.stride == 1
+    assert read_text(tmp_path, rows_of("0", "24"), "facts.csv").axis.stride == 1
+
+
+def test_a_forecast_asks_about_the_next_step() -> None:
+    axis = TimeAxis("integer", stride=24)
+    window = read_window(axis, (0, 720), None, Length())
+    assert (window.first, window.last) == (744, 767)
+    assert read_window(TimeAxis("integer"), (0, 720), None, Length()).first == 721
+
+
+@pytest.mark.parametrize("offset", ["+99:99", "+14:01", "-15:00", "+02:60"])
+def test_offsets_have_limits(tmp_path: Path, offset: str) -> None:
+    assert "an offset of at most 14:00" in fault_of(tmp_path, rows_of(f"2014-05-13T00:30{offset}"))
+
+
+def test_the_largest_offset_is_read(tmp_path: Path) -> None:
+    data = read_text(tmp_path, rows_of("2014-05-13T00:30+14:00"), "facts.csv")
+    assert in_words(data)[0][3] == "2014-05-12"
+
+
+def test_events_of_one_day_that_are_merged_are_counted(tmp_path: Path) -> None:
+    days = [f"2014-{month:02d}-{day:02d}" for month in (1, 2) for day in range(1, 29)]
+    rows = [f"a,p,b,{day} {hour}:00\n" for day in days for hour in ("09", "15")]
+    path = write(tmp_path / "facts.csv", "".join([*rows, rows[0]]))
+    data = read_dataset(path, splitting=ALL)
+    assert (data.report.duplicates["train"], data.report.merged) == (57, 56)
+    told = apptek("data", "stats", str(path)).stderr
+    assert "events that differ only in times finer than the day, and count once: 56" in told
+    assert read_dataset(path, granularity="hour", splitting=ALL).report.merged == 0
+    twice = write(tmp_path / "twice.csv", f"a,p,b,{DAY}\na,p,b,20140513\n")
+    assert read_dataset(twice, splitting=ALL).report.merged == 0
+
+
+@pytest.mark.parametrize("value", [False, True, np.bool_(False)])
+def test_a_truth_value_is_no_time(value: object) -> None:
+    with pytest.raises(DataError, match="found the time"):
+        time_text(value)
+
+
+# Rows that something is wrong with
+
+
+def test_a_last_row_that_is_cut_is_bad(tmp_path: Path) -> None:
+    good = rows_of(DAY, DAY)
+    message = fault_of(tmp_path, f"{good}Iran,Consult,Chi")
+    assert message.startswith("facts.csv:3: row: found 3 columns in a last row without a newline")
+    assert len(read_text(tmp_path, f"{good}Iran,Consult,China\n", "facts.csv").train) == 3
+    assert len(read_text(tmp_path, f"a,p,b\n{good}Iran,Consult,China", "facts.csv").train) == 4
+
+
+def test_undated_facts_are_counted(tmp_path: Path) -> None:
+    path = write(tmp_path / "facts.csv", f"a,p,b,{DAY}\nb,p,c\n")
+    assert "facts without a time: 1" in apptek("data", "stats", str(path)).stdout
+    assert json.loads(apptek("data", "stats", str(path), "--json").stdout)["undated"] == 1
+
+
+def test_names_with_line_breaks_are_told(tmp_path: Path) -> None:
+    stray = f'a,p,b,{DAY}\n"C,p,D,{DAY}\na,p,c,{DAY}\nX",p,Y,{DAY}\n'
+    data = read_text(tmp_path, stray, "facts.csv")
+    (note,) = data.report.notes
+    assert note.startswith("names with line breaks: 1, such as 'C,p,D")
+
+
+def test_further_byte_order_marks_are_no_part_of_a_name(tmp_path: Path) -> None:
+    text = f"\ufeffA,p,b,{DAY}\nB,p,b,{DAY}\n".encode()
+    data = read_text(tmp_path, text + text, "facts.csv")
+    assert list(data.entities) == ["A", "B", "b"]
+    header = f"\ufeffsubject,predicate,object,time\na,p,b,{DAY}\n".encode()
+    assert in_words(read_text(tmp_path, header + header, "facts.csv")) == [FACT]
+
+
+def test_a_backslash_before_a_quote_is_refused(tmp_path: Path) -> None:
+    message = fault_of(tmp_path, f'a,p,b,{DAY}\n"A \\"x\\" y",p,b,{DAY}\n')
+    assert message.startswith("facts.csv:2: row: found a backslash before a quote")
+    good = f'"C:\\",p,"b ""x""",{DAY}\n'
+    assert in_words(read_text(tmp_path, good, "facts.csv"))[0][:3] == ("C:\\", "p", 'b "x"')
+
+
+def test_numbers_beyond_what_floats_hold_are_refused(tmp_path: Path) -> None:
+    rows: list[list[Cell]] = [
+        [12345678901234567, "p", "b", date(2014, 5, 13)],
+        ["a", "p", "b", date(2014, 5, 13)],
+    ]
+    path = write_sheets(tmp_path / "facts.xlsx", {"a": rows})
+    with pytest.raises(DataError, match=r"facts.xlsx:1: .*beyond 2\^53 as text"):
+        read_dataset(path, splitting=ALL)
+    frame = pd.DataFrame({"subject": [2.0**53, 1.0], "predicate": "p", "object": "b", "time": DAY})
+    with pytest.raises(DataError, match=r"'subject' .*beyond 2\^53"):
+        read_dataset(frame, splitting=ALL)
+
+
+def test_the_counts_of_an_error_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apptek.data.reading.batches.MOST_DEFECTS_KEPT", 5)
+    text = f"a,p,b,{DAY}\n" + "a,p\n" * 12 + "a,p,b,2014-13-01\n" * 30
+    message = fault_of(tmp_path, text)
+    assert "42 bad of 43 rows: 12 bad row, 30 bad time;" in message
+
+
+# Splits
+
+
+def split_table(word: str = "test") -> dict[str, list[str]]:
+    return {
+        "subject": list("abcd"),
+        "predicate": ["p"] * 4,
+        "object": ["z"] * 4,
+        "time": [DAY] * 4,
+        "split": ["train", "Valid", word, "train"],
+    }
+
+
+@pytest.mark.parametrize("kind", [".csv", ".jsonl", ".parquet", "frame"])
+def test_a_column_split_is_used(tmp_path: Path, kind: str) -> None:
+    table = pd.DataFrame(split_table())
+    source: object = table
+    if kind != "frame":
+        content = {
+            ".csv": table.to_csv(index=False).encode(),
+            ".jsonl": table.to_json(orient="records", lines=True).encode(),
+            ".parquet": parquet_bytes(**split_table()),
+        }[kind]
+        source = write(tmp_path / f"facts{kind}", content)
+    data = read_dataset(source)
+    assert [[f[0] for f in in_words(data, data.split(s))] for s in SPLITS] == [
+        *(["a", "d"], ["b"], ["c"]),
+    ]
+    assert not data.was_split
+    # Who splits otherwise says so.
+    assert len(read_dataset(source, splitting=ALL).train) == 4
+
+
+def test_a_column_split_with_other_words_is_not_used_and_told() -> None:
+    data = read_dataset(pd.DataFrame(split_table("later")))
+    assert data.was_split
+    assert data.report.notes == (
+        "the column split is not used: it has other words than train, valid and test",
+    )
+
+
+def test_a_column_of_splits_can_be_named(tmp_path: Path) -> None:
+    frame = pd.DataFrame(split_table()).rename(columns={"split": "fold"})
+    path = write(tmp_path / "facts.csv", frame.to_csv(index=False))
+    columns = "subject=subject,predicate=predicate,object=object,time=time,split=fold"
+    for data in (
+        read_dataset(frame, split="fold"),
+        read_dataset(path, split="fold"),
+        read_dataset(path, columns=columns),
+    ):
+        assert [len(data.split(split)) for split in SPLITS] == [2, 1, 1]
+    with pytest.raises(DataError, match="found 'later', expected train, valid or test"):
+        read_dataset(frame.assign(fold=["train", "later", "test", "test"]), split="fold")
+
+
+def test_a_predictor_is_fitted_by_a_column_of_splits() -> None:
+    days = [f"2014-05-{day:02d}" for day in range(1, 31)]
+    facts = [("abc"[n % 3], "pq"[n % 2], "bca"[n % 3], day) for n, day in enumerate(days)]
+    frame = pd.DataFrame(facts, columns=["subject", "predicate", "object", "time"])
+    frame["fold"] = ["train"] * 20 + ["valid"] * 5 + ["test"] * 5
+    model = Predictor.fit(frame, split="fold").model
+    assert [len(model.dataset.split(split)) for split in SPLITS] == [20, 5, 5]
+    assert len(model.graph.facts) == 20
+    with pytest.raises(DataError, match="split has no meaning"):
+        Predictor.fit(model.dataset, split="fold")
+
+
+# JSON arrays
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_an_array_of_objects_is_read(tmp_path: Path, indent: int | None) -> None:
+    facts = [
+        {"subject": "a", "predicate": "p", "object": "b", "time": DAY},
+        {"subject": "\u00e4", "predicate": "p", "object": 12345678901234567, "time": None},
+    ]
+    data = read_text(tmp_path, json.dumps(facts, indent=indent), "facts.json")
+    assert in_words(data) == [FACT, ("\u00e4", "p", "12345678901234567", "?", "?")]
+
+
+def test_a_bad_entry_of_an_array_is_named(tmp_path: Path) -> None:
+    facts = [{"subject": "a", "predicate": "p", "object": "b"}, 17]
+    assert fault_of(tmp_path, json.dumps(facts), "facts.json").startswith("facts.json:2: row: ")
+    assert "an array of them" in fault_of(tmp_path, "[]", "facts.json")
+    assert "an array of them" in fault_of(tmp_path, '[{"subject": "a"', "facts.json")
+
+
+# Options
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("delimiter", ";"), ("sheet", "x"), ("encoding", "utf-8"), ("format", "gdelt")],
+)
+def test_options_of_files_are_refused_for_tuples_and_frames(option: str, value: str) -> None:
+    facts = [("a", "p", "b", DAY), ("b", "p", "c", DAY)]
+    options: dict[str, Any] = {option: value}
+    for source in (facts, pd.DataFrame(facts, columns=["subject", "predicate", "object", "time"])):
+        with pytest.raises(DataError, match=f"--{option} has no meaning"):
+            read_dataset(source, **options)
+        with pytest.raises(DataError, match="no fact has a start and no end"):
+            read_dataset(source, open_end="ongoing")
+    with pytest.raises(DataError, match="--columns has no meaning"):
+        read_dataset(facts, columns="subject,predicate,object")
+
+
+def test_a_folder_in_the_home_of_data_is_found_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "home" / "icews18" / "train.txt", f"a\tp\tb\t{DAY}\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "home"))
+    assert read_dataset("icews18").name == "icews18"
+    with pytest.raises(DataError, match="no such file or folder"):
+        read_dataset("home/icews18/../../nothing")
+
+
+def test_further_files_are_read_like_the_first(tmp_path: Path) -> None:
+    first = write(tmp_path / "one.txt", f"Who;What;Whom;Day\na;p;b;{DAY}\n")
+    columns = "subject=Who,predicate=What,object=Whom,time=Day"
+    data = read_dataset(first, columns=columns, delimiter=";", undirected=True, splitting=ALL)
+    assert data.read_with == {"columns": columns, "delimiter": ";", "undirected": True}
+    later = write(tmp_path / "two.txt", f"id;Day;Whom;What;Who\n1;{DAY};b;p;a\n")
+    more = read_more(data, later, splitting=ALL)
+    assert in_words(more)[:1] == [FACT]
+    assert any("like the files of the model" in note for note in more.report.notes)
+    # Files of another kind are read as they would be, but what the facts mean stays.
+    for plain in (
+        write(tmp_path / "plain.tsv", f"a\tp\tb\t{DAY}\n"),
+        write(tmp_path / "plain.json", '[{"subject": "a", "predicate": "p", "object": "b"}]'),
+    ):
+        assert len(in_words(read_more(data, plain, splitting=ALL))) == 2
+    assert len(in_words(read_more(data, [("a", "p", "b", DAY)], splitting=ALL))) == 2
+
+
+def test_a_model_remembers_the_columns_for_an_update(tmp_path: Path) -> None:
+    days = [f"2014-05-{day:02d}" for day in range(1, 29)]
+    rows = [f"{'abc'[n % 3]},{day},{'pq'[n % 2]},{'bca'[n % 3]}\n" for n, day in enumerate(days)]
+    header = "Who,Day,What,Whom\n"
+    path = write(tmp_path / "facts.csv", header + "".join(rows) + "a,,p,c\n")
+    columns = "subject=Who,predicate=What,object=Whom,time=Day"
+    model, newer = str(tmp_path / "model"), str(tmp_path / "newer")
+    fitted = apptek("fit", str(path), "--columns", columns, "--out", model)
+    assert fitted.returncode == 0, fitted.stderr
+    assert "facts without a time: 1" in fitted.stderr
+    more = write(tmp_path / "more.csv", f"{header}a,2014-06-01,p,b\n")
+    done = apptek("update", model, str(more), "--out", newer, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["added"] == 1
+
+
+# What data stats shows
+
+
+def test_data_stats_shows_the_first_facts_and_nothing_of_the_paper(tmp_path: Path) -> None:
+    path = write(tmp_path / "facts.csv", f"Ann,meets,Bob,{DAY}\nBob,calls,Cem,2014-05-14\n")
+    shown = apptek("data", "stats", str(path), "--split", "1/0/0").stdout
+    assert "as they were read" in shown
+    assert all(cell in shown for cell in ("Ann", "meets", "Bob", DAY))
+    counts = json.loads(apptek("data", "stats", str(path), "--split", "1/0/0", "--json").stdout)
+    assert counts["first_facts"][0] == {
+        "subject": "Ann",
+        "predicate": "meets",
+        "object": "Bob",
+        "since": DAY,
+        "until": DAY,
+    }
+    assert not {"paper", "printed_in_paper", "differences", "forecast"} & counts.keys()
+
+
+# Facts and names in Python
+
+
+def test_facts_leave_the_arrays_of_the_caller_writable() -> None:
+    ids, days = np.zeros(3, np.int32), np.zeros(3, np.int32)
+    facts = Facts(ids, ids, ids, days, days)
+    assert facts.until is facts.since
+    ids[0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        facts.subjects[0] = 1
+
+
+def test_names_can_be_sliced() -> None:
+    data = Dataset.from_facts([("a", "p", "b", DAY), ("c", "p", "d", DAY)])
+    assert data.entities[:3] == ["a", "b", "c"]
+    assert data.entities[-1:] == ["d"]
+
+
+def test_read_all_of_a_clean_file_has_nothing_to_tell(tmp_path: Path) -> None:
+    data = read_all(write(tmp_path / "facts.csv", rows_of(DAY, DAY, "2014-05-14")))
+    assert (data.report.notes, data.report.merged, dict(data.read_with)) == ((), 0, {})
