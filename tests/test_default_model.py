@@ -155,7 +155,7 @@ def test_neither_fitting_nor_loading_nor_explaining_needs_torch(tmp_path: Path) 
         "Predictor.fit(make_world(500, 0).dataset, folder=place)\n"
         "predictor = Predictor.load(place)\n"
         "predictor.evaluate('test')\n"
-        "predictor.explain(Query('a', 'b', '2019-05-05'))\n"
+        "predictor.explain(Query('a', 'b', '2019-05-05'), allow_unknown=True)\n"
         "unwanted = {'torch', 'safetensors'} & set(sys.modules)\n"
         "sys.exit(f'{unwanted} imported' if unwanted else 0)"
     )
@@ -311,7 +311,7 @@ def test_a_page_holds_every_sentence_and_no_script(data: Dataset, predictor: Pre
 
 
 def test_unknown_names_are_answered_from_the_base_rates(predictor: Predictor) -> None:
-    found = predictor.explain(Query("nobody", "no one", "2019-05-05"))
+    found = predictor.explain(Query("nobody", "no one", "2019-05-05"), allow_unknown=True)
     assert [part.sentence for part in found.contributions()] == ["the question is dated"]
     assert found.unseen_subject
     assert found.unseen_object

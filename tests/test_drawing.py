@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 from html_pages import assert_contained, read_page
 
+from apptek.explain.drawing import texts
 from apptek.explain.drawing.answer_layout import PHONE, WIDTH, draw_answer
 from apptek.explain.drawing.svg import draw_svg
 from apptek.explain.explanation import (
@@ -125,7 +126,7 @@ def test_a_page_tells_everything(predictor: Predictor, tmp_path: Path) -> None:
 
 
 def test_a_page_without_reasons_says_so(predictor: Predictor) -> None:
-    found = predictor.explain(Query("<nobody>", "no one", "?"))
+    found = predictor.explain(Query("<nobody>", "no one", "?"), allow_unknown=True)
     page = read_page(explanation_html(found))
     assert "<nobody> is not in the facts of the model." in page.words
     assert "Nothing connects the two" in page.words
@@ -133,5 +134,29 @@ def test_a_page_without_reasons_says_so(predictor: Predictor) -> None:
     name = predictor.model.dataset.entities[3]
     same = read_page(explanation_html(predictor.explain(Query(name, name, "2019-01-01"))))
     assert "everything connects them at once" in same.words
-    other = predictor.explain(Query(name, "no one", "?"), found.ranked[4][0])
+    other = predictor.explain(Query(name, "no one", "?"), found.ranked[4][0], allow_unknown=True)
     assert "Asked about " in read_page(explanation_html(other)).words
+
+
+def test_a_text_is_cut_to_its_room_at_a_cost_that_does_not_grow_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def cut(words: str, room: int) -> str:  # the definition: one letter less, until it fits
+        kept = len(words)
+        while kept and texts.letters(words[:kept]) >= room:
+            kept -= 1
+        return words if texts.letters(words) <= room else words[:kept].rstrip() + "…"
+
+    for words in ("", "abc def", "北京 市人民 政府", "a北b京c " * 5):
+        for room in range(-2, 40):
+            assert texts.fitting(words, room) == cut(words, room)
+    measured: list[int] = []
+    usual = texts.letters
+
+    def measure(words: str) -> int:
+        measured.append(len(words))
+        return usual(words)
+
+    monkeypatch.setattr(texts, "letters", measure)
+    assert texts.fitting("a" * 9_999, 20) == "a" * 19 + "…"
+    assert sum(measured) < 11_000

@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -32,7 +31,7 @@ from apptek.engine.runners import LocalRunner, RayRunner
 from apptek.engine.tasks import Task, run_task
 from apptek.errors import ApptekError, DataError
 from apptek.models.answer_tables import answer_rows
-from apptek.models.batch_files import answer_file
+from apptek.models.batch_files import UnknownNames, answer_file
 from apptek.models.fitting import examples as shards
 from apptek.models.fitting.stages import time_left
 from apptek.predictor import Predictor
@@ -102,7 +101,7 @@ def test_two_workers_and_four_parts_give_the_bytes_of_one_process(
         for s, o, t in zip(data.test.subjects, data.test.objects, data.test.times, strict=True)
     ]
     asked.write_text("".join([*queries, "Nobody\tNowhere\t2031-01-01\n"]), encoding="utf-8")
-    unknown = Counter[str](), Counter[str]()
+    unknown = UnknownNames(), UnknownNames()
     answer_file(alone, asked, tmp_path / "alone.parquet", top=3, unknown=unknown[0])
     answer_file(
         spread,
@@ -114,7 +113,8 @@ def test_two_workers_and_four_parts_give_the_bytes_of_one_process(
     )
     both = [(tmp_path / f"{name}.parquet").read_bytes() for name in ("alone", "spread")]
     assert both[0] == both[1]
-    assert unknown[0] == unknown[1] == {"Nobody": 1, "Nowhere": 1}
+    assert unknown[0] == unknown[1]
+    assert (unknown[0].names, unknown[0].queries) == ({"Nobody": 1, "Nowhere": 1}, 1)
 
 
 @pytest.mark.parametrize("parts", [1, 3])

@@ -312,34 +312,57 @@ def test_the_timelines_keep_the_focus_when_finer_counts_come(
     expect(page).to_have_url(re.compile("zoom=all"))
 
 
-def test_an_unknown_name_is_answered_and_leads_to_the_right_one(
+def test_an_unknown_name_leads_to_the_right_one_and_is_answered_on_request(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
     unknown = query["subject"] + "q"
+    page.goto(link(address, steps="", expand='["who?"]', **(query | {"subject": unknown})))
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text(f"'{unknown}' is not in this data. Did you mean …?")
+    expect(page.locator("#result")).to_be_hidden()
     console: list[str] = []
     page.on("console", lambda line: console.append(line.text))
-    page.goto(link(address, steps="", expand='["who?"]', **(query | {"subject": unknown})))
+    alert.get_by_role("button", name="Show the general answer").click()
+    comes_to(page, general="1")
     expect(page.locator("#bars .bar").first).to_be_visible()
     notice = page.locator("#notice")
-    expect(notice).to_contain_text(f"{unknown} is not in the facts of the model.")
+    expect(notice).to_contain_text(f"General answer: {unknown} is not in the facts of the model.")
+    expect(page.locator("#answer-card")).to_have_class(re.compile("general"))
     expect(page.locator("#ribbon-card")).to_be_hidden()
     expect(page.locator("#show-steps")).to_be_disabled()
     expect(page.locator("#lanes")).to_contain_text("not in the data")
     expect(page.get_by_role("alert")).to_have_count(0)
     settles(page)
     assert console == []
-    notice.get_by_role("button", name=query["subject"], exact=True).click()
+    page.go_back()
+    alert.get_by_role("button", name=query["subject"], exact=True).click()
     comes_to(page, subject=query["subject"])
+    expect(page.locator("#answer-card")).not_to_have_class(re.compile("general"))
     expect(page.locator("#ribbon .handle")).to_be_visible()
     expect(notice).not_to_contain_text("is not in the facts")
     expect(page.locator("#show-steps")).to_be_enabled()
+
+
+def test_a_half_typed_name_opens_the_list_of_matches(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
+    page.goto(link(address, **query))
+    field, listed = page.locator("#subject"), page.locator("#subject-list")
+    field.fill(query["subject"][:-1])
+    field.press("Escape")
+    page.get_by_role("button", name="Ask").click()
+    expect(listed).to_contain_text(query["subject"])
+    expect(field).to_be_focused()
+    expect(page.locator("#result")).to_be_hidden()
+    listed.get_by_role("option").first.click()
+    expect(field).to_have_value(re.compile(re.escape(query["subject"])))
 
 
 @RARE
 def test_a_time_outside_is_answered_and_said(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
-    page.goto(link(address, **(query | {"time": "2031-01-01"})))
+    page.goto(link(address, **(query | {"time": "2022-06-01"})))
     expect(page.locator("#notice")).to_contain_text("outside the time of the data")
     expect(page.locator("#time-hint")).to_contain_text("outside")
     expect(page.locator("#bars .bar").first).to_be_visible()
@@ -356,6 +379,8 @@ def test_a_name_is_text_and_never_runs(page: Page, address: str, name: str) -> N
     opened: list[str] = []
     page.on("dialog", lambda dialog: opened.append(dialog.message))
     page.goto(link(address, subject=name, object=name, time="2019-01-01"))
+    expect(page.get_by_role("alert")).to_contain_text("is not in this data.")
+    page.goto(link(address, subject=name, object=name, time="2019-01-01", general="1"))
     expect(page.locator("#notice")).to_contain_text(f"{name} is not in the facts")
     expect(page.locator("#bars .bar").first).to_be_visible()
     assert page.locator("#result img, #result script").count() == 0

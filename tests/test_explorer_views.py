@@ -161,7 +161,7 @@ def test_without_a_time_the_latest_one_of_the_pair_is_asked_about(
     comes_to(page, time=latest)
     expect(page.locator("#asked")).to_contain_text(latest)
     expect(page.locator("#time")).to_have_value(latest)
-    page.goto(link(address, subject=query["subject"], object="nobody at all"))
+    page.goto(link(address, subject=query["subject"], object="nobody at all", general="1"))
     expect(page.locator("#notice")).to_contain_text("nobody at all is not in the facts")
     expect(page.locator("#time")).to_have_value(state(page)["time"])
 

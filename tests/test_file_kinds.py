@@ -495,7 +495,15 @@ def test_a_model_of_gdelt_knows_types_and_classes(tmp_path: Path) -> None:
     assert "left out, as they lack one of their actors: 1" in fitted.stderr
     assert "repeated facts, which count once: " in fitted.stderr
     assert "predicates are in gdelt" in fitted.stderr
-    answer = apptek("predict", str(tmp_path / "m"), "POLICE", "BUSINESS", "2021-05-20", "--json")
+    answer = apptek(
+        "predict",
+        str(tmp_path / "m"),
+        "POLICE",
+        "BUSINESS",
+        "2021-05-20",
+        "--json",
+        "--allow-unknown",
+    )
     assert answer.returncode == 0, answer.stderr
 
 

@@ -17,7 +17,7 @@ from apptek.data.facts import Dataset, Facts, join_facts
 from apptek.data.splitting import Splitting, split_facts
 from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN, TimeAxis
-from apptek.errors import ApptekError
+from apptek.errors import ApptekError, UnknownName
 from apptek.explain.wording import GIVEN, signed
 from apptek.forecasting.forecast import expected_words
 from apptek.forecasting.learning import learn_occurrence, predicates_in
@@ -102,7 +102,7 @@ def test_a_forecast_of_a_busy_pair(predictor: Predictor) -> None:
     longer = predictor.forecast(subject, object_, days=60)
     assert longer.probability >= forecast.probability
     assert GIVEN in forecast.why
-    stranger = predictor.forecast(subject, "Nobody at all", days=30)
+    stranger = predictor.forecast(subject, "Nobody at all", days=30, allow_unknown=True)
     assert stranger.probability < forecast.probability
 
 
@@ -119,7 +119,8 @@ def test_forecasts_show_themselves(predictor: Predictor) -> None:
 
 def test_names_are_escaped(predictor: Predictor) -> None:
     subject, _ = busiest(predictor)
-    page = predictor.forecast(subject, "<script>alert(1)</script>")._repr_html_()
+    made = predictor.forecast(subject, "<script>alert(1)</script>", allow_unknown=True)
+    page = made._repr_html_()
     assert "<script>" not in page
 
 
@@ -224,11 +225,12 @@ def test_what_is_unusual_is_said(predictor: Predictor) -> None:
     assert (
         "no fact from then on" in predictor.forecast(subject, object_, axis.format(last)).notes[0]
     )
-    unknown = predictor.forecast("Nobody at all", object_)
+    unknown = predictor.forecast("Nobody at all", object_, allow_unknown=True)
+    assert repr(unknown).startswith("General answer: Nobody at all is not in the facts")
     assert unknown.unseen == ("Nobody at all",)
     assert "Nobody at all is not in the facts" in unknown.notes[0]
     assert "other's rates" in unknown.notes[0]
-    neither = predictor.forecast("Nobody at all", "No one")
+    neither = predictor.forecast("Nobody at all", "No one", allow_unknown=True)
     assert neither.notes[0].startswith("Neither Nobody at all nor No one is in the facts")
     assert not any("other's rates" in note for note in neither.notes)
     late = predictor.forecast(subject, object_, axis.format(last + (last - first) // 2))
@@ -429,4 +431,7 @@ def test_dense_data_in_which_everybody_has_met_can_be_fitted_and_forecast() -> N
     ]
     predictor = Predictor.fit(pa.Table.from_pylist(rows))
     known = predictor.forecast("e1", "e2").probability
-    assert 0.0 < predictor.forecast("e1", "nobody").probability < known < 1.0
+    with pytest.raises(UnknownName):
+        predictor.forecast("e1", "nobody")
+    unknown = predictor.forecast("e1", "nobody", allow_unknown=True).probability
+    assert 0.0 < unknown < known < 1.0

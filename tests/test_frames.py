@@ -267,14 +267,12 @@ def test_a_fit_takes_labels_aliases_and_types_as_the_command_does(tmp_path: Path
         predicates={predicate: {"label": "A label", "class": "A class"}},
         aliases=table,
         types=types,
-        strict_names=True,
         folder=tmp_path / "m",
     )
     (answer,) = fitted.predict(("The first", name.upper(), None), top=100)
-    assert (answer.meant_subject, answer.meant_object) == (name, None)
+    assert (answer.meant_subject, answer.meant_object) == (name, name)
     assert "A label" in answer.labels
     assert Predictor.load(tmp_path / "m").model.dataset.aliases == {"The first": name}
-    assert fitted.update([(name, predicate, name, None)])[0].answerer.strict_names
     bare = Predictor.fit(frame, config=QUICK, predicates="none", aliases={"The first": name})
     assert not bare.model.dataset.labels
     assert bare.predict(("the FIRST", name, None))[0].meant_subject == name

@@ -222,7 +222,7 @@ def test_the_audit_of_a_large_model_judges_some_facts(served: ServedModel, query
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [
-        ("predict", {"subject": "Nobody at all"}, "subject: The model knows no entity"),
+        ("predict", {"subject": "Nobody at all"}, "subject: 'Nobody at all' is not in this data."),
         ("explain", {"object": "Nobody at all"}, "Find names with search_entities"),
         ("predict", {"time": "yesterday"}, "time: 'yesterday' cannot be read"),
         ("explain", {"predicate": "no such"}, "predicate: The model knows no predicate"),
@@ -259,7 +259,7 @@ def test_a_missing_argument_is_named(served: ServedModel, query: Query) -> None:
 def test_similar_names_are_suggested(served: ServedModel, query: Query) -> None:
     result = call(served, "predict", {**named(query), "subject": f"{query.subject}x"})
     assert result.is_error
-    assert f"Similar names: {query.subject}" in result.content[0].text
+    assert f"Did you mean {query.subject}" in result.content[0].text
 
 
 def test_an_answer_that_takes_too_long_is_an_error(served: ServedModel, query: Query) -> None:

@@ -73,12 +73,20 @@ def test_predict_and_explain_answer_the_same(folder: Path) -> None:
     assert explanation["paragraph"] in " ".join(text.stdout.split())
 
 
-def test_a_misspelt_name_is_answered_with_names_that_may_be_meant(folder: Path) -> None:
+def test_a_misspelt_name_is_refused_with_names_that_may_be_meant(folder: Path) -> None:
     subject, object_, time = query_of(folder)
     for command in ("predict", "explain"):
         words = (command, str(folder / "model"), f"{subject}q", object_, time)
-        done = apptek(*words, "--top", "1", COLUMNS="200")
+        refused = apptek(*words, "--top", "1")
+        assert (refused.returncode, refused.stdout) == (1, "")
+        said = f"apptek: '{subject}q' is not in this data. Did you mean "
+        assert refused.stderr.startswith(said)
+        assert refused.stderr.count("\n") == 1
+        assert repr(subject) in refused.stderr
+        done = apptek(*words, "--top", "1", "--allow-unknown", COLUMNS="200")
         assert done.returncode == 0, done.stderr
+        first = f"General answer: {subject}q is not in the facts of the model."
+        assert done.stdout.splitlines()[0] == first
         (similar,) = [line for line in done.stdout.splitlines() if line.startswith("Similar to")]
         assert similar.startswith(f"Similar to {subject}q: ")
         assert subject in similar.split(": ")[1]
@@ -288,8 +296,8 @@ def test_a_model_that_was_not_fitted_to_look_ahead_says_so_beyond_the_last_fact(
     folder: Path,
 ) -> None:
     said = [
-        apptek("predict", str(folder / "model"), "Somebody", "Nobody", day).stderr
-        for day in ("2000-01-01", "2999-01-01")
+        apptek("predict", str(folder / "model"), *query_of(folder)[:2], day).stderr
+        for day in ("2019-06-01", "2022-06-01")
     ]
     assert ["was not fitted to look ahead" in text for text in said] == [False, True]
 

@@ -1,8 +1,11 @@
 """What the names of users mean: exact, by alias, folded, or nothing."""
 
 import json
+import pickle
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -19,6 +22,7 @@ from apptek.baselines.open_model import load
 from apptek.data.facts import Dataset
 from apptek.data.name_matching import NameResolver, folded, folded_names
 from apptek.data.predicate_table import PredicateEntry, PredicateTable
+from apptek.errors import ApptekError, DataError, UnknownName
 from apptek.models.batch_files import answer_file
 from apptek.predictor import Predictor
 from apptek.service.served_model import ServedModel
@@ -76,7 +80,6 @@ def test_a_name_means_itself_or_the_only_one_that_folds_to_it(names: set[str], a
         assert found == known.find(like[0])
     else:
         assert found is None
-    assert NameResolver(known, strict=True).find(asked) == known.find(asked)
 
 
 def test_an_alias_is_a_name_also_when_it_is_folded(data: Dataset) -> None:
@@ -84,9 +87,6 @@ def test_an_alias_is_a_name_also_when_it_is_folded(data: Dataset) -> None:
     meant = data.entities.find("New_Land")
     assert entities.find("The New Country") == entities.find("the new country") == meant
     assert entities.find("Gone") is None  # what it stands for is not in the data
-    strict = NameResolver.of_entities(data, strict=True)
-    assert strict.find("The New Country") == meant
-    assert strict.find("the new country") is None
 
 
 def test_an_alias_of_another_makes_a_folded_name_ambiguous() -> None:
@@ -111,12 +111,12 @@ def test_an_alias_of_another_makes_a_folded_name_ambiguous() -> None:
 )
 def test_an_answer_says_what_was_meant(folder: Path, asked: str, meant: str | None) -> None:
     predictor = Predictor.load(folder)
-    (answer,) = predictor.predict((asked, "sao tome", 3))
+    (answer,) = predictor.predict((asked, "sao tome", 3), allow_unknown=True)
     assert (answer.meant_subject, answer.meant_object) == (meant, "São Tomé")
     assert answer.query.subject == asked
-    (exact,) = predictor.predict((meant or "nobody", "São Tomé", 3))
+    (exact,) = predictor.predict((meant or "nobody", "São Tomé", 3), allow_unknown=True)
     assert answer.probabilities == exact.probabilities
-    explained = predictor.explain((asked, "sao tome", 3))
+    explained = predictor.explain((asked, "sao tome", 3), allow_unknown=True)
     assert (explained.subject, explained.asked_subject) == (meant or asked, asked)
     said = f"{asked} was read as {meant}."
     assert (said in repr(answer)) == (meant is not None and meant != asked)
@@ -128,29 +128,89 @@ def test_names_that_are_not_clear_are_offered(folder: Path) -> None:
     assert sorted(similar["ALPHA ONE"])[:2] == ["Alpha_One", "alpha one"]
     assert similar["new lend"][0] == "New_Land"
     assert "New_Land" not in similar
-    strict = Predictor.load(folder, strict_names=True)
-    assert strict.similar_names("new land")["new land"][0] == "New_Land"
+
+
+def refuses_unknown_names(ask: Callable[..., Any]) -> None:
+    """Whether a single question about an unknown name is refused, unless that is allowed."""
+    with pytest.raises(UnknownName) as unknown:
+        ask(("new lend", "sao tome", 3))
+    assert (unknown.value.name, unknown.value.suggestions[0]) == ("new lend", "New_Land")
+    assert str(unknown.value).startswith("'new lend' is not in this data. Did you mean 'New_Land'")
+    assert ask(("new lend", "sao tome", 3), allow_unknown=True)
+    for wildcard in ("?", "*", " ? "):
+        for allow_unknown in (False, True):
+            with pytest.raises(UnknownName, match="is not a name"):
+                ask(("sao tome", wildcard, 3), allow_unknown=allow_unknown)
+    for time, side in ((40, "21 steps after the last fact"), (-21, "21 steps before the first")):
+        with pytest.raises(ApptekError, match=side):
+            ask(("new land", "sao tome", time))
+    assert ask(("new land", "sao tome", 39))
+
+
+def test_single_questions_are_refused_and_lists_are_flagged(folder: Path) -> None:
+    predictor = Predictor.load(folder)
+    for ask in (predictor.predict, predictor.explain, predictor.counterfactual):
+        refuses_unknown_names(ask)
+    with pytest.raises(UnknownName):
+        predictor.contrast(("new lend", "sao tome", 3), "4")
+    with pytest.raises(ApptekError, match="after the last fact"):
+        predictor.contrast(("new land", "sao tome", 3), "400")
+    answers = predictor.predict([("new lend", "sao tome", 3), ("new land", "sao tome", 400)])
+    assert [answer.unknown_names for answer in answers] == [["new lend"], []]
+    assert answers.unknown_count == 1
+    with pytest.raises(UnknownName, match="is not a name"):
+        predictor.predict([("new land", "*", 3)])
+
+
+def test_an_unknown_name_can_be_pickled_and_is_shortened() -> None:
+    error = pickle.loads(pickle.dumps(UnknownName("x" * 10_000, ["a", "b", "c"])))
+    assert (len(error.name), error.suggestions) == (10_000, ("a", "b", "c"))
+    assert str(error) == f"'{'x' * 79}…' is not in this data. Did you mean 'a', 'b' or 'c'?"
+    assert str(UnknownName("x")) == "'x' is not in this data."
+
+
+def test_a_name_of_the_data_may_look_like_a_wildcard() -> None:
+    NameResolver(names_of(["?", "a"])).check("?")
+
+
+def test_the_command_refuses_unknown_names(folder: Path) -> None:
+    model = str(folder)
+    for words in (
+        ("predict", model, "new land", "nobody", "3"),
+        ("explain", model, "new land", "nobody", "3"),
+        ("explain", model, "new land", "nobody", "3", "--versus", "4"),
+        ("counterfactual", model, "new land", "nobody", "3"),
+    ):
+        done = apptek(*words)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == "apptek: 'nobody' is not in this data.\n"
+        said = apptek(*words, "--allow-unknown").stdout
+        assert said.startswith("General answer: nobody is not in the facts of the model.\n")
+    done = apptek("predict", model, "new land", "?", "3", "--allow-unknown")
+    assert (done.returncode, done.stderr) == (1, "apptek: '?' is not a name.\n")
+    done = apptek("predict", model, "new land", "sao tome", "400")
+    assert done.returncode == 1
+    assert "is 381 steps after the last fact" in done.stderr
+    old = apptek("predict", model, "new land", "sao tome", "3", "--strict-names")
+    assert old.returncode == 2
+    assert "unknown names are refused without --allow-unknown" in old.stderr
 
 
 def test_a_baseline_reads_names_in_the_same_way(data: Dataset, tmp_path: Path) -> None:
     Baseline.fit("recency", data, folder=tmp_path / "recency")
     (answer,) = load(tmp_path / "recency").predict(("new land", "the new country", 3))
     assert (answer.meant_subject, answer.meant_object) == ("New_Land", "New_Land")
-    strict = load(tmp_path / "recency", strict_names=True)
-    (answer,) = strict.predict(("new land", "The New Country", 3))
-    assert (answer.meant_subject, answer.meant_object) == (None, "New_Land")
+    refuses_unknown_names(load(tmp_path / "recency").predict)
 
 
 def test_the_commands_read_names_alike(folder: Path, tmp_path: Path) -> None:
-    query = (str(folder), "new land", "ALPHA ONE", "3")
+    query = (str(folder), "new land", "ALPHA ONE", "3", "--allow-unknown")
     shown = apptek("predict", *query)
     assert "new land was read as New_Land." in shown.stdout
     assert "Similar to ALPHA ONE: " in shown.stdout
     answer = json.loads(apptek("predict", *query, "--json").stdout)
     assert (answer["meant_subject"], answer["meant_object"]) == ("New_Land", None)
     assert set(answer["similar"]["ALPHA ONE"][:2]) == {"Alpha_One", "alpha one"}
-    strict = json.loads(apptek("predict", *query, "--json", "--strict-names").stdout)
-    assert strict["meant_subject"] is None
     explained = json.loads(apptek("explain", *query, "--json", "--predicate", "to visit").stdout)
     assert (explained["subject"], explained["predicate"]) == ("New_Land", "visits")
     assert "new land was read as New_Land." in apptek("explain", *query).stdout
@@ -164,8 +224,11 @@ def test_a_file_of_queries_is_read_alike(folder: Path, tmp_path: Path) -> None:
     assert [row["meant_subject"] for row in rows] == ["New_Land", None]
     assert [row["subject"] for row in rows] == ["new land", "nobody"]
     told = apptek("predict", str(folder), "--queries", str(asked), "--out", f"{out}.csv").stderr
-    assert "2 names are unknown to the model" in told
+    assert "2 of 2 queries with names that are not in this data:" in told
     assert "ALPHA ONE (2 times); similar: " in told
+    asked.write_text("new land\tsao tome\t3\nnew land\t?\t4\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"asked\.tsv:2: '\?' is not a name"):
+        answer_file(Predictor.load(folder), asked, out)
 
 
 def test_the_service_reads_names_alike(folder: Path) -> None:
@@ -177,15 +240,12 @@ def test_the_service_reads_names_alike(folder: Path) -> None:
     assert explained["subject"] == "New_Land"
     assert "new land was read as New_Land." in explained["notes"]
     unclear = query | {"subject": "ALPHA ONE"}
-    problem = client.post("/api/predict", json=unclear | {"allow_unknown": False}).json()
+    problem = client.post("/api/predict", json=unclear).json()
     assert set(problem["suggestions"][:2]) == {"Alpha_One", "alpha one"}
-    found = client.post("/api/predict", json=unclear).json()
+    found = client.post("/api/predict", json=unclear | {"allow_unknown": True}).json()
     assert set(found["similar"]["ALPHA ONE"][:2]) == {"Alpha_One", "alpha one"}
     assert found["answers"][0]["meant_subject"] is None
     listed = client.get("/api/entities", params={"q": "the new country"}).json()
     assert [entry["name"] for entry in listed["entities"]] == ["New_Land"]
     timeline = client.get("/api/entity/new%20land/timeline").json()
     assert timeline["entity"] == "New_Land"
-    strict: TestClient = client_of(ServedModel.open(folder, strict_names=True))
-    (unread,) = strict.post("/api/predict", json=query).json()["answers"]
-    assert unread["meant_subject"] is None

@@ -138,12 +138,13 @@ def test_a_new_name_is_answered_as_one_of_its_kind(predictor: Predictor, as_of: 
 @pytest.mark.parametrize("as_of", [False, True])
 def test_its_types_are_told_as_read_from_the_name(predictor: Predictor, as_of: bool) -> None:
     model = Predictor(predictor.model, as_of=as_of)
-    explained = model.explain((NEW, KNOWN, DAY), most=99)
+    explained = model.explain((NEW, KNOWN, DAY), most=99, allow_unknown=True)
     sentences = [part.sentence for part in explained.further if part.kind == "trait"]
     words = f"'Navy' is read from the name {NEW}"
     assert words in sentences
     assert f"All that the model knows of {NEW} is read from its name." in notes(explained)
-    assert not any("read from" in note for note in notes(model.explain((NOTHING, KNOWN, DAY))))
+    unread = model.explain((NOTHING, KNOWN, DAY), allow_unknown=True)
+    assert not any("read from" in note for note in notes(unread))
     assert f"what is usual for {NEW} as the one who acts" not in sentences
     assert not any(reason.contribution.family.startswith("subject") for reason in explained.reasons)
     parts = [reason.contribution for reason in explained.all_reasons()] + [*explained.further]
@@ -163,13 +164,13 @@ def test_all_ways_to_ask_agree(predictor: Predictor) -> None:
 
 
 def test_a_forecast_reads_the_name_too(predictor: Predictor) -> None:
-    forecast = predictor.forecast(NEW, KNOWN, days=7, top=100)
-    (answer,) = predictor.predict((NEW, KNOWN, forecast.first))
+    forecast = predictor.forecast(NEW, KNOWN, days=7, top=100, allow_unknown=True)
+    (answer,) = predictor.predict([(NEW, KNOWN, forecast.first)])
     shares = {p.predicate: p.share for p in forecast.predicates if p.subject == NEW}
     assert shares == pytest.approx(
         dict(zip(answer.predicates, answer.probabilities, strict=True)), rel=1e-4
     )
-    nothing = predictor.forecast(NOTHING, KNOWN, days=7)
+    nothing = predictor.forecast(NOTHING, KNOWN, days=7, allow_unknown=True)
     assert forecast.probability == nothing.probability  # whether anything happens is counted
     assert forecast.unseen == (NEW,)
 

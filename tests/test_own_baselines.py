@@ -113,7 +113,9 @@ def test_it_takes_part_in_every_command(world: Path, tmp_path: Path) -> None:
     opened = apptek.load(model)
     assert opened.evaluate("test").metrics.mrr == shown["within"]["mrr"]
     assert opened.evaluate("test", rolling=True).metrics.mrr > 0
-    assert "%" in run("predict", model, "nobody", "no one", "2019-01-01", "--top", 1)
+    assert "%" in run(
+        "predict", model, "nobody", "no one", "2019-01-01", "--top", 1, "--allow-unknown"
+    )
     contest = tmp_path / "contest"
     ranked = json.loads(
         run("contest", world, "--models", "smoothed,frequency", "--out", contest, "--json")

@@ -1,5 +1,6 @@
 """What the explorer asks for beyond single answers: the same as from Python, many at once."""
 
+import asyncio
 import re
 from concurrent.futures import Future
 from pathlib import Path
@@ -106,6 +107,24 @@ def test_a_long_range_has_evenly_spread_days(
     assert {int(steps.min()), int(steps.max())} <= {9, 10, 11}
     assert body["positions"][-1] - body["positions"][0] == 3999
     problem(client.get("/api/ribbon", params=asked | {"subject": "nobody"}), 404)
+
+
+def test_names_are_never_looked_for_on_the_event_loop(
+    client: TestClient, query: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_loop: list[bool] = []
+    usual = ServedModel.entity
+
+    def look_up(served: ServedModel, name: str, *where: Any) -> int:
+        on_loop.append(asyncio._get_running_loop() is not None)
+        return usual(served, name, *where)
+
+    monkeypatch.setattr(ServedModel, "entity", look_up)
+    asked = pair_of(query)
+    for path in ("/api/ribbon", "/api/pair", f"/api/entity/{query['subject']}/timeline"):
+        assert client.get(path, params=asked).status_code == 200
+    assert on_loop
+    assert not any(on_loop)
 
 
 def test_words_find_the_pairs_whose_facts_they_describe(

@@ -23,6 +23,7 @@ from apptek.explain.text import MEMBERS, explanation_text
 from apptek.explain.wording import (
     GIVEN,
     at_time,
+    general_notes,
     given,
     percent,
     share_lines,
@@ -183,14 +184,16 @@ def test_the_short_forms_have_no_jargon_and_the_three_lengths_grow(predictor: Pr
     data = predictor.model.dataset
     for subject in data.entities:
         for object_ in ("India", "C", "nobody"):
-            found = predictor.explain(Query(subject, object_, "2014-05-16"))
+            query = Query(subject, object_, "2014-05-16")
+            found = predictor.explain(query, allow_unknown=True)
             short, middle, full = (
                 explanation_text(found, 80, length) for length in ("sentence", "paragraph", "full")
             )
             assert len(short) < len(full)
             chance = f"{percent(found.probability)}, {GIVEN}"
             short, middle = (" ".join(text.split()) for text in (short, middle))
-            first = f"{found.recorded} ".lstrip()
+            general = " ".join([*general_notes(*found.unknown), ""])
+            first = general + (f"{found.recorded} " if found.recorded else "")
             assert short.startswith(f"{first}{found.label} ({chance}), mainly because")
             assert f", {GIVEN}." in middle
             for word in FORBIDDEN:

@@ -198,11 +198,11 @@ def test_contributions_of_trees_and_features_add_up(predictor: Predictor, data: 
 
 
 def test_what_nothing_is_known_of_is_no_reason(predictor: Predictor, data: Dataset) -> None:
-    found = predictor.explain(Query("Nobody", "No one", "2019-05-05"))
+    found = predictor.explain(Query("Nobody", "No one", "2019-05-05"), allow_unknown=True)
     words = [part.sentence for part in found.contributions() if part.kind == "reranker"]
     assert words == ["what the trees make of how probable it would be without them"]
     assert "Nothing connects the two" in explanation_text(found)
-    known = predictor.explain(Query(data.entities[0], "No one", "2019-05-05"))
+    known = predictor.explain(Query(data.entities[0], "No one", "2019-05-05"), allow_unknown=True)
     words = [part.sentence for part in known.contributions() if part.kind == "reranker"]
     assert any(f"others did to {data.entities[0]}" in text for text in words)
     assert not any("did to No one" in text for text in words)

@@ -197,16 +197,17 @@ def test_a_name_with_slashes_is_a_name(client: TestClient) -> None:
 def test_an_unknown_entity_gets_near_names(client: TestClient, served: ServedModel) -> None:
     query = tuning_query(served)
     name = query["subject"] + "q"
-    refusing = query | {"allow_unknown": False}
-    said = problem(client.post("/api/predict", json=refusing | {"subject": name}), 422)
-    assert said["where"] == "subject"
-    assert query["subject"] in said["suggestions"]
-    in_batch = {
-        "queries": [query, query | {"object": "Nobody at all"}],
-        "allow_unknown": False,
-    }
-    assert problem(client.post("/api/predict", json=in_batch), 422)["where"] == "queries.1.object"
-    body = query | {"subject": name}
+    wrong = query | {"subject": name}
+    for path in ("predict", "explain", "counterfactual", "steps"):
+        said = problem(client.post(f"/api/{path}", json=wrong), 404)
+        assert said["where"] == "subject"
+        assert said["detail"] == f"'{name}' is not in this data."
+        assert query["subject"] in said["suggestions"]
+    in_batch = {"queries": [query, query | {"object": "Nobody at all"}]}
+    batch = client.post("/api/predict", json=in_batch).json()
+    assert [answer["meant_object"] is None for answer in batch["answers"]] == [False, True]
+    assert batch["unknown"] == 1
+    body = wrong | {"allow_unknown": True}
     found = client.post("/api/predict", json=body).json()
     assert found["answers"][0]["unseen_subject"]
     assert query["subject"] in found["similar"][name]
@@ -218,7 +219,14 @@ def test_times_that_are_none_and_times_outside(client: TestClient, served: Serve
     said = problem(client.post("/api/predict", json=query | {"time": "yesterday"}), 422)
     assert said["where"] == "time"
     assert "such as" in said["advice"]
-    (answer,) = client.post("/api/predict", json=query | {"time": "2099-01-01"}).json()["answers"]
+    far = query | {"time": "2099-01-01"}
+    for path, more in (("predict", {}), ("explain", {}), ("contrast", {"versus": query["time"]})):
+        said = problem(client.post(f"/api/{path}", json=far | more), 422)
+        assert said["where"] == "time"
+        assert "after the last fact" in said["detail"]
+    body = query | {"versus": far["time"]}
+    assert problem(client.post("/api/contrast", json=body), 422)["where"] == "versus"
+    (answer,) = client.post("/api/predict", json={"queries": [far]}).json()["answers"]
     assert answer["outside_span"]
     assert answer["unseen_time"]
     (undated,) = client.post("/api/predict", json=query | {"time": "?"}).json()["answers"]
@@ -271,14 +279,15 @@ def test_any_text_is_a_name_and_nothing_else(
     client: TestClient, served: ServedModel, name: str
 ) -> None:
     query = tuning_query(served)
-    refused = json.dumps(query | {"subject": name, "allow_unknown": False})
-    answered = json.dumps(query | {"subject": name})
+    refused = json.dumps(query | {"subject": name})
+    answered = json.dumps(query | {"subject": name, "allow_unknown": True})
     headers = {"Content-Type": "application/json"}
     for path in ("/api/predict", "/api/explain"):
-        problem(client.post(path, content=refused, headers=headers), 422)
+        is_name = name and not re.search("[\ud800-\udfff]", name)
+        problem(client.post(path, content=refused, headers=headers), 404 if is_name else 422)
         response = client.post(path, content=answered, headers=headers)
-        is_text = not re.search("[\ud800-\udfff]", name)
-        assert response.status_code == (200 if is_text and name else 422)
+        expected = 404 if name.strip() in ("?", "*") else 200
+        assert response.status_code == (expected if is_name else 422)
     clean = name.encode("utf-8", "replace").decode()
     assert client.get("/api/entities", params={"q": clean}).status_code == 200
     assert client.get("/api/pair", params={"subject": clean, "object": clean}).status_code == 404

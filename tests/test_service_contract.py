@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from service_parts import client_of, tuning_query
+from service_parts import client_of
 
 from apptek.service.app import create_app
 from apptek.service.forecasts import NO_FORECASTS
@@ -128,14 +128,21 @@ def test_every_route_is_described_with_its_problems(served: ServedModel) -> None
                     assert list(response["content"]) == ["application/problem+json"]
 
 
-def test_the_examples_of_the_description_have_the_form_of_a_query(served: ServedModel) -> None:
-    schemas = client_of(served).get("/api/openapi.json").json()["components"]["schemas"]
-    for name in ("PredictQuery", "PredictBatch", "ExplainBody"):
+def test_the_examples_of_the_description_are_about_this_model(described: ServedModel) -> None:
+    client = client_of(described)
+    schemas = client.get("/api/openapi.json").json()["components"]["schemas"]
+    for name, path in {
+        "PredictQuery": "predict",
+        "PredictBatch": "predict",
+        "ExplainBody": "explain",
+        "CounterfactualBody": "counterfactual",
+        "ContrastBody": "contrast",
+        "ForecastBody": "forecast",
+        "StepsBody": "steps",
+    }.items():
         (example,) = schemas[name]["examples"]
-        query = tuning_query(served)
-        body = {"queries": [query]} if "queries" in example else example | query
-        path = "/api/explain" if name == "ExplainBody" else "/api/predict"
-        assert client_of(served).post(path, json=body).status_code == 200
+        response = client.post(f"/api/{path}", json=example)
+        assert response.status_code == 200, (name, example, response.text)
 
 
 def test_the_page_about_the_interface_names_what_there_is(served: ServedModel) -> None:

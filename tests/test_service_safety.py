@@ -258,5 +258,5 @@ def test_only_proxies_that_were_named_say_who_asks(
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", proxies)
     note = believed.append
     monkeypatch.setattr(uvicorn.Server, "run", lambda server, _: note(server.config.proxy_headers))
-    http_server.serve(served_model, Reach("127.0.0.1", 0), strict_names=False)
+    http_server.serve(served_model, Reach("127.0.0.1", 0))
     assert believed == [bool(proxies)]

@@ -103,7 +103,7 @@ def test_an_answer_is_readable_text(
     assert lines[4].startswith("By class: ")
     assert repr(answers).endswith("\n\n... and 2 more answers")
     assert repr(Answers()) == "no answers"
-    (ahead,) = predictor.predict(("nobody", asked[0][1], "2090-01-01"))
+    (ahead,) = predictor.predict([("nobody", asked[0][1], "2090-01-01")])
     assert "The subject does not occur in the facts." in repr(ahead)
     assert repr(ahead).endswith("Answered ahead, from what was known before 2090-01-01.")
 
@@ -165,7 +165,7 @@ def test_a_notebook_shows_bars_reasons_and_the_drawing_of_the_page(
 
 
 def test_names_enter_a_notebook_as_text(predictor: Predictor) -> None:
-    page = predictor.predict(("<script>", "<b>", "?"))._repr_html_()
+    page = predictor.predict(("<script>", "<b>", "?"), allow_unknown=True)._repr_html_()
     assert "<script" not in page
     assert "&lt;script&gt;" in page
 
@@ -174,21 +174,25 @@ def test_every_form_of_an_answer_flags_unknown_names(
     predictor: Predictor, asked: list[tuple[str, str, str]]
 ) -> None:
     subject, _, time = asked[0]
-    alone = predictor.predict((subject.upper(), "<b>", time))
+    alone = predictor.predict((subject.upper(), "<b>", time), allow_unknown=True)
     many = predictor.predict([(subject.upper(), "<b>", time), asked[1]])
     for page in (alone._repr_html_(), many._repr_html_()):
         assert f"{subject.upper()} was read as {subject}." in page
     assert "&lt;b&gt; is not in the facts of the model." in alone._repr_html_()
     assert many._repr_html_().count("The object does not occur in the facts.") == 1
-    explanation = predictor.explain((subject.upper(), "Nobody", time))
-    contrast = predictor.contrast((subject.upper(), "Nobody", time), asked[1][2])
+    assert (alone.unknown_count, many.unknown_count) == (1, 1)
+    assert repr(alone).startswith("General answer: <b> is not in the facts of the model.\n")
+    assert repr(many).endswith("1 of 2 answers are general answers.")
+    query = (subject.upper(), "Nobody", time)
+    explanation = predictor.explain(query, allow_unknown=True)
+    contrast = predictor.contrast(query, asked[1][2], allow_unknown=True)
     texts = (
         explanation_text(explanation, 200, "sentence"),
         contrast_text(contrast, 200, "sentence"),
     )
     for text in texts:
         assert f"{subject.upper()} was read as {subject}.\n" in text
-        assert "Nobody is not in the facts of the model.\n" in text
+        assert text.startswith("General answer: Nobody is not in the facts of the model.\n")
     assert "was read" not in explanation_text(predictor.explain(asked[0]), 200, "sentence")
 
 
@@ -222,5 +226,6 @@ def test_models_data_and_names_say_what_they_are(predictor: Predictor, data: Dat
     assert f"from {len(data.train):,} facts of {data.name!r} (" in text
     baseline = Baseline.fit("frequency", data)
     assert repr(baseline).startswith("Baseline 'frequency', within and ahead: ")
-    assert repr(predictor.explain(("x", "y", "?"))).startswith("x | ? | y | undated\n")
-    assert 'class="bars"' in baseline.predict(("x", "y", "?"))._repr_html_()
+    explained = predictor.explain(("x", "y", "?"), allow_unknown=True)
+    assert "\nx | ? | y | undated\n" in repr(explained)
+    assert 'class="bars"' in baseline.predict([("x", "y", "?")])._repr_html_()

@@ -376,19 +376,23 @@ def test_the_limits_of_json_hold_for_tables(
     few = client_of(served, pairs=100)
     said = problem(few.post(f"{BATCH}?top=3", content=body, headers=headers), 422)["detail"]
     assert "40 queries x top 3" in said
-    for query in ("?top=0", "?top=1001", "?allow_unknown=perhaps"):
+    for query in ("?top=0", "?top=1001"):
         problem(send(client, body, ARROW, query), 422)
     asked = {"queries": queries, "top": 3}
     problem(few.post(BATCH, json=asked, headers={"Accept": ARROW}), 422)
 
 
-def test_an_unknown_name_is_a_problem_on_request(
+def test_an_unknown_name_of_a_single_question_is_a_problem_here_too(
     client: TestClient, queries: list[dict[str, str]]
 ) -> None:
-    body = write_table(pa.Table.from_pylist(queries), PARQUET)
-    found = problem(send(client, body, PARQUET, "?allow_unknown=false"), 422)
-    assert found["where"] == "subject of row 5"
+    query, accept = queries[0] | {"subject": "Nobody at all"}, {"Accept": ARROW}
+    found = problem(client.post(BATCH, json=query, headers=accept), 404)
+    assert found["where"] == "subject"
     assert "'Nobody at all'" in found["detail"]
+    general = client.post(BATCH, json=query | {"allow_unknown": True}, headers=accept)
+    assert general.status_code == 200
+    body = write_table(pa.Table.from_pylist([query | {"subject": "*"}]), PARQUET)
+    assert "'*' is not a name" in problem(send(client, body, PARQUET), 404)["detail"]
 
 
 @settings(max_examples=150)

@@ -198,7 +198,8 @@ def test_the_command(
     )
     assert done.returncode == 0
     assert "4 pairs, 0 skipped" in done.stderr
-    assert "not in the facts: Nobody and No one" in done.stderr
+    said = "1 of 4 pairs with names that are not in the facts: Nobody and No one"
+    assert said in done.stderr
     listed = watch(forecaster, read_pairs(pairs)[0], forecaster.window(None, Length(days=7)))
     assert (tmp_path / "w.html").read_text() == watch_html(listed)
     bad = pairs.read_text() + "Nobody\n"

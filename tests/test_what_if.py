@@ -17,7 +17,7 @@ from apptek.data.facts import Dataset, Facts, join_facts
 from apptek.data.predicate_table import PredicateEntry, PredicateTable, cameo_table
 from apptek.data.queries import Queries
 from apptek.data.synthetic.world import make_world
-from apptek.errors import ApptekError
+from apptek.errors import ApptekError, UnknownName
 from apptek.explain.html_report import explanation_html
 from apptek.explain.what_if.contrast import Change
 from apptek.explain.what_if.counterfactual import Addition
@@ -200,15 +200,20 @@ def test_a_counterfactual_shows_labels_beside_codes(data: Dataset, predictor: Pr
 def test_unknown_names_are_flagged(data: Dataset, predictor: Predictor) -> None:
     some = asked(data, range(50))
     query = next(query for query in some if not predictor.predict(query)[0].unseen_object)
-    found = predictor.counterfactual(Query("Nobody", query.object.upper(), query.time))
+    wrong = Query("Nobody", query.object.upper(), query.time)
+    with pytest.raises(UnknownName):
+        predictor.counterfactual(wrong)
+    found = predictor.counterfactual(wrong, allow_unknown=True)
     assert (found.unseen_subject, found.unseen_object) == (True, False)
     assert found.object == query.object
     text = counterfactual_text(found, 200)
-    assert "Nobody is not in the facts of the model." in text
+    assert text.startswith("General answer: Nobody is not in the facts of the model.\n")
     assert f"{query.object.upper()} was read as {query.object}." in text
     assert f"Probabilities are those {GIVEN}." in text
-    compared = predictor.contrast(Query("Nobody", query.object, query.time), "2021-03-05")
-    assert "Nobody is not in the facts of the model." in contrast_text(compared, 200)
+    compared = predictor.contrast(wrong, "2021-03-05", allow_unknown=True)
+    text = contrast_text(compared, 200)
+    assert text.startswith("General answer: Nobody is not in the facts of the model.\n")
+    assert text.count("Nobody is not") == 1
 
 
 def test_the_answer_can_be_led_to_a_predicate(data: Dataset, predictor: Predictor) -> None:
@@ -239,8 +244,9 @@ def test_a_fact_more_changes_the_answer_as_told(data: Dataset, predictor: Predic
             assert each.outcome.predicate != found.answer
             if predictor.answerer.always_ahead:
                 assert each.date < query.time
+    unknown = Query("nobody", query.object, query.time)
     with pytest.raises(ApptekError, match="between two entities that the model knows"):
-        predictor.counterfactual(Query("nobody", query.object, query.time), add=True)
+        predictor.counterfactual(unknown, add=True, allow_unknown=True)
 
 
 def test_changes_add_up_to_the_difference_of_two_days(data: Dataset, predictor: Predictor) -> None:

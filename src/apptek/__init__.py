@@ -14,6 +14,7 @@ Evaluator            ranks any scorer, also one of your own, as our own models a
 PredicateClassifier  a classifier with the scikit-learn API
 Predictor            fit, predict, explain, forecast, watch, evaluate, update, save
 load                 opens any model folder, those of baselines included
+UnknownName          raised for a name that is not in the data; its `suggestions` are similar names
 register_baseline    lets a model of your own take part in baseline, contest, evaluate and search
 
 Names are imported when they are first asked for, so that `import apptek` costs nothing.
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from apptek.data.reading.reader import read_dataset
     from apptek.data.splitting import Splitting
     from apptek.data.synthetic.world import make_world
+    from apptek.errors import UnknownName
     from apptek.experiments.evaluator import Evaluator
     from apptek.explain.explanation import Explanation
     from apptek.forecasting.forecast import Forecast
@@ -51,6 +53,7 @@ __all__ = [
     "Query",
     "Splitting",
     "TemporalGraph",
+    "UnknownName",
     "__version__",
     "load",
     "make_world",
@@ -70,6 +73,7 @@ _HOMES = {
     "Query": "apptek.predictor",
     "Splitting": "apptek.data.splitting",
     "TemporalGraph": "apptek.graph.temporal_graph",
+    "UnknownName": "apptek.errors",
     "load": "apptek.baselines.open_model",
     "make_world": "apptek.data.synthetic.world",
     "read_dataset": "apptek.data.reading.reader",

@@ -142,6 +142,8 @@ def main() -> None:
         else:
             where = error.ctx.command_path if error.ctx else "apptek"
             text = error.format_message().replace("Value error, ", "").rstrip(".")
+            if getattr(error, "option_name", None) == "--strict-names":
+                text = "--strict-names is gone: unknown names are refused without --allow-unknown"
             _tell_error(f"{text}; see `{where} --help`")
         sys.exit(2)
     except typer.Abort:

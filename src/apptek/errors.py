@@ -1,7 +1,10 @@
 """The errors that a user can cause; the message of each is one line that says what to do."""
 
 import re
+from collections.abc import Sequence
 
+WILDCARDS = ("?", "*")  # never names of entities, unless the data itself has one
+_LONGEST_NAME = 80  # characters of a name that a message repeats
 _OPTION = re.compile(r"--([a-z][a-z-]*[a-z])")
 _KEYWORDS = {"split": "splitting", "split_by": "splitting", "no_header": "header"}
 
@@ -46,6 +49,29 @@ class DownloadError(ApptekError):
 
 class GraphError(ApptekError):
     """A saved graph that is damaged or of another format, or a wrong look-up in a graph."""
+
+
+class UnknownName(ApptekError):  # noqa: N818 - its name in the public interface
+    """A name that means no entity of the data, or could mean several.
+
+    name         as it was given
+    suggestions  names of the data that are like it
+    sentence     what is wrong with it; the message adds the suggestions
+    """
+
+    def __init__(self, name: str, suggestions: Sequence[str] = ()) -> None:
+        self.name, self.suggestions = name, tuple(suggestions)
+        quoted = repr(name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…")
+        is_wildcard = name.strip() in WILDCARDS
+        self.sentence = f"{quoted} is not {'a name' if is_wildcard else 'in this data'}."
+        *others, last = map(repr, self.suggestions or [""])
+        either = f"{', '.join(others)} or {last}" if others else last
+        super().__init__(
+            f"{self.sentence} Did you mean {either}?" if suggestions else self.sentence
+        )
+
+    def __reduce__(self) -> tuple[type["UnknownName"], tuple[str, tuple[str, ...]]]:
+        return UnknownName, (self.name, self.suggestions)
 
 
 class UnknownPredicateError(ApptekError):

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from copy import copy
 from dataclasses import fields, replace
 from dataclasses import replace as with_values
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,6 @@ from apptek.evaluation.scorer import (
 )
 from apptek.explain.explainer import explain
 from apptek.explain.explanation import Explanation
-from apptek.explain.name_index import similar_names
 from apptek.explain.shown_answers import Answers
 from apptek.explain.what_if.contrast import Contrast, contrast
 from apptek.explain.what_if.counterfactual import Counterfactual, counterfactual
@@ -46,7 +45,7 @@ from apptek.forecasting.watch import Pair, most_changed, watch
 from apptek.forecasting.watch_list import WatchList
 from apptek.forecasting.window import Length, Window
 from apptek.models.answerer import Answerer, WorkingView
-from apptek.models.answers import Answer, Query, asked_queries, one_query
+from apptek.models.answers import Answer, Query, asked_queries, is_single, one_query
 from apptek.models.fitting.pipeline import fit_model
 from apptek.models.fitting.stages import FitOptions, Stage, TypeTable, print_nothing
 from apptek.models.model import Model, with_earlier_facts, with_training_facts
@@ -74,11 +73,10 @@ class Predictor:
         run: dict[str, Any] | None = None,
         *,
         as_of: bool = False,
-        strict_names: bool = False,
     ) -> None:
         self.model = model
         self.run = run or {}  # how it was fitted: seconds of each stage, and `about_run` of fit
-        self.answerer = Answerer(model, as_of=as_of, strict_names=strict_names)
+        self.answerer = Answerer(model, as_of=as_of)
         self.engine: Engine | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -89,7 +87,6 @@ class Predictor:
             "model": replace(self.model, sources=sources),
             "run": self.run,
             "as_of": self.answerer.always_ahead,
-            "strict_names": self.answerer.strict_names,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -108,7 +105,6 @@ class Predictor:
         types: TypeTable | str | Path | None = None,
         predicates: PredicateLabels | None = None,
         aliases: Mapping[str, str] | str | Path | None = None,
-        strict_names: bool = False,
         final: bool | None = None,
         folder: str | Path | None = None,
         resume: bool = False,
@@ -131,8 +127,6 @@ class Predictor:
         predicates their labels and classes: {"040": {"label": "Consult", ...}, ...}, or a file;
                    "none": not even the table of CAMEO
         aliases    further names of entities, {alias: name}, or a file
-        strict_names
-                   queries must write names as the data does, or by an alias
         final      whether to answer from all facts, those of valid and test included; by default
                    where they came as one file. The metrics stay those of the training facts
         replace    whether the folder may be a model: the new one takes its place at the end
@@ -169,7 +163,7 @@ class Predictor:
             model = with_values(model, observed_until=last)
             model = learn_occurrence(model, options, seconds)
             run = {"seconds": seconds, **(about_run or {})}
-            predictor = cls(model, run, strict_names=strict_names)
+            predictor = cls(model, run)
             if folder is not None:
                 predictor.save(folder, in_place=replace and is_model(Path(folder)))
         return predictor
@@ -189,9 +183,7 @@ class Predictor:
         )
         observed = time_text(observed_until) or None
         model, report = update_model(self.model, added, removed, observed)
-        answerer = self.answerer
-        kept = {"as_of": answerer.always_ahead, "strict_names": answerer.strict_names}
-        return Predictor(model, self.run, **kept), report
+        return Predictor(model, self.run, as_of=self.answerer.always_ahead), report
 
     def save(self, folder: str | Path, *, in_place: bool = False) -> None:
         """Writes the model to a new folder, or in the place of an old one; whole or not at all."""
@@ -200,17 +192,13 @@ class Predictor:
             save_model(self.model, target, self.run, in_place=in_place)
 
     @classmethod
-    def load(
-        cls, folder: str | Path, *, as_of: bool = False, strict_names: bool = False
-    ) -> "Predictor":
+    def load(cls, folder: str | Path, *, as_of: bool = False) -> "Predictor":
         """The predictor of a model folder.
 
-        as_of         answers from what was known before each query's time
-        strict_names  names must be written as in the data, or be aliases; else case, accents,
-                      underscores and spaces make no difference
+        as_of  answers from what was known before each query's time
         """
         path = Path(folder)
-        return cls(load_model(path), read_json(path, RUN), as_of=as_of, strict_names=strict_names)
+        return cls(load_model(path), read_json(path, RUN), as_of=as_of)
 
     def on_engine(self, engine: Engine) -> "Predictor":
         """The same predictor, its scores of many queries made by an engine."""
@@ -234,7 +222,7 @@ class Predictor:
 
     def similar_names(self, *names: str) -> dict[str, list[str]]:
         """For each name that the model does not know, or that could mean several: names like it."""
-        return similar_names(self.model.dataset, self.answerer.entities, names)
+        return self.answerer.entities.similar(names)
 
     def __repr__(self) -> str:
         model, facts = self.model, self.model.graph.facts
@@ -245,7 +233,14 @@ class Predictor:
             f"{data.name!r} ({data.span_of(facts)})"
         )
 
-    def predict(self, asked: Any, *, top: int | None = 10, hide_known: bool = False) -> Answers:
+    def predict(
+        self,
+        asked: Any,
+        *,
+        top: int | None = 10,
+        hide_known: bool = False,
+        allow_unknown: bool = False,
+    ) -> Answers:
         """The most probable predicates of each query; unseen entities and times are flagged.
 
             predict(("Iran", "China", "2014-02-02"))            one query, or a list of such tuples
@@ -255,13 +250,21 @@ class Predictor:
         top         how many predicates of each query; None: all
         hide_known  answer as `evaluate` does: from the training facts, without the fact that a
                     query asks about. So facts that the model knows can be used to evaluate it
+        allow_unknown
+                    answer a single query about a name that is not in the data, in general; without
+                    it, such a name raises UnknownName. Lists and frames are always answered, and
+                    the flags of an answer name what is unknown
 
         A query after the last fact is answered ahead: from what was known before its time.
         """
+        single = is_single(asked)
         asked = asked_queries(asked, self.model.dataset.axis)
+        if single:
+            self.answerer.check(asked[0], allow_unknown=allow_unknown)
         if not hide_known:
             ranked = self.answerer.ranked(self.queries_of(asked))
-            return Answers.of(self.answerer.answers(asked, ranked, top=top), self.explain)
+            explain_it = partial(self.explain, allow_unknown=True)
+            return Answers.of(self.answerer.answers(asked, ranked, top=top), explain_it)
         answerer = self._training_answerer
         queries = answerer.queries_of(asked)
         splits, hidden = own_facts(queries, self.model.dataset)
@@ -275,12 +278,8 @@ class Predictor:
     @cached_property
     def _training_answerer(self) -> Answerer:
         """The same on the graph of the training facts."""
-        kept = self.answerer
-        answerer = Answerer(
-            with_training_facts(self.model),
-            as_of=kept.always_ahead,
-            strict_names=kept.strict_names,
-        )
+        as_of = self.answerer.always_ahead
+        answerer = Answerer(with_training_facts(self.model), as_of=as_of)
         if self.engine is not None:
             views = answerer.views.items()
             answerer.views = {name: self.engine.view(view) for name, view in views}
@@ -294,6 +293,7 @@ class Predictor:
         against: str | None = None,
         most: int = 5,
         hidden: int = -1,
+        allow_unknown: bool = False,
     ) -> Explanation:
         """Why a predicate (the most probable, unless named): reasons, contributions, facts.
 
@@ -301,28 +301,45 @@ class Predictor:
         against  what to compare it with, instead of the runner-up
         most     reasons whose facts are looked up, for the predicate and against it
         hidden   the training fact that the query must not see; -1: none
+        allow_unknown
+                 explain the general answer about a name that is not in the data, instead of
+                 raising UnknownName
         """
-        return explain(
-            self.answerer, self._asked(query), predicate, against=against, most=most, hidden=hidden
-        )
+        asked = self._asked(query, allow_unknown)
+        return explain(self.answerer, asked, predicate, against=against, most=most, hidden=hidden)
 
     def counterfactual(
-        self, query: Any, target: str | None = None, *, add: bool = False
+        self,
+        query: Any,
+        target: str | None = None,
+        *,
+        add: bool = False,
+        allow_unknown: bool = False,
     ) -> Counterfactual:
         """The smallest set of facts without which the answer changes, to `target` if one is named.
 
         add  whether to look for single facts that would change it if they were there, too
         """
-        return counterfactual(self.answerer, self._asked(query), target, add=add)
+        return counterfactual(self.answerer, self._asked(query, allow_unknown), target, add=add)
 
     def contrast(
-        self, query: Any, other: str, predicate: str | None = None, against: str | None = None
+        self,
+        query: Any,
+        other: str,
+        predicate: str | None = None,
+        against: str | None = None,
+        *,
+        allow_unknown: bool = False,
     ) -> Contrast:
         """What changes between the time of a query and another time."""
-        return contrast(self.answerer, self._asked(query), other, predicate, against)
+        asked = self._asked(query, allow_unknown)
+        self._asked(replace(asked, time=other), allow_unknown)
+        return contrast(self.answerer, asked, other, predicate, against)
 
-    def _asked(self, query: Any) -> Query:
+    def _asked(self, query: Any, allow_unknown: bool) -> Query:
+        """The question, if the data can answer it; see `Answerer.check`."""
         (asked,) = asked_queries([one_query(query)], self.model.dataset.axis)
+        self.answerer.check(asked, allow_unknown=allow_unknown)
         return asked
 
     @cached_property
@@ -331,18 +348,29 @@ class Predictor:
         return Forecaster(self.model, self.answerer)
 
     def forecast(
-        self, subject: str, object_: str, start: When = None, *, top: int = 10, **length: Any
+        self,
+        subject: str,
+        object_: str,
+        start: When = None,
+        *,
+        top: int = 10,
+        allow_unknown: bool = False,
+        **length: Any,
     ) -> Forecast:
         """What will happen between two entities in a window, from the facts before it, and why.
 
         start   the first time of the window; by default the one after the last fact
                 times are texts, dates, datetimes or integers
         length  until="2015-01-07", or days=7, months=, years=, steps=, as the data is dated
+        allow_unknown
+                forecast from what is known in general where a name is not in the data, instead of
+                raising UnknownName
         """
         for name in (subject, object_):
             if not isinstance(name, str):
                 raise ApptekError(f"found {name!r}, expected the name of an entity")
         window = self._window("forecast", start, length)
+        self.answerer.entities.check(subject, object_, allow_unknown=allow_unknown)
         (forecast,) = self.forecaster.forecast([(subject, object_)], window, top=top, why=True)
         return forecast
 
@@ -352,7 +380,8 @@ class Predictor:
     ) -> WatchList:  # fmt: skip
         """The forecasts of many pairs in a window, and how each differs from the window before.
 
-        pairs   (subject, object) each; by default the `most` whose chance of anything changes most
+        pairs   (subject, object) each; by default the `most` whose chance of anything changes most;
+                rows with names that are not in the data are flagged (`unseen`)
         start, length  as of `forecast`
         """
         window = self._window("watch", start, length)

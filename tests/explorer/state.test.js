@@ -17,6 +17,8 @@ import {
 
 Deno.test("a view is read from the address that it was written to", () => {
   const state = { subject: "A & B", object: "ü?", time: "2014-08-15", view: "ahead", days: "30" };
+  const general = { ...state, general: "1" };
+  assert.deepEqual(readState(addressOf(general)), general);
   assert.deepEqual(readState(addressOf(state)), state);
   assert.deepEqual(readState("?subject=x&evil=1"), { subject: "x" });
   assert.deepEqual(readState("?subject=++&object=%09&steps="), { steps: "" });

@@ -30,13 +30,13 @@ from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
 from apptek.evaluation.predicate_classes import LabelledPredicates
 from apptek.evaluation.ranking import Evaluation
 from apptek.evaluation.scorer import ViewScorer, check_evaluated, evaluate_split
-from apptek.explain.name_index import similar_names
 from apptek.explain.shown_answers import Answers
 from apptek.files import new_folder
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answers import (
     asked_queries,
     best_answers,
+    is_single,
     queries_of,
     ranked_by_view,
 )
@@ -70,9 +70,7 @@ class Baseline:
     Baseline.load("model").evaluate("valid").metrics.mrr
     """
 
-    def __init__(
-        self, model: BaselineModel, *, as_of: bool = False, strict_names: bool = False
-    ) -> None:
+    def __init__(self, model: BaselineModel, *, as_of: bool = False) -> None:
         if as_of and "ahead" not in model.views:
             raise ApptekError(
                 f"{model.name} cannot answer as of each query's time: it sees no facts"
@@ -80,7 +78,7 @@ class Baseline:
         self.model = model
         self.always_ahead = as_of or "within" not in model.views
         self._seen = Seen(model.graph, model.dataset.entities)
-        self._entities = NameResolver.of_entities(model.dataset, strict=strict_names)
+        self._entities = NameResolver.of_entities(model.dataset, model.graph.facts)
         self._predicates = LabelledPredicates.of(model.dataset)
 
     @classmethod
@@ -147,11 +145,9 @@ class Baseline:
         return cls(model)
 
     @classmethod
-    def load(
-        cls, folder: str | Path, *, as_of: bool = False, strict_names: bool = False
-    ) -> "Baseline":
+    def load(cls, folder: str | Path, *, as_of: bool = False) -> "Baseline":
         """The baseline of a model folder; the options are those of a Predictor."""
-        return cls(load_baseline(Path(folder)), as_of=as_of, strict_names=strict_names)
+        return cls(load_baseline(Path(folder)), as_of=as_of)
 
     def scores(self, queries: Queries) -> Floats:
         """The scores of all predicates in the main view, (B, R)."""
@@ -159,7 +155,7 @@ class Baseline:
 
     def similar_names(self, *names: str) -> dict[str, list[str]]:
         """For each name that the model does not know, or that could mean several: names like it."""
-        return similar_names(self.model.dataset, self._entities, names)
+        return self._entities.similar(names)
 
     def __repr__(self) -> str:
         model, facts = self.model, self.model.graph.facts
@@ -170,13 +166,26 @@ class Baseline:
             f"({data.span_of(facts)})"
         )
 
-    def predict(self, asked: Any, *, top: int | None = 10, hide_known: bool = False) -> Answers:
+    def predict(
+        self,
+        asked: Any,
+        *,
+        top: int | None = 10,
+        hide_known: bool = False,
+        allow_unknown: bool = False,
+    ) -> Answers:
         """The most probable predicates of each query; unseen entities and times are flagged.
 
         What may be asked is what a Predictor takes: queries, tuples, a frame. So are the options.
         """
-        asked = asked_queries(asked, self.model.dataset.axis)
-        queries = queries_of(self.model.dataset.axis, self._entities.find, asked)
+        axis, single = self.model.dataset.axis, is_single(asked)
+        asked = asked_queries(asked, axis)
+        if single:
+            (query,) = asked
+            time = axis.parse(query.time)
+            self._entities.check(query.subject, query.object, allow_unknown=allow_unknown)
+            self._seen.check_time(time)
+        queries = queries_of(axis, self._entity, asked)
 
         def probabilities(view: View, part: Queries) -> Matrix:
             fitted = self._fitted(view)
@@ -194,6 +203,13 @@ class Baseline:
         seen, calibrated = self._seen, self.model.calibrated
         found = best_answers(asked, ranked, self._predicates, seen, top=top, calibrated=calibrated)
         return Answers.of(found)
+
+    def _entity(self, name: str) -> int | None:
+        """The id of what a name means; None where it means nothing, UnknownName for "?" and "*"."""
+        known = self._entities.find(name)
+        if known is None:
+            self._entities.check(name, allow_unknown=True)
+        return known
 
     def _fitted(self, view: View) -> FittedScorer:
         """An embedding sees no facts: beyond the last one it answers as it does before."""

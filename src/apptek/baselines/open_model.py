@@ -12,15 +12,12 @@ from apptek.models.summary import summarize, summarize_data
 from apptek.predictor import Predictor
 
 
-def load(
-    folder: str | Path, *, as_of: bool = False, strict_names: bool = False
-) -> Baseline | Predictor:
+def load(folder: str | Path, *, as_of: bool = False) -> Baseline | Predictor:
     """Opens a model folder, that of a baseline included.
 
-    as_of         answer from what was known before each query's time
-    strict_names  names must be written as in the data
+    as_of  answer from what was known before each query's time
     """
-    return open_model(Path(folder), as_of=as_of, strict_names=strict_names)
+    return open_model(Path(folder), as_of=as_of)
 
 
 def summarize_folder(folder: Path) -> dict[str, Any]:
@@ -31,13 +28,11 @@ def summarize_folder(folder: Path) -> dict[str, Any]:
     return summarize(model)
 
 
-def open_model(
-    folder: Path, *, as_of: bool = False, strict_names: bool = False
-) -> Baseline | Predictor:
+def open_model(folder: Path, *, as_of: bool = False) -> Baseline | Predictor:
     """The Baseline or Predictor of a folder; ModelError if it is no model folder, or damaged."""
     if read_json(folder, ABOUT).get("kind") != KIND:
-        return Predictor.load(folder, as_of=as_of, strict_names=strict_names)
-    return Baseline.load(folder, as_of=as_of, strict_names=strict_names)
+        return Predictor.load(folder, as_of=as_of)
+    return Baseline.load(folder, as_of=as_of)
 
 
 def on_engine(model: Baseline | Predictor, engine: Engine | None) -> Baseline | Predictor:

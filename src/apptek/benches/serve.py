@@ -15,7 +15,7 @@ from apptek.benches.http_clients import (
 )
 from apptek.benches.report import BenchReport, Target, bench_dataset, seconds
 from apptek.data.facts import Dataset, Names
-from apptek.explain.name_index import NameIndex
+from apptek.data.name_index import NameIndex
 from apptek.models.model import Model
 from apptek.models.model_folder import load_model
 from apptek.predictor import Predictor

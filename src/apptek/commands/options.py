@@ -62,12 +62,12 @@ AliasesOption = Annotated[
         help="A table of further names of entities: a name of the data, then its aliases.",
     ),
 ]
-StrictNamesOption = Annotated[
+AllowUnknownOption = Annotated[
     bool,
     typer.Option(
-        "--strict-names",
-        help="Names must be written as in the data, or be aliases. Otherwise case, accents, "
-        "underscores and spaces make no difference.",
+        "--allow-unknown",
+        help="Give a general answer where a name is not in the data. Without it, the command stops "
+        "and suggests similar names.",
     ),
 ]
 SeedOption = Annotated[

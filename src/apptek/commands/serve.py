@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from apptek.commands.options import ModelArgument, StrictNamesOption
+from apptek.commands.options import ModelArgument
 from apptek.errors import ApptekError
 from apptek.extras import require_mcp, require_service
 
@@ -49,7 +49,6 @@ def serve(
         bool,
         typer.Option("--reload", help="When another model takes the folder's place, serve that."),
     ] = False,
-    strict_names: StrictNamesOption = False,
 ) -> None:
     """Serve a model: a web page to explore it, and an HTTP interface under /api.
 
@@ -61,7 +60,7 @@ def serve(
     from apptek.service.network.http_server import serve as run
 
     reach = _reach(host, port, token, token_file, insecure)
-    run(model, reach, strict_names=strict_names, reload=reload)
+    run(model, reach, reload=reload)
 
 
 def mcp(
@@ -75,7 +74,6 @@ def mcp(
     token: TokenOption = None,
     token_file: TokenFileOption = None,
     insecure: InsecureOption = False,
-    strict_names: StrictNamesOption = False,
 ) -> None:
     """Serve a model's questions as tools for assistants: the Model Context Protocol.
 
@@ -90,13 +88,13 @@ def mcp(
 
     if http:
         reach = _reach(host, port, token, token_file, insecure)
-        serve_http(model, reach, strict_names=strict_names)
+        serve_http(model, reach)
         return
     for name in ("host", "port", "token", "token_file", "insecure"):
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             raise typer.BadParameter(f"--{name.replace('_', '-')} needs --http")
-    serve_stdio(model, strict_names=strict_names)
+    serve_stdio(model)
 
 
 def _reach(

@@ -7,37 +7,23 @@ name that could mean several means none of them.
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from apptek.arrays import Longs, read_only
-from apptek.data.facts import Dataset, Names
+from apptek.data.facts import Dataset, Facts, Names
+from apptek.data.name_index import NameIndex, SortedTexts, entity_counts
 from apptek.data.predicate_table import PredicateTable
+from apptek.errors import WILDCARDS, UnknownName
+
+OFFERED = 5  # names that are offered for one that is not clear
+CONTAINING = 3  # of them, those that contain it; the others are similar as a whole
 
 _IRI = re.compile("<(.*)>", re.DOTALL)
-
-
-class SortedTexts(Sequence[str]):
-    """An Arrow array of ascending strings as a sequence that bisect can search."""
-
-    def __init__(self, array: pa.Array) -> None:
-        self.array = array
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> Any:
-        item = self.array[index]
-        return item.to_pylist() if isinstance(index, slice) else item.as_py()
 
 
 def folded(name: str) -> str:
@@ -69,38 +55,65 @@ class NameResolver:
     What is folded is computed when the first name is not found as it stands: O(n log n), once.
 
     aliases  further names: alias -> name
-    strict   only names and aliases as they stand
+    facts    say how often each name is used, which orders the suggestions
     """
 
     def __init__(
-        self, names: Names, aliases: Mapping[str, str] | None = None, *, strict: bool = False
+        self, names: Names, aliases: Mapping[str, str] | None = None, facts: Facts | None = None
     ) -> None:
-        self._names, self._aliases, self.strict = names, aliases or {}, strict
+        self._names, self._aliases, self._facts = names, aliases or {}, facts
 
     @classmethod
-    def of_entities(cls, data: Dataset, *, strict: bool = False) -> "NameResolver":
+    def of_entities(cls, data: Dataset, facts: Facts | None = None) -> "NameResolver":
         """For the entities of a data set, with its aliases."""
-        return cls(data.entities, data.aliases, strict=strict)
+        return cls(data.entities, data.aliases, data.train if facts is None else facts)
 
     @classmethod
-    def of_predicates(cls, data: Dataset, *, strict: bool = False) -> "NameResolver":
+    def of_predicates(cls, data: Dataset) -> "NameResolver":
         """For the predicates of a data set; a label that only one of them has is an alias."""
         labels = data.labels or PredicateTable()
         by_label: dict[str, list[str]] = {}
         for predicate in data.predicates:
             by_label.setdefault(labels.label(predicate), []).append(predicate)
         aliases = {label: own[0] for label, own in by_label.items() if len(own) == 1}
-        return cls(data.predicates, aliases, strict=strict)
+        return cls(data.predicates, aliases)
 
     def find(self, name: str) -> int | None:
         """The id of what a name means; None where it means nothing, or could mean several."""
         exact = self._names.find(name)
         if exact is None and name in self._aliases:
             exact = self._names.find(self._aliases[name])
-        if exact is not None or self.strict:
+        if exact is not None:
             return exact
         meant = self.meanings(name)
         return meant[0] if len(meant) == 1 else None
+
+    def check(self, *names: str, allow_unknown: bool = False) -> None:
+        """Raise UnknownName for the first name that means nothing, or could mean several.
+
+        allow_unknown  accept such names, but not "?" and "*", which are never names
+        """
+        for name in names:
+            if self.find(name) is None and not (allow_unknown and name.strip() not in WILDCARDS):
+                raise UnknownName(name, self.suggestions(name))
+
+    def suggestions(self, name: str) -> list[str]:
+        """The names that one could mean: they stand for it, contain its words, or are similar."""
+        meanings = (self._names[entity] for entity in self.meanings(name)[:OFFERED])
+        near = (*self.index.containing(name, CONTAINING), *self.index.near(name))
+        return list(dict.fromkeys([*meanings, *near]))[:OFFERED]
+
+    def similar(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """The suggestions for each of the names that is unknown, or could mean several."""
+        unknown = (name for name in dict.fromkeys(names) if self.find(name) is None)
+        return {name: self.suggestions(name) for name in unknown}
+
+    @cached_property
+    def index(self) -> NameIndex:
+        """The search for names, the most used first; with many names it takes seconds to build."""
+        count, facts = len(self._names), self._facts
+        unused = np.zeros(count, np.int32)
+        return NameIndex(self._names, unused if facts is None else entity_counts(facts, count))
 
     def meanings(self, name: str) -> list[int]:
         """The ids of all names that differ only in what is folded, ascending."""

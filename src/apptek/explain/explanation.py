@@ -244,6 +244,13 @@ class Explanation:
     words: PredicateTable = field(default_factory=PredicateTable)
 
     @property
+    def unknown(self) -> tuple[str, ...]:
+        """The names that the facts do not contain at any time: the answer is a general one."""
+        unseen = ((self.subject, self.unseen_subject), (self.object, self.unseen_object))
+        names = [name for name, is_so in unseen if is_so and name not in self.later]
+        return tuple(dict.fromkeys(names))
+
+    @property
     def is_first(self) -> bool:
         """Whether the predicate is the most probable one; else the runner-up is."""
         return self.ranked[0][0] == self.predicate

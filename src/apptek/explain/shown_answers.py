@@ -11,6 +11,7 @@ from apptek.explain.html_report import answers_fragment, explanation_fragment
 from apptek.explain.text import query_notes
 from apptek.explain.wording import (
     counted,
+    general_notes,
     is_undated,
     percent,
     presumed,
@@ -53,7 +54,8 @@ class ShownAnswer(Answer):
             for name, share in ranked
         ]
         title = f"{query.subject} | ? | {query.object} | {shown_time(query.time)}"
-        first = [printable(words) for words in (title, recorded(self)) if words]
+        general = general_notes(*self.unknown_names)
+        first = [printable(words) for words in (*general, title, recorded(self)) if words]
         return "\n".join([*first, *rows, *answer_notes(self)])
 
     def _repr_html_(self) -> str:
@@ -71,6 +73,11 @@ class Answers(list[ShownAnswer]):
         """The answers; `explain` gives the reasons of one when they are looked at."""
         return cls(ShownAnswer.of(answer, explain) for answer in answers)
 
+    @property
+    def unknown_count(self) -> int:
+        """How many answers are general ones: a name of their query is not in the data."""
+        return sum(bool(answer.unknown_names) for answer in self)
+
     def to_frame(self, kind: FrameKind | None = None) -> Any:
         """A frame with a row for each predicate of each query, numbered by `query` from 1.
 
@@ -82,6 +89,8 @@ class Answers(list[ShownAnswer]):
         texts = [repr(answer) for answer in self[:SHOWN]]
         if len(self) > SHOWN:
             texts.append(f"... and {counted(len(self) - SHOWN, 'more answer')}")
+        if len(self) > 1 and self.unknown_count:
+            texts.append(f"{self.unknown_count:,} of {len(self):,} answers are general answers.")
         return "\n\n".join(texts) or "no answers"
 
     def _repr_html_(self) -> str:

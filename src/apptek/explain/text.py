@@ -9,13 +9,14 @@ from apptek.explain.explanation import CitedFact, Contribution, Explanation, Rea
 from apptek.explain.groups import Group
 from apptek.explain.wording import (
     counted,
+    general_notes,
+    later_notes,
     listed,
     meant_notes,
     percent,
     share_lines,
     shown_time,
     signed,
-    unseen_notes,
 )
 from apptek.models.answers import Answer
 from apptek.safe_text import printable
@@ -34,7 +35,8 @@ def explanation_text(explanation: Explanation, width: int = 100, length: Length 
     Names with characters that a terminal must not see are shown without these.
     """
     width = max(width, 40)
-    entries = ENTRIES[length](explanation)
+    general = [(0, note) for note in general_notes(*explanation.unknown)]
+    entries = [*general, *ENTRIES[length](explanation)]
     lines = [line for entry in entries for line in wrapped(*entry, width)]
     return "\n".join(lines) + "\n"
 
@@ -62,7 +64,7 @@ def _paragraph(explanation: Explanation) -> Iterator[tuple[int, str]]:
     yield 0, query_words(explanation)
     yield 0, ""
     yield 0, explanation.paragraph
-    for note in [*share_lines(explanation.by_class, explanation.by_group), *notes(explanation)]:
+    for note in [*share_lines(explanation.by_class, explanation.by_group), *_notes(explanation)]:
         yield 0, note
 
 
@@ -79,7 +81,7 @@ def _entries(explanation: Explanation) -> Iterator[tuple[int, str]]:
     yield 0, f"{explanation.role}: {ours}"
     if not explanation.is_only:
         yield 0, f"{explanation.runner_up_role}: {runner_up}"
-    for note in [*share_lines(explanation.by_class, explanation.by_group), *notes(explanation)]:
+    for note in [*share_lines(explanation.by_class, explanation.by_group), *_notes(explanation)]:
         yield 0, note
     yield 0, ""
     yield 0, explanation.sentence
@@ -136,7 +138,11 @@ def query_words(explanation: Explanation) -> str:
 
 
 def notes(explanation: Explanation) -> list[str]:
-    """What is unusual about the query, in words."""
+    """What is unusual about the query, in words; first of all, that the answer is general."""
+    return [*general_notes(*explanation.unknown), *_notes(explanation)]
+
+
+def _notes(explanation: Explanation) -> list[str]:
     remarks = [
         *name_notes(explanation), *time_notes(explanation), *recorded_notes(explanation),
     ]  # fmt: skip
@@ -168,7 +174,7 @@ def query_notes(answer: Answer) -> list[str]:
 
 
 def name_notes(explanation: Explanation) -> list[str]:
-    """Which names were read as others, and which are not in the facts."""
+    """Which names were read as others, and which are not in the facts before the time."""
     subject, object_ = explanation.subject, explanation.object
     unseen = ((subject, explanation.unseen_subject), (object_, explanation.unseen_object))
     sentences = [part.sentence for part in explanation.contributions()]
@@ -179,7 +185,7 @@ def name_notes(explanation: Explanation) -> list[str]:
     ]
     return [
         *meant_notes((explanation.asked_subject, subject), (explanation.asked_object, object_)),
-        *unseen_notes(*unseen, later=explanation.later, time=explanation.time),
+        *later_notes(explanation.later, explanation.time),
         *read,
     ]
 

@@ -110,15 +110,14 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
-def unseen_notes(
-    *names: tuple[str, bool], later: tuple[str, ...] = (), time: str = ""
-) -> list[str]:
-    """A line for each name that the facts do not contain; pairs of a name and whether it is so.
+def general_notes(*names: str) -> list[str]:
+    """The first lines of an answer about names that the facts do not contain: it is general."""
+    return [f"General answer: {name} is not in the facts of the model." for name in names]
 
-    later  those that the facts do contain, but not before the time
-    """
-    unseen = [(name, f" before {time}" if name in later else "") for name, is_so in names if is_so]
-    return [f"{name} is not in the facts of the model{before}." for name, before in unseen]
+
+def later_notes(names: Sequence[str], time: str) -> list[str]:
+    """A line for each name that the facts contain, but not before a time."""
+    return [f"{name} is not in the facts of the model before {time}." for name in names]
 
 
 def meant_notes(*pairs: tuple[str, str | None]) -> list[str]:

@@ -8,7 +8,14 @@ import pyarrow as pa
 
 from apptek.data.frames import FrameKind, frame_of
 from apptek.data.predicate_table import labelled
-from apptek.explain.wording import counted, listed, percent, period_text, signed
+from apptek.explain.wording import (
+    counted,
+    general_notes,
+    listed,
+    percent,
+    period_text,
+    signed,
+)
 from apptek.safe_text import printable
 
 SHOWN = 10
@@ -190,6 +197,7 @@ def direction_words(direction: DirectionForecast) -> str:
 def forecast_text(forecast: Forecast) -> str:
     """The forecast for a terminal: chances, reasons, predicates, notes."""
     lines = [
+        *general_notes(*forecast.unseen),
         f"{forecast.subject} | ? | {forecast.object} | {forecast.when}",
         based_on(forecast),
         "",

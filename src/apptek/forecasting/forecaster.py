@@ -66,8 +66,7 @@ class Forecaster:
         self.model = with_history(model)
         self._joined = () if self.model is model else (joined_note(model, self.model),)
         if answerer is None or answerer.model is not self.model:
-            strict = answerer is not None and answerer.entities.strict
-            answerer = Answerer(self.model, as_of=True, strict_names=strict)
+            answerer = Answerer(self.model, as_of=True)
         self.answerer = answerer.ahead()
         times = self.model.dataset.axis.positions(self.model.graph.facts.times)
         dated = times[times != UNKNOWN]

@@ -107,7 +107,7 @@ def _strict_tool(ask: Callable[..., Any]) -> Tool:
 
 
 def _told(problem: Problem) -> str:
-    similar = f" Similar names: {'; '.join(problem.suggestions)}." if problem.suggestions else ""
+    similar = f" Did you mean {'; '.join(problem.suggestions)}?" if problem.suggestions else ""
     where = f"{problem.where}: " if problem.where else ""
     return f"{where}{problem.detail}{similar} {_ADVICE.get(problem.title, problem.advice)}"
 
@@ -120,14 +120,14 @@ def _wrong_argument(error: ValidationError) -> str:
     return printable(f"{where}: {first['msg']}, found {found}{more}.")
 
 
-def serve_stdio(folder: Path, *, strict_names: bool) -> None:
+def serve_stdio(folder: Path) -> None:
     """Serves a model over standard input and output until the input ends."""
-    server = create_server(ServedModel.open(folder, strict_names=strict_names))
+    server = create_server(ServedModel.open(folder))
     tell("the model is served over standard input and output (Ctrl+C stops it)")
     server.run("stdio")
 
 
-def serve_http(folder: Path, reach: Reach, *, strict_names: bool) -> None:
+def serve_http(folder: Path, reach: Reach) -> None:
     """Serves a model over streamable HTTP until it is interrupted."""
 
     def make_app(served: ServedModel, limits: RequestLimits) -> ASGIApp:
@@ -139,4 +139,4 @@ def serve_http(folder: Path, reach: Reach, *, strict_names: bool) -> None:
             max_request_body_size=limits.body_bytes,
         )
 
-    serve(folder, reach, strict_names=strict_names, make_app=make_app, path="/mcp")
+    serve(folder, reach, make_app=make_app, path="/mcp")

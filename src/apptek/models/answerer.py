@@ -103,13 +103,12 @@ class Answerer:
     new_names     what those tell that mean none of the entities
     """
 
-    def __init__(self, model: Model, *, as_of: bool = False, strict_names: bool = False) -> None:
+    def __init__(self, model: Model, *, as_of: bool = False) -> None:
         self.model, self.seen = model, Seen(model.graph, model.dataset.entities)
-        self.entities = NameResolver.of_entities(model.dataset, strict=strict_names)
-        self.new_names = NewNames(model.main.kinds, strict=strict_names)
-        self.predicate_names = NameResolver.of_predicates(model.dataset, strict=strict_names)
+        self.entities = NameResolver.of_entities(model.dataset, model.graph.facts)
+        self.new_names = NewNames(model.main.kinds)
+        self.predicate_names = NameResolver.of_predicates(model.dataset)
         self.predicates = LabelledPredicates.of(model.dataset)
-        self.strict_names = strict_names
         self.always_ahead = as_of or "within" not in model.views
         names: tuple[View, ...] = ("ahead",) if self.always_ahead else VIEWS
         self.views = {
@@ -121,9 +120,25 @@ class Answerer:
         return queries_of(self.model.dataset.axis, self.entity_id, asked)
 
     def entity_id(self, name: str) -> int:
-        """The id of what a name means; below 0 where it means nothing, see `new_names`."""
+        """The id of what a name means; below 0 where it means nothing, see `new_names`.
+
+        UnknownName for "?" and "*".
+        """
         known = self.entities.find(name)
-        return self.new_names.id(name) if known is None else known
+        if known is not None:
+            return known
+        self.entities.check(name, allow_unknown=True)
+        return self.new_names.id(name)
+
+    def check(self, query: Query, *, allow_unknown: bool = False) -> None:
+        """Refuse a single question that the data cannot answer.
+
+        UnknownName for a name that is not in the data, unless that is allowed; ApptekError for a
+        time far from all facts. Lists of queries are answered instead, with such rows flagged.
+        """
+        time = self.model.dataset.axis.parse(query.time)
+        self.entities.check(query.subject, query.object, allow_unknown=allow_unknown)
+        self.seen.check_time(time)
 
     @cached_property
     def mirrors(self) -> Mirrors:

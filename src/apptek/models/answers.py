@@ -81,7 +81,7 @@ class Answer:
     def unknown_names(self) -> list[str]:
         """The names of the query that mean no entity, or could mean several."""
         meant = ((self.query.subject, self.meant_subject), (self.query.object, self.meant_object))
-        return [asked for asked, name in meant if name is None]
+        return list(dict.fromkeys(asked for asked, name in meant if name is None))
 
     @property
     def later(self) -> tuple[str, ...]:
@@ -155,9 +155,17 @@ class Answering(Protocol):
         """The fitted model."""
 
     def predict(
-        self, asked: Any, *, top: int | None = 10, hide_known: bool = False
+        self,
+        asked: Any,
+        *,
+        top: int | None = 10,
+        hide_known: bool = False,
+        allow_unknown: bool = False,
     ) -> Sequence[Answer]:
-        """The most probable predicates of each query; see `asked_queries` for what may be asked."""
+        """The most probable predicates of each query; see `asked_queries` for what may be asked.
+
+        UnknownName where a single query names what is not in the data, unless that is allowed.
+        """
 
     def similar_names(self, *names: str) -> dict[str, list[str]]:
         """For each name that the model does not know, or that could mean several: names like it."""
@@ -211,12 +219,17 @@ def queries_in(asked: Any) -> list[Query]:
     """The same, with the times as they were given."""
     if is_frame(asked):
         return [Query(*texts) for texts in read_query_texts(asked)]
-    if isinstance(asked, Query) or (isinstance(asked, tuple) and _is_query(asked)):
+    if is_single(asked):
         asked = [asked]
     is_parts = isinstance(asked, tuple) and all(isinstance(part, str) for part in asked)
     if is_parts or isinstance(asked, str | Mapping) or not isinstance(asked, Iterable):
         raise ApptekError(_no_query(asked))
     return [one_query(query) for query in asked]
+
+
+def is_single(asked: Any) -> bool:
+    """Whether a user asks a single question: a Query, or a tuple (subject, object, time)."""
+    return isinstance(asked, Query) or (isinstance(asked, tuple) and _is_query(asked))
 
 
 def one_query(asked: Any) -> Query:

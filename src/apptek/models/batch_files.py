@@ -3,18 +3,21 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
+from apptek.data.facts import Dataset
 from apptek.data.reading.columns import ColumnLayout, layout_finder
 from apptek.data.reading.exact_rows import RowError, check_cells, text_of
 from apptek.data.reading.options import ReadOptions
 from apptek.data.reading.reader import open_file
-from apptek.errors import DataError, TimeFormatError
+from apptek.errors import WILDCARDS, DataError, TimeFormatError, UnknownName
 from apptek.files import new_file, writing
 from apptek.models.answers import Answer, Answering, Query
 from apptek.safe_text import without_formulas
@@ -50,6 +53,21 @@ SCHEMA = pa.schema(
 Numbered = tuple[int, Query | str]  # the line, and the query or what is wrong with it
 
 
+@dataclass(slots=True)
+class UnknownNames:
+    """The names in a file of queries that are not in the data, and how many queries have one."""
+
+    names: Counter[str] = field(default_factory=Counter)
+    queries: int = 0
+
+    def count(self, rows: pa.Table) -> None:
+        """Count those of some queries, with one row of the answers for each."""
+        unknown = {name: rows.column(f"meant_{name}").is_null() for name in ("subject", "object")}
+        for name, is_unknown in unknown.items():
+            self.names.update(rows.column(name).filter(is_unknown).to_pylist())
+        self.queries += pc.sum(pc.or_(unknown["subject"], unknown["object"])).as_py() or 0
+
+
 class LeftOut(str):
     """What a row of a dump lacks, so that it is none: it is left out, and no error."""
 
@@ -63,7 +81,7 @@ def answer_file(
     *,
     top: int = 10,
     reading: ReadOptions = USUAL,
-    unknown: Counter[str] | None = None,
+    unknown: UnknownNames | None = None,
     at_once: int = BATCH,
     to_table: ToTable | None = None,
 ) -> tuple[int, list[str]]:
@@ -71,7 +89,7 @@ def answer_file(
 
     The answers stand in the order of the queries, `top` rows for each, numbered by `query` from 1.
 
-    unknown  counts the names that mean no entity
+    unknown  counts the names that are not in the data, and the queries that have one
     at_once  queries that are answered at a time; what is written does not depend on it
     to_table answers queries at once as the rows of a table, the same as those of `predict`
     """
@@ -88,35 +106,35 @@ def answer_file(
             for start in range(0, len(rows), BATCH * each):
                 write(rows.slice(start, BATCH * each))
             if unknown is not None:
-                unknown.update(_unknown_names(rows.take(pa.array(range(0, len(rows), each)))))
+                unknown.count(rows.take(pa.array(range(0, len(rows), each))))
             answered += len(batch)
     return answered, left_out
-
-
-def _unknown_names(rows: pa.Table) -> Iterator[str]:
-    """The names that mean no entity, in rows of which there is one for each query."""
-    for name in ("subject", "object"):
-        nobody = rows.column(f"meant_{name}").is_null()
-        yield from rows.column(name).filter(nobody).to_pylist()
 
 
 def _check(
     predictor: Answering, file: Path, reading: ReadOptions, left_out: list[str]
 ) -> Iterator[Query]:
     """The good queries; a bad one raises, or is noted and left out."""
-    axis = predictor.model.dataset.axis
     for line, query in read_queries(file, reading):
         problem = query if isinstance(query, str) else None
         if isinstance(query, Query):
             try:
-                axis.parse(query.time)
+                _check_query(query, predictor.model.dataset)
                 yield query
                 continue
-            except TimeFormatError as error:
-                problem = str(error)
+            except (TimeFormatError, UnknownName) as error:
+                problem = str(error).removesuffix(".")
         if not reading.skip_bad and not isinstance(problem, LeftOut):
             raise DataError(f"{file.name}:{line}: {problem}")
         left_out.append(f"{file.name}:{line}: {problem}")
+
+
+def _check_query(query: Query, data: Dataset) -> None:
+    """Raise TimeFormatError or UnknownName where a query can never be answered."""
+    data.axis.parse(query.time)
+    for name in (query.subject, query.object):
+        if name in WILDCARDS and data.entities.find(name) is None:
+            raise UnknownName(name)
 
 
 def read_queries(file: Path, options: ReadOptions = USUAL) -> Iterator[Numbered]:

@@ -9,6 +9,7 @@ from apptek.config import View
 from apptek.data.facts import Names
 from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN
+from apptek.errors import ApptekError
 from apptek.graph.known_facts import known_among
 from apptek.graph.lookups import predicates_at
 from apptek.graph.temporal_graph import TemporalGraph
@@ -69,6 +70,26 @@ class Seen:
         index = int(np.searchsorted(self._times, code))
         occurs = index < len(self._times) and int(self._times[index]) == code
         return occurs or code == UNKNOWN
+
+    def check_time(self, code: int) -> None:
+        """Raise ApptekError for a time further from the facts than their whole span is long.
+
+        Forecasts draw the same line after the last fact.
+        """
+        axis, times = self._graph.axis, self._times[self._times != UNKNOWN]
+        if code == UNKNOWN or not len(times):
+            return
+        positions, moment = axis.positions(times), axis.position(code)
+        first, last = int(positions.min()), int(positions.max())
+        span = last - first + 1
+        steps = max(moment - last, first - moment)
+        if steps > span:
+            unit = "step" if axis.unit == "integer" else axis.unit
+            side = "after the last" if moment > last else "before the first"
+            raise ApptekError(
+                f"{axis.format(code)} is {steps:,} {unit}s {side} fact: that is too far for data "
+                f"that covers {span:,} {unit}{'s' * (span != 1)}"
+            )
 
     def lies_before(self, queries: Queries) -> Bools:
         """For which queries the last known start of a fact lies before their time."""

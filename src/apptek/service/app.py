@@ -67,7 +67,7 @@ def create_app(served: ServedModel, limits: RequestLimits | None = None) -> Fast
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
-        responses=problem_responses(400, 401, 403, 408, 413, 422, 429, 503),
+        responses=problem_responses(400, 401, 403, 404, 408, 413, 422, 429, 503),
         dependencies=[Depends(refuse_unknown_parameters)],
     )
     add_error_handlers(app)
@@ -77,7 +77,21 @@ def create_app(served: ServedModel, limits: RequestLimits | None = None) -> Fast
     add_page_data(app, served, WorkerPool(limits).answer)
     _add_pages(app)
     describe_as_problem_json(app)
+    _add_examples(app, served)
     return app
+
+
+def _add_examples(app: FastAPI, served: ServedModel) -> None:
+    """Puts example bodies into the OpenAPI description, about names and times of this model."""
+    sample, times = served.samples[0], [query.time for query in served.samples]
+    pair = {"subject": sample.subject, "object": sample.object}
+    query = pair | {"time": sample.time}
+    schemas = app.openapi()["components"]["schemas"]
+    for name in ("QueryFields", "PredictQuery", "ExplainBody", "CounterfactualBody", "StepsBody"):
+        schemas[name]["examples"] = [query]
+    schemas["PredictBatch"]["examples"] = [{"queries": [query], "top": 3}]
+    schemas["ContrastBody"]["examples"] = [query | {"versus": times[-1]}]
+    schemas["ForecastBody"]["examples"] = [pair]
 
 
 def _add_health(app: FastAPI, served: ServedModel, pool: WorkerPool) -> None:
@@ -88,8 +102,6 @@ def _add_health(app: FastAPI, served: ServedModel, pool: WorkerPool) -> None:
 
 
 def _add_information(app: FastAPI, served: ServedModel, pool: WorkerPool) -> None:
-    missing = problem_responses(404)
-
     @app.get("/api/model", response_model=ModelInfo, tags=["model"])
     async def model() -> Response:
         """Data set, settings, metrics, counts and time span of the model, and sample queries."""
@@ -108,7 +120,7 @@ def _add_information(app: FastAPI, served: ServedModel, pool: WorkerPool) -> Non
         """All predicates, and how often each is used."""
         return await pool.answer(partial(model_info.list_predicates, served))
 
-    @app.get("/api/topologies", response_model=Topologies, tags=["model"], responses=missing)
+    @app.get("/api/topologies", response_model=Topologies, tags=["model"])
     async def topologies(
         predicate: Annotated[str | None, Query(min_length=1, max_length=10_000)] = None,
         limit: Annotated[int, Query(ge=1, le=100, description="How many of each predicate.")] = 5,
@@ -120,12 +132,7 @@ def _add_information(app: FastAPI, served: ServedModel, pool: WorkerPool) -> Non
         page = range(offset, offset + limit)
         return await pool.answer(partial(model_info.list_topologies, served, predicate, page))
 
-    @app.get(
-        "/api/entity/{name:path}/timeline",
-        response_model=EntityTimeline,
-        tags=["histories"],
-        responses=missing,
-    )
+    @app.get("/api/entity/{name:path}/timeline", response_model=EntityTimeline, tags=["histories"])
     async def timeline(
         name: Annotated[str, Path(min_length=1, max_length=10_000)],
         since: From = None,
@@ -136,7 +143,7 @@ def _add_information(app: FastAPI, served: ServedModel, pool: WorkerPool) -> Non
         window = timelines.read_window(served, since, to)
         return await pool.answer(partial(timelines.entity_timeline, served, name, window, limit))
 
-    @app.get("/api/pair", response_model=PairHistory, tags=["histories"], responses=missing)
+    @app.get("/api/pair", response_model=PairHistory, tags=["histories"])
     async def pair(
         subject: NameQuery,
         object_: Annotated[str, Query(alias="object", min_length=1, max_length=10_000)],

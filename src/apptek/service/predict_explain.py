@@ -19,7 +19,7 @@ from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer
 from apptek.predictor import Answer, Query
 from apptek.service.schemas.explanations import ExplanationOut
-from apptek.service.schemas.requests import ExplainBody, PredictBatch, PredictQuery, QueryFields
+from apptek.service.schemas.requests import ExplainBody, PredictBatch, PredictQuery
 from apptek.service.schemas.responses import Answers, NearFact
 from apptek.service.served_model import ServedModel
 from apptek.service.timelines import describe_fact
@@ -33,10 +33,16 @@ NEAREST = 12  # facts of the periphery on each side
 def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> Answers:
     """The answers to one query or to a batch."""
     if isinstance(body, PredictBatch):
-        fields = [(query, f"queries.{row}.") for row, query in enumerate(body.queries)]
+        queries = [
+            (
+                Query(each.subject, each.object, each.time),
+                served.time(each.time, f"queries.{row}.time"),
+            )
+            for row, each in enumerate(body.queries)
+        ]
     else:
-        fields = [(body, "")]
-    queries = [_check(served, query, where, body.allow_unknown) for query, where in fields]
+        query = served.query(body, allow_unknown=body.allow_unknown)
+        queries = [(query, served.time(query.time, "time"))]
     answerer = answerer_of(served, body.view)
 
     def answer_chunk(start: int) -> list[dict[str, Any]]:
@@ -48,9 +54,12 @@ def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> Answers:
 
     chunks = in_threads(answer_chunk, range(0, len(queries), CHUNK))
     names = (name for query, _ in queries for name in (query.subject, query.object))
+    answers = [answer for chunk in chunks for answer in chunk]
+    meant = ((answer["meant_subject"], answer["meant_object"]) for answer in answers)
     return Answers.model_validate(
         {
-            "answers": [answer for chunk in chunks for answer in chunk],
+            "answers": answers,
+            "unknown": sum(None in pair for pair in meant),
             "similar": served.similar(names),
         }
     )
@@ -60,14 +69,6 @@ def answerer_of(served: ServedModel, view: View | None) -> Answerer:
     """What answers: with `ahead`, every query from what was known before its time."""
     answerer = served.predictor.answerer
     return answerer.ahead() if view == "ahead" else answerer
-
-
-def _check(
-    served: ServedModel, fields: QueryFields, where: str, allow_unknown: bool
-) -> tuple[Query, int]:
-    """The query and the code of its time. Raises a ServiceError if it cannot be answered."""
-    query = served.query(fields, where, allow_unknown=allow_unknown)
-    return query, served.time(fields.time, f"{where}time")
 
 
 def _answer(served: ServedModel, answer: Answer, code: int) -> dict[str, Any]:
@@ -100,14 +101,12 @@ def _answer(served: ServedModel, answer: Answer, code: int) -> dict[str, Any]:
 
 def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
     """An explanation with its drawing and the periphery."""
-    query, code = _check(served, body, "", body.allow_unknown)
+    query = served.query(body, allow_unknown=body.allow_unknown)
+    code = served.time(query.time, "time")
     if body.predicate is not None:
         served.predicate(body.predicate, "predicate")
     if body.against is not None:
         served.predicate(body.against, "against")
-    if not body.allow_unknown:
-        for row, name in enumerate(body.expand):
-            served.entity(name, f"expand.{row}")
     whole = answerer = answerer_of(served, body.view)
     kept, known = None, len(answerer.model.graph.facts)
     without = [fact for fact in dict.fromkeys(body.without) if fact < known]

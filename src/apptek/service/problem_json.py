@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from apptek.errors import ApptekError
+from apptek.errors import ApptekError, UnknownName
 from apptek.explain.wording import shortened
 from apptek.safe_text import printable
 
@@ -87,6 +87,19 @@ class ServiceError(ApptekError):
         )
 
 
+def unknown_name(error: UnknownName, where: str = "") -> ServiceError:
+    """The problem of a name that is not in the data."""
+    choice = "Choose one of the suggestions, or find" if error.suggestions else "Find"
+    return ServiceError(
+        404,
+        "Unknown entity",
+        error.sentence,
+        advice=f"{choice} names with /api/entities?q=. `allow_unknown` gives a general answer.",
+        where=where,
+        suggestions=error.suggestions,
+    )
+
+
 def quoted(text: str) -> str:
     """A client's text in quotes, safe and short enough to repeat in an error."""
     return repr(shortened(printable(text), MAX_QUOTED))
@@ -116,6 +129,10 @@ def add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(ServiceError)
     async def service_error(_: Request, error: ServiceError) -> Response:
         return error.response()
+
+    @app.exception_handler(UnknownName)
+    async def name_error(_: Request, error: UnknownName) -> Response:
+        return unknown_name(error).response()
 
     @app.exception_handler(ApptekError)
     async def apptek_error(_: Request, error: ApptekError) -> Response:

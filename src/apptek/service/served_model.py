@@ -12,15 +12,15 @@ import numpy as np
 from apptek.agent.environment import Environment
 from apptek.arrays import Ints
 from apptek.data.facts import Dataset, Facts
+from apptek.data.name_index import NameIndex, entity_counts
 from apptek.data.times import UNKNOWN
-from apptek.errors import TimeFormatError
-from apptek.explain.name_index import NameIndex, entity_counts, offered_names
+from apptek.errors import ApptekError, TimeFormatError, UnknownName
 from apptek.graph.lookups import ends_of
 from apptek.graph.temporal_graph import FOR_EVER, TemporalGraph
 from apptek.models.manifest import model_digest
 from apptek.predictor import Predictor, Query
 from apptek.service.private_copy import private_copy
-from apptek.service.problem_json import ServiceError, quoted
+from apptek.service.problem_json import ServiceError, quoted, unknown_name
 from apptek.service.schemas.requests import QueryFields
 
 SAMPLES = 4
@@ -54,15 +54,15 @@ class ServedModel:
     pending_index: "Future[NameIndex]"
 
     @classmethod
-    def open(cls, folder: Path, *, strict_names: bool = False) -> "ServedModel":
+    def open(cls, folder: Path) -> "ServedModel":
         """Loads a model and runs it once, so that the kernels are compiled before any request."""
         with private_copy(folder) as copy:
             digest = model_digest(copy)
-            predictor = Predictor.load(copy, strict_names=strict_names)
+            predictor = Predictor.load(copy)
         model = predictor.model
         counts = entity_counts(model.graph.facts, len(model.dataset.entities))
         pool = ThreadPoolExecutor(1)
-        pending_index = pool.submit(NameIndex, model.dataset.entities, counts)
+        pending_index = pool.submit(lambda: predictor.answerer.entities.index)
         pool.shutdown(wait=False)
         samples = sample_queries(predictor, counts)
         predictor.explain(samples[0])
@@ -84,43 +84,42 @@ class ServedModel:
         """The index of the entities' names; waits until it is built."""
         return self.pending_index.result()
 
-    def entity(self, name: str, where: str, status: int = 422) -> int:
+    def entity(self, name: str, where: str) -> int:
         """The id of an entity. Raises a ServiceError with similar names if there is none."""
-        resolver = self.predictor.answerer.entities
-        entity = resolver.find(name)
-        if entity is None:
-            similar = offered_names(resolver, self.index, name)
-            advice = "Choose one of the suggestions, or " if similar else ""
-            raise ServiceError(
-                status,
-                "Unknown entity",
-                f"The model knows no entity {quoted(name)}.",
-                advice=f"{advice}find names with /api/entities?q=.".capitalize(),
-                where=where,
-                suggestions=similar,
-            )
+        self._check_name(name, where, allow_unknown=False)
+        entity = self.predictor.answerer.entities.find(name)
+        assert entity is not None
         return entity
 
-    def query(self, fields: QueryFields, where: str = "", *, allow_unknown: bool) -> Query:
-        """What was asked. Raises a ServiceError if the time or, unless allowed, a name is none."""
-        self.time(fields.time, f"{where}time")
-        self.check_names(fields.subject, fields.object, where, allow_unknown=allow_unknown)
+    def _check_name(self, name: str, where: str, *, allow_unknown: bool) -> None:
+        resolver = self.predictor.answerer.entities
+        if resolver.find(name) is None:
+            _ = self.index  # it is built once: wait for it, instead of building another
+        try:
+            resolver.check(name, allow_unknown=allow_unknown)
+        except UnknownName as error:
+            raise unknown_name(error, where) from None
+
+    def query(self, fields: QueryFields, *, allow_unknown: bool) -> Query:
+        """A single question. Raises a ServiceError if the data cannot answer it."""
+        self.time(fields.time, "time")
+        self.check_names(fields.subject, fields.object, allow_unknown=allow_unknown)
+        self.near_time(fields.time, "time")
         return Query(fields.subject, fields.object, fields.time)
 
-    def check_names(
-        self, subject: str, object_: str, where: str = "", *, allow_unknown: bool
-    ) -> None:
+    def check_names(self, subject: str, object_: str, *, allow_unknown: bool) -> None:
         """Raises a ServiceError if one of the two is unknown, unless that is allowed."""
-        if not allow_unknown:
-            self.entity(subject, f"{where}subject")
-            self.entity(object_, f"{where}object")
+        self._check_name(subject, "subject", allow_unknown=allow_unknown)
+        self._check_name(object_, "object", allow_unknown=allow_unknown)
 
     def similar(self, names: Iterable[str]) -> dict[str, list[str]]:
         """Names like those that mean no entity; of the first few of them, for it takes time."""
         resolver = self.predictor.answerer.entities
         unknown = (name for name in dict.fromkeys(names) if resolver.find(name) is None)
-        first = islice(unknown, UNKNOWN_NAMES)
-        return {name: offered_names(resolver, self.index, name) for name in first}
+        first = list(islice(unknown, UNKNOWN_NAMES))
+        if first:
+            _ = self.index  # waits for it
+        return {name: resolver.suggestions(name) for name in first}
 
     def predicate(self, name: str, where: str, status: int = 422) -> int:
         """The id of a predicate. Raises a ServiceError with similar names if there is none."""
@@ -153,6 +152,21 @@ class ServedModel:
                 advice=f"Write {axis.expected}, or ? if the time is unknown.",
                 where=where,
             ) from None
+
+    def near_time(self, text: str, where: str) -> int:
+        """`time`, for a single question. Raises a ServiceError where it is far from all facts."""
+        code = self.time(text, where)
+        try:
+            self.predictor.answerer.seen.check_time(code)
+        except ApptekError as error:
+            raise ServiceError(
+                422,
+                "Not a time of this data",
+                f"{str(error)[:1].upper()}{str(error)[1:]}.",
+                advice="/api/model has the span of the facts.",
+                where=where,
+            ) from None
+        return code
 
     def position(self, code: int) -> int:
         """The position of a time on the axis; UNKNOWN for an unknown time."""

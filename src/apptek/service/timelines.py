@@ -61,7 +61,7 @@ def _known_time(served: ServedModel, text: str, where: str) -> int:
 def entity_timeline(served: ServedModel, name: str, window: Window, limit: int) -> EntityTimeline:
     """The timeline of an entity."""
     model = served.predictor.model
-    entity = served.entity(name, "name", 404)
+    entity = served.entity(name, "name")
     facts = facts_of(model.graph, entity)
     timeline = timeline_of(model.dataset, model.graph, facts, window, limit)
     return EntityTimeline(entity=model.dataset.entities[entity], **dict(timeline))
@@ -73,8 +73,8 @@ def pair_history(
     """The timelines between two entities, one for each direction."""
     model = served.predictor.model
     data, graph = model.dataset, model.graph
-    source = served.entity(subject, "subject", 404)
-    target = served.entity(object_, "object", 404)
+    source = served.entity(subject, "subject")
+    target = served.entity(object_, "object")
     facts = [between(graph, source, target), between(graph, target, source)]
     forward, backward = (
         timeline_of(data, graph, by_time(graph, way), window, limit) for way in facts

@@ -22,7 +22,7 @@ def counterfactual(served: ServedModel, body: CounterfactualBody) -> Counterfact
 def contrast(served: ServedModel, body: ContrastBody) -> ContrastOut:
     """What changes between the time of a query and another time."""
     query = served.query(body, allow_unknown=body.allow_unknown)
-    served.time(body.versus, "versus")
+    served.near_time(body.versus, "versus")
     for name, where in ((body.predicate, "predicate"), (body.against, "against")):
         if name is not None:
             served.predicate(name, where)

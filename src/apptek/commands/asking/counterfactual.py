@@ -5,7 +5,13 @@ from typing import Annotated
 import typer
 
 from apptek.commands.asking.predict import TIME, similar_lines
-from apptek.commands.options import AsOfOption, JsonOption, ModelArgument, print_json
+from apptek.commands.options import (
+    AllowUnknownOption,
+    AsOfOption,
+    JsonOption,
+    ModelArgument,
+    print_json,
+)
 
 
 def counterfactual(
@@ -25,6 +31,7 @@ def counterfactual(
         ),
     ] = False,
     as_of: AsOfOption = False,
+    allow_unknown: AllowUnknownOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Find the smallest set of facts without which the answer would be another.
@@ -40,7 +47,8 @@ def counterfactual(
     from apptek.terminal import output
 
     predictor = Predictor.load(model, as_of=as_of)
-    found = predictor.counterfactual(Query(subject, object_, time), target, add=add)
+    query = Query(subject, object_, time)
+    found = predictor.counterfactual(query, target, add=add, allow_unknown=allow_unknown)
     similar = predictor.similar_names(subject, object_)
     if as_json:
         print_json(found.as_json() | {"similar": similar})

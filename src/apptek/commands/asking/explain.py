@@ -8,10 +8,10 @@ import typer
 
 from apptek.commands.asking.predict import TIME, similar_lines
 from apptek.commands.options import (
+    AllowUnknownOption,
     AsOfOption,
     JsonOption,
     ModelArgument,
-    StrictNamesOption,
     TopOption,
     print_json,
 )
@@ -54,7 +54,7 @@ def explain(
         typer.Option("--html", metavar="FILE", help="Also write an HTML page with a drawing."),
     ] = None,
     as_of: AsOfOption = False,
-    strict_names: StrictNamesOption = False,
+    allow_unknown: AllowUnknownOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Explain an answer: what speaks for a predicate and against it, with the facts behind it.
@@ -68,14 +68,16 @@ def explain(
     from apptek.terminal import output, tell
 
     query = Query(subject, object_, time)
-    predictor = Predictor.load(model, as_of=as_of, strict_names=strict_names)
+    predictor = Predictor.load(model, as_of=as_of)
     if versus is not None:
         if html is not None:
             raise typer.BadParameter("--html shows one time: leave out --versus")
-        found = predictor.contrast(query, versus, predicate, against)
+        found = predictor.contrast(query, versus, predicate, against, allow_unknown=allow_unknown)
         _print_contrast(found, length, predictor.similar_names(subject, object_), as_json=as_json)
         return
-    explanation = predictor.explain(query, predicate, against=against, most=top)
+    explanation = predictor.explain(
+        query, predicate, against=against, most=top, allow_unknown=allow_unknown
+    )
     similar = predictor.similar_names(subject, object_)
     if html is not None:
         write_whole(html, explanation_html(explanation).encode())

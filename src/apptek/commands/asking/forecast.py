@@ -6,9 +6,9 @@ import typer
 
 from apptek.commands.asking.predict import similar_lines
 from apptek.commands.options import (
+    AllowUnknownOption,
     JsonOption,
     ModelArgument,
-    StrictNamesOption,
     TopOption,
     print_json,
 )
@@ -60,7 +60,7 @@ def forecast(
     minutes: MinutesOption = None,
     steps: StepsOption = None,
     top: TopOption = 10,
-    strict_names: StrictNamesOption = False,
+    allow_unknown: AllowUnknownOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Forecast what will happen between two entities in a window, and whether anything will.
@@ -72,19 +72,18 @@ def forecast(
 
     Example: `apptek forecast model Coresia Falgard --days 7`
     """
-    from apptek.forecasting.window import Length
     from apptek.predictor import Predictor
 
-    predictor = Predictor.load(model, as_of=True, strict_names=strict_names)
-    length = Length(until, days, months, years, hours, minutes, steps)
-    forecaster = predictor.forecaster
-    window = forecaster.window(start, length)
-    (made,) = forecaster.forecast([(subject, object_)], window, top=top, why=True)
+    predictor = Predictor.load(model, as_of=True)
+    made = predictor.forecast(
+        subject, object_, start, top=top, allow_unknown=allow_unknown, until=until, days=days,
+        months=months, years=years, hours=hours, minutes=minutes, steps=steps,
+    )  # fmt: skip
     similar = predictor.similar_names(subject, object_)
     if as_json:
         print_json(made.as_json() | {"similar": similar})
         return
-    from apptek.explain.wording import percent, signed
+    from apptek.explain.wording import general_notes, percent, signed
     from apptek.forecasting.forecast import based_on, class_lines, direction_words, headline
     from apptek.safe_text import printable
     from apptek.terminal import BAR, output, table
@@ -94,6 +93,8 @@ def forecast(
     def say(text: str) -> None:
         console.print(printable(text), markup=False, soft_wrap=True)
 
+    for note in general_notes(*made.unseen):
+        say(note)
     say(f"{made.subject} | ? | {made.object} | {made.when}")
     say(headline(made))
     say(based_on(made))

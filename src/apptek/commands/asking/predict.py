@@ -1,6 +1,5 @@
 """The command `predict`."""
 
-from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -10,10 +9,10 @@ import typer
 
 from apptek.commands.engine_options import Distribution, distributes
 from apptek.commands.options import (
+    AllowUnknownOption,
     AsOfOption,
     JsonOption,
     ModelArgument,
-    StrictNamesOption,
     TopOption,
     print_json,
 )
@@ -68,7 +67,7 @@ def predict(
         ),
     ] = False,
     as_of: AsOfOption = False,
-    strict_names: StrictNamesOption = False,
+    allow_unknown: AllowUnknownOption = False,
     as_json: JsonOption = False,
     *,
     reading: Reading,
@@ -87,9 +86,11 @@ def predict(
     from apptek.terminal import output, tell
 
     words = (subject, object_, time)
+    if queries is not None and allow_unknown:
+        raise typer.BadParameter("--allow-unknown is for a single question: files are answered")
     if queries is not None and out is not None and words == (None, None, None):
         spread.check(out)
-        opened = open_model(model, as_of=as_of, strict_names=strict_names)
+        opened = open_model(model, as_of=as_of)
         with spread.open(out) as engine:
             at_once = BATCH * (1 if engine is None else FOR_ENGINE)
             answering = on_engine(opened, engine)
@@ -101,8 +102,11 @@ def predict(
     words_of_file = [*reading.words(), *spread.words()]
     if words_of_file:
         raise typer.BadParameter(f"{words_of_file[0]} is for a file of queries: see --queries")
-    predictor = open_model(model, as_of=as_of, strict_names=strict_names)
-    (answer,) = predictor.predict([Query(subject, object_, time)], top=top, hide_known=hide_known)
+    predictor = open_model(model, as_of=as_of)
+    query = Query(subject, object_, time)
+    (answer,) = predictor.predict(
+        query, top=top, hide_known=hide_known, allow_unknown=allow_unknown
+    )
     similar = predictor.similar_names(subject, object_)
     if as_json:
         print_json(answer.as_json() | {"similar": similar})
@@ -139,12 +143,12 @@ def _answer_file(
     predictor: Any, queries: Path, out: Path, reading: Reading, at_once: int, to_table: "ToTable"
 ) -> None:
     from apptek.data.reading.options import ReadOptions
-    from apptek.models.batch_files import answer_file
+    from apptek.models.batch_files import UnknownNames, answer_file
     from apptek.terminal import tell, working
 
     options = ReadOptions(**{name: getattr(reading, name) for name in OF_QUERIES})
     with working(f"answering {queries}"):
-        unknown: Counter[str] = Counter()
+        unknown = UnknownNames()
         answered, skipped = answer_file(
             predictor,
             queries,
@@ -157,20 +161,21 @@ def _answer_file(
     for defect in skipped[:BAD_ROWS_SHOWN]:
         typer.echo(f"skipped: {defect}", err=True)
     noun = "query" if answered == 1 else "queries"
-    if unknown:
-        counted_names = "1 name is" if len(unknown) == 1 else f"{len(unknown):,} names are"
-        tell(f"{counted_names} unknown to the model, the commonest of them:")
-        commonest = [name for name, _ in unknown.most_common(UNKNOWN_SHOWN)]
+    if unknown.queries:
+        tell(f"{unknown.queries:,} of {answered:,} {noun} with names that are not in this data:")
+        commonest = [name for name, _ in unknown.names.most_common(UNKNOWN_SHOWN)]
         for name, near in predictor.similar_names(*commonest).items():
             like = f"; similar: {', '.join(near)}" if near else ""
-            tell(f"{name} ({unknown[name]:,} times){like}")
+            tell(f"{name} ({unknown.names[name]:,} times){like}")
+        if (others := len(unknown.names) - len(commonest)) > 0:
+            tell(f"... and {others:,} more names")
     tell(f"{answered:,} {noun} answered, {len(skipped):,} skipped: {out}")
 
 
 def _print_answer(answer: Any, similar: dict[str, list[str]]) -> None:
     from apptek.data.predicate_table import labelled
     from apptek.explain.shown_answers import answer_notes, recorded
-    from apptek.explain.wording import percent, shown_time
+    from apptek.explain.wording import general_notes, percent, shown_time
     from apptek.terminal import BAR, output, table
 
     query = answer.query
@@ -179,6 +184,8 @@ def _print_answer(answer: Any, similar: dict[str, list[str]]) -> None:
     rows = [(name, percent(share), BAR * round(share * 30)) for name, share in ranking]
     title = f"{query.subject}, ?, {query.object}, {shown_time(query.time)}"
     console = output()
+    for note in general_notes(*answer.unknown_names):
+        console.print(note, markup=False, soft_wrap=True)
     if words := recorded(answer):
         console.print(words, markup=False, soft_wrap=True)
     console.print(table(title, ("predicate", "probability", ""), rows), markup=False)

@@ -100,4 +100,6 @@ def watch(
     for note in listed.notes:
         tell(note)
     if listed.unseen:
-        tell(f"not in the facts: {names_of(listed.unseen, UNKNOWN_SHOWN)}")
+        general, count = sum(bool(row.unseen) for row in listed.rows), len(listed.rows)
+        names = names_of(listed.unseen, UNKNOWN_SHOWN)
+        tell(f"{general:,} of {count:,} pairs with names that are not in the facts: {names}")

@@ -46,7 +46,7 @@ def fitting(words: str, room: int) -> str:
     """A text of at most so many letters, with an ellipsis where some were cut."""
     if letters(words) <= room:
         return words
-    kept = len(words)
+    kept = max(min(len(words), room), 0)  # no letter is narrower than one
     while kept and letters(words[:kept]) >= room:
         kept -= 1
     return words[:kept].rstrip() + "…"

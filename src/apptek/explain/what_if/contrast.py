@@ -6,7 +6,14 @@ from typing import Any
 from apptek.explain.explainer import explain
 from apptek.explain.explanation import Contribution, Explanation, as_plain
 from apptek.explain.text import name_notes, time_notes
-from apptek.explain.wording import GIVEN, GIVEN_FACT, at_time, is_undated, percent
+from apptek.explain.wording import (
+    GIVEN,
+    GIVEN_FACT,
+    at_time,
+    general_notes,
+    is_undated,
+    percent,
+)
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Query
 
@@ -97,7 +104,8 @@ class Contrast:
     def notes(self) -> tuple[str, ...]:
         """What is unusual about the names and the two times."""
         times = [*time_notes(self.first), *time_notes(self.second)]
-        return tuple(dict.fromkeys([*name_notes(self.first), *times]))
+        names = [*general_notes(*self.first.unknown), *name_notes(self.first)]
+        return tuple(dict.fromkeys([*names, *times]))
 
     def as_json(self) -> dict[str, Any]:
         """Everything, with the change of each reason."""

@@ -22,7 +22,7 @@ from apptek.explain.what_if.smallest_sets import (
     pruned,
     smallest_set,
 )
-from apptek.explain.wording import at_time, meant_notes, unseen_notes
+from apptek.explain.wording import at_time, general_notes, later_notes, meant_notes
 from apptek.features.topologies.connection import CoreFact
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer, WorkingView
@@ -67,7 +67,7 @@ class Counterfactual:
     tried      up to this number of facts every set was tried, and none does it but `removed`
     proven     whether no smaller set does it
     additions  single facts between the two that would change it; None: they were not asked for
-    notes      which names were read as others, and which are not in the facts
+    notes      which names are not in the facts, and which were read as others
     """
 
     subject: str
@@ -124,6 +124,8 @@ def counterfactual(
     subject, object_ = about.meant_subject or query.subject, about.meant_object or query.object
     evidence = Evidence(answerer, view, scored, Ends(subject, object_))
     cited = [cited_fact(evidence, CoreFact(fact, "both", 1, 0, True)) for fact in facts]
+    unseen = ((subject, about.unseen_subject), (object_, about.unseen_object))
+    unknown = dict.fromkeys(name for name, is_so in unseen if is_so and name not in about.later)
     return Counterfactual(
         subject=subject,
         object=object_,
@@ -141,13 +143,9 @@ def counterfactual(
         unseen_subject=about.unseen_subject,
         unseen_object=about.unseen_object,
         notes=(
+            *general_notes(*unknown),
+            *later_notes(about.later, query.time),
             *meant_notes((query.subject, subject), (query.object, object_)),
-            *unseen_notes(
-                (subject, about.unseen_subject),
-                (object_, about.unseen_object),
-                later=about.later,
-                time=query.time,
-            ),
         ),
     )
 

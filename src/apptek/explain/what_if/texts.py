@@ -6,7 +6,14 @@ from apptek.data.predicate_table import PredicateTable
 from apptek.explain.text import Length, name_notes, wrapped
 from apptek.explain.what_if.contrast import Contrast, asked_at
 from apptek.explain.what_if.counterfactual import MOST, Counterfactual
-from apptek.explain.wording import counted, percent, presumed, shown_time, signed
+from apptek.explain.wording import (
+    counted,
+    general_notes,
+    percent,
+    presumed,
+    shown_time,
+    signed,
+)
 
 SHOWN = 10  # changes of a contrast
 OPPOSED = " (conflict is not tried for cooperation, nor cooperation for conflict)"
@@ -31,12 +38,12 @@ def _lines(entries: Iterator[tuple[int, str]], width: int) -> str:
 
 def _counterfactual(found: Counterfactual, labels: PredicateTable) -> Iterator[tuple[int, str]]:
     answer = labels.shown(found.answer)
+    for note in found.notes:
+        yield 0, note
     yield 0, f"{found.subject} | ? | {found.object} | {shown_time(found.time)}"
     yield 0, ""
     yield 0, f"answer: {answer} ({percent(found.probability)})"
     yield 0, presumed(found.time)
-    for note in found.notes:
-        yield 0, note
     yield 0, ""
     if found.outcome is None:
         change = f"makes it '{labels.shown(found.target)}'" if found.target else "changes it"
@@ -92,6 +99,9 @@ def _additions(found: Counterfactual, labels: PredicateTable) -> Iterator[tuple[
 
 def _contrast(found: Contrast, length: Length) -> Iterator[tuple[int, str]]:
     first, second = found.first, found.second
+    general = general_notes(*first.unknown)
+    for note in general:
+        yield 0, note
     if length == "sentence":
         yield 0, found.sentence
         for note in name_notes(first):
@@ -101,7 +111,7 @@ def _contrast(found: Contrast, length: Length) -> Iterator[tuple[int, str]]:
     yield 0, f"{first.subject} | ? | {first.object} | {' and '.join(times)}"
     yield 0, ""
     yield 0, found.paragraph
-    for note in found.notes:
+    for note in found.notes[len(general) :]:
         yield 0, note
     if length != "full":
         return

@@ -51,6 +51,15 @@ export class Combobox {
     this.close();
   }
 
+  // Opens the list for a name that is typed by half: one that other names begin with.
+  async offerMatches() {
+    const typed = this.input.value;
+    const found = await this.find(typed).catch(() => ({ entities: [] }));
+    if (!found.entities.length || this.input.value !== typed) return;
+    this.input.focus();
+    this.offer(found, typed);
+  }
+
   suggestSoon() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.suggest(), PAUSE);
@@ -77,7 +86,7 @@ export class Combobox {
     }
   }
 
-  find(typed, signal) {
+  find(typed, signal = undefined) {
     return get("/api/entities", { q: typed, limit: 8 }, signal);
   }
 

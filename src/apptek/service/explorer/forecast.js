@@ -36,12 +36,12 @@ export class ForecastPanel {
     return this.fetch(query, windowOf(this.axis, steps), this.fetching.signal);
   }
 
-  async fetch({ subject, object, time }, length, signal) {
+  async fetch({ time, ...pair }, length, signal) {
     const from = startOf(this.axis, time);
     for (const button of all("[data-window]")) {
       button.setAttribute("aria-pressed", String(button.dataset.window === String(length)));
     }
-    const body = { subject, object, top: TOP, steps: length, ...(from && { from }) };
+    const body = { ...pair, top: TOP, steps: length, ...(from && { from }) };
     const request = post("/api/outlook", body, signal);
     const outlook = await waiting([byId("forecast-card")], request).catch((problem) => {
       if (problem.status !== 422) throw problem;
@@ -51,7 +51,7 @@ export class ForecastPanel {
     this.show(outlook);
     if (!outlook.counting) return;
     await new Promise((resolve) => setTimeout(resolve, PAUSE));
-    if (!signal.aborted) await this.fetch({ subject, object, time }, length, signal);
+    if (!signal.aborted) await this.fetch({ time, ...pair }, length, signal);
   }
 
   // What was unfolded stays so while the reliability is counted.

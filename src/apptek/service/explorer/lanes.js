@@ -38,7 +38,11 @@ export async function fetchLanes({ subject, object, unknown }, span, signal) {
  * @returns {Promise<string | null>}
  */
 export async function latestTime({ subject, object }, signal) {
-  const { similar } = await post("/api/predict", { subject, object, top: 1 }, signal);
+  const { similar } = await post(
+    "/api/predict",
+    { subject, object, top: 1, allow_unknown: true },
+    signal,
+  );
   if (Object.keys(similar).length) return null; // one of them is not in the data
   return (await get("/api/pair", { subject, object, limit: 1 }, signal)).latest;
 }

@@ -71,6 +71,9 @@ const query = () => ({
   time: page.state.time,
 });
 
+// The body of a question: about unknown names it is answered only on request.
+const asking = () => ({ ...query(), ...(page.state.general && { allow_unknown: true }) });
+
 const instead = (unknown, name) => ask(withName(query(), unknown, name));
 
 const view = () => (page.state.view === "ahead" ? "ahead" : "within");
@@ -83,6 +86,8 @@ async function update(changes, options) {
 const guarded = guardedBy({
   onRetry: () => (axis ? restore() : start()),
   onSuggestion: (where, name) => ask({ ...query(), [where]: name }),
+  onGeneral: () => push({ general: "1" }).then(restore),
+  onUnknown: (where) => (where === "subject" ? subject : object).offerMatches(),
 });
 
 function start() {
@@ -178,7 +183,7 @@ function answer() {
 }
 
 async function fetchAnswer(signal) {
-  const body = { ...query(), view: view(), top: TOP };
+  const body = { ...asking(), view: view(), top: TOP };
   const { answers, similar } = await waiting(
     [byId("ask")],
     post("/api/predict", body, signal),
@@ -191,6 +196,7 @@ async function fetchAnswer(signal) {
   [page.answer] = answers;
   page.unknown = Object.keys(similar);
   byId("show-steps").disabled = page.unknown.length > 0;
+  byId("answer-card").classList.toggle("general", page.unknown.length > 0);
   showViews(page.answer, page.state, axis);
 }
 
@@ -210,7 +216,7 @@ function loadForecast() {
   byId("forecast-card").hidden = !page.forecasts || page.state.subject === page.state.object;
   if (byId("forecast-card").hidden || !page.answer) return undefined;
   const { signal } = page.answering;
-  return guarded("forecast", () => forecasts.load(query(), page.state.days), signal);
+  return guarded("forecast", () => forecasts.load(asking(), page.state.days), signal);
 }
 
 function changeSpan(span) {
@@ -274,7 +280,7 @@ function explain() {
   const work = async () => {
     showRanking();
     const body = {
-      ...query(),
+      ...asking(),
       predicate: toExplain(page),
       view: view(),
       width: Math.min(graph.width, 1400),
@@ -334,7 +340,7 @@ bindControls(page, {
   zoom: (factor) => ribbon.zoomBy(factor),
   findSmallest: () => {
     const { signal } = page.answering;
-    const work = () => whatIf.findSmallest({ ...query(), view: view() }, signal);
+    const work = () => whatIf.findSmallest({ ...asking(), view: view() }, signal);
     return guarded("counterfactual", work, signal);
   },
   save: (kind) =>

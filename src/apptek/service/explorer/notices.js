@@ -50,10 +50,38 @@ export const guardedBy =
 // Whether the same request may succeed later: no answer, too many requests, a fault of the service.
 export const canRetry = ({ status }) => status === 0 || status === 429 || status >= 500;
 
+// A name that is not in the data: names like it as buttons; the general answer behind another one.
+// onUnknown(where): the field that is wrong may offer its matches.
+function showUnknownName({ detail, where, suggestions }, source, actions) {
+  const buttons = suggestions.map((name) =>
+    suggestion(name, () => actions.onSuggestion(where, name)),
+  );
+  byId("problems").append(
+    el(
+      "div",
+      { class: "problem card", role: "alert", "data-source": source },
+      el("h2", {}, shown(detail) + (buttons.length ? " Did you mean …?" : "")),
+      buttons.length ? el("div", { class: "tools" }, ...buttons) : null,
+      el("p", { class: "soft" }, "Type a few letters into the field and choose from the list."),
+      el(
+        "button",
+        { type: "button", class: "quiet", onclick: actions.onGeneral },
+        "Show the general answer",
+      ),
+    ),
+  );
+  actions.onUnknown(where);
+}
+
 // onSuggestion(where, name) puts a name into a field and asks again; onRetry asks again.
-export function showProblem(problem, source, { onSuggestion, onRetry }) {
+export function showProblem(problem, source, actions) {
   if (problem.name === "AbortError") return;
   clearProblems(source);
+  if (problem.status === 404 && source === "answer" && NAMES.has(problem.where)) {
+    showUnknownName(problem, source, actions);
+    return;
+  }
+  const { onSuggestion, onRetry } = actions;
   const {
     title = "Something went wrong in the page",
     detail = problem.message,

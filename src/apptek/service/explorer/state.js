@@ -5,6 +5,7 @@ const FIELDS = [
   "subject",
   "object",
   "time",
+  "general", // 1: a general answer is wanted about a name that is not in the data
   "view", // ahead: only what was known then
   "predicate",
   "reason",
@@ -96,10 +97,11 @@ export const writeSteps = (steps) =>
 // What another question or another day leaves behind.
 export const FRESH = { predicate: null, reason: null, within: null, without: null, steps: null };
 
-// What changes with a new question; of the same pair, the ranges that are shown stay.
+// What changes with a new question; of the same pair, the ranges that are shown stay, and whether
+// a general answer is wanted.
 export function questionChanges(state, changes) {
   const isSamePair = changes.subject === state.subject && changes.object === state.object;
-  const ranges = isSamePair ? {} : { zoom: null, span: null };
+  const ranges = isSamePair ? {} : { zoom: null, span: null, general: null };
   return { ...FRESH, page: null, expand: null, ...ranges, ...changes };
 }
 

@@ -89,12 +89,13 @@ export function storyOf(explanation) {
   return [recordedWords(labels), whyOf(explanation)].filter(Boolean).join(" ");
 }
 
+const isClear = ({ support }) => !support?.contradicts;
+
 function whyOf({ reasons, against, runner_up_label: other }) {
   if (!reasons.length) return "Nothing in particular speaks for it: this is what is usual.";
-  const clear = ({ support }) => !support?.contradicts;
-  const pro = reasons.find(clear) ?? reasons[0];
-  const con = against.find((reason) => clear(reason) && reason.sentence !== pro.sentence);
-  const remark = clear(pro) ? "" : ` (which alone would point to '${shown(other)}')`;
+  const pro = reasons.find(isClear) ?? reasons[0];
+  const con = against.find((reason) => isClear(reason) && reason.sentence !== pro.sentence);
+  const remark = isClear(pro) ? "" : ` (which alone would point to '${shown(other)}')`;
   const because = `${sentence(pro.sentence)}${remark}.`;
   return con ? `${because} But: ${shown(con.sentence)}.` : because;
 }

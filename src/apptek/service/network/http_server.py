@@ -62,7 +62,6 @@ def serve(
     folder: Path,
     reach: Reach,
     *,
-    strict_names: bool,
     reload: bool = False,
     make_app: MakeApp = create_app,
     path: str = "",
@@ -72,7 +71,7 @@ def serve(
     With `reload` it is whatever model is in the folder.
     """
     with _listen(reach.host, reach.port) as listener:  # first: a port in use is reported at once
-        open_model = partial(ServedModel.open, folder, strict_names=strict_names)
+        open_model = partial(ServedModel.open, folder)
         served = open_model()
         requests = RequestLimits(workers=os.cpu_count() or 1)
         current = CurrentModel(served, lambda model: make_app(model, requests))

@@ -9,8 +9,8 @@ from pydantic import BaseModel, Field
 from apptek.arrays import Bools, Longs
 from apptek.config import View
 from apptek.data.facts import Facts
+from apptek.data.name_index import key_of
 from apptek.data.times import UNKNOWN
-from apptek.explain.name_index import key_of
 from apptek.explain.quality_words import quality_text
 from apptek.explain.sentences import clause
 from apptek.graph.lookups import between, is_timeless

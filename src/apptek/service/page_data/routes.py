@@ -21,7 +21,6 @@ from apptek.service.page_data.outlook import Outlook, outlook
 from apptek.service.page_data.questions import Questions, find_questions, striking_questions
 from apptek.service.page_data.ribbon import Ribbon, ribbon
 from apptek.service.page_data.steps import Steps, StepsBody, explore
-from apptek.service.problem_json import problem_responses
 from apptek.service.schemas.requests import ForecastBody
 from apptek.service.served_model import ServedModel, Window
 from apptek.service.timelines import read_window
@@ -33,9 +32,8 @@ PATIENCE = 2.0  # seconds that a request waits for what is computed once
 
 def add_page_data(app: FastAPI, served: ServedModel, answer: Answer) -> None:
     """Adds the routes; `answer` computes a response in a thread."""
-    missing = problem_responses(404)
 
-    @app.get("/api/ribbon", response_model=Ribbon, tags=["histories"], responses=missing)
+    @app.get("/api/ribbon", response_model=Ribbon, tags=["histories"])
     async def pair_ribbon(
         subject: Name,
         object_: Annotated[str, Query(alias="object", min_length=1, max_length=10_000)],
@@ -44,11 +42,15 @@ def add_page_data(app: FastAPI, served: ServedModel, answer: Answer) -> None:
         view: Annotated[View, Query(description="ahead: from what was known before.")] = "within",
     ) -> Response:
         """The answers about a pair over a range of times, in both directions."""
-        pair = (served.entity(subject, "subject", 404), served.entity(object_, "object", 404))
-        window = read_window(served, since, to)
-        if to is None:
-            window = Window(window.first, max(window.last, served.span.last) + served.beyond)
-        return await answer(partial(ribbon, served, pair, window, ahead=view == "ahead"))
+
+        def work() -> Ribbon:  # in the pool: an unknown name waits for the index of names
+            pair = (served.entity(subject, "subject"), served.entity(object_, "object"))
+            window = read_window(served, since, to)
+            if to is None:
+                window = Window(window.first, max(window.last, served.span.last) + served.beyond)
+            return ribbon(served, pair, window, ahead=view == "ahead")
+
+        return await answer(work)
 
     @app.get("/api/questions", response_model=Questions, tags=["names"])
     async def questions(

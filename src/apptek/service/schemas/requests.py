@@ -3,10 +3,8 @@
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
-from pydantic.config import JsonDict
 from pydantic_core import PydanticCustomError
 
-EXAMPLE: JsonDict = {"subject": "North Korea", "object": "South Korea", "time": "2014-08-15"}
 Name = Annotated[str, Field(min_length=1, max_length=10_000)]
 Time = Annotated[
     str, Field(max_length=100, description="Written as in the data; ? if it is unknown.")
@@ -14,8 +12,8 @@ Time = Annotated[
 AllowUnknown = Annotated[
     bool,
     Field(
-        description="Whether to answer about a name that the data does not know, with a flag; "
-        "false: such a name is a problem with suggestions."
+        description="Give a general answer where a name is not in the data; without it, such a "
+        "name is a problem with suggestions."
     ),
 ]
 View = Annotated[
@@ -48,8 +46,6 @@ class _StrictBody(BaseModel):
 class QueryFields(_StrictBody):
     """A query: which predicate holds between subject and object at that time?"""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [EXAMPLE]})
-
     subject: Name
     object: Name
     time: Time = "?"
@@ -60,20 +56,18 @@ class PredictQuery(QueryFields):
 
     top: Top = 10
     view: View = None
-    allow_unknown: AllowUnknown = True
+    allow_unknown: AllowUnknown = False
 
 
 class PredictBatch(_StrictBody):
-    """Several queries to predict; the answers come in the same order."""
+    """Several queries to predict; the answers come in the same order.
 
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"queries": [EXAMPLE], "top": 3}]}
-    )
+    Queries with names that are not in the data are answered in general, flagged and counted.
+    """
 
     queries: Annotated[list[QueryFields], Field(min_length=1, fail_fast=True)]
     top: Top = 10
     view: View = None
-    allow_unknown: AllowUnknown = True
 
 
 def _form(body: Any) -> str:
@@ -109,7 +103,7 @@ class ExplainBody(QueryFields):
         max_length=20,
         description="Entities of the drawing whose own facts nearest in time are drawn, too.",
     )
-    allow_unknown: AllowUnknown = True
+    allow_unknown: AllowUnknown = False
 
 
 class CounterfactualBody(QueryFields):
@@ -122,15 +116,11 @@ class CounterfactualBody(QueryFields):
         default=False, description="Whether to look for single facts that would change it, too."
     )
     view: View = None
-    allow_unknown: AllowUnknown = True
+    allow_unknown: AllowUnknown = False
 
 
 class ContrastBody(QueryFields):
     """A query, and another time to compare it with."""
-
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [EXAMPLE | {"versus": "2014-11-15"}]}
-    )
 
     versus: Time
     predicate: Name | None = Field(
@@ -140,7 +130,7 @@ class ContrastBody(QueryFields):
         default=None, description="What to compare it with, instead of the answer at `versus`."
     )
     view: View = None
-    allow_unknown: AllowUnknown = True
+    allow_unknown: AllowUnknown = False
 
 
 Steps = Annotated[int, Field(ge=1, le=10_000_000)]
@@ -154,13 +144,7 @@ class ForecastBody(_StrictBody):
     units.
     """
 
-    model_config = ConfigDict(
-        extra="forbid",
-        populate_by_name=True,
-        json_schema_extra={
-            "examples": [{"subject": "North Korea", "object": "South Korea", "days": 7}]
-        },
-    )
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
     subject: Name
     object: Name
@@ -175,4 +159,4 @@ class ForecastBody(_StrictBody):
     minutes: Steps | None = None
     steps: Steps | None = None
     top: Top = 10
-    allow_unknown: AllowUnknown = True
+    allow_unknown: AllowUnknown = False

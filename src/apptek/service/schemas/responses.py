@@ -133,6 +133,7 @@ class Answers(BaseModel):
     """One answer per query, in the same order."""
 
     answers: list[AnswerOut]
+    unknown: int = Field(description="How many queries have a name that is not in the data.")
     similar: dict[str, list[str]] = Field(description=SIMILAR)
 
 

@@ -125,19 +125,17 @@ def check_batch(rows: int, top: int, limits: RequestLimits) -> None:
 
 
 def predict_table(
-    served: ServedModel, queries: pa.Table, *, top: int, view: View | None, allow_unknown: bool
+    served: ServedModel, queries: pa.Table, *, top: int, view: View | None
 ) -> pa.Table:
     """The answers to a table of queries: the columns of `apptek predict --queries`."""
     answerer = answerer_of(served, view)
 
-    def entity(text: str, column: str, row: int) -> int:
-        found = answerer.entity_id(text)
-        return served.entity(text, _place(column, row)) if found < 0 and strict else found
+    def entity(text: str, _column: str, _row: int) -> int:
+        return answerer.entity_id(text)
 
     def time(text: str, column: str, row: int) -> int:
         return served.time(text, _place(column, row))
 
-    strict = not allow_unknown
     asked = AskedColumns(*query_text_columns(queries, "the body"))
     return answer_columns(answerer, asked, asked.ids(entity, time), top=top)
 

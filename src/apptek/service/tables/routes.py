@@ -53,12 +53,11 @@ def add_table_predictions(
         request: Request,
         top: Annotated[int, Query(ge=1, le=1000)] = 10,
         view: Annotated[View | None, Query()] = None,
-        allow_unknown: Annotated[bool, Query()] = True,
     ) -> Response:
         body, body_type = await request.body(), _type_of(request.headers)
         wanted = answer_type(body_type, request.headers.get("accept", ""))
 
-        options: dict[str, Any] = {"top": top, "view": view, "allow_unknown": allow_unknown}
+        options: dict[str, Any] = {"top": top, "view": view}
 
         def work() -> bytes:
             queries = read_queries(body, body_type, limits)
@@ -86,9 +85,11 @@ async def answer_as_table(
         for name in ("subject", "object", "time")
     }
 
-    options = body.model_dump(include={"top", "view", "allow_unknown"})
+    options = body.model_dump(include={"top", "view"})
 
     def work() -> bytes:
+        if isinstance(body, PredictQuery):
+            served.query(body, allow_unknown=body.allow_unknown)
         return write_table(predict_table(served, pa.table(columns), **options), wanted)
 
     return Response(await pool.run(work), media_type=wanted)

@@ -2,24 +2,40 @@
 
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from apptek.arrays import Ints, Longs, read_only
-from apptek.data.facts import Dataset, Facts, Names
-from apptek.data.name_matching import NameResolver, SortedTexts
+from apptek.data.facts import Facts, Names
 
 LONGEST = 200  # characters of a search text that are used
 AROUND = 40  # alphabetical neighbours that are compared with an unknown name
 BEGINNING = 20  # factor on the weight of a name that begins with the search text
-OFFERED = 5  # names that are offered for one that is not clear
-CONTAINING = 3  # of them, those that contain it; the others are similar as a whole
 LIKE = 0.6  # the least similarity of a near name
 _END = "\U0010ffff"  # sorts after every continuation of a prefix
+
+
+class SortedTexts(Sequence[str]):
+    """An Arrow array of ascending strings as a sequence that bisect can search."""
+
+    def __init__(self, array: pa.Array) -> None:
+        self.array = array
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        item = self.array[index]
+        return item.to_pylist() if isinstance(index, slice) else item.as_py()
 
 
 def _beginning_with(texts: SortedTexts, prefix: str) -> slice:
@@ -42,24 +58,6 @@ def keys_of(names: pa.Array) -> pa.Array:
     bare = pc.replace_substring_regex(plain, r"\p{Mn}+", "")
     spaced = pc.replace_substring_regex(bare, r"[^\p{L}\p{N}]+", " ")
     return pc.utf8_trim(spaced, " ").cast(pa.large_string())
-
-
-def similar_names(
-    data: Dataset, resolver: NameResolver, names: Iterable[str]
-) -> dict[str, list[str]]:
-    """Entities with names like each of those that mean none, or could mean several."""
-    unknown = [name for name in dict.fromkeys(names) if resolver.find(name) is None]
-    if not unknown:
-        return {}
-    index = NameIndex(data.entities, entity_counts(data.train, len(data.entities)))
-    return {name: offered_names(resolver, index, name) for name in unknown}
-
-
-def offered_names(resolver: NameResolver, index: "NameIndex", name: str) -> list[str]:
-    """What a name could mean: what it may stand for, what contains its words, what is similar."""
-    meanings = (index.name(entity) for entity in resolver.meanings(name)[:OFFERED])
-    near = (*index.containing(name, CONTAINING), *index.near(name))
-    return list(dict.fromkeys([*meanings, *near]))[:OFFERED]
 
 
 def entity_counts(facts: Facts, count: int) -> Ints:
