@@ -208,14 +208,14 @@ def test_undated_data_and_topologies_make_no_forecasts(data: Dataset) -> None:
     )
     fitted = quick(undated)
     assert fitted.model.occurrence is None
-    with pytest.raises(ApptekError, match="too few dated facts"):
+    with pytest.raises(ApptekError, match="0 facts with a date, at least 100"):
         fitted.forecast("A", "B", days=7)
     config = with_settings(
         preset("paper"), ["mining.policy=one-step", "classifier.epochs=1", "classifier.l2=[3.0]"]
     )
     paper = Predictor.fit(make_world(400, 0).dataset, preset="paper", config=config)
     assert paper.model.occurrence is None
-    with pytest.raises(ApptekError, match="preset paper makes no forecasts"):
+    with pytest.raises(ApptekError, match="the preset paper makes none"):
         paper.forecast("A", "B", days=7)
 
 
@@ -298,7 +298,7 @@ def test_of_equally_probable_predicates_the_larger_share_comes_first(
     ("number", "words"),
     [
         (8.33, "8.3 facts"),
-        (1.0, "1.0 facts"),
+        (1.0, "1 fact"),
         (0.012, "0.012 facts"),
         (8.7e-05, "one fact in about 11,000 such windows"),
         (2e-6, "one fact in about 500,000 such windows"),

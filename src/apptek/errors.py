@@ -31,6 +31,10 @@ class DataError(ApptekError):
             self.add_note(f"In Python, options are keywords: {', '.join(keywords)}")
 
 
+class NoFactsError(DataError):
+    """A file or table without any row of facts: a header, or less."""
+
+
 class UnfitOptionsError(DataError):
     """Options that say nothing about a file: a column that it lacks, a delimiter of a sheet."""
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import fields, replace
+from dataclasses import replace as with_values
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,14 @@ from apptek.config import DEFAULT, Config, View, nearest_preset
 from apptek.config import preset as preset_config
 from apptek.data.aliases import with_aliases
 from apptek.data.entity_types import read_types
-from apptek.data.facts import Split
+from apptek.data.facts import Dataset, Split
 from apptek.data.frames import When, time_text
 from apptek.data.predicate_table import PredicateLabels, as_predicate_table
 from apptek.data.protocols import Protocol
 from apptek.data.queries import Queries
 from apptek.data.reading.reader import as_dataset, read_more
 from apptek.engine.engine import Engine
-from apptek.errors import ApptekError
+from apptek.errors import ApptekError, NoFactsError
 from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
 from apptek.evaluation.ranking import Evaluation
 from apptek.evaluation.scorer import (
@@ -49,6 +50,7 @@ from apptek.models.fitting.pipeline import fit_model
 from apptek.models.fitting.stages import FitOptions, Stage, TypeTable, print_nothing
 from apptek.models.model import Model, with_earlier_facts, with_training_facts
 from apptek.models.model_folder import load_model, save_model
+from apptek.models.observation import observed_position
 from apptek.models.own_facts import own_facts
 from apptek.models.storage import RUN, read_json
 from apptek.models.updating import UpdateReport, update_model
@@ -107,6 +109,7 @@ class Predictor:
         folder: str | Path | None = None,
         resume: bool = False,
         replace: bool = False,
+        observed_until: When = None,
         on_stage: Stage = print_nothing,
         observers: Sequence[Any] = (),
         about_run: dict[str, Any] | None = None,
@@ -127,6 +130,9 @@ class Predictor:
         final      whether to answer from all facts, those of valid and test included; by default
                    where they came as one file. The metrics stay those of the training facts
         replace    whether the folder may be a model: the new one takes its place at the end
+        observed_until
+                   the last time that was observed, where that is later than the last fact:
+                   forecasts begin after it
         about_run  further entries for run.json: a command, a commit
         engine     makes the features, in place of this process; see `open_engine`
         """
@@ -136,6 +142,8 @@ class Predictor:
         data = data if labels is None else data.labelled(labels)
         if config is None:
             config = preset_config(preset or DEFAULT)
+        observed = time_text(observed_until)
+        last = observed_position(data, data.train, observed) if observed else None
         with_types = "traits" in config.features.parts and config.traits.types
         own_types = dict(data.types) if with_types else {}
         options = FitOptions(
@@ -152,6 +160,7 @@ class Predictor:
         )
         with work_folder(folder, replace=replace) as work:
             model, seconds = fit_model(data, options, work)
+            model = with_values(model, observed_until=last)
             model = learn_occurrence(model, options, seconds)
             run = {"seconds": seconds, **(about_run or {})}
             predictor = cls(model, run)
@@ -159,17 +168,21 @@ class Predictor:
                 predictor.save(folder, in_place=replace and is_model(Path(folder)))
         return predictor
 
-    def update(self, facts: Any = None, *, retract: Any = None) -> tuple["Predictor", UpdateReport]:
+    def update(
+        self, facts: Any = None, *, retract: Any = None, observed_until: When = None
+    ) -> tuple["Predictor", UpdateReport]:
         """A predictor that also answers from these facts, and no longer from those to retract.
 
-        Either is a Dataset, or what `read_dataset` takes: a frame, tuples, a path. Nothing is
-        fitted again. The report says what became of the facts.
+        Either is a Dataset, or what `read_dataset` takes: a frame, tuples, a path, also without
+        any fact. `observed_until` is the last time that was observed, by default that of the last
+        fact. Nothing is fitted again. The report says what became of the facts.
         """
         like = self.model.dataset
         added, removed = (
-            None if source is None else read_more(like, source) for source in (facts, retract)
+            None if source is None else _facts_of(source, like) for source in (facts, retract)
         )
-        model, report = update_model(self.model, added, removed)
+        observed = time_text(observed_until) or None
+        model, report = update_model(self.model, added, removed, observed)
         return Predictor(model, self.run, as_of=self.answerer.always_ahead), report
 
     def save(self, folder: str | Path, *, in_place: bool = False) -> None:
@@ -437,3 +450,11 @@ class Predictor:
             return self.answerer.views[name]
         view_at_work = WorkingView(name, model.space(name), model.fitted(name))
         return view_at_work if self.engine is None else self.engine.view(view_at_work)
+
+
+def _facts_of(source: Any, like: Dataset) -> Dataset | None:
+    """The facts to add or to retract; None where there are none, as on a day without events."""
+    try:
+        return read_more(like, source)
+    except NoFactsError:
+        return None

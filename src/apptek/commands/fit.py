@@ -13,6 +13,7 @@ from apptek.commands.options import (
     JsonOption,
     ModelArgument,
     NameTables,
+    ObservedUntilOption,
     OutOption,
     PredicatesOption,
     ProtocolOption,
@@ -75,6 +76,7 @@ def fit(
     ] = None,
     predicates: PredicatesOption = None,
     aliases: AliasesOption = None,
+    observed_until: ObservedUntilOption = None,
     *,
     reading: Reading,
     spread: Distribution,
@@ -89,11 +91,9 @@ def fit(
     from apptek.config import preset
     from apptek.data.entity_types import read_types
     from apptek.experiments.provenance import about_run
-    from apptek.explain.quality_words import VIEWS, quality_text
-    from apptek.graph.lookups import is_timeless
     from apptek.predictor import Predictor
     from apptek.setting_rules import with_settings
-    from apptek.terminal import tell, tell_next
+    from apptek.terminal import tell
 
     changes = [*(settings or []), *(["features.past_only=true"] if past_only else [])]
     config = with_settings(preset(preset_name), changes)
@@ -126,17 +126,26 @@ def fit(
             final=final,
             resume=resume,
             replace=replace,
+            observed_until=observed_until,
             on_stage=lambda name: tell(f"stage: {name}"),
             observers=observers,
             about_run=about_run(),
             engine=engine,
         )
-    report = predictor.model.main.report
+    _tell_fitted(predictor.model, out)
+
+
+def _tell_fitted(model: Any, out: Path) -> None:
+    """What was fitted, how good it is, and what it cannot do."""
+    from apptek.explain.quality_words import VIEWS, quality_text
+    from apptek.graph.lookups import is_timeless
+    from apptek.terminal import tell, tell_next
+
+    report = model.main.report
     if report["profiles_cut_short"]:
         tell(f"{report['profiles_cut_short']:,} profiles were cut short by a dominant partner")
     features = ", ".join(f"{count:,} of {part}" for part, count in report["features"].items())
     tell(f"features: {features}")
-    model = predictor.model
     for view, fitted in model.views.items():
         if view == "ahead" and is_timeless(model.graph):
             continue
@@ -154,6 +163,8 @@ def fit(
     answering, training = len(model.graph.facts), len(model.dataset.train)
     which = "all" if answering > training else "the training split's"
     tell(f"it answers from {which} {answering:,} facts")
+    if model.no_forecasts:
+        tell(f"no forecasts: {model.no_forecasts}")
     tell(f"the model is in {out}")
     asking = ["predict", str(out), "SUBJECT", "OBJECT", "TIME"]
     tell_next(*([["evaluate", str(out)]] if len(model.dataset.test) else []), asking)
@@ -190,6 +201,7 @@ def update(
         str | None,
         typer.Option("--retract", metavar="FILE", help="Facts to take out, as they were written."),
     ] = None,
+    observed_until: ObservedUntilOption = None,
     as_json: JsonOption = False,
     *,
     reading: Reading,
@@ -197,12 +209,14 @@ def update(
     """Add facts to a model, or take some out, without fitting it again.
 
     Entities, days and times may be new. A predicate that the model never learned is counted and
-    left out. `evaluate` keeps to the facts of the fit.
+    left out. A file without facts, such as that of a quiet day, adds none: say with
+    --observed-until that the day was observed. `evaluate` keeps to the facts of the fit.
 
     Example: `apptek update model world/test.tsv --out newer`
     """
     from apptek.experiments.provenance import about_run, finished_at
     from apptek.files import check_new_folder, sole_writer
+    from apptek.models.model import observed_text
     from apptek.models.model_folder import load_model, save_model
     from apptek.models.storage import RUN, read_json
     from apptek.models.updating import update_model
@@ -210,8 +224,8 @@ def update(
 
     if (out is None) != in_place:
         raise typer.BadParameter("give either --out FOLDER or --in-place")
-    if not facts and retract is None:
-        raise typer.BadParameter("give FACTS to add, or --retract FILE, or both")
+    if not facts and retract is None and observed_until is None:
+        raise typer.BadParameter("give FACTS to add, --retract FILE or --observed-until TIME")
     if out is not None:
         check_new_folder(out)
     target = model.resolve() if out is None else out  # a link stays one
@@ -219,20 +233,21 @@ def update(
     with sole_writer(model) if in_place else nullcontext():
         fitted = load_model(model)  # not a Predictor: nothing is asked, nothing need be indexed
         new, old = (
-            None if source is None else reading.read(source, like=fitted.dataset)
+            None if source is None else _read_facts(reading, source, fitted.dataset)
             for source in (facts or None, retract)
         )
         with working("updating the graph"):
-            updated, report = update_model(fitted, new, old)
+            updated, report = update_model(fitted, new, old, observed_until)
             run = read_json(model, RUN)
             this = {"from": str(model), "finished": finished_at(), **about_run()}
             run["updates"] = [*run.get("updates", []), this]
             save_model(updated, target, run, in_place=in_place)
     if as_json:
-        print_json(report.as_json() | {"facts": len(updated.graph.facts)})
+        facts_now = {"facts": len(updated.graph.facts)}
+        print_json(report.as_json() | facts_now | {"observed_until": observed_text(updated)})
         return
-    if new is not None:
-        repeated = sum(new.report.duplicates.values())
+    if facts:
+        repeated = sum(new.report.duplicates.values()) if new is not None else 0
         twice = f"; repeated in the file: {repeated:,}" if repeated else ""
         tell(f"facts added: {report.added:,}; known before: {report.known:,}{twice}")
         tell(f"new entities: {report.new_entities:,}")
@@ -244,8 +259,19 @@ def update(
     if others := left_out[5:]:
         total = sum(count for _, count in others)
         tell(f"left out, of {len(others):,} more predicates that it never learned: {total:,}")
+    tell(f"observed until {observed_text(updated)}")
     tell(f"the model is in {target}")
     tell_next(["predict", str(target), "SUBJECT", "OBJECT", "TIME"])
+
+
+def _read_facts(reading: Reading, source: str | list[str], like: Any) -> Any:
+    """The facts of an update; None where the file has none, as on a day without events."""
+    from apptek.errors import NoFactsError
+
+    try:
+        return reading.read(source, like=like)
+    except NoFactsError:
+        return None
 
 
 def info(model: ModelArgument, as_json: JsonOption = False) -> None:

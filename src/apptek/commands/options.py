@@ -73,6 +73,15 @@ AllowUnknownOption = Annotated[
 SeedOption = Annotated[
     int, typer.Option("--seed", metavar="N", min=0, help="The seed of all randomness.")
 ]
+ObservedUntilOption = Annotated[
+    str | None,
+    typer.Option(
+        "--observed-until",
+        metavar="TIME",
+        help="The last time that was observed, with facts or without; forecasts begin after it.  "
+        "[default: the last fact]",
+    ),
+]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue a run that was stopped.")]
 AsOfOption = Annotated[
     bool,

@@ -24,7 +24,7 @@ from apptek.data.reading.fact_batch import NAME_TYPE, FactBatch, batches_by_spli
 from apptek.data.reading.formats.text_columns import as_text, text_column
 from apptek.data.reading.options import OF_FILES, ReadOptions
 from apptek.data.reading.parquet_tables import cells_of, is_clean
-from apptek.errors import DataError, UnfitOptionsError
+from apptek.errors import DataError, NoFactsError, UnfitOptionsError
 
 FrameKind = Literal["pandas", "polars", "arrow"]
 When = str | int | date | np.datetime64 | None  # a time in Python; a datetime is a date, too
@@ -150,7 +150,7 @@ def read_frame(
     _check_options(options, name, OF_FILES[1:])
     table = table_of(frame, name)
     if not table.num_rows:
-        raise DataError(f"{name}: the frame is empty; expected a fact in each row")
+        raise NoFactsError(f"{name}: the frame is empty; expected a fact in each row")
     layout = _find_layout([str(column) for column in table.column_names], column_of, name)
     texts = as_text(table, set(layout.columns.values()), name)
     for role in layout.columns.keys() & {"time", "since", "until"}:

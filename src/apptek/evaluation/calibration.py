@@ -34,18 +34,21 @@ def top_predictions(probabilities: Matrix) -> tuple[Ints, Doubles]:
     return best.astype(np.int32), probabilities[np.arange(len(best)), best].astype(np.float64)
 
 
-def expected_calibration_error(confidences: Doubles, correct: Bools) -> float:
+def expected_calibration_error(
+    confidences: Doubles, correct: Bools, weights: Doubles | None = None
+) -> float:
     """Mean distance of confidence and accuracy over 15 equal-width bins, weighted by their sizes.
 
-    A bin includes its lower end, and the last one includes 1.
+    A bin includes its lower end, and the last one includes 1. With weights, a row counts so often.
     """
     if not len(confidences):
         raise ValueError("there are no confidences")
     if not (confidences.min() >= 0 and confidences.max() <= 1 + 1e-6):  # NaN fails too
         raise ValueError("a confidence is a probability, from 0 to 1")
     bins = np.minimum((confidences * BINS).astype(np.int64), BINS - 1)
-    surplus = np.bincount(bins, weights=confidences - correct, minlength=BINS)
-    return float(np.abs(surplus).sum() / len(confidences))
+    counts = np.ones(len(bins)) if weights is None else weights
+    surplus = np.bincount(bins, weights=counts * (confidences - correct), minlength=BINS)
+    return float(np.abs(surplus).sum() / counts.sum())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """Backtests: roll through time as a user would have, and compare forecasts with what happened.
 
 At the start of each window every acquainted ordered pair (with a fact in either direction so far)
-gets its chance of anything, from the facts before. Windows that the model was fitted or calibrated
-on are kept apart: they count in no figure.
+gets its chance of anything, from the facts before. With a lead, the forecast is made so much
+earlier, from the facts until then. Windows that the model was fitted or calibrated on are kept
+apart: they count in no figure.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -17,10 +18,20 @@ from apptek.evaluation.yes_no import ReliabilityBin, YesNoFigures, reliability
 from apptek.explain.wording import counted
 from apptek.forecasting.forecaster import Forecaster, PairForecasts
 from apptek.forecasting.learning import predicates_in
+from apptek.forecasting.skill import (
+    NAMES,
+    GroupSkill,
+    Judged,
+    group_skill,
+    groups_of,
+    judged,
+    recent_span,
+)
 from apptek.forecasting.window import Window, unit_word
 from apptek.occurrence.baselines import BASELINES
 from apptek.occurrence.events import Pairs
-from apptek.occurrence.snapshots import Meetings, counts_in
+from apptek.occurrence.snapshots import Meetings, counts_in, draw_never_seen
+from apptek.seeding import generator
 
 SURPRISING = 0.01  # what happened at less than this is surprising
 SURPRISES = 20  # that are listed
@@ -61,16 +72,22 @@ class Surprise:
 class Backtest:
     """The outcome of a backtest; the figures are None where every window is one of training.
 
-    skill  1 - the Brier score / that of a simple rate: above 0 is better than the rate
+    lead    the steps between the facts that were used and the window
+    skill   1 - the Brier score / that of a simple rate: above 0 is better than the rate
+    groups  the metrics by group of pairs, see skill.py; a pair is recent up to `recent` steps
+            after its last fact
     """
 
     data: str
     every: int
     unit: str
+    lead: int
+    recent: int
     windows: tuple[BacktestWindow, ...]
     figures: YesNoFigures | None
     baselines: dict[str, YesNoFigures]
     skill: dict[str, float]
+    groups: dict[str, GroupSkill]
     reliability: tuple[ReliabilityBin, ...]
     predicates: YesNoFigures | None
     predicate_reliability: tuple[ReliabilityBin, ...]
@@ -90,21 +107,29 @@ class _Rolled:
     rates: dict[str, Doubles]
     chances: Doubles  # of predicates, from SMALLEST on
     hits: Bools
+    judged: dict[str, Judged]  # by group of pairs
     surprises: tuple[Surprise, ...]
     row: BacktestWindow
 
 
 def backtest(
-    forecaster: Forecaster, every: int, start: str | None = None, stop: str | None = None
+    forecaster: Forecaster,
+    every: int,
+    start: str | None = None,
+    stop: str | None = None,
+    lead: int = 0,
 ) -> tuple[Backtest, pa.Table]:
     """Rolls through the facts; also a table with a row for each pair of each window.
 
     every  the length of a window, in steps of the axis; one begins where the last one ends
     start  the first time of the first window; by default after what the model was fitted on
-    stop   no window ends after it; by default the last fact
+    stop   no window ends after it; by default the last observed time
+    lead   the steps before a window whose facts are not used
     """
-    windows = _windows(forecaster, every, start, stop)
-    rolled = [_roll(forecaster, window) for window in windows]
+    windows = _windows(forecaster, every, start, stop, lead)
+    data, clock = forecaster.model.dataset, forecaster.occurrence.clock
+    recent = recent_span(data.axis.unit, clock)
+    rolled = [_roll(forecaster, window, recent) for window in windows]
     tested = [part for part in rolled if not part.row.in_training]
     figures, baselines = None, {}
     chances, happened = np.zeros(0), np.zeros(0, np.bool_)
@@ -123,9 +148,11 @@ def backtest(
         (surprise for part in tested for surprise in part.surprises), key=lambda s: s.probability
     )
     outcome = Backtest(
-        data=forecaster.model.dataset.name,
+        data=data.name,
         every=every,
-        unit=unit_word(forecaster.model.dataset.axis.unit),
+        unit=unit_word(data.axis.unit),
+        lead=lead,
+        recent=recent,
         windows=tuple(part.row for part in rolled),
         figures=figures,
         baselines=baselines,
@@ -133,6 +160,12 @@ def backtest(
             name: 1 - figures.brier / simple.brier
             for name, simple in baselines.items()
             if figures is not None and simple.brier > 0
+        },
+        groups={
+            name: skill
+            for name in NAMES
+            if tested
+            and (skill := group_skill(Judged.join([part.judged[name] for part in tested])))
         },
         reliability=tuple(reliability(chances, happened)),
         predicates=YesNoFigures.of(of_predicates, hits) if len(hits) else None,
@@ -143,9 +176,9 @@ def backtest(
 
 
 def _windows(
-    forecaster: Forecaster, every: int, start: str | None, stop: str | None
+    forecaster: Forecaster, every: int, start: str | None, stop: str | None, lead: int
 ) -> list[Window]:
-    axis, (first_fact, last_fact) = forecaster.model.dataset.axis, forecaster.span
+    axis, first_fact = forecaster.model.dataset.axis, forecaster.span[0]
     unit = unit_word(axis.unit)
     if every < 1:
         raise ApptekError(f"windows of {counted(every, unit)}: expected at least 1")
@@ -154,10 +187,13 @@ def _windows(
         if start is None
         else axis.position(axis.parse(start))
     )
-    last = last_fact if stop is None else min(last_fact, axis.position(axis.parse(stop)))
+    if lead < 0:
+        raise ApptekError(f"a lead of {lead}: expected 0 or more")
+    observed = forecaster.observed
+    last = observed if stop is None else min(observed, axis.position(axis.parse(stop)))
     windows = [
-        Window(moment, moment + every - 1)
-        for moment in range(max(first, first_fact + 1), last - every + 2, every)
+        Window(begin, begin + every - 1, lead)
+        for begin in range(max(first, first_fact + 1 + lead), last - every + 2, every)
     ]
     if not windows:
         begins, ends = Window(first, last).texts(axis)
@@ -169,11 +205,11 @@ def _windows(
     return windows
 
 
-def _roll(forecaster: Forecaster, window: Window) -> _Rolled:
+def _roll(forecaster: Forecaster, window: Window, recent: int) -> _Rolled:
     events, names = forecaster.events, forecaster.model.dataset.entities
-    meetings = Meetings(events)
-    keys = meetings.before(window.first)
-    pairs = Pairs.at(keys, window.first, events.width)
+    meetings, past = Meetings(events), events.before(window.moment)
+    keys = meetings.before(window.moment)
+    pairs = Pairs.at(keys, window.moment, events.width)
     forecasts = forecaster.pair_forecasts(pairs.subjects, pairs.objects, window)
     happened = counts_in(events, keys, window.first, window.last) > 0
     seen = np.unique(events.within(window.first, window.last).keys())
@@ -183,8 +219,8 @@ def _roll(forecaster: Forecaster, window: Window) -> _Rolled:
     low = low[np.argsort(forecasts.probabilities[low], kind="stable")][:SURPRISES]
     predicates = forecaster.model.dataset.predicates
     facts = predicates_in(
-        forecaster.model.graph.facts, forecaster.model.dataset.axis, pairs.take(low),
-        window.length, len(predicates),
+        forecaster.model.graph.facts, forecaster.model.dataset.axis,
+        pairs.take(low).later(window.lead), window.length, len(predicates),
     )  # fmt: skip
     surprises = tuple(
         Surprise(
@@ -204,14 +240,27 @@ def _roll(forecaster: Forecaster, window: Window) -> _Rolled:
         pairs=len(keys),
         expected=float(forecasts.probabilities.sum()),
         happened=int(happened.sum()),
-        meetings=int((~meetings.had_met(seen, window.first)).sum()),
+        meetings=int((~meetings.had_met(seen, window.moment)).sum()),
     )
-    rates = {
-        name: rate(events.before(window.first), pairs, window.length)
-        for name, rate in BASELINES.items()
-    }
+    rates = {name: rate(past, pairs, window.length) for name, rate in BASELINES.items()}
+    weights = np.ones(len(keys))
+    known = judged(past, pairs, window.length, forecasts.probabilities, (happened, weights), recent)
+    groups = {name: known.take(rows) for name, rows in groups_of(past, pairs, recent).items()}
+    groups["never_seen"] = _never_seen(forecaster, window, recent)
     kept = replace(forecasts, features=np.zeros((0, 0)))  # those of all windows fill the memory
-    return _Rolled(kept, happened, rates, chances, hits, surprises, row)
+    return _Rolled(kept, happened, rates, chances, hits, groups, surprises, row)
+
+
+def _never_seen(forecaster: Forecaster, window: Window, recent: int) -> Judged:
+    """Forecasts of a sample of the pairs without a fact so far, in the direction asked about."""
+    events = forecaster.events
+    rng = generator(forecaster.model.seed, f"never seen {window.first} {window.lead}")
+    drawn = draw_never_seen(events, window.moment, window.first, window.last, rng=rng)
+    made = forecaster.pair_forecasts(drawn.pairs.subjects, drawn.pairs.objects, window)
+    return judged(
+        events.before(window.moment), drawn.pairs, window.length, made.probabilities,
+        (drawn.hits, drawn.weights), recent,
+    )  # fmt: skip
 
 
 def _predicates(forecaster: Forecaster, forecasts: PairForecasts) -> tuple[Doubles, Bools]:
@@ -223,7 +272,8 @@ def _predicates(forecaster: Forecaster, forecasts: PairForecasts) -> tuple[Doubl
     shares = forecaster.shares(pairs)
     chances = forecaster.occurrence.predicate_probabilities(forecasts.chances.take(rows), shares)
     facts = forecaster.model.graph.facts
-    hits = predicates_in(facts, data.axis, pairs, forecasts.window.length, len(data.predicates))
+    window, later = forecasts.window, pairs.later(forecasts.window.lead)
+    hits = predicates_in(facts, data.axis, later, window.length, len(data.predicates))
     worth = chances >= SMALLEST
     return chances[worth], hits[worth]
 

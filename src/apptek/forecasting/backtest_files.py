@@ -51,6 +51,8 @@ def backtest_result(model: Model, outcome: Backtest) -> dict[str, Any]:
         "metrics": {"forecasts": entries["figures"], **entries["baselines"]},
         "windows": {
             "every": outcome.every,
+            "lead": outcome.lead,
+            "recent": outcome.recent,
             "unit": outcome.unit,
             "count": len(tested),
             "in_training": len(outcome.windows) - len(tested),
@@ -60,7 +62,8 @@ def backtest_result(model: Model, outcome: Backtest) -> dict[str, Any]:
         **{
             name: entries[name]
             for name in (
-                "skill", "predicates", "reliability", "predicate_reliability", "surprises",
+                "skill", "groups", "predicates", "reliability", "predicate_reliability",
+                "surprises",
             )
         },
     }  # fmt: skip

@@ -97,6 +97,9 @@ class Forecast:
     """What will happen between two entities in a window, from the facts before it.
 
     first, last    the window, both ends included, and its length in units of the data
+    lead           the units between the last observed time and the window; 0: it begins right after
+    observed_until
+                   the last time whose facts were used
     probability    of at least one fact, in either direction
     expected       the number of facts, both directions together
     directions     subject to object, then object to subject
@@ -115,6 +118,8 @@ class Forecast:
     last: str
     length: int
     unit: str
+    lead: int
+    observed_until: str
     probability: float
     expected: float
     directions: tuple[DirectionForecast, DirectionForecast]
@@ -160,6 +165,13 @@ def class_lines(forecast: Forecast) -> list[str]:
     ]
 
 
+def based_on(forecast: Forecast) -> str:
+    """The length of the window, the last time whose facts were used, and the lead."""
+    length = counted(forecast.length, forecast.unit)
+    lead = f"; lead: {counted(forecast.lead, forecast.unit)}" if forecast.lead else ""
+    return f"window of {length}; based on facts up to {forecast.observed_until}{lead}"
+
+
 def headline(forecast: Forecast) -> str:
     """The chance of anything and of nothing, and the expected number."""
     anything, nothing = forecast.probability, 1 - forecast.probability
@@ -173,7 +185,7 @@ def expected_words(number: float) -> str:
         windows = float(f"{1 / max(number, 1e-12):.2g}")
         return f"one fact in about {windows:,.0f} such windows"
     text = f"{number:.1f}" if number >= 0.05 else f"{number:.2g}"
-    return "1 fact" if text == "1" else f"{text} facts"
+    return "1 fact" if text == "1.0" else f"{text} facts"
 
 
 def direction_words(direction: DirectionForecast) -> str:
@@ -187,7 +199,7 @@ def forecast_text(forecast: Forecast) -> str:
     lines = [
         *general_notes(*forecast.unseen),
         f"{forecast.subject} | ? | {forecast.object} | {forecast.when}",
-        f"window of {counted(forecast.length, forecast.unit)}",
+        based_on(forecast),
         "",
         headline(forecast),
     ]
@@ -241,7 +253,8 @@ def forecast_html(forecast: Forecast) -> str:
     notes = "".join(f"<p><em>{escape(printable(note))}</em></p>" for note in forecast.notes)
     title = f"{forecast.subject} and {forecast.object}, {forecast.when}"
     return (
-        f"<div><p><b>{escape(printable(title))}</b><br>{escape(headline(forecast))}</p>"
+        f"<div><p><b>{escape(printable(title))}</b><br>{escape(headline(forecast))}<br>"
+        f"{escape(based_on(forecast))}</p>"
         f"<ul>{reasons}</ul><table><thead><tr><th>direction</th><th>predicate</th>"
         f"<th>at least once</th><th></th></tr></thead><tbody>{rows}</tbody></table>"
         f"{why}{notes}</div>"

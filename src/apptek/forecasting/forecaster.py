@@ -19,7 +19,7 @@ from apptek.forecasting.forecast import (
     OccurrenceReason,
     PredicateForecast,
 )
-from apptek.forecasting.learning import ahead_shares, is_forecasting, with_history
+from apptek.forecasting.learning import ahead_shares, with_history
 from apptek.forecasting.notes import joined_note, pair_notes, window_notes
 from apptek.forecasting.reasons import FAMILIES, age_of_last, base_sentence, by_family, sentence
 from apptek.forecasting.window import Length, Window, read_window, unit_word
@@ -71,6 +71,8 @@ class Forecaster:
         times = self.model.dataset.axis.positions(self.model.graph.facts.times)
         dated = times[times != UNKNOWN]
         self.span = (int(dated.min()), int(dated.max()))
+        last = self.model.last_observed
+        self.observed = self.span[1] if last is None else last
 
     @cached_property
     def events(self) -> Events:
@@ -84,20 +86,23 @@ class Forecaster:
 
     def window(self, start: str | None, length: Length) -> Window:
         """The window that a user asks for."""
-        return read_window(self.model.dataset.axis, self.span, start, length)
+        return read_window(self.model.dataset.axis, (self.span[0], self.observed), start, length)
 
     def ids(self, names: Sequence[str]) -> Longs:
         """The ids of entities, below 0 for a name that is not known."""
         return np.asarray([self.answerer.entity_id(name) for name in names], np.int64)
 
     def pair_forecasts(self, subjects: Longs, objects: Longs, window: Window) -> PairForecasts:
-        """Whether each subject does anything to its object in a window."""
+        """Whether each subject does anything to its object in a window, from the facts before.
+
+        Unobserved time between these facts and the window counts as lead, not as quiet time.
+        """
         known = (np.maximum(subjects, -1), np.maximum(objects, -1))  # to counts, all unknown is one
-        pairs = Pairs(*known, np.full(len(subjects), window.first, np.int32))
-        events = self._events_of(pairs).before(window.first)
+        pairs = Pairs(*known, np.full(len(subjects), window.moment, np.int32))
+        events = self._events_of(pairs).before(window.moment)
         features = PairCounts(events, self.occurrence.clock).features(pairs)
-        met = Meetings(events).had_met(pairs.keys(events.width), window.first)
-        chances = self.occurrence.occurrence(features, met, window.length)
+        met = Meetings(events).had_met(pairs.keys(events.width), window.moment)
+        chances = self.occurrence.occurrence(features, met, window.length, window.lead)
         return PairForecasts(pairs, window, chances, met, features)
 
     def _events_of(self, pairs: Pairs) -> Events:
@@ -123,6 +128,7 @@ class Forecaster:
             forecasts.features,
             forecasts.met,
             forecasts.window.length,
+            forecasts.window.lead,
             of_trees=len(forecasts.pairs) <= FEW,
         )
         return by_family(added), added[:, -1]
@@ -154,7 +160,8 @@ class Forecaster:
         either = self.occurrence.either_way(
             directed.probabilities[::2], directed.probabilities[1::2]
         )
-        of_window, unit = self.notes(window), unit_word(self.model.dataset.axis.unit)
+        axis = self.model.dataset.axis
+        of_window, unit = self.notes(window), unit_word(axis.unit)
         long = self.occurrence.clock.long
         forecasts = []
         for place, asked in enumerate(pairs):
@@ -169,7 +176,7 @@ class Forecaster:
             predicates = self._predicates(
                 ends, chances[rows], shares[rows], directed.expected[rows], top
             )
-            first, last = window.texts(self.model.dataset.axis)
+            first, last = window.texts(axis)
             unseen = tuple(
                 dict.fromkeys(
                     n
@@ -185,6 +192,8 @@ class Forecaster:
                     last=last,
                     length=window.length,
                     unit=unit,
+                    lead=window.lead,
+                    observed_until=window.observed_until(axis),
                     probability=float(either[place]),
                     expected=float(directed.expected[rows].sum()),
                     directions=(directions[0], directions[1]),
@@ -205,7 +214,8 @@ class Forecaster:
 
     def _age(self, forecasts: PairForecasts, row: int) -> float:
         """How long before the window the last fact between the two was; 0: there was none."""
-        return age_of_last(forecasts.features[row]) if forecasts.met[row] else 0.0
+        lead = forecasts.window.lead
+        return age_of_last(forecasts.features[row]) + lead if forecasts.met[row] else 0.0
 
     def _direction(
         self,
@@ -272,7 +282,8 @@ class Forecaster:
         features, met = forecasts.features[rows], forecasts.met[rows]
         points, highest = [], 0.0
         for length in lengths.tolist():
-            chances = self.occurrence.occurrence(features, met, length).probabilities
+            made = self.occurrence.occurrence(features, met, length, window.lead)
+            chances = made.probabilities
             both = self.occurrence.either_way(chances[:1], chances[1:])
             highest = max(highest, float(both[0]))  # more time, no less happens
             _, until = Window(window.first, window.first + length - 1).texts(
@@ -283,7 +294,7 @@ class Forecaster:
 
     def _why(self, best: PredicateForecast, window: Window) -> str:
         """Why the most probable predicate, in the words of an explanation."""
-        start, _ = window.texts(self.model.dataset.axis)
+        start, _ = Window(window.moment, window.moment).texts(self.model.dataset.axis)
         query = Query(best.subject, best.object, start)
         words = explain(self.answerer, query, best.predicate, most=REASONS).sentence
         return f"{best.subject} -> {best.object}: {words}"
@@ -310,21 +321,16 @@ class Forecaster:
 
     def notes(self, window: Window) -> tuple[str, ...]:
         """What is worth knowing about a window, whatever the pair."""
-        known = self.events.before(window.first)
-        last = int(known.times[-1]) if len(known) else window.first
-        found = window_notes(self.occurrence, self.model.dataset.axis, window, (last, self.span[1]))
+        known = self.events.before(window.moment)
+        last = int(known.times[-1]) if len(known) else window.moment
+        found = window_notes(
+            self.occurrence, self.model.dataset.axis, window, (last, self.observed)
+        )
         return (*found, *self._joined)
 
 
 def _occurrence_of(model: Model) -> OccurrenceModel:
     if model.occurrence is not None:
         return model.occurrence
-    if not is_forecasting(model):
-        raise ApptekError(
-            f"a model of the preset {model.preset} makes no forecasts: fit one with the preset "
-            "default or max"
-        )
-    raise ApptekError(
-        f"{model.dataset.name} has too few dated facts, or too little happened, to learn "
-        "forecasts from: there is no chance of anything to tell"
-    )
+    why = model.no_forecasts or "too little was learned when it was fitted; fit it again"
+    raise ApptekError(f"this model of {model.dataset.name} makes no forecasts: {why}")

@@ -17,15 +17,23 @@ from apptek.data.facts import Facts, join_facts
 from apptek.data.queries import Queries
 from apptek.data.times import TimeAxis
 from apptek.evaluation.calibration import newton
+from apptek.explain.wording import counted
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import WorkingView
 from apptek.models.fitting.stages import FitOptions
 from apptek.models.model import Model
 from apptek.occurrence.counts import PairCounts
 from apptek.occurrence.events import Events, Pairs
-from apptek.occurrence.fitting import FIRST_SHARE, Period, fit_occurrence, windows_of
+from apptek.occurrence.fitting import (
+    FIRST_SHARE,
+    LEAST_HITS,
+    Period,
+    fit_occurrence,
+    leads_of,
+    windows_of,
+)
 from apptek.occurrence.model import OccurrenceModel, either_way
-from apptek.occurrence.snapshots import Outcomes, counts_in, draw_acquainted
+from apptek.occurrence.snapshots import Outcomes, counts_at, draw_acquainted
 from apptek.seeding import generator
 
 STAGE = "fit the occurrence model"
@@ -43,12 +51,13 @@ def is_forecasting(model: Model) -> bool:
 
 
 def learn_occurrence(model: Model, options: FitOptions, seconds: dict[str, float]) -> Model:
-    """The model with an occurrence model, where its data has enough dated facts.
+    """The model with an occurrence model, or with the reason why it has none.
 
     The seconds that it took are noted beside those of the other stages.
     """
     if not is_forecasting(model):
-        return model
+        why = f"the preset {model.preset} makes none; fit with the preset default or max"
+        return replace(model, no_forecasts=why)
     options.on_stage(STAGE)
     start = time.monotonic()
     learned = _learned(model, all_facts=options.final)
@@ -64,20 +73,35 @@ def _learned(model: Model, *, all_facts: bool) -> Model:
     facts = join_facts(*(facts_around(part, members) for part in parts))
     events = Events.of(_distinct(facts), data.axis, len(data.entities))
     if len(events) < FEWEST_EVENTS:
-        return model
-    period = _period_by_time(model, events) if by_time else Period.of(events)
+        why = f"{counted(len(events), 'fact')} with a date, at least {FEWEST_EVENTS} are needed"
+        return replace(model, no_forecasts=why)
+    period = _period_by_time(model, events) if by_time else Period.of(events, model.last_observed)
     counts = PairCounts(events, model.sources.clock, members)
+    unit, clock = data.axis.unit, model.sources.clock
+    windows = windows_of(unit, clock)
     occurrence = fit_occurrence(
         counts,
-        windows_of(data.axis.unit, model.sources.clock),
+        windows,
         period,
         seed=model.seed,
+        leads=leads_of(unit, clock),
         trees=bool(model.config.reranker.rounds),
     )
     if occurrence is None:
-        return model
+        return replace(model, no_forecasts=_why_not(events, windows, period))
     learned = replace(model, occurrence=replace(occurrence, all_facts=all_facts))
     return replace(learned, occurrence=_calibrated(learned, counts, period, facts))
+
+
+def _why_not(events: Events, windows: tuple[int, ...], period: Period) -> str:
+    """Why nothing can be learned: too little time, or too few pairs with a further fact."""
+    if all(period.moments(window) is None for window in windows):
+        return "the facts are of too short a time"
+    repeated = len(events) - len(np.unique(events.keys()))
+    return (
+        f"recurrence cannot be learned: {repeated:,} of {len(events):,} facts are of a pair that "
+        f"had one before, and the windows to learn from need {LEAST_HITS} pairs with a further fact"
+    )
 
 
 def with_history(model: Model) -> Model:
@@ -189,16 +213,6 @@ def _calibrated(model: Model, counts: PairCounts, period: Period, facts: Facts) 
     numbers = expected[:, None] * shares
     predicates = _fit_predicates(numbers, happened, weights)
     return replace(occurrence, predicates=predicates, either=either)
-
-
-def counts_at(events: Events, pairs: Pairs, window: int) -> Longs:
-    """The number of facts of each ordered pair in the window after its moment."""
-    counts = np.zeros(len(pairs), np.int64)
-    for moment in np.unique(pairs.times).tolist():
-        rows = np.flatnonzero(pairs.times == moment)
-        keys = pairs.take(rows).keys(events.width)
-        counts[rows] = counts_in(events, keys, moment, moment + window - 1)
-    return counts
 
 
 def _fit_either(chances: Doubles, happened: Bools, weights: Doubles) -> float:

@@ -35,12 +35,22 @@ def pair_notes(unseen: tuple[str, ...], age: float, long: float, unit: str) -> l
 def window_notes(
     occurrence: OccurrenceModel, axis: TimeAxis, window: Window, last: tuple[int, int]
 ) -> list[str]:
-    """Of a window: whether the facts end long before it, whether it is past, or very long.
+    """Of a window: how long before it the facts end, whether it is past, or very long.
 
-    last  the position of the last fact before the window, and of the last one of all
+    last  the position of the last fact that is used, and of the last observed time
     """
     unit, notes = unit_word(axis.unit), list[str]()
     start, _ = window.texts(axis)
+    if window.lead:
+        observed, lead = window.observed_until(axis), counted(window.lead, unit)
+        since = TimeAxis(axis.unit).format(window.moment)
+        notes.append(
+            f"Facts were observed until {observed}; nothing is known of the {lead} between then "
+            f"and the window (the lead). Reasons count back from {since}."
+        )
+        if window.lead > occurrence.leads[-1]:
+            longest = counted(occurrence.leads[-1], unit)
+            notes.append(f"The longest lead that was learned has {longest}.")
     gap = window.first - last[0]
     if gap > occurrence.clock.long:
         when, _ = Window(last[0], last[0]).texts(axis)

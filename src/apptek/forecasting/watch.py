@@ -43,6 +43,8 @@ def watch(forecaster: Forecaster, pairs: Sequence[Pair], window: Window) -> Watc
         last=last,
         length=window.length,
         unit=forecasts[0].unit,
+        lead=window.lead,
+        observed_until=forecasts[0].observed_until,
         data=forecaster.model.dataset.name,
         rows=tuple(
             _row(forecast, before, tuple(counts), notes)
@@ -66,7 +68,7 @@ def either_chances(
 def most_changed(forecaster: Forecaster, window: Window, count: int) -> list[Pair]:
     """The pairs that had met whose chance of anything changes most, the largest change first."""
     events, names = forecaster.events, forecaster.model.dataset.entities
-    keys = Meetings(events).before(window.before().first)
+    keys = Meetings(events).before(window.before().moment)
     subjects, objects = keys // events.width - 1, keys % events.width - 1
     once = subjects < objects
     subjects, objects = subjects[once], objects[once]
@@ -180,8 +182,8 @@ def _row(
 
 def _past(forecaster: Forecaster, subjects: Longs, objects: Longs, window: Window) -> Longs:
     """The facts of each pair, in either direction, in each of the windows before: (n, PAST)."""
-    start = window.first - PAST * window.length
-    part, width = forecaster.events.within(start, window.first - 1), forecaster.events.width
+    start = window.moment - PAST * window.length
+    part, width = forecaster.events.within(start, window.moment - 1), forecaster.events.width
 
     def keys(one: Longs, other: Longs) -> Longs:
         return pair_keys(np.minimum(one, other), np.maximum(one, other), width)

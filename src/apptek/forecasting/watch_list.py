@@ -64,6 +64,8 @@ class WatchList:
     last: str
     length: int
     unit: str
+    lead: int
+    observed_until: str
     data: str
     rows: tuple[WatchRow, ...]
     notes: tuple[str, ...]

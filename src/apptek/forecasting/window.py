@@ -9,20 +9,24 @@ from apptek.data.times import UNKNOWN, TimeAxis, Unit
 from apptek.errors import ApptekError
 from apptek.explain.wording import counted
 
-USUAL_DAYS = 7  # of a window without a length; one step where the unit is longer than a day
+_USUAL = (7 * DAY_SECONDS, DAY_SECONDS, 3600, 60)  # seconds of a window without a length
 _DAILY: tuple[Unit, ...] = ("day", "hour", "minute", "second")
+_STEP = {"day": DAY_SECONDS, **SECONDS}  # seconds
+_SECONDS_OF = {"days": DAY_SECONDS, "hours": 3600, "minutes": 60}
 _MOST = 10_000_000  # steps: no window is that long
-_NAMES = ("days", "months", "years", "steps")
+_NAMES = ("days", "months", "years", "hours", "minutes", "steps")
 
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """How long a window is: until a time, or so many days, months, years or steps of the axis."""
+    """How long a window is: until a time, or so many days, hours ... or steps of the axis."""
 
     until: str | None = None
     days: int | None = None
     months: int | None = None
     years: int | None = None
+    hours: int | None = None
+    minutes: int | None = None
     steps: int | None = None
 
     def given(self) -> list[str]:
@@ -32,10 +36,14 @@ class Length:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A window by positions on the axis, both included."""
+    """A window by positions on the axis, both included.
+
+    lead  how long before it the facts end that a forecast uses: in steps that nobody observed
+    """
 
     first: int
     last: int
+    lead: int = 0
 
     @property
     def length(self) -> int:
@@ -43,8 +51,17 @@ class Window:
         return self.last - self.first + 1
 
     def before(self) -> "Window":
-        """The window of the same length that ends where this one begins."""
-        return Window(self.first - self.length, self.first - 1)
+        """The window of the same length and lead that ends where this one begins."""
+        return Window(self.first - self.length, self.first - 1, self.lead)
+
+    @property
+    def moment(self) -> int:
+        """The position from which on nothing is known: facts before it are used."""
+        return self.first - self.lead
+
+    def observed_until(self, axis: TimeAxis) -> str:
+        """The last time whose facts a forecast uses, as it is written."""
+        return TimeAxis(axis.unit).format(self.moment - axis.stride)
 
     def texts(self, axis: TimeAxis) -> tuple[str, str]:
         """The first and the last time as they are written."""
@@ -60,12 +77,13 @@ def unit_word(unit: Unit) -> str:
 def read_window(axis: TimeAxis, span: tuple[int, int], start: str | None, length: Length) -> Window:
     """The window that a user asks for; ApptekError says what is wrong with it.
 
-    span   the first and the last position of a fact
-    start  the first time of the window; by default the one after the last fact
+    span   the first position of a fact, and the last one that was observed
+    start  the first time of the window; by default the one after the last observed time
     """
     first = span[1] + axis.stride if start is None else _position(axis, start)
-    window = Window(first, _last(axis, first, length))
     unit, known = unit_word(axis.unit), span[1] - span[0] + 1
+    lead = max(0, first - span[1] - axis.stride)
+    window = Window(first, _last(axis, first, length, known), lead)
     begins, ends = window.texts(axis)
     if window.length < 1:
         raise ApptekError(
@@ -74,12 +92,14 @@ def read_window(axis: TimeAxis, span: tuple[int, int], start: str | None, length
     if window.length > known:
         raise ApptekError(
             f"a window of {counted(window.length, unit)} is longer than the time of all facts "
-            f"({counted(known, unit)}): ask about a shorter one"
+            f"({counted(known, unit)}): give a shorter length in {_best_name(axis)}"
         )
     if first > span[1] + known:
+        observed, _ = Window(span[1], span[1]).texts(axis)
         raise ApptekError(
-            f"the window begins at {begins}, {counted(first - span[1], unit)} after the last fact: "
-            f"that is beyond what {counted(known, unit)} of facts can tell"
+            f"the window begins at {begins}, {counted(first - span[1], unit)} after {observed}, "
+            f"the last time that was observed: that is beyond what {counted(known, unit)} of facts "
+            "can tell"
         )
     if first <= span[0]:
         earliest, _ = Window(span[0], span[0]).texts(axis)
@@ -97,12 +117,26 @@ def _position(axis: TimeAxis, text: str) -> int:
     return axis.position(code)
 
 
-def _last(axis: TimeAxis, first: int, length: Length) -> int:
+def usual_length(axis: TimeAxis, known: int) -> int:
+    """The length of a window without one: a week, a day, an hour or a minute, in steps.
+
+    The longest of these that is at most half the time of the facts; one step where the unit is
+    longer than a day, or none fits.
+    """
+    if axis.unit not in _DAILY:
+        return axis.stride
+    lengths = [seconds // _STEP[axis.unit] for seconds in _USUAL]
+    return max([steps for steps in lengths if 2 * steps <= known], default=1) or 1
+
+
+def _best_name(axis: TimeAxis) -> str:
+    return f"{axis.unit}s" if f"{axis.unit}s" in _NAMES else "steps"
+
+
+def _last(axis: TimeAxis, first: int, length: Length, known: int) -> int:
     given = length.given()
     if not given:
-        usual = _steps(axis, first, "days", USUAL_DAYS) if axis.unit in _DAILY else axis.stride
-        assert usual is not None
-        return first + usual - 1
+        return first + usual_length(axis, known) - 1
     if len(given) > 1:
         raise ApptekError(f"the length of a window is given twice, by {' and '.join(given)}")
     (name,) = given
@@ -116,10 +150,9 @@ def _last(axis: TimeAxis, first: int, length: Length) -> int:
         raise ApptekError(f"a window of {number} {name}: expected at least 1")
     steps = _steps(axis, first, name, min(number, _MOST))
     if steps is None:
-        right = f"{axis.unit}s" if f"{axis.unit}s" in _NAMES else "steps"
         raise ApptekError(
-            f"the times of this data are {axis.unit}s: give the length of the window in {right}, "
-            "or its last time"
+            f"the times of this data are {axis.unit}s: give the length of the window in "
+            f"{_best_name(axis)}, or its last time"
         )
     return first + steps - 1
 
@@ -129,8 +162,10 @@ def _steps(axis: TimeAxis, first: int, name: str, number: int) -> int | None:
     unit = axis.unit
     if name == "steps" or name == f"{unit}s":
         return number
-    if name == "days":
-        return number * DAY_SECONDS // SECONDS[unit] if unit in SECONDS else None
+    if name in _SECONDS_OF:
+        step = _STEP.get(unit, 0)
+        seconds = number * _SECONDS_OF[name]
+        return seconds // step if step and seconds % step == 0 else None
     months = number * (12 if name == "years" else 1)
     if unit == "month":
         return months

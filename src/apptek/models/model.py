@@ -7,6 +7,7 @@ from typing import Any
 from apptek.agent.environment import DecisionProcess
 from apptek.config import Config, View, preset
 from apptek.data.facts import Dataset, join_facts
+from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError, ModelError
 from apptek.features.clock import Clock
 from apptek.features.history import History
@@ -17,6 +18,7 @@ from apptek.features.topologies.topology import TopologySet
 from apptek.features.traits import Kind, Traits
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.linear_softmax import LinearSoftmax
+from apptek.models.observation import dated_span
 from apptek.models.reranking.reranker import Reranker
 from apptek.occurrence.model import OccurrenceModel
 from apptek.setting_rules import changed_settings
@@ -75,7 +77,9 @@ class Model:
     views: Mapping[View, FittedView]
     agent: bytes | None = None  # the weights of its network, as safetensors
     updates: tuple[dict[str, Any], ...] = ()  # what was added since the fit, in order
-    occurrence: OccurrenceModel | None = None  # None: undated data, too few facts, the preset paper
+    occurrence: OccurrenceModel | None = None
+    no_forecasts: str = ""  # why there is no occurrence model
+    observed_until: int | None = None  # a position after the last fact; None: the last fact
 
     @property
     def config(self) -> Config:
@@ -91,6 +95,12 @@ class Model:
     def dataset(self) -> Dataset:
         """The data, under the model's protocol."""
         return self.sources.dataset
+
+    @property
+    def last_observed(self) -> int | None:
+        """The last observed position of the facts that it holds; None: no fact is dated."""
+        span, later = dated_span(self.dataset, self.graph.facts), self.observed_until
+        return None if span is None else span[1] if later is None else max(span[1], later)
 
     @property
     def graph(self) -> TemporalGraph:
@@ -126,6 +136,12 @@ class Model:
                 f"{len(self.dataset.predicates)} predicates"
             )
         return space
+
+
+def observed_text(model: Model) -> str | None:
+    """Until when the facts of a model were observed, as it is written; None: no fact is dated."""
+    last = model.last_observed
+    return None if last is None else TimeAxis(model.dataset.axis.unit).format(last)
 
 
 def with_training_facts(model: Model) -> Model:

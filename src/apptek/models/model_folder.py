@@ -9,6 +9,7 @@ import numpy as np
 from apptek.config import Config, RerankerConfig
 from apptek.data.facts import Dataset, Names
 from apptek.data.reading.options import ReadOptions
+from apptek.data.times import TimeAxis
 from apptek.errors import ModelError
 from apptek.evaluation.calibration import Calibration
 from apptek.features.clock import Clock
@@ -19,7 +20,7 @@ from apptek.features.traits import Kind
 from apptek.files import new_folder, replaced_folder
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.manifest import read_about, read_whole, write_manifest
-from apptek.models.model import FeatureSources, FittedView, Model
+from apptek.models.model import FeatureSources, FittedView, Model, observed_text
 from apptek.models.reranking.mirrors import Mirrors
 from apptek.models.reranking.reranker import Reranker
 from apptek.models.storage import (
@@ -92,6 +93,8 @@ def _about(model: Model) -> dict[str, Any]:
         },
         "clock": asdict(model.sources.clock),
         "updates": list(model.updates),
+        "observed_until": observed_text(model),
+        "no_forecasts": model.no_forecasts,
         "views": {
             view: {
                 "calibration": asdict(fitted.classifier.calibration),
@@ -158,7 +161,7 @@ def _load(folder: Path, about: dict[str, Any]) -> Model:
         view: _load_view(folder / view, about["views"][view], sources)
         for view in sources.config.views
     }
-    occurrence = folder / OCCURRENCE
+    occurrence, observed = folder / OCCURRENCE, about.get("observed_until")
     return Model(
         preset=about["preset"],
         protocol=about["protocol"],
@@ -169,6 +172,8 @@ def _load(folder: Path, about: dict[str, Any]) -> Model:
         agent=(folder / AGENT).read_bytes() if (folder / AGENT).exists() else None,
         updates=tuple(about["updates"]),
         occurrence=OccurrenceModel.open(occurrence) if occurrence.is_dir() else None,
+        no_forecasts=about.get("no_forecasts", ""),
+        observed_until=None if observed is None else TimeAxis(dataset.axis.unit).parse(observed),
     )
 
 

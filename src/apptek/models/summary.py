@@ -8,7 +8,7 @@ from apptek.data.facts import Dataset, Facts
 from apptek.data.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answers import Fitted
-from apptek.models.model import Model
+from apptek.models.model import Model, observed_text
 
 MANY_ADDED = 0.2  # facts added for each training fact, from which on a new fit is advisable
 MANY_UNKNOWN = 0.01  # facts with predicates that were never learned, likewise
@@ -43,6 +43,8 @@ def summarize(model: Model) -> dict[str, Any]:
     unknown = sum(sum(update["unknown_predicates"].values()) for update in model.updates)
     return {
         **summarize_data(model, model.graph),
+        "observed_until": observed_text(model) or "?",
+        "forecasts": model.no_forecasts or "yes",
         "quality": {view: fitted.report.get("quality") for view, fitted in model.views.items()},
         "updates": len(model.updates),
         "added_since_the_fit": added,

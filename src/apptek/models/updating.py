@@ -15,6 +15,7 @@ from apptek.features.new_names import NewNames
 from apptek.features.traits import Kind
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import FittedView, Model
+from apptek.models.observation import observed_position
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,15 @@ class UpdateReport:
 
 
 def update_model(
-    model: Model, new: Dataset | None = None, retracted: Dataset | None = None
+    model: Model,
+    new: Dataset | None = None,
+    retracted: Dataset | None = None,
+    observed_until: str | None = None,
 ) -> tuple[Model, UpdateReport]:
     """The model with facts added to those it answers from, and others taken out of them.
+
+    observed_until  the last time that was observed, with facts or without; by default what the
+                    model knows, or the last of the new facts where they are later
 
     All splits of the data sets count. Entities and times may be new. The answers are those of a
     graph that is built from all facts at once; the model is still evaluated on the facts that it
@@ -77,7 +84,11 @@ def update_model(
             unknown_predicates=left_out,
         )
         kept, entities = join_facts(kept, added), extended
-    return _with_facts(model, kept, entities, report), report
+    updated = _with_facts(model, kept, entities, report)
+    if observed_until is not None:
+        position = observed_position(updated.dataset, kept, observed_until)
+        updated = replace(updated, observed_until=position)
+    return updated, report
 
 
 def _with_facts(model: Model, facts: Facts, entities: Names, report: UpdateReport) -> Model:

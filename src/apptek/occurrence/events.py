@@ -90,6 +90,10 @@ class Pairs:
         """The pairs of these rows."""
         return Pairs(self.subjects[rows], self.objects[rows], self.times[rows])
 
+    def later(self, steps: int) -> "Pairs":
+        """The same so much later."""
+        return Pairs(self.subjects, self.objects, self.times + np.int32(steps))
+
     def reversed(self) -> "Pairs":
         """The same with subject and object exchanged."""
         return Pairs(self.objects, self.subjects, self.times)

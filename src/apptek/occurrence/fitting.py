@@ -3,9 +3,14 @@
 Facts are taken in time order, whatever the split: a random split would thin the rates. Snapshots
 start when a third of the facts is known, so that there is a past to count; the last of them are
 kept for the calibration.
+
+The effect of a lead is a difference: how the log-odds must be changed for windows a lead later,
+minus how they must be changed for the windows at once, on the same pairs and moments: the model may
+be a little off at these moments, which lie before those of its calibration. Facts of a long time
+are counted with decay: a count of all facts grows, and so would the effect.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,8 +22,20 @@ from apptek.features.clock import Clock
 from apptek.occurrence.counts import NAMES, SIGNS, PairCounts
 from apptek.occurrence.events import Events
 from apptek.occurrence.logistic import fit_logistic
-from apptek.occurrence.model import Horizon, OccurrenceModel, Regression, Trees
-from apptek.occurrence.snapshots import Outcomes, draw_acquainted, draw_strangers
+from apptek.occurrence.model import (
+    PAIR_LONG,
+    Horizon,
+    LeadEffect,
+    OccurrenceModel,
+    Regression,
+    Trees,
+)
+from apptek.occurrence.snapshots import (
+    Outcomes,
+    counts_at,
+    draw_acquainted,
+    draw_strangers,
+)
 from apptek.seeding import generator
 
 WINDOWS: dict[Unit, tuple[int, ...]] = {
@@ -28,6 +45,14 @@ WINDOWS: dict[Unit, tuple[int, ...]] = {
     "month": (1, 3, 12),
     "year": (1, 2, 5, 10),
 }  # of any other unit: its time scales
+LEADS: dict[Unit, tuple[int, ...]] = {
+    "hour": (24, 168),
+    "day": (7, 28, 90),
+    "week": (4, 13),
+    "month": (3, 12),
+    "year": (2, 5),
+}  # likewise
+LEAD_SNAPSHOTS, LEAD_ROWS = 24, 30_000  # for each window length and lead
 FIT_SNAPSHOTS, CALIBRATION_SNAPSHOTS = 24, 6  # for each window length
 FIRST_SHARE, CALIBRATION_SHARE = 1 / 3, 0.15  # of the facts: before the first snapshot; at the end
 LEAST_HITS = 20  # pairs with a fact in the snapshots, below which nothing is fitted
@@ -58,11 +83,14 @@ class Period:
     last: int
 
     @classmethod
-    def of(cls, events: Events) -> "Period":
-        """The period of facts that were split at random: all of them, in time order."""
+    def of(cls, events: Events, last: int | None = None) -> "Period":
+        """The period of facts that were split at random: all of them, in time order.
+
+        last  until when they were observed; by default until the last of them
+        """
         places = [int(len(events) * share) for share in (FIRST_SHARE, 1 - CALIBRATION_SHARE)]
         first, cut = (int(events.times[place]) for place in places)
-        return cls(first, cut, int(events.times[-1]))
+        return cls(first, cut, int(events.times[-1]) if last is None else last)
 
     def moments(self, window: int) -> Moments | None:
         """Snapshots for a window length, none of which looks beyond its part; None: too long."""
@@ -76,6 +104,13 @@ class Period:
         )
         return Moments(window, fit_moments, calibration_moments)
 
+    def lead_moments(self, window: int, lead: int) -> list[int]:
+        """Snapshots for the effect of a lead on a window length; none: too long."""
+        last = self.last - lead - window + 1
+        spread = np.linspace(self.first, last, LEAD_SNAPSHOTS if last > self.first else 0)
+        moments: list[int] = np.unique(np.round(spread).astype(np.int64)).tolist()
+        return moments
+
 
 def windows_of(unit: Unit, clock: Clock) -> tuple[int, ...]:
     """The window lengths that are fitted, in steps of the axis, ascending."""
@@ -84,8 +119,21 @@ def windows_of(unit: Unit, clock: Clock) -> tuple[int, ...]:
     return tuple(sorted({round(s) for s in (clock.brief, clock.short, clock.middle, clock.long)}))
 
 
+def leads_of(unit: Unit, clock: Clock) -> tuple[int, ...]:
+    """The leads whose effect is fitted, in steps of the axis, ascending."""
+    if unit in LEADS:
+        return LEADS[unit]
+    return tuple(sorted({max(1, round(s)) for s in (clock.short, clock.middle, clock.long)}))
+
+
 def fit_occurrence(
-    counts: PairCounts, windows: tuple[int, ...], period: Period, *, seed: int, trees: bool = False
+    counts: PairCounts,
+    windows: tuple[int, ...],
+    period: Period,
+    *,
+    seed: int,
+    leads: tuple[int, ...] = (),
+    trees: bool = False,
 ) -> OccurrenceModel | None:
     """The model of a period; None where too little happens in it to learn from."""
     horizons = []
@@ -95,7 +143,9 @@ def fit_occurrence(
             continue
         horizon = fit_horizon(counts, moments, seed=seed, trees=trees)
         if horizon is not None:
-            horizons.append(horizon)
+            effects = [_fit_lead(counts, horizon, period, lead, seed=seed) for lead in leads]
+            fitted = tuple(effect for effect in effects if effect is not None)
+            horizons.append(replace(horizon, effects=fitted))
     if not horizons:
         return None
     return OccurrenceModel(clock=counts.clock, horizons=tuple(horizons), fitted_until=period.last)
@@ -129,6 +179,42 @@ def fit_horizon(
         _fit_burst(scorer.log_odds(features[1]), known[1]),
         fitted_trees,
     )
+
+
+def _fit_lead(
+    counts: PairCounts, horizon: Horizon, period: Period, lead: int, *, seed: int
+) -> tuple[int, LeadEffect, LeadEffect] | None:
+    """The effect of a lead on pairs that have met, and on strangers; None: too little happens."""
+    window = horizon.window
+    rng = generator(seed, f"occurrence {window} after {lead}")
+    moments, events = period.lead_moments(window, lead), counts.candidates
+    if not moments:
+        return None
+    drawn = (
+        draw_acquainted(events, moments, window, lead, rng=rng, most=LEAD_ROWS),
+        draw_strangers(events, moments, window, lead, rng=rng, members=counts.members),
+    )
+    effects = list[LeadEffect | None]()
+    for part, met in zip(drawn, (True, False), strict=True):
+        later = counts_at(events, part.pairs, window, lead) > 0
+        if min(int(part.hits.sum()), int(later.sum())) < LEAST_HITS:
+            effects.append(None)
+            continue
+        features = counts.features(part.pairs)
+        odds = horizon.log_odds(features, np.full(len(features), met))
+        effects.append(_fit_effect(odds, features, (part.hits, later), part.weights))
+    acquainted, strangers = effects
+    return None if acquainted is None else (lead, acquainted, strangers or LeadEffect())
+
+
+def _fit_effect(
+    odds: Doubles, features: Doubles, hits: tuple[Bools, Bools], weights: Doubles
+) -> LeadEffect:
+    """What differs between hits at once and hits a lead later, see the top of the module."""
+    basis = np.stack([np.ones(len(odds)), odds, features[:, PAIR_LONG]], axis=1)
+    at_once, later = (fit_logistic(basis, part, weights, offsets=odds) for part in hits)
+    shift, slope, long = _rounded(later - at_once).tolist()
+    return LeadEffect(shift, max(0.0, 1.0 + slope), long)
 
 
 def _fit_regression(

@@ -4,6 +4,12 @@ For each of a few window lengths there is a logistic regression over the feature
 for pairs that have met and one for strangers. Between two lengths the log-odds are interpolated in
 the logarithm of the length; beyond them, the rate of the nearest length goes on.
 
+The features are those of the moment until which facts were observed; the lead is the time from
+there to the window. With it the log-odds become shift + slope * log-odds + long * (the feature
+`pair long`): the latest facts say less about a later window, those of a long time say more. It is
+fitted for a few leads, and interpolated in log(1 + lead); the effect of the longest lead holds for
+all that are longer.
+
 The expected number of facts is above -log(1 - P), the one of a Poisson process, because facts come
 in bursts: e^a * (-log(1 - P))^b, fitted for each length.
 """
@@ -14,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +32,7 @@ from apptek.features.clock import Clock
 from apptek.occurrence.counts import NAMES
 
 ABOUT = "occurrence.json"
+PAIR_LONG = NAMES.index("pair long")
 _LEAST = 1e-9  # no probability is below it, or above 1 minus it
 _TINY = 1e-300
 
@@ -98,33 +105,72 @@ class Regression:
         return np.concatenate([added, np.full((len(features), 1), base)], axis=1)
 
 
+class LeadEffect(NamedTuple):
+    """How a lead changes log-odds: shift + slope * log-odds + long * (the feature `pair long`)."""
+
+    shift: float = 0.0
+    slope: float = 1.0
+    long: float = 0.0
+
+    def log_odds(self, odds: Doubles, features: Doubles) -> Doubles:
+        """The changed log-odds of each row."""
+        changed: Doubles = self.shift + self.slope * odds + self.long * features[:, PAIR_LONG]
+        return changed
+
+    def contributions(self, added: Doubles, features: Doubles) -> Doubles:
+        """What each feature adds to them, then the rest, from what it added before."""
+        changed = self.slope * added
+        changed[:, PAIR_LONG] += self.long * features[:, PAIR_LONG]
+        changed[:, -1] += self.shift
+        return changed
+
+
 @dataclass(frozen=True, slots=True)
 class Horizon:
-    """What was fitted for one length of the window."""
+    """What was fitted for one length of the window.
+
+    effects  of a few leads, ascending: on pairs that have met, and on strangers
+    """
 
     window: int
     acquainted: Regression
     strangers: Regression
     burst: tuple[float, float]  # a and b of the expected number
     trees: Trees | None = None
+    effects: tuple[tuple[int, LeadEffect, LeadEffect], ...] = ()
 
-    def log_odds(self, features: Doubles, met: Bools) -> Doubles:
-        """The log-odds of anything in the window."""
+    def log_odds(self, features: Doubles, met: Bools, lead: int = 0) -> Doubles:
+        """The log-odds of anything in the window, which begins a lead after the features."""
         known = self.acquainted if self.trees is None else self.trees
         odds = np.empty(len(features))
         if met.any():  # LightGBM takes no empty table
             odds[met] = known.log_odds(features[met])
         odds[~met] = self.strangers.log_odds(features[~met])
+        for rows, effect in zip((met, ~met), self.effects_of(lead), strict=True):
+            odds[rows] = effect.log_odds(odds[rows], features[rows])
         return odds
 
-    def contributions(self, features: Doubles, met: Bools, *, of_trees: bool) -> Doubles:
+    def contributions(self, features: Doubles, met: Bools, lead: int, *, of_trees: bool) -> Doubles:
         """What each feature adds to them, then the rest."""
         known = self.trees if self.trees is not None and of_trees else self.acquainted
         added = np.empty((len(features), len(NAMES) + 1))
         if met.any():
             added[met] = known.contributions(features[met])
         added[~met] = self.strangers.contributions(features[~met])
+        for rows, effect in zip((met, ~met), self.effects_of(lead), strict=True):
+            added[rows] = effect.contributions(added[rows], features[rows])
         return added
+
+    def effects_of(self, lead: int) -> tuple[LeadEffect, LeadEffect]:
+        """The effects of a lead on pairs that have met and on strangers."""
+        known = np.asarray([0.0, *(math.log1p(each) for each, *_ in self.effects)])
+        none = LeadEffect()
+        of_leads = np.asarray([(none, none), *(both for _, *both in self.effects)])  # (n, 2, 3)
+        acquainted, strangers = (
+            LeadEffect(*(float(np.interp(math.log1p(lead), known, values)) for values in part.T))
+            for part in of_leads.transpose(1, 0, 2)
+        )
+        return acquainted, strangers
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +207,20 @@ class OccurrenceModel:
         """The longest window that something was learned for."""
         return self.horizons[-1].window
 
-    def occurrence(self, features: Doubles, met: Bools, window: int) -> Occurrence:
-        """The probability of anything in a window of this length, and the expected number."""
+    @property
+    def leads(self) -> list[int]:
+        """The leads that something was learned for, ascending from 0."""
+        return sorted({0, *(lead for horizon in self.horizons for lead, *_ in horizon.effects)})
+
+    def occurrence(self, features: Doubles, met: Bools, window: int, lead: int = 0) -> Occurrence:
+        """The probability of anything in a window of this length, and the expected number.
+
+        lead  the time between the moment of the features and the window
+        """
         (lower, upper), share = self._around(window)
         rates, numbers = [], []
         for horizon in (lower, upper):
-            odds = horizon.log_odds(features, met)
+            odds = horizon.log_odds(features, met, lead)
             rate = np.logaddexp(0.0, odds)  # -log(1 - P)
             factor = math.exp(horizon.burst[0])
             rates.append((odds, rate))
@@ -182,7 +236,7 @@ class OccurrenceModel:
         return Occurrence(chances, np.maximum(expected, chances))
 
     def contributions(
-        self, features: Doubles, met: Bools, window: int, *, of_trees: bool = True
+        self, features: Doubles, met: Bools, window: int, lead: int = 0, *, of_trees: bool = True
     ) -> Doubles:
         """What each feature adds to the log-odds, then the rest; they add up to the log-odds.
 
@@ -190,11 +244,11 @@ class OccurrenceModel:
                   else the regression does, and what the trees see otherwise is in the rest
         """
         (lower, upper), share = self._around(window)
-        added = lower.contributions(features, met, of_trees=of_trees)
+        added = lower.contributions(features, met, lead, of_trees=of_trees)
         if lower is not upper:
-            above = upper.contributions(features, met, of_trees=of_trees)
+            above = upper.contributions(features, met, lead, of_trees=of_trees)
             added = (1 - share) * added + share * above
-        chances = self.occurrence(features, met, window).probabilities
+        chances = self.occurrence(features, met, window, lead).probabilities
         odds = np.log(chances) - np.log1p(-chances)
         added[:, -1] += odds - added.sum(axis=1)
         return added
@@ -267,6 +321,7 @@ class OccurrenceModel:
                     "acquainted": _regression_json(horizon.acquainted),
                     "strangers": _regression_json(horizon.strangers),
                     "trees": horizon.trees and [horizon.trees.shift, horizon.trees.slope],
+                    "leads": [[lead, *map(list, effects)] for lead, *effects in horizon.effects],
                 }
                 for horizon in self.horizons
             ],
@@ -301,7 +356,11 @@ def _horizon(folder: Path, entry: Mapping[str, Any]) -> Horizon:
         trees = Trees(path.read_text(encoding="utf-8"), *entry["trees"])
     acquainted, strangers = (_regression(entry[name]) for name in ("acquainted", "strangers"))
     shift, slope = entry["burst"]
-    return Horizon(entry["window"], acquainted, strangers, (shift, slope), trees)
+    effects = tuple(
+        (lead, LeadEffect(*known), LeadEffect(*unknown))
+        for lead, known, unknown in entry.get("leads", ())
+    )
+    return Horizon(entry["window"], acquainted, strangers, (shift, slope), trees, effects)
 
 
 def _regression_json(regression: Regression) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 Candidates are the *acquainted* pairs, which had a fact in either direction before the moment, and
 the *strangers*, all others. Almost nothing happens to almost all of them, so that only some are
-drawn, each with the weight that makes the sums right.
+drawn, each with the weight that makes the sums right. The window begins a *lead* after the moment.
 """
 
 from dataclasses import dataclass
@@ -61,6 +61,16 @@ def counts_in(events: Events, keys: Longs, first: int, last: int) -> Longs:
     return np.where(happened[places] == keys, counts[places], 0)
 
 
+def counts_at(events: Events, pairs: Pairs, window: int, lead: int = 0) -> Longs:
+    """The facts of each ordered pair in the window that begins a lead after its moment: (n,)."""
+    counts = np.zeros(len(pairs), np.int64)
+    for moment in np.unique(pairs.times).tolist():
+        rows = np.flatnonzero(pairs.times == moment)
+        keys, first = pairs.take(rows).keys(events.width), moment + lead
+        counts[rows] = counts_in(events, keys, first, first + window - 1)
+    return counts
+
+
 def all_acquainted(events: Events, moments: list[int], window: int) -> Outcomes:
     """Every acquainted pair at every moment."""
     meetings = Meetings(events)
@@ -77,17 +87,19 @@ def draw_acquainted(
     events: Events,
     moments: list[int],
     window: int,
+    lead: int = 0,
     *,
     rng: np.random.Generator,
     most: int | None = None,
 ) -> Outcomes:
     """Some of the acquainted pairs at all moments, those with a fact first.
 
+    lead  a fact in the window that begins so much later makes a pair one with a fact, too
     most  about how many; by default MOST_ROWS
     """
     most = MOST_ROWS if most is None else most
     meetings, shares = Meetings(events), np.ones(2)
-    windows = [np.unique(events.within(m, m + window - 1).keys()) for m in moments]
+    windows = [_keys_in(events, moment, window, lead) for moment in moments]
     hits = sum(
         int(meetings.had_met(keys, m).sum()) for keys, m in zip(windows, moments, strict=True)
     )
@@ -98,7 +110,10 @@ def draw_acquainted(
     for moment in moments:  # one after the other: all candidates at once might fill the memory
         keys = meetings.before(moment)
         happened = counts_in(events, keys, moment, moment + window - 1)
-        chances = shares[(happened > 0).astype(np.int64)]
+        is_hit = happened > 0
+        if lead:
+            is_hit |= counts_in(events, keys, moment + lead, moment + lead + window - 1) > 0
+        chances = shares[is_hit.astype(np.int64)]
         rows = np.flatnonzero(rng.random(len(keys)) < chances)
         parts.append(Pairs.at(keys[rows], moment, events.width))
         counts.append(happened[rows])
@@ -106,16 +121,24 @@ def draw_acquainted(
     return Outcomes(Pairs.join(parts), np.concatenate(counts), np.concatenate(weights))
 
 
+def _keys_in(events: Events, moment: int, window: int, lead: int) -> Longs:
+    """The ordered pairs with a fact in the window at a moment, or in the one a lead later."""
+    parts = [events.within(first, first + window - 1).keys() for first in {moment, moment + lead}]
+    return np.unique(np.concatenate(parts))
+
+
 def draw_strangers(
     events: Events,
     moments: list[int],
     window: int,
+    lead: int = 0,
     *,
     rng: np.random.Generator,
     members: Longs | None = None,
 ) -> Outcomes:
     """All pairs that meet in a window, and some that had not met and do not.
 
+    lead     pairs that meet in the window that begins so much later are among them, too
     members  the entities of the events; by default all that there are
 
     Half of these are drawn from all entities, half as often as the two act and are acted upon so
@@ -126,7 +149,7 @@ def draw_strangers(
     each = max(1, STRANGERS // max(1, len(moments)))
     parts, counts, weights = [], [], []
     for moment in moments:
-        window_keys = np.unique(events.within(moment, moment + window - 1).keys())
+        window_keys = _keys_in(events, moment, window, lead)
         new = window_keys[~meetings.had_met(window_keys, moment)]
         drawn, chances = _draw(events.before(moment), each, members, rng)
         nothing = ~meetings.had_met(drawn, moment) & ~np.isin(drawn, new)
@@ -135,6 +158,26 @@ def draw_strangers(
         counts.append(counts_in(events, keys, moment, moment + window - 1))
         weights.append(np.concatenate([np.ones(len(new)), 1 / (each * chances[nothing])]))
     return Outcomes(Pairs.join(parts), np.concatenate(counts), np.concatenate(weights))
+
+
+def draw_never_seen(
+    events: Events, moment: int, first: int, last: int, *, rng: np.random.Generator
+) -> Outcomes:
+    """Ordered pairs of known entities without a fact before a moment, not even of themselves.
+
+    All of those with a fact from `first` to `last`, and some of the others.
+    """
+    past = events.before(moment)
+    known, seen = np.unique(np.concatenate([past.subjects, past.objects])), np.unique(past.keys())
+    happened = np.unique(events.within(first, last).among(known).keys())
+    new = happened[~np.isin(happened, seen) & (happened // events.width != happened % events.width)]
+    drawn, chances = _draw(past, STRANGERS, known, rng)
+    kept = ~np.isin(drawn, seen) & ~np.isin(drawn, new)
+    kept &= drawn // events.width != drawn % events.width
+    keys = np.concatenate([new, drawn[kept]])
+    weights = np.concatenate([np.ones(len(new)), 1 / (STRANGERS * chances[kept])])
+    counts = counts_in(events, keys, first, last)
+    return Outcomes(Pairs.at(keys, moment, events.width), counts, weights)
 
 
 def _draw(

@@ -29,7 +29,7 @@ def require_forecasts(served: ServedModel) -> None:
         raise ServiceError(
             422,
             NO_FORECASTS,
-            "It was fitted with the preset paper, or on too few dated facts.",
+            f"Why: {served.predictor.model.no_forecasts or 'too little was learned'}.",
             advice="Serve a model that was fitted with the preset default or max on dated facts.",
         )
 
@@ -39,12 +39,14 @@ def window_of_body(served: ServedModel, body: ForecastBody) -> Window:
     for text, where in ((body.start, "from"), (body.until, "until")):
         if text is not None:
             served.time(text, where)
-    length = Length(body.until, body.days, body.months, body.years, body.steps)
+    length = Length(
+        body.until, body.days, body.months, body.years, body.hours, body.minutes, body.steps
+    )
     return window_of(served, body.start, length)
 
 
 def window_of(served: ServedModel, start: str | None, length: Length) -> Window:
-    """The window from a time on, by default after the last fact."""
+    """The window from a time on, by default after the last observed time."""
     try:
         return served.predictor.forecaster.window(start, length)
     except ApptekError as error:

@@ -18,7 +18,7 @@ FromOption = Annotated[
     typer.Option(
         "--from",
         metavar="TIME",
-        help="The first time of the window.  [default: the one after the last fact]",
+        help="The first time of the window.  [default: the one after the last observed time]",
     ),
 ]
 UntilOption = Annotated[
@@ -33,10 +33,16 @@ MonthsOption = Annotated[
 YearsOption = Annotated[
     int | None, typer.Option("--years", metavar="N", help="The length of the window in years.")
 ]
+HoursOption = Annotated[
+    int | None, typer.Option("--hours", metavar="N", help="The length of the window in hours.")
+]
+MinutesOption = Annotated[
+    int | None, typer.Option("--minutes", metavar="N", help="The length of the window in minutes.")
+]
 StepsOption = Annotated[
     int | None,
     typer.Option(
-        "--steps", metavar="N", help="Its length in steps of the data, such as hours or numbers."
+        "--steps", metavar="N", help="Its length in steps of the data, such as weeks or numbers."
     ),
 ]
 
@@ -50,6 +56,8 @@ def forecast(
     days: DaysOption = None,
     months: MonthsOption = None,
     years: YearsOption = None,
+    hours: HoursOption = None,
+    minutes: MinutesOption = None,
     steps: StepsOption = None,
     top: TopOption = 10,
     allow_unknown: AllowUnknownOption = False,
@@ -59,7 +67,8 @@ def forecast(
 
     Unlike `predict`, which presumes that there is a fact, it says how probable one is. Only facts
     before the window are used, also where later ones are known. Without a length, the window has
-    7 days, or one step of data that is dated by weeks, months, years or numbers.
+    7 days, or a day, an hour or a minute where the facts are of less than two weeks, or one step of
+    data that is dated by weeks, months, years or numbers.
 
     Example: `apptek forecast model Coresia Falgard --days 7`
     """
@@ -68,14 +77,14 @@ def forecast(
     predictor = Predictor.load(model, as_of=True)
     made = predictor.forecast(
         subject, object_, start, top=top, allow_unknown=allow_unknown, until=until, days=days,
-        months=months, years=years, steps=steps,
+        months=months, years=years, hours=hours, minutes=minutes, steps=steps,
     )  # fmt: skip
     similar = predictor.similar_names(subject, object_)
     if as_json:
         print_json(made.as_json() | {"similar": similar})
         return
     from apptek.explain.wording import general_notes, percent, signed
-    from apptek.forecasting.forecast import class_lines, direction_words, headline
+    from apptek.forecasting.forecast import based_on, class_lines, direction_words, headline
     from apptek.safe_text import printable
     from apptek.terminal import BAR, output, table
 
@@ -88,6 +97,7 @@ def forecast(
         say(note)
     say(f"{made.subject} | ? | {made.object} | {made.when}")
     say(headline(made))
+    say(based_on(made))
     for direction in made.directions:
         say("")
         say(direction_words(direction))

@@ -8,6 +8,8 @@ import typer
 from apptek.commands.asking.forecast import (
     DaysOption,
     FromOption,
+    HoursOption,
+    MinutesOption,
     MonthsOption,
     StepsOption,
     UntilOption,
@@ -43,6 +45,8 @@ def watch(
     days: DaysOption = None,
     months: MonthsOption = None,
     years: YearsOption = None,
+    hours: HoursOption = None,
+    minutes: MinutesOption = None,
     steps: StepsOption = None,
     out: Annotated[
         Path | None,
@@ -81,7 +85,7 @@ def watch(
     with working("forecasting"):
         listed = predictor.watch(
             asked, most=most or 1, start=start, until=until, days=days, months=months,
-            years=years, steps=steps,
+            years=years, hours=hours, minutes=minutes, steps=steps,
         )  # fmt: skip
     for defect in skipped[:BAD_ROWS_SHOWN]:
         tell(f"skipped: {defect}")

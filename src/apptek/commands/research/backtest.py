@@ -36,6 +36,16 @@ def backtest(
         str | None,
         typer.Option("--to", metavar="TIME", help="No window ends later.  [default: last fact]"),
     ] = None,
+    lead: Annotated[
+        int,
+        typer.Option(
+            "--lead",
+            metavar="N",
+            min=0,
+            help="Forecast each window N days, or steps, before it begins, from the facts until "
+            "then.",
+        ),
+    ] = 0,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -52,7 +62,8 @@ def backtest(
 
     In each window, the chance of anything is forecast for every pair that had a fact before, from
     the facts until then. Windows that the model was fitted on count in no figure, so fit it on a
-    split by time first.
+    split by time first. Onsets are asked about where a pair had facts, but none in the last 90
+    days (other units: the long time scale of the data), continuations where it had one.
 
     Example: `apptek backtest model --every 30 --from 2021-06-01`
     """
@@ -77,7 +88,7 @@ def backtest(
         tell(f"facts added: {report.added:,}; known before: {report.known:,}")
     forecaster = Forecaster(whole)
     with working("rolling through time"):
-        outcome, forecasts = roll(forecaster, every, start, stop)
+        outcome, forecasts = roll(forecaster, every, start, stop, lead)
     if out is not None:
         write_backtest(out, outcome, forecasts)
         tell(f"every forecast, the figures and the reliability diagram are in {out}")
@@ -97,6 +108,7 @@ def backtest(
 
 def _print(outcome: Any) -> None:
     from apptek.explain.wording import counted, percent, period_text
+    from apptek.forecasting.skill import NAMES, no_skill_lines
     from apptek.terminal import output, table, tell
 
     console = output()
@@ -112,6 +124,7 @@ def _print(outcome: Any) -> None:
         for window in outcome.windows
     ]
     title = f"{outcome.data}, windows of {counted(outcome.every, outcome.unit)}"
+    title += f", {counted(outcome.lead, outcome.unit)} ahead" if outcome.lead else ""
     console.print(table(title, header, rows), markup=False)
     if outcome.figures is None:
         tell("every window lies in the training period: there are no figures")
@@ -131,6 +144,23 @@ def _print(outcome: Any) -> None:
     ]
     names = ("", "log-loss", "Brier", "AUC", "calibration error", "Brier skill against it")
     console.print(table("Anything at all", names, lines), markup=False)
+    columns = ("", "pairs", "with a fact", "forecast", "Brier", "skill: base rate", "no change",
+             "own rate")  # fmt: skip
+    groups = [
+        (
+            words,
+            f"{group.pairs:,.0f}",
+            percent(group.share),
+            percent(group.forecast),
+            f"{group.brier:.4f}",
+            *("" if value is None else f"{value:+.3f}" for value in group.skill.values()),
+        )
+        for name, words in NAMES.items()
+        if (group := outcome.groups.get(name)) is not None
+    ]
+    console.print(table("Brier skill by kind of pair", columns, groups), markup=False)
+    for line in no_skill_lines(outcome.groups):
+        tell(line)
     bins = [
         (
             f"{percent(part.lower)} to {percent(part.upper)}",

@@ -22,7 +22,7 @@ from apptek.data.reading.text_blocks import (
     read_whole,
     too_large,
 )
-from apptek.errors import DataError
+from apptek.errors import DataError, NoFactsError
 
 BATCH_ROWS = 1 << 19
 ROW_BYTES = 16  # what a row takes at least, however well it is compressed
@@ -63,7 +63,7 @@ def _chunks(file: Path, used: set[int], max_bytes: int | None) -> Iterator[Chunk
         yield Chunk(row, clean, cells_of(table))
         row += table.num_rows
     if row == 1:
-        raise DataError(f"{file.name}:1: the file is empty; expected a fact in each row")
+        raise NoFactsError(f"{file.name}:1: the file is empty; expected a fact in each row")
 
 
 def read_tables(

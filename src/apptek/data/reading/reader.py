@@ -22,7 +22,7 @@ from apptek.data.reading.sources import JSON_LINES, SHEETS, SUFFIXES, located
 from apptek.data.reading.text_blocks import is_compressed, stem_and_suffix
 from apptek.data.reading.text_cells import TEXT_FORMATS
 from apptek.data.reading.text_files import open_text
-from apptek.errors import DataError, UnfitOptionsError
+from apptek.errors import DataError, NoFactsError, UnfitOptionsError
 
 Progress = Callable[[str, int, int], None]  # file, bytes read, bytes in all files
 _OPENERS: dict[str, Callable[..., Content]] = {
@@ -220,7 +220,7 @@ class _Reading:
             lacking = " or ".join(facts.extras.left_out)
             raise DataError(f"{file.name}: all rows lack {lacking}; expected facts")
         if not fact_count:
-            raise DataError(f"{file.name}: there is nothing below the header; expected facts")
+            raise NoFactsError(f"{file.name}: there is nothing below the header; expected facts")
         self.progress.done(file)
 
     def of_dump(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from functools import partial
 
 from apptek.experiments.experiment import Experiment
 from apptek.experiments.matching import results_of
-from apptek.experiments.reports.backtest_table import backtest_table, predicate_table
+from apptek.experiments.reports.backtest_table import backtest_table, lead_table, predicate_table
 from apptek.experiments.reports.docs_tables import DOCS_TABLES
 from apptek.experiments.reports.forecast_table import table_forecast
 from apptek.experiments.reports.markdown import (
@@ -60,6 +60,7 @@ def all_tables(experiments: Experiments) -> dict[str, Maker]:
     return tables | {
         "backtest": backtest_table,
         "backtest-predicates": predicate_table,
+        "backtest-leads": lead_table,
         "overview": partial(overview, of_table2),
         "reproduced": partial(reproduced, of_table2),
     }

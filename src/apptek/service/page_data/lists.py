@@ -44,6 +44,8 @@ class WatchedPairs(BaseModel):
     last: str
     length: int
     unit: str
+    lead: int
+    observed_until: str
     rows: list[WatchedPair]
     notes: list[str]
 
@@ -89,7 +91,7 @@ def watched_pairs(served: ServedModel, length: Length, count: int, wait: float) 
         return found.model_copy(update={"rows": found.rows[:count]})
     return WatchedPairs(
         ready=False, first=first, last=last, length=window.length, unit=unit_word(axis.unit),
-        rows=[], notes=[],
+        lead=window.lead, observed_until=window.observed_until(axis), rows=[], notes=[],
     )  # fmt: skip
 
 

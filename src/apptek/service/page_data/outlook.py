@@ -6,6 +6,7 @@ from pydantic import BaseModel, Field
 
 from apptek.forecasting.forecaster import Forecaster
 from apptek.forecasting.window import Window
+from apptek.models.model import observed_text
 from apptek.occurrence.events import pair_keys
 from apptek.occurrence.snapshots import counts_in
 from apptek.service.forecasts import forecast, window_of_body
@@ -38,10 +39,12 @@ def outlook(served: ServedModel, body: ForecastBody) -> Outlook:
     forecaster, window = served.predictor.forecaster, window_of_body(served, body)
     if body.start is None:  # the page asks so for a time before all facts, and for none
         made.notes.append(_begins_note(forecaster))
+    leads = forecaster.occurrence.leads  # few: such forecasts are counted for each of them
+    lead = min(leads, key=lambda learned: abs(learned - window.lead))
     past = started(
         served.predictor,
-        f"reliability {window.length}",
-        lambda: past_forecasts(forecaster, window.length),
+        f"reliability {window.length} {lead}",
+        lambda: past_forecasts(forecaster, window.length, lead),
     )
     reliability = _near(past, made.probability)
     happened, until = _happened(forecaster, (body.subject, body.object), window)
@@ -55,15 +58,15 @@ def outlook(served: ServedModel, body: ForecastBody) -> Outlook:
 
 
 def _begins_note(forecaster: Forecaster) -> str:
-    last, _ = Window(forecaster.span[1], forecaster.span[1]).texts(forecaster.model.dataset.axis)
-    return f"The window begins right after the last fact, of {last}: a forecast needs facts before."
+    last = observed_text(forecaster.model)
+    return f"The window begins right after {last}, the last observed time."
 
 
 def _happened(
     forecaster: Forecaster, names: tuple[str, str], window: Window
 ) -> tuple[int | None, str | None]:
     """How many of the facts that forecasts count lie in a window, and up to when they reach."""
-    last = min(window.last, forecaster.span[1])
+    last = min(window.last, forecaster.observed)
     if window.first > last:
         return None, None
     subject, object_ = forecaster.ids(names)[:, None]

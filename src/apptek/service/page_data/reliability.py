@@ -60,16 +60,15 @@ class PastForecasts:
         return None
 
 
-def past_forecasts(forecaster: Forecaster, length: int) -> PastForecasts | None:
-    """The last windows of a length before the end of the facts, one after the other.
+def past_forecasts(forecaster: Forecaster, length: int, lead: int = 0) -> PastForecasts | None:
+    """The last windows of a length and lead before the end of the facts, one after the other.
 
     None if the facts do not reach far enough back. Each forecast sees only what was known before
     its window; the model itself may have been fitted and calibrated on facts of that time.
     """
-    first_fact, last_fact = forecaster.span
-    stops = [last_fact - length * step for step in range(WINDOWS)]
-    middle = (first_fact + last_fact) // 2
-    windows = [Window(stop - length + 1, stop) for stop in stops if stop - length + 1 > middle]
+    first, last = forecaster.span[0], forecaster.observed
+    middle, starts = (first + last) // 2, [last - length * n + 1 for n in range(1, WINDOWS + 1)]
+    windows = [Window(start, start + length - 1, lead) for start in starts if start - lead > middle]
     if not windows:
         return None
     parts = [_outcomes(forecaster, window) for window in windows]
@@ -86,7 +85,7 @@ def past_forecasts(forecaster: Forecaster, length: int) -> PastForecasts | None:
 def _outcomes(forecaster: Forecaster, window: Window) -> tuple[Doubles, Doubles]:
     """Of every pair that had met: the chance of anything in either direction, and the outcome."""
     events, width = forecaster.events, forecaster.events.width
-    keys = Meetings(events).before(window.first)
+    keys = Meetings(events).before(window.moment)
     subjects, objects = keys // width - 1, keys % width - 1
     once = subjects < objects  # the keys have both directions of a pair
     subjects, objects = subjects[once], objects[once]

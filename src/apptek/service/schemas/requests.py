@@ -139,8 +139,9 @@ Steps = Annotated[int, Field(ge=1, le=10_000_000)]
 class ForecastBody(_StrictBody):
     """Two entities and a window: from a time on, until a time or for so many days, months, ...
 
-    Without `from`, the window begins after the last fact; without a length it has 7 days, or one
-    step of data that is dated by longer units.
+    Without `from`, the window begins after the last observed time; without a length it has 7 days,
+    or less where the facts are of less than two weeks, or one step of data that is dated by longer
+    units.
     """
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
@@ -154,6 +155,8 @@ class ForecastBody(_StrictBody):
     days: Steps | None = None
     months: Steps | None = None
     years: Steps | None = None
+    hours: Steps | None = None
+    minutes: Steps | None = None
     steps: Steps | None = None
     top: Top = 10
     allow_unknown: AllowUnknown = False

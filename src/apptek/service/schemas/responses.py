@@ -286,6 +286,10 @@ class ForecastOut(BaseModel):
     last: str
     length: int
     unit: str
+    lead: int = Field(
+        description="Units between the last observed time and the window; 0: it begins right after."
+    )
+    observed_until: str = Field(description="The last time whose facts were used.")
     probability: float = Field(ge=0, le=1, description="Of anything, in either direction.")
     expected: float
     directions: list[DirectionOut]

@@ -23,7 +23,7 @@ from apptek.data.reading.sniffing import SAMPLE_BYTES, SAMPLE_LINES, check_encod
 from apptek.data.reading.text_blocks import Block, TextSource, read_blocks, read_start
 from apptek.data.reading.text_cells import BrokenRow, shown
 from apptek.data.reading.text_files import skip_blank_lines
-from apptek.errors import DataError
+from apptek.errors import DataError, NoFactsError
 
 EXPECTED = "a JSON object such as {...} on each line, or an array of them"
 
@@ -40,7 +40,7 @@ def open_json_lines(
     blocks = read_blocks(TextSource(file, encoding, options.max_bytes))
     first, line = skip_blank_lines(blocks)
     if first is None:
-        raise DataError(f"{file.name}:1: the file is empty; expected {EXPECTED}")
+        raise NoFactsError(f"{file.name}:1: the file is empty; expected {EXPECTED}")
     if first.text.lstrip()[:1] == b"[":
         first, line = _lines_of_array([first, *blocks]), 1
     lines = first.text[:SAMPLE_BYTES].split(b"\n")

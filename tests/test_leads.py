@@ -1,0 +1,427 @@
+"""Forecasts that begin after the last observed time: the lead, what is observed, skill by group."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from command_line import apptek
+from forecast_oracles import plain_pair_features
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import PlainFact
+
+from apptek.arrays import Doubles
+from apptek.config import preset
+from apptek.data.times import TimeAxis
+from apptek.errors import ApptekError, DataError
+from apptek.experiments.reports.backtest_table import backtest_table, lead_table
+from apptek.experiments.result import Result
+from apptek.features.clock import Clock
+from apptek.forecasting.backtest import backtest
+from apptek.forecasting.forecaster import Forecaster
+from apptek.forecasting.skill import (
+    ACTIVE,
+    GroupSkill,
+    group_skill,
+    groups_of,
+    judged,
+    no_skill_lines,
+    recent_span,
+)
+from apptek.forecasting.window import Length, Window, read_window, usual_length
+from apptek.models.model_folder import load_model
+from apptek.occurrence.counts import NAMES
+from apptek.occurrence.events import Events, Pairs
+from apptek.occurrence.fitting import Period
+from apptek.occurrence.model import Horizon, LeadEffect, OccurrenceModel, Regression
+from apptek.occurrence.snapshots import Meetings, draw_never_seen
+from apptek.predictor import Predictor
+from apptek.seeding import generator
+from apptek.setting_rules import with_settings
+
+DAYS, ENTITIES = 300, 24
+LAST, AFTER = "2014-10-27", "2014-10-28"  # the last of these days, and the next
+
+
+def daily_rates() -> Doubles:
+    """On which share of the days each entity acts on each other: e0 on e1 most often."""
+    rates: Doubles = np.random.default_rng(1).random((ENTITIES, ENTITIES)) ** 8 / 3
+    rates[0, 1] = 0.35
+    np.fill_diagonal(rates, 0.0)
+    return rates
+
+
+@pytest.fixture(scope="module")
+def steady(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of a world with constant rates."""
+    rng, rates = np.random.default_rng(0), daily_rates()
+    days = TimeAxis("day")
+    start = days.parse("2014-01-01")
+    facts = [
+        (f"e{s}", "p1" if s < o else "p2", f"e{o}", days.format(start + day))
+        for day in range(DAYS)
+        for s, o in np.argwhere(rng.random(rates.shape) < rates).tolist()
+    ]
+    facts.append(("e0", "p1", "e1", LAST))
+    folder = tmp_path_factory.mktemp("steady") / "model"
+    config = with_settings(preset("default"), ["classifier.epochs=1", "features.past_only=true"])
+    Predictor.fit(facts, preset="default", config=config, folder=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def predictor(steady: Path) -> Predictor:
+    return Predictor.load(steady)
+
+
+@pytest.fixture(scope="module")
+def forecaster(forecast_model: Path) -> Forecaster:
+    return Forecaster(load_model(forecast_model))
+
+
+@pytest.mark.parametrize("start", [AFTER, "2014-11-05", "2014-12-01", "2015-01-14"])
+def test_pairs_stay_as_probable_after_days_without_data(predictor: Predictor, start: str) -> None:
+    """A pair's true chance in a week is 1 - (1 - rate)^7, whenever the week begins."""
+    rates, forecaster = daily_rates(), predictor.forecaster
+    subjects, objects = np.nonzero(rates)
+    ids = [forecaster.ids([f"e{e}" for e in ends.tolist()]) for ends in (subjects, objects)]
+    window = forecaster.window(start, Length(days=7))
+    chances = forecaster.pair_forecasts(ids[0], ids[1], window).probabilities
+    truth = 1 - (1 - rates[subjects, objects]) ** 7
+    assert chances.mean() == pytest.approx(truth.mean(), abs=0.02)
+    busy = truth > 0.4
+    assert chances[busy].mean() == pytest.approx(truth[busy].mean(), abs=0.06)
+    if window.lead > 30:  # if these days were quiet, the chances would be far lower
+        quiet = Window(window.first, window.last)
+        assert forecaster.pair_forecasts(ids[0], ids[1], quiet).probabilities.mean() < 0.1
+    days, made = TimeAxis("day"), predictor.forecast("e0", "e1", start, days=7)
+    assert made.lead == days.parse(start) - days.parse(AFTER)
+    assert made.observed_until == LAST
+    words = f"based on facts up to {LAST}"
+    assert words in repr(made)
+    assert words in made._repr_html_()
+    assert any("(the lead)" in note for note in made.notes) == (made.lead > 0)
+    assert (f"lead: {made.lead} days" in repr(made)) == (made.lead > 0)
+
+
+def test_a_quiet_time_that_was_observed_counts_and_an_unobserved_one_does_not(
+    predictor: Predictor,
+) -> None:
+    observed, report = predictor.update(observed_until="2014-12-31")
+    assert (report.added, report.known) == (0, 0)
+    unknown, quiet = (
+        each.forecast("e0", "e1", "2015-01-01", days=7) for each in (predictor, observed)
+    )
+    assert (unknown.lead, unknown.observed_until) == (65, LAST)
+    assert (quiet.lead, quiet.observed_until) == (0, "2014-12-31")
+    assert quiet.probability < unknown.probability - 0.2
+    assert observed.forecast("e0", "e1", days=7).first == "2015-01-01"
+    # A window inside the data is forecast from the facts before it, at lead 0.
+    past = observed.forecast("e0", "e1", "2014-06-01", days=7)
+    assert (past.lead, past.observed_until) == (0, "2014-05-31")
+    assert past == predictor.forecast("e0", "e1", "2014-06-01", days=7)
+
+
+def test_facts_within_the_lead_are_not_used(predictor: Predictor) -> None:
+    """The same forecast, made from the model before and after a month of further facts."""
+    days = TimeAxis("day")
+    first = days.parse(AFTER)
+    more = [("e2", "p1", "e3", days.format(first + day)) for day in range(30)]
+    updated, report = predictor.update(more)
+    assert report.added == 30
+    window = Window(first + 30, first + 36, lead=30)
+    ids = predictor.forecaster.ids(["e2"]), predictor.forecaster.ids(["e3"])
+    before, after = (p.forecaster.pair_forecasts(*ids, window) for p in (predictor, updated))
+    assert np.array_equal(before.probabilities, after.probabilities)
+    at_once = updated.forecast("e2", "e3", days.format(first + 30), days=7)
+    assert at_once.lead == 0
+    assert at_once.directions[0].probability > before.probabilities[0] + 0.1
+
+
+def test_updating_with_a_file_without_facts_moves_the_observed_time(
+    steady: Path, tmp_path: Path
+) -> None:
+    quiet, out = tmp_path / "quiet.csv", tmp_path / "model"
+    quiet.write_text("subject,predicate,object,time\n", encoding="utf-8")
+    words = ("update", str(steady), str(quiet), "--out", str(out))
+    done = apptek(*words, "--observed-until", "2014-10-29")
+    assert done.returncode == 0, done.stderr
+    assert "facts added: 0" in done.stderr
+    assert json.loads((out / "model.json").read_text())["observed_until"] == "2014-10-29"
+    assert "2014-10-29" in apptek("info", str(out)).stdout
+    assert Predictor.load(out).forecast("e0", "e1").first == "2014-10-30"
+    again = apptek("update", str(out), str(quiet), "--in-place", "--json")
+    assert json.loads(again.stdout)["observed_until"] == "2014-10-29"
+    assert apptek("update", str(out), "--in-place").returncode == 2
+
+
+def test_new_facts_move_the_observed_time_and_it_is_never_before_them(
+    predictor: Predictor,
+) -> None:
+    quiet, _ = predictor.update(pa.table({"subject": []}), observed_until="2014-11-02")
+    later, _ = quiet.update([("e0", "p1", "e1", "2014-11-09")])
+    earlier, _ = quiet.update([("e0", "p1", "e1", "2014-10-31")])
+    assert [p.forecaster.observed - predictor.forecaster.observed for p in (later, earlier)] == [
+        13,
+        6,
+    ]
+    for time, message in (("2014-08-01", LAST), ("2914-08-01", "quiet time"), ("?", "expected")):
+        with pytest.raises(DataError, match=message):
+            predictor.update(observed_until=time)
+
+
+def test_a_fit_learns_from_the_time_that_was_observed(steady: Path) -> None:
+    assert load_model(steady).occurrence is not None
+    events = _events([(day % 2, 1 - day % 2, day) for day in range(9)])
+    assert (Period.of(events).last, Period.of(events, 20).last) == (8, 20)
+
+
+def test_watched_pairs_are_compared_with_the_forecast_of_the_same_lead(
+    predictor: Predictor,
+) -> None:
+    listed = predictor.watch([("e0", "e1")], start="2014-11-30", days=7)
+    assert (listed.lead, listed.observed_until) == (33, LAST)
+    assert abs(listed.rows[0].change) < 0.1
+    assert sum(listed.rows[0].past[-4:]) > 0
+
+
+def test_the_effect_of_a_lead_is_interpolated_and_holds_beyond_the_longest() -> None:
+    effects = ((7, LeadEffect(-0.6, 0.8, 0.2), LeadEffect(0.1, 1.0, 0.0)),)
+    horizon_of = _flat_model(effects).horizons[0].effects_of
+    assert horizon_of(0) == (LeadEffect(), LeadEffect())
+    half = horizon_of(round(math.sqrt(8)) - 1)[0]  # log(1 + 2) / log(1 + 7) = 0.53
+    share = math.log(3) / math.log(8)
+    assert half == pytest.approx((-0.6 * share, 1 - 0.2 * share, 0.2 * share))
+    assert horizon_of(7) == horizon_of(300) == effects[0][1:]
+
+
+def _flat_model(effects: tuple[tuple[int, LeadEffect, LeadEffect], ...]) -> OccurrenceModel:
+    weights = np.linspace(-0.2, 0.3, len(NAMES))
+    flat = Regression(weights, -1.0, np.zeros(len(NAMES)))
+    horizon = Horizon(7, flat, flat, (0.0, 1.0), effects=effects)
+    return OccurrenceModel(clock=Clock(1.0, 2.0, 4.0, 8.0), horizons=(horizon,), fitted_until=0)
+
+
+def test_contributions_with_a_lead_add_up_and_the_folder_keeps_the_leads(tmp_path: Path) -> None:
+    effects = ((7, LeadEffect(-0.6, 0.8, 0.2), LeadEffect(0.1, 0.9, 0.0)),)
+    model = _flat_model(effects)
+    rng = np.random.default_rng(0)
+    features, met = rng.random((9, 26)), np.arange(9) % 2 > 0
+    chances = model.occurrence(features, met, 7, 3).probabilities
+    added = model.contributions(features, met, 7, 3)
+    np.testing.assert_allclose(added.sum(axis=1), np.log(chances / (1 - chances)), atol=1e-9)
+    assert not np.allclose(chances, model.occurrence(features, met, 7).probabilities)
+    model.save(tmp_path / "occurrence")
+    stored = OccurrenceModel.open(tmp_path / "occurrence")
+    assert stored.horizons[0].effects == effects
+    assert stored.leads == [0, 7]
+
+
+def test_a_backtest_with_a_lead_agrees_with_plain_python(forecaster: Forecaster) -> None:
+    every, lead = 30, 20
+    outcome, table = backtest(forecaster, every, lead=lead)
+    assert outcome.lead == lead
+    at_once, _ = backtest(forecaster, every)
+    assert [w.first for w in outcome.windows] == [w.first for w in at_once.windows]
+    data, occurrence = forecaster.model.dataset, forecaster.occurrence
+    axis, first = data.axis, outcome.windows[1].first
+    begins = axis.parse(first)
+    moment = begins - lead
+    facts = [
+        PlainFact(int(s), 0, int(o), int(t), int(t))
+        for s, o, t in zip(
+            forecaster.events.subjects, forecaster.events.objects, forecaster.events.times,
+            strict=True,
+        )
+    ]  # fmt: skip
+    clock = occurrence.clock
+    scales = [clock.brief, clock.short, clock.middle, clock.long]
+    rows = [row for row in table.to_pylist() if row["first"] == first]
+    known = {(f.subject, f.object) for f in facts if f.since is not None and f.since < moment}
+    met = known | {(o, s) for s, o in known}
+    assert len(rows) == len(met)
+    inside = {
+        (f.subject, f.object)
+        for f in facts
+        if f.since is not None and begins <= f.since < begins + every
+    }
+    for row in rows[::150]:
+        subject, object_ = forecaster.ids([row["subject"], row["object"]]).tolist()
+        assert row["happened"] == ((subject, object_) in inside)
+        features = np.asarray([plain_pair_features(subject, object_, moment, facts, scales)])
+        (chance,) = occurrence.occurrence(
+            features, np.ones(1, np.bool_), every, lead
+        ).probabilities.tolist()
+        assert row["probability"] == pytest.approx(chance)
+
+
+def test_the_command_has_leads_and_groups(forecast_model: Path, tmp_path: Path) -> None:
+    result = tmp_path / "result.json"
+    words = ("backtest", str(forecast_model), "--every", "30", "--lead", "14")
+    done = apptek(*words, "--result", str(result))
+    assert done.returncode == 0, done.stderr
+    assert "14 days ahead" in done.stdout
+    assert "onsets" in done.stdout
+    stored = json.loads(result.read_text())
+    assert stored["windows"]["lead"] == 14
+    groups = stored["groups"]
+    assert sorted(groups) == ["active", "all", "continuations", "never_seen", "onsets"]
+    assert groups["all"]["forecasts"] == stored["metrics"]["forecasts"]["forecasts"]
+    assert groups["all"]["brier"] == pytest.approx(stored["metrics"]["forecasts"]["brier"])
+    assert groups["never_seen"]["pairs"] > 10 * groups["all"]["pairs"]
+
+
+triples = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 29)), min_size=1, max_size=25
+)
+
+
+def _events(facts: list[tuple[int, int, int]], entities: int = 4) -> Events:
+    ordered = sorted(facts, key=lambda fact: fact[2])
+    s, o, t = (np.asarray([fact[i] for fact in ordered]) for i in range(3))
+    return Events(s.astype(np.int64), o.astype(np.int64), t.astype(np.int32), entities + 1)
+
+
+@given(
+    facts=triples,
+    moment=st.integers(1, 25),
+    lead=st.integers(0, 4),
+    window=st.integers(1, 5),
+    recent=st.integers(1, 10),
+)
+def test_onsets_and_continuations_agree_with_their_definition(
+    facts: list[tuple[int, int, int]], moment: int, lead: int, window: int, recent: int
+) -> None:
+    earlier = [fact for fact in facts if fact[2] < moment]
+    if not earlier:
+        return
+    events = _events(facts)
+    past = events.before(moment)
+    pairs = Pairs.at(Meetings(events).before(moment), moment, events.width)
+    groups = groups_of(past, pairs, recent)
+    begins = moment + lead
+    ends = list(zip(pairs.subjects.tolist(), pairs.objects.tolist(), strict=True))
+    happened = np.asarray(
+        [any((s, o) == e and begins <= t < begins + window for s, o, t in facts) for e in ends]
+    )
+    chances = np.linspace(0.05, 0.9, len(ends))
+    rows = judged(past, pairs, window, chances, (happened, np.ones(len(ends))), recent)
+    assert groups["active"].sum() == min(ACTIVE, len(ends))
+    for row, pair in enumerate(ends):
+        times = [t for s, o, t in earlier if (s, o) == pair]
+        is_recent = any(t >= moment - recent for t in times)
+        assert groups["continuations"][row] == is_recent
+        assert groups["onsets"][row] == (bool(times) and not is_recent)
+        last_window = any(moment - window <= t < moment for t in times)
+        assert rows.no_change[row] == (last_window and is_recent)
+    assert not rows.no_change[groups["onsets"]].any()
+    for mask in groups.values():
+        skill = group_skill(rows.take(mask))
+        assert (skill is None) == (not mask.any())
+        if skill is None:
+            continue
+        brier = float(np.mean((chances[mask] - happened[mask]) ** 2))
+        base = float(np.mean((happened[mask].mean() - happened[mask]) ** 2))
+        assert skill.brier == pytest.approx(brier)
+        assert skill.skill["base_rate"] == (pytest.approx(1 - brier / base) if base else None)
+
+
+def test_never_seen_pairs_stand_for_all_of_them() -> None:
+    rng = np.random.default_rng(1)
+    facts = [(int(s), int(o), int(t)) for s, o, t in rng.integers(0, [60, 60, 40], (900, 3))]
+    events = _events(facts, 60)
+    drawn = draw_never_seen(events, 20, 25, 30, rng=generator(0, "test"))
+    known = {e for s, o, t in facts if t < 20 for e in (s, o)}
+    seen = {(s, o) for s, o, t in facts if t < 20 and s != o}
+    total = len(known) * (len(known) - 1) - len(seen)
+    assert drawn.weights.sum() == pytest.approx(total, rel=0.03)
+    pairs = set(zip(drawn.pairs.subjects.tolist(), drawn.pairs.objects.tolist(), strict=True))
+    assert not pairs & seen
+    new = {(s, o) for s, o, t in facts if 25 <= t <= 30 and s != o and {s, o} <= known} - seen
+    assert drawn.hits.sum() == len(new)
+    assert new <= pairs
+
+
+def test_missing_skill_is_said() -> None:
+    figures = {"share": 0.1, "forecast": 0.1, "log_loss": 0.3, "brier": 0.09}
+    skill = {"base_rate": 0.01, "no_change": -0.02, "own_rate": None}
+    group = GroupSkill(forecasts=9, pairs=9, calibration_error=0.0, skill=skill, **figures)
+    assert no_skill_lines({"onsets": group}) == ["no skill for onsets, against no change"]
+    assert recent_span("day", Clock(1.0, 2.0, 3.0, 50.0)) == 90
+    assert recent_span("month", Clock(1.0, 2.0, 3.0, 50.0)) == 50
+
+
+@pytest.mark.parametrize(
+    ("unit", "known", "steps"),
+    [
+        ("day", 365, 7),
+        ("day", 14, 7),
+        ("day", 9, 1),
+        ("hour", 24 * 60, 168),
+        ("hour", 72, 24),
+        ("minute", 1440, 60),
+        ("second", 600, 60),
+        ("second", 30, 1),
+        ("month", 100, 1),
+        ("integer", 100, 1),
+    ],
+)
+def test_the_usual_window_suits_the_data(unit: str, known: int, steps: int) -> None:
+    assert usual_length(TimeAxis(unit), known) == steps  # type: ignore[arg-type]
+
+
+def test_windows_in_hours_and_minutes() -> None:
+    minutes, days = TimeAxis("minute"), TimeAxis("day")
+    span = (0, 1439)
+    assert read_window(minutes, span, None, Length()).length == 60
+    assert read_window(minutes, span, None, Length(hours=2)).length == 120
+    assert read_window(minutes, span, None, Length(minutes=5)).length == 5
+    assert read_window(days, (0, 364), None, Length(hours=48)).length == 2
+    for length in (Length(days=7), Length(hours=50)):
+        with pytest.raises(ApptekError, match="give a shorter length in minutes"):
+            read_window(minutes, span, None, length)
+    with pytest.raises(ApptekError, match="in days"):
+        read_window(days, (0, 364), None, Length(hours=5))
+
+
+def test_a_fit_says_why_it_makes_no_forecasts(tmp_path: Path) -> None:
+    rows = [f"s{n},p{n % 3},o{n},{2000 + n % 12}" for n in range(150)]
+    file = tmp_path / "once.csv"
+    file.write_text("\n".join(["subject,predicate,object,time", *rows]), encoding="utf-8")
+    words = ("--out", str(tmp_path / "model"), "--past-only", "--set", "classifier.epochs=1")
+    fitted = apptek("fit", str(file), *words)
+    assert fitted.returncode == 0, fitted.stderr
+    assert "no forecasts: recurrence cannot be learned: 0 of 150 facts" in fitted.stderr
+    asked = apptek("forecast", str(tmp_path / "model"), "s1", "o1")
+    assert asked.returncode == 1
+    assert "recurrence cannot be learned" in asked.stderr
+
+
+def test_the_tables_take_leads_apart() -> None:
+    """Of each data set, the plain table has the longest backtest without a lead."""
+    group = {
+        "pairs": 9.0, "share": 0.1, "forecast": 0.2, "brier": 0.09, "calibration_error": 0.1,
+        "skill": {"base_rate": 0.01, "no_change": -0.02, "own_rate": None},
+    }  # fmt: skip
+    figures = dict.fromkeys(("log_loss", "brier", "auc", "calibration_error", "share"), 0.5)
+    metrics = dict.fromkeys(("forecasts", "own_rate", "last_30"), figures | {"forecasts": 9})
+    windows = {"every": 7, "unit": "day", "first": "2014-12-01"}
+    results = [
+        Result(
+            model="backtest",
+            dataset="icews14",
+            metrics=metrics,
+            groups={"onsets": group},
+            extras={"windows": windows | {"lead": lead, "count": count}, "skill": {}},
+        )
+        for lead, count in ((28, 4), (0, 4), (0, 9))
+    ]
+    plain, by_lead = backtest_table(results), lead_table(results)
+    assert plain.count("9 of 7 days from 2014-12-01") == 3
+    assert plain.count("\n") == 4
+    rows = [line.split(" | ")[1:3] for line in by_lead.splitlines()[2:]]
+    assert rows == [["0", "onsets"], ["0", "onsets"], ["28", "onsets"]]
+    assert "| +0.0100 | -0.0200 |  |" in by_lead
