@@ -1,4 +1,6 @@
 import fcntl
+import json
+import re
 import shutil
 import struct
 import tomllib
@@ -774,3 +776,10 @@ def test_all_of_it_runs_on_a_small_world(tmp_path: Path) -> None:
 def test_the_package_brings_the_extra_for_figures() -> None:
     about = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert "figures" in about["project"]["optional-dependencies"]
+
+
+def test_a_new_result_says_when_and_with_what_it_was_made(tmp_path: Path) -> None:
+    write_result(tmp_path / "new.json", Result(model="pair"))
+    written = json.loads((tmp_path / "new.json").read_text(encoding="utf-8"))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", written["date"])
+    assert {"python", "numpy", "numba", "torch", "lightgbm"} <= set(written["machine"])

@@ -19,7 +19,6 @@ from command_line import apptek
 from fitted_models import SharedModel
 
 from apptek import Predictor, Query
-from apptek.arrays import Ints
 from apptek.baselines.baseline import Baseline
 from apptek.data.facts import Dataset, Names
 from apptek.data.queries import held_out_queries
@@ -246,27 +245,6 @@ def test_facts_that_are_taken_out_are_seen_no_more(
     assert report.added == 3
     assert len(again.model.graph.facts) == len(data.train)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["facts.tsv", "model"]
-
-
-@pytest.mark.slow
-def test_a_split_by_time_is_offered_where_the_end_of_a_file_is_asked_about(
-    data: Dataset, tmp_path: Path
-) -> None:
-    facts = data.all_facts()
-    rows = np.flatnonzero(facts.dated & (facts.since == facts.until)).tolist()
-    read(tmp_path, *(data.describe(facts, row).replace(" | ", "\t") for row in rows))
-    first, last = (data.axis.format(int(edge)) for edge in _edges(facts.times[rows]))
-    for options, offered in (((), [False, True]), (("--split-by", "time"), [False, False])):
-        model = tmp_path / f"model{len(options)}"
-        words = ("fit", str(tmp_path / "facts.tsv"), "--out", str(model), *options)
-        assert apptek(*words).returncode == 0
-        pair = (data.entities[0], data.entities[1])
-        said = [apptek("predict", str(model), *pair, day).stderr for day in (first, last)]
-        assert ["--split-by time" in text for text in said] == offered
-
-
-def _edges(times: Ints) -> tuple[int, int]:
-    return int(times.min()), int(times.max())
 
 
 def test_an_update_needs_facts_and_one_place_to_go(folder: Path) -> None:

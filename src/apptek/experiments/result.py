@@ -125,9 +125,13 @@ def plain_settings(config: Any) -> dict[str, Any]:
 
 
 def write_result(path: Path, result: Result) -> None:
-    """Writes a result, with the command, commit, machine and date where it does not name them."""
+    """Write a result, with the command, commit and machine where it does not name them.
+
+    A new result also gets its date. Some recorded ones have none, and none is invented for them.
+    """
     entries = result.as_json()
-    for name in ("command", "commit", "machine", "date"):
+    is_new = "commit" not in entries
+    for name in ("command", "commit", "machine", *(["date"] if is_new else [])):
         if name not in entries:
             entries[name] = getattr(provenance, name)()
     text = json.dumps({"format": FORMAT} | entries, indent=1, sort_keys=True) + "\n"
