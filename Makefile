@@ -15,14 +15,14 @@ demo: $(READY)  ## a first look: an explained answer on a small invented world
 test: check  ## everything that must hold
 
 check: lint browser  ## the one gate: format, lint, types, import contracts, tests
-	$(PYTEST) -m "not rare"
+	$(PYTEST) -m "not slow"
 
 check-fast: lint  ## the quick tier, for the loop while you write
-	$(PYTEST) -m "not slow and not rare"
+	$(PYTEST) -m "not gate and not slow"
 
 test-slow: $(READY) browser  ## the slow tier: Ray, builds, load, damage, more pages, random Hypothesis seeds
-	$(PYTEST) -m rare
-	$(PYTEST) -m "hypothesis and not rare" --hypothesis-profile=random
+	$(PYTEST) -m slow
+	$(PYTEST) -m "hypothesis and not slow" --hypothesis-profile=random
 
 golden: $(READY)  ## rewrite the golden files: read the diff before you commit it
 	GOLDEN=write $(BIN)/python -m pytest -q -n0 tests/test_golden.py

@@ -19,9 +19,9 @@ FLAGS = [
 PATIENCE = 120  # seconds until what should come is a failure: a machine may be busy with other work
 expect.set_options(timeout=1000 * PATIENCE)
 
-# The marks of a module of browser tests. A journey that repeats others is `rare` as well.
+# The marks of a module of browser tests. A journey that varies others is `slow` as well.
 IN_BROWSER = [
-    pytest.mark.slow,
+    pytest.mark.gate,
     pytest.mark.skipif(
         CHROMIUM is None,
         reason="the page was NOT tested: no chromium here (Debian: apt-get install chromium)",

@@ -31,15 +31,14 @@ for _name in (
     os.environ.pop(_name, None)
 
 # Modules that fit many models or start many processes: the quick tier leaves them out.
-SLOW = {
+GATE = {
     "test_audit", "test_backtest", "test_baselines_learned", "test_baselines_models",
     "test_candidate_features", "test_compare", "test_contest", "test_default_model",
     "test_engine", "test_evaluator", "test_faithfulness", "test_fit_shards", "test_forecasting",
     "test_large_data", "test_leads", "test_mcp", "test_model_commands", "test_mutations",
-    "test_page_data",
-    "test_predicate_classes", "test_predictor", "test_quality", "test_reproduce", "test_reranking",
-    "test_rules", "test_support", "test_table_batches", "test_two_ways", "test_update",
-    "test_views", "test_what_if",
+    "test_page_data", "test_predicate_classes", "test_predictor", "test_quality",
+    "test_reproduce", "test_reranking", "test_rules", "test_support", "test_table_batches",
+    "test_two_ways", "test_update", "test_views", "test_what_if",
 }  # fmt: skip
 
 # The gate tries the same examples each time; the slow tier draws new ones.
@@ -49,10 +48,10 @@ settings.load_profile("gate")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests of slow modules."""
+    """Mark the tests of modules that the quick tier leaves out."""
     for item in items:
-        if item.path.stem in SLOW:
-            item.add_marker(pytest.mark.slow)
+        if item.path.stem in GATE:
+            item.add_marker(pytest.mark.gate)
 
 
 @pytest.fixture(scope="module")

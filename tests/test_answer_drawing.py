@@ -249,7 +249,7 @@ def test_lines_carry_labels_and_are_coloured_by_the_group_of_their_predicate() -
     assert (line.predicate, line.group, question.group) == ("→ Fight", entry.group, entry.group)
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 @pytest.mark.parametrize("width", [340.0, 900.0])
 def test_real_answers_are_drawn_soundly_and_always_alike(served: ServedModel, width: float) -> None:
     for one in explanations(served.predictor):

@@ -39,7 +39,7 @@ def test_fifty_facts_are_learned_by_heart(name: str) -> None:
     assert Baseline.fit(name, fifty_facts(), config=config).evaluate("test").metrics.mrr == 1.0
 
 
-@pytest.mark.parametrize("name", [*LEARNED[:-1], pytest.param("re_gcn", marks=pytest.mark.rare)])
+@pytest.mark.parametrize("name", [*LEARNED[:-1], pytest.param("re_gcn", marks=pytest.mark.slow)])
 def test_they_beat_frequency_on_a_planted_world(name: str, world: Dataset) -> None:
     config = settings_of(name, "training.epochs=5", "training.batch_size=128")
     learned = Baseline.fit(name, world, config=config).evaluate("test")

@@ -204,7 +204,7 @@ def without_torch(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_counting_works_without_torch(commands_folder: Path) -> None:
     done = without_torch("evaluate", str(commands_folder / "recency"), "--json")
     assert done.returncode == 0, done.stderr

@@ -45,7 +45,7 @@ def test_re_gcn_sees_nothing_of_the_querys_own_time_or_later() -> None:
     assert np.array_equal(changed[3], scores[3])  # undated: no snapshot at all
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_re_gcn_can_be_held_to_its_own_protocol() -> None:
     data, changes = fifty_facts(), ("training.epochs=40", "training.patience=40")
     config = settings_of("re_gcn", *changes, preset="paper")

@@ -47,7 +47,7 @@ def test_help_lists_the_commands_by_panel() -> None:
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_the_examples_run_one_after_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,7 +239,7 @@ def test_a_benchmark_that_is_not_there_says_how_to_get_it(tmp_path: Path) -> Non
     assert json.loads(listed.stdout) == {"icews14": None, "icews05-15": None, "yago15k": None}
 
 
-@pytest.mark.rare
+@pytest.mark.slow
 def test_the_quick_bench_prints_its_ratios() -> None:
     done = apptek_process("bench", "graph", "--quick", "--json")
     assert done.returncode == 0, done.stderr
@@ -249,8 +249,8 @@ def test_the_quick_bench_prints_its_ratios() -> None:
     assert report["figures"]["index_bytes_per_fact"] <= 48
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("facts", [3_000, pytest.param(FACTS, marks=pytest.mark.rare)])
+@pytest.mark.gate
+@pytest.mark.parametrize("facts", [3_000, pytest.param(FACTS, marks=pytest.mark.slow)])
 def test_the_demo_fits_compares_and_explains(
     facts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

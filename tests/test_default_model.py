@@ -91,7 +91,7 @@ def test_a_loaded_model_answers_as_the_fitted_one(
     assert loaded.explain(query) == fitted.explain(query)
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_it_beats_the_papers_preset_with_a_random_policy(
     data: Dataset, predictor: Predictor
 ) -> None:
@@ -108,7 +108,7 @@ def test_it_is_what_fit_does_when_no_preset_is_named(predictor: Predictor) -> No
     assert predictor.model.config == PRESETS["default"]
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_the_same_seed_gives_the_same_bytes(small: Dataset, folder: Path, tmp_path: Path) -> None:
     Predictor.fit(small, folder=tmp_path / "again")
     assert files_of(tmp_path / "again") == files_of(folder)
@@ -125,7 +125,7 @@ def test_the_same_seed_gives_the_same_bytes(small: Dataset, folder: Path, tmp_pa
         "features of train, ahead",
     ],
 )
-@pytest.mark.slow
+@pytest.mark.gate
 def test_a_fit_that_was_stopped_at_any_stage_resumes(
     small: Dataset, folder: Path, tmp_path: Path, stage: str
 ) -> None:
@@ -145,7 +145,7 @@ def test_a_fit_that_was_stopped_at_any_stage_resumes(
     assert files_of(place) == files_of(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_neither_fitting_nor_loading_nor_explaining_needs_torch(tmp_path: Path) -> None:
     code = (
         "import sys\n"

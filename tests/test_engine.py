@@ -70,7 +70,7 @@ def fitted(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(params=["local", pytest.param("ray", marks=pytest.mark.rare)])
+@pytest.fixture(params=["local", pytest.param("ray", marks=pytest.mark.slow)])
 def two_workers(request: pytest.FixtureRequest) -> Iterator[LocalRunner | RayRunner]:
     runner = LocalRunner(2) if request.param == "local" else RayRunner(workers=2)
     yield runner
@@ -300,7 +300,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.rare
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["starting", "working"])
 def test_workers_leave_an_interrupt_to_the_driver(when: str, tmp_path: Path) -> None:
     script, tasks = tmp_path / "driver.py", [tmp_path / name for name in "abc"]

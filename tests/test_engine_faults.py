@@ -22,7 +22,7 @@ from apptek.data.synthetic.world import make_world, write_world
 from apptek.engine import runners
 from apptek.predictor import Predictor
 
-pytestmark = pytest.mark.rare
+pytestmark = pytest.mark.slow
 PIECES = ".model-engine/*/job-*/*.npz"
 _ENGINES = pytest.mark.parametrize("engine", ["local", "ray"])
 

@@ -38,7 +38,7 @@ def test_hours_are_asked_and_drawn(open_model: Opened, tmp_path: Path) -> None:
     assert OTHER_UNITS.findall(words_of(page)) == []
 
 
-@pytest.mark.rare
+@pytest.mark.slow
 def test_years_are_called_years(open_model: Opened, tmp_path: Path) -> None:
     lines = events(datetime(1900, 1, 1), 900, timedelta(days=50)).splitlines()
     text = "\n".join([lines[0], *(line.partition("-")[0] for line in lines[1:])])

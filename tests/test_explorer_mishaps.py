@@ -22,7 +22,7 @@ from test_explorer_views import opened
 
 from apptek.benches.http_clients import running_service
 
-pytestmark = [*IN_BROWSER, pytest.mark.rare]
+pytestmark = [*IN_BROWSER, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ from apptek.predictor import Query
 from apptek.service.served_model import ServedModel
 
 pytestmark = IN_BROWSER
-RARE = pytest.mark.rare
+SLOW = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def test_from_the_first_letter_to_the_shared_view(
     expect(bars.nth(0)).to_have_attribute("aria-pressed", "true")
 
 
-@RARE
+@SLOW
 def test_the_slider_dims_what_is_further_away(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -173,7 +173,7 @@ COVERED = """svg => {
 
 
 @pytest.mark.parametrize(
-    "width", [400, pytest.param(1000, marks=RARE), pytest.param(1600, marks=RARE)]
+    "width", [400, pytest.param(1000, marks=SLOW), pytest.param(1600, marks=SLOW)]
 )
 def test_no_text_of_the_graph_covers_another(
     page: Page, address: str, query: dict[str, str], width: int
@@ -184,7 +184,7 @@ def test_no_text_of_the_graph_covers_another(
     assert page.locator("#graph svg").evaluate(COVERED) == []
 
 
-@RARE
+@SLOW
 def test_a_label_without_a_free_place_shows_when_its_line_is_pointed_at(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -234,7 +234,7 @@ def test_a_node_becomes_the_subject_by_keyboard(
     comes_to(page, subject=name, object=query["object"])
 
 
-@RARE
+@SLOW
 def test_known_predicates_can_be_hidden(page: Page, address: str, served: ServedModel) -> None:
     data, facts = served.predictor.model.dataset, served.predictor.model.dataset.train
     names = [data.entities[int(ends[40])] for ends in (facts.subjects, facts.objects)]
@@ -292,7 +292,7 @@ def test_the_timelines_are_zoomed_by_key_and_button(
     expect(page).to_have_url(re.compile("zoom=all"))
 
 
-@RARE
+@SLOW
 def test_the_timelines_keep_the_focus_when_finer_counts_come(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -358,7 +358,7 @@ def test_a_half_typed_name_opens_the_list_of_matches(
     expect(field).to_have_value(re.compile(re.escape(query["subject"])))
 
 
-@RARE
+@SLOW
 def test_a_time_outside_is_answered_and_said(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -372,7 +372,7 @@ def test_a_time_outside_is_answered_and_said(
     "name",
     [
         "<img src=x onerror=alert(1)>",
-        pytest.param("'\"><script>alert(1)</script>", marks=RARE),
+        pytest.param("'\"><script>alert(1)</script>", marks=SLOW),
     ],
 )
 def test_a_name_is_text_and_never_runs(page: Page, address: str, name: str) -> None:
@@ -387,7 +387,7 @@ def test_a_name_is_text_and_never_runs(page: Page, address: str, name: str) -> N
     assert opened == []
 
 
-@RARE
+@SLOW
 def test_reasons_of_every_kind_are_shown(page: Page, address: str, query: dict[str, str]) -> None:
     def with_kinds(route: Any) -> None:
         response = route.fetch()
@@ -439,7 +439,7 @@ def test_waiting_and_a_service_that_has_gone_are_shown(
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
-@RARE
+@SLOW
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1000, 1600])
 def test_every_width_and_both_colours_fit(
@@ -463,7 +463,7 @@ def test_every_width_and_both_colours_fit(
     context.close()
 
 
-@RARE
+@SLOW
 def test_the_token_is_asked_for(browser: Browser, served: ServedModel) -> None:
     with running_service(served.folder, "--token", "secret") as service:
         page = browser.new_page()
@@ -483,7 +483,7 @@ def test_the_token_is_asked_for(browser: Browser, served: ServedModel) -> None:
         page.close()
 
 
-@RARE
+@SLOW
 def test_the_description_of_the_interface_can_be_tried(page: Page, address: str) -> None:
     page.goto(f"{address}/docs")
     expect(page.locator(".operation")).to_have_count(18)
@@ -556,7 +556,7 @@ def test_problems_of_a_part_stay_and_leave_nothing_old_beside_them(
         expect(page.get_by_role("button", name=kind, exact=True)).to_be_disabled()
 
 
-@RARE
+@SLOW
 def test_show_more_moves_the_focus_to_what_is_new(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -566,7 +566,7 @@ def test_show_more_moves_the_focus_to_what_is_new(
     expect(page.locator("#bars .bar").nth(10)).to_be_focused()
 
 
-@RARE
+@SLOW
 def test_a_suggested_predicate_is_asked_for(
     page: Page, address: str, query: dict[str, str], served: ServedModel
 ) -> None:
@@ -577,7 +577,7 @@ def test_a_suggested_predicate_is_asked_for(
     comes_to(page, predicate=name)
 
 
-@RARE
+@SLOW
 def test_names_that_cannot_be_looked_up_are_said_so(page: Page, address: str) -> None:
     held: list[Any] = []
     page.goto(address)
@@ -593,7 +593,7 @@ def test_names_that_cannot_be_looked_up_are_said_so(page: Page, address: str) ->
     expect(subject).not_to_have_attribute("aria-busy", "true")
 
 
-@RARE
+@SLOW
 @pytest.mark.parametrize("zoom", ["all", "5", "9..2", "..", "1e9..2e9", "1..2..3", "-9..99999999"])
 def test_any_zoom_in_the_address_gives_timelines(
     page: Page, address: str, query: dict[str, str], zoom: str
@@ -603,7 +603,7 @@ def test_any_zoom_in_the_address_gives_timelines(
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
-@RARE
+@SLOW
 def test_other_facts_near_in_time_are_drawn_once_for_each_entity(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -620,7 +620,7 @@ def test_other_facts_near_in_time_are_drawn_once_for_each_entity(
     expect(outer.locator("text.when")).to_have_count(outer.count())
 
 
-@RARE
+@SLOW
 def test_an_entity_of_the_graph_is_expanded_and_folded_again(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -642,7 +642,7 @@ def test_an_entity_of_the_graph_is_expanded_and_folded_again(
     comes(page, nodes.count, before)
 
 
-@RARE
+@SLOW
 def test_probabilities_add_up_by_class_beside_the_predicates(
     page: Page, address: str, query: dict[str, str], served: ServedModel
 ) -> None:

@@ -26,7 +26,7 @@ from apptek.explain.wording import percent
 from apptek.predictor import Predictor, Query
 
 pytestmark = IN_BROWSER
-RARE = pytest.mark.rare
+SLOW = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def test_the_day_is_moved_by_keys(page: Page, address: str, query: dict[str, str
     comes(page, shows_all, True)
 
 
-@RARE
+@SLOW
 def test_the_day_moves_while_the_ribbon_is_on_its_way(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -146,7 +146,7 @@ def test_the_day_moves_while_the_ribbon_is_on_its_way(
     expect(page.get_by_role("button", name="Foresight")).to_have_attribute("aria-pressed", "true")
 
 
-@RARE
+@SLOW
 def test_without_a_time_the_latest_one_of_the_pair_is_asked_about(
     page: Page, address: str, query: dict[str, str], predictor: Predictor
 ) -> None:
@@ -207,7 +207,7 @@ def test_the_forecast_has_a_chance_and_its_reliability(
     comes_to(page, days="30")
 
 
-@RARE
+@SLOW
 def test_a_forecast_of_another_question_is_not_shown(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -285,7 +285,7 @@ def test_a_fact_is_struck_out_and_comes_back(
         expect(box).to_contain_text(f"would be {page.locator('#answer span').first.inner_text()} (")
 
 
-@RARE
+@SLOW
 def test_a_fact_that_does_not_exist_is_not_struck_out(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -297,7 +297,7 @@ def test_a_fact_that_does_not_exist_is_not_struck_out(
     expect(page.locator("#bars .ghost")).to_have_count(0)
 
 
-@RARE
+@SLOW
 def test_the_same_name_twice_is_said_to_be_so(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -348,7 +348,7 @@ def test_words_find_a_question_by_names_and_events(
     assert {state(page)["subject"], state(page)["object"]} == {query["subject"], query["object"]}
 
 
-@RARE
+@SLOW
 def test_a_click_is_not_lost_when_the_choices_are_drawn_again_under_it(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -384,7 +384,7 @@ def test_the_first_screen_answers(page: Page, address: str) -> None:
     expect(page.get_by_role("button", name="Foresight")).to_have_attribute("aria-pressed", "true")
 
 
-@RARE
+@SLOW
 @pytest.mark.parametrize("width", [400, 1500])
 def test_the_first_ribbon_says_what_its_colours_mean(page: Page, address: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
@@ -403,7 +403,7 @@ def test_the_first_ribbon_says_what_its_colours_mean(page: Page, address: str, w
         assert box["x"] + box["width"] <= width
 
 
-@RARE
+@SLOW
 def test_the_first_ribbon_becomes_as_narrow_as_the_window(page: Page, address: str) -> None:
     page.goto(address)
     expect(page.locator("#hero svg")).to_be_visible()
@@ -414,7 +414,7 @@ def test_the_first_ribbon_becomes_as_narrow_as_the_window(page: Page, address: s
         comes(page, lambda: 20 <= page.evaluate(free) <= 60, True)
 
 
-@RARE
+@SLOW
 def test_the_graph_is_drawn_again_for_a_window_of_another_width(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -426,7 +426,7 @@ def test_the_graph_is_drawn_again_for_a_window_of_another_width(
         comes(page, lambda: drawing.evaluate(fits), True)
 
 
-@RARE
+@SLOW
 @pytest.mark.parametrize("width", [400, 1000])
 def test_long_words_break_no_layout(
     page: Page, address: str, query: dict[str, str], width: int
@@ -487,7 +487,7 @@ def test_the_lists_are_sorted_and_open_their_questions(page: Page, address: str)
     comes(page, lambda: "predicate" in state(page), True)
 
 
-@RARE
+@SLOW
 @pytest.mark.parametrize(
     ("path", "view", "part"),
     [
@@ -551,8 +551,8 @@ def in_sight(page: Page, selector: str) -> bool:
     ("width", "scheme"),
     [
         (400, "dark"),
-        pytest.param(1000, "light", marks=RARE),
-        pytest.param(1600, "dark", marks=RARE),
+        pytest.param(1000, "light", marks=SLOW),
+        pytest.param(1600, "dark", marks=SLOW),
     ],
 )
 def test_all_views_fit_their_screen(
@@ -585,8 +585,8 @@ FEW_ROWS = "document.querySelectorAll('table.list tr:nth-child(n + 6)').forEach(
     ("width", "scheme"),
     [
         (1000, "light"),
-        pytest.param(1000, "dark", marks=RARE),
-        pytest.param(400, "dark", marks=RARE),
+        pytest.param(1000, "dark", marks=SLOW),
+        pytest.param(400, "dark", marks=SLOW),
     ],
 )
 def test_no_view_has_barriers(

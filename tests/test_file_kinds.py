@@ -486,7 +486,7 @@ def test_a_dump_without_a_column_that_it_should_have_is_refused(tmp_path: Path) 
     assert fault_of(nobody) == "e.tab: all rows lack one of their actors; expected facts"
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_a_model_of_gdelt_knows_types_and_classes(tmp_path: Path) -> None:
     events = gdelt(200)
     facts = write(tmp_path / "sample.export.CSV", events + events.splitlines()[0] + "\n")

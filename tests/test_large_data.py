@@ -138,7 +138,7 @@ def test_a_world_in_parts_is_the_same_world(
         read_dataset(tmp_path / "parts")
 
 
-@pytest.mark.rare
+@pytest.mark.slow
 def test_the_bench_of_scale_measures_every_size() -> None:
     done = apptek("bench", "scale", "--facts", "2e3,1e4", "--json")
     assert done.returncode == 0, done.stderr

@@ -51,7 +51,7 @@ def mrr(scores: np.ndarray, facts: Facts, known: tuple[Facts, ...]) -> float:
     return float(np.mean(1 / ranks))
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_with_shuffled_labels_test_and_out_of_fold_queries_score_like_frequency() -> None:
     data = make_world(12_000, 4).dataset
     train = shuffled(data)
@@ -95,7 +95,7 @@ def test_with_shuffled_labels_test_and_out_of_fold_queries_score_like_frequency(
     assert abs(mrr(scores, test, known) - mrr(like_frequency(len(test)), test, known)) < TOLERANCE
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_the_check_would_see_a_fact_that_is_not_hidden() -> None:
     """The same with the query's own fact in sight must be far better than frequency."""
     data = make_world(12_000, 4).dataset
@@ -251,14 +251,14 @@ def fitted_trees(
     )
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_the_default_features_of_shuffled_labels_score_like_frequency(noise: Shuffled) -> None:
     out_of_fold, on_test = surpluses(noise, noise.rows, noise.train, STRONG)
     assert abs(out_of_fold) < CLOSE
     assert abs(on_test) < CLOSE
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_re_ranked_shuffled_labels_score_like_frequency(noise: Shuffled) -> None:
     trees = RerankerConfig(rounds=15, candidates=10)
     out_of_fold, on_test = surpluses(noise, noise.rows, noise.train, STRONG, trees)
@@ -266,7 +266,7 @@ def test_re_ranked_shuffled_labels_score_like_frequency(noise: Shuffled) -> None
     assert abs(on_test) < 2 * CLOSE
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_as_fitted_by_default_they_score_like_features_of_other_labels(noise: Shuffled) -> None:
     """Without a penalty noise costs a little; it costs as much where no label can leak at all."""
     config = preset("default").classifier
@@ -277,14 +277,14 @@ def test_as_fitted_by_default_they_score_like_features_of_other_labels(noise: Sh
     assert max(own) < CLOSE
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_the_check_would_see_default_features_with_the_own_fact_in_sight(noise: Shuffled) -> None:
     rows = noise.space.rows(held_out_queries(noise.train))
     out_of_fold, _ = surpluses(noise, rows, noise.train, STRONG)
     assert out_of_fold > 0.5
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 @pytest.mark.parametrize("share", [1.0, 0.5])
 def test_the_check_would_see_labels_that_leak_by_what_is_missing(
     noise: Shuffled, share: float

@@ -283,7 +283,7 @@ def test_an_assistant_starts_the_command_and_asks(served_model: Path, query: Que
     assert GIVEN in result.structured_content["condition"]
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_standard_output_has_nothing_but_the_protocol(served_model: Path) -> None:
     hello = {
         "protocolVersion": "2025-06-18",
@@ -318,7 +318,7 @@ def test_standard_output_has_nothing_but_the_protocol(served_model: Path) -> Non
     assert answers[3]["isError"]
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_over_http_a_token_is_needed_and_a_web_page_is_refused(
     served_model: Path, query: Query, tmp_path: Path
 ) -> None:

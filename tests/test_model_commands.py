@@ -272,7 +272,7 @@ def test_tensorboard_is_asked_for_where_it_is_missing(folder: Path) -> None:
     assert not (folder / "watched").exists()
 
 
-@pytest.mark.rare
+@pytest.mark.slow
 def test_the_quick_bench_of_the_agent_prints_its_ratios() -> None:
     done = apptek("bench", "agent", "--quick", "--json")
     assert done.returncode == 0, done.stderr
@@ -282,7 +282,7 @@ def test_the_quick_bench_of_the_agent_prints_its_ratios() -> None:
         assert set(report["figures"][figure]) == {"5", "15", "25", "50"}
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_the_quick_bench_of_the_predictor_prints_its_ratios() -> None:
     done = apptek("bench", "predict", "--quick", "--json")
     assert done.returncode == 0, done.stderr

@@ -108,7 +108,7 @@ def run_batches(model: Path, query: list[str], seeds: range, *more: str) -> list
     return results
 
 
-@pytest.mark.rare
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_no_random_damage_crashes_hangs_or_changes_an_answer(
     name: str, models: dict[str, Path], query: list[str]
@@ -118,7 +118,7 @@ def test_no_random_damage_crashes_hangs_or_changes_an_answer(
         assert "again" in result
 
 
-@pytest.mark.rare
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_wrong_values_that_the_manifest_confirms_crash_nothing(
     name: str, models: dict[str, Path], query: list[str]

@@ -7,7 +7,7 @@ import pytest
 from make_notebook import CELLS, NOTEBOOK, run_cells
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_the_cells_run_and_show_what_is_kept_with_them() -> None:
     kept = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
     cells = [cell for cell in kept["cells"] if cell["cell_type"] == "code"]

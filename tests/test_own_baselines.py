@@ -188,7 +188,7 @@ def test_search_works_for_our_own_models(world: Path, tmp_path: Path) -> None:
         run("search", "default", world, "--preset", "paper")
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_search_works_for_the_papers_model(world: Path) -> None:
     quick = ["agent.epochs=0.5", "agent.tknn=10", "classifier.epochs=1", "classifier.l2=[3.0]"]
     changes = [word for text in quick for word in ("--set", text)]

@@ -31,7 +31,7 @@ def test_public_names_are_listed_without_being_imported() -> None:
     assert "PredicateClassifier" in pydoc.plain(pydoc.render_doc(apptek))
 
 
-@pytest.mark.rare
+@pytest.mark.slow
 def test_the_built_wheel_works_on_its_own(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path)]
     subprocess.run([*build, str(ROOT)], check=True, capture_output=True)

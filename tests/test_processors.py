@@ -28,7 +28,7 @@ def test_the_processor_is_named() -> None:
     assert set(found["vectors"]) <= {"sse4.2", "avx", "avx2", "fma", "avx512f", "neon", "sve"}
 
 
-@pytest.mark.rare  # it compiles every kernel
+@pytest.mark.slow  # it compiles every kernel
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="names processors of x86")
 def test_a_narrower_processor_fits_the_same_model(tmp_path: Path) -> None:
     write_world(make_world(4_000, 1), tmp_path / "world")

@@ -23,7 +23,7 @@ def test_damaged_files_are_read_or_refused(tmp_path: Path, name: str) -> None:
 SEEDS = int(os.environ.get("APPTEK_MUTATIONS", "3000"))
 
 
-@pytest.mark.rare
+@pytest.mark.slow
 def test_damaged_files_neither_crash_nor_fill_the_memory() -> None:
     script = Path(__file__).with_name("reader_mutations.py")
     run = subprocess.run(

@@ -758,7 +758,7 @@ def test_an_unknown_table_is_wrong_usage() -> None:
     assert CliRunner().invoke(app, ["reproduce", "table9"]).exit_code == 2
 
 
-@pytest.mark.rare
+@pytest.mark.slow
 def test_all_of_it_runs_on_a_small_world(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["reproduce", "all", "--quick", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output

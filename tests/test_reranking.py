@@ -144,7 +144,7 @@ def test_the_re_ranker_is_better_than_the_linear_model_on_valid(predictor: Predi
     )
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_the_same_seed_gives_the_same_trees_and_a_loaded_model_answers_as_the_fitted_one(
     tmp_path: Path,
 ) -> None:

@@ -54,7 +54,7 @@ def test_unchanged_rules_give_the_same_scores(predictor: Predictor, exported: Pa
         assert np.array_equal(before, again.answerer.views[view].scores(queries))
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_all_weights_are_rules_and_rebuild_the_model(predictor: Predictor, tmp_path: Path) -> None:
     """Read back into a model without weights, all rules give the same scores."""
     path = tmp_path / "all.json"
@@ -225,7 +225,7 @@ def test_the_commands_export_and_import(predictor: Predictor, tmp_path: Path) ->
     assert np.array_equal(Predictor.load(out).scores(queries), predictor.scores(queries))
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_topologies_are_rules_of_several_steps(served_model: Path) -> None:
     rules = rules_of(Predictor.load(served_model).model, 0.0)
     assert {rule.body.part for rule in rules} == {"topology"}

@@ -200,7 +200,7 @@ EXPERIMENT = Experiment(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_an_interrupted_search_goes_on(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,7 +271,7 @@ def test_the_experiments_of_the_baselines_have_the_settings_that_the_search_has_
 # The command
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_the_command_tells_its_trials_and_the_command_to_fit(world: Path, tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     words = ["search", "de_distmult", str(world), "--minutes", "0.02", "--result", str(path)]

@@ -272,7 +272,7 @@ names = st.one_of(
 )  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 @settings(max_examples=60)
 @given(name=names)
 def test_any_text_is_a_name_and_nothing_else(

@@ -60,7 +60,7 @@ def overwrite(source: Path, target: Path, *, but: str = "") -> None:
             copied.write_bytes(path.read_bytes())
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_truncated_and_overwritten_files_change_no_answer(
     model: Path, other_model: Path, served: ServedModel
 ) -> None:
@@ -136,7 +136,7 @@ def test_a_request_is_answered_by_one_model_from_its_beginning_to_its_end(
     assert current.digest == served.digest
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_reload_exchanges_the_model_while_clients_ask(
     model: Path, other_model: Path, served: ServedModel
 ) -> None:
@@ -176,7 +176,7 @@ def test_reload_exchanges_the_model_while_clients_ask(
     assert {digest for digest, _ in answers} == {first, model_digest(other_model)}
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_fit_replaces_a_model_in_one_step(model: Path, world: Path) -> None:
     old = model_digest(model)
     words = ("fit", str(world), "--out", str(model), "--set", "classifier.epochs=1")

@@ -38,7 +38,7 @@ def test_serve_answers_until_it_is_ended(served_model: Path, tmp_path: Path) -> 
         (("MODEL", "--host", "203.0.113.9", "--insecure"), "cannot listen on 203.0.113.9:8000"),
     ],
 )
-@pytest.mark.slow
+@pytest.mark.gate
 def test_what_cannot_be_served_is_said_in_one_line(
     served_model: Path, words: tuple[str, ...], said: str
 ) -> None:
@@ -50,7 +50,7 @@ def test_what_cannot_be_served_is_said_in_one_line(
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_a_taken_port_is_named(served_model: Path) -> None:
     with running_service(served_model) as service:
         port = service.address.rpartition(":")[2]
@@ -59,7 +59,7 @@ def test_a_taken_port_is_named(served_model: Path) -> None:
     assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_answers_and_explanations_need_no_torch(served_model: Path) -> None:
     code = (
         "import sys\n"
@@ -81,7 +81,7 @@ def test_a_missing_extra_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
         extras.require_service()
 
 
-@pytest.mark.rare
+@pytest.mark.slow
 def test_the_bench_of_the_service_prints_its_figures(forecast_model: Path) -> None:
     done = apptek_process("bench", "serve", "--quick", "--model", str(forecast_model), "--json")
     assert done.returncode == 0, done.stderr

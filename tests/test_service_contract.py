@@ -93,7 +93,7 @@ def test_every_route_answers_as_its_description_says(
     assert not requests
 
 
-@pytest.mark.rare
+@pytest.mark.slow
 def test_the_description_holds(described: ServedModel) -> None:
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", create_app(described))
     found = list(schema.get_all_operations())

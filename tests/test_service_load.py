@@ -20,7 +20,7 @@ def resident_bytes(process: int) -> int:
     return int(status.split("VmRSS:")[1].split()[0]) * 1024
 
 
-@pytest.mark.rare
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_many_clients_meet_no_error_and_the_service_does_not_grow(explored_model: Path) -> None:
     served = ServedModel.open(explored_model)

@@ -152,7 +152,7 @@ def test_connections_and_backlog_fit_into_the_files_of_a_process(files: int) -> 
         assert limits.connections + limits.backlog + OTHER_FILES <= files
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_slow_clients_beyond_the_file_limit_do_not_lock_others_out(
     served: ServedModel, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -287,7 +287,7 @@ def test_a_wrong_method_is_told_the_right_ones(served: ServedModel) -> None:
     assert client.post("/api/health").headers["allow"] == "GET"
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_sigterm_finishes_what_is_in_flight(served: ServedModel) -> None:
     queries = [tuning_query(served, row) for row in range(100)]
     clients = 16

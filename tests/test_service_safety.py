@@ -164,7 +164,7 @@ def test_a_body_that_never_arrives_is_given_up(served: ServedModel) -> None:
     assert b"0.1 seconds" in sent[1]["body"]
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_what_takes_too_long_is_given_up(
     served: ServedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

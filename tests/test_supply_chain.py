@@ -54,7 +54,7 @@ def test_the_bill_of_materials_is_whole_and_the_same_each_time() -> None:
     assert sum(entry["name"] == "d3" for entry in components.values()) == 1
 
 
-@pytest.mark.rare
+@pytest.mark.slow
 def test_two_builds_have_the_same_bytes(tmp_path: Path) -> None:
     built = []
     for number, mask in enumerate((0o022, 0o077)):

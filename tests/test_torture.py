@@ -16,7 +16,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("torture")
 
 
-@pytest.mark.rare
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROUND)
 def test_an_attack_breaks_nothing(name: str, place: Path) -> None:
     if name in NEEDS_MOUNT and not can_mount():
@@ -27,7 +27,7 @@ def test_an_attack_breaks_nothing(name: str, place: Path) -> None:
     assert campaign.counts[name].total() == count
 
 
-@pytest.mark.rare
+@pytest.mark.slow
 def test_health_is_answered_beside_slow_and_busy_clients(place: Path) -> None:
     figures = slow_clients(models_of(place)["default"], slow=300, busy=30, seconds=15.0)
     assert figures["health_unanswered"] == []
@@ -35,7 +35,7 @@ def test_health_is_answered_beside_slow_and_busy_clients(place: Path) -> None:
     assert set(figures["answers"]) == {"200"}
 
 
-@pytest.mark.rare
+@pytest.mark.slow
 def test_memory_is_steady_under_load(place: Path) -> None:
     figures = steady_load(models_of(place)["default"], clients=20, minutes=0.5)
     assert set(figures["answers"]) == {"200"}

@@ -258,7 +258,7 @@ def outcome(path: Path, skip_bad: bool) -> tuple[Any, ...]:
 @pytest.mark.parametrize("suffix", [".tsv", ".csv"])
 @settings(max_examples=120, suppress_health_check=[HealthCheck.filter_too_much])
 @given(data=st.data(), skip_bad=st.booleans(), size=st.sampled_from([1, 7, 30]))
-@pytest.mark.slow
+@pytest.mark.gate
 def test_the_size_of_blocks_changes_nothing(
     suffix: str,
     data: st.DataObject,

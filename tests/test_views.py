@@ -290,7 +290,7 @@ def test_ahead_a_fact_of_the_day_itself_is_not_known(data: Dataset, default_mode
     assert predicate not in ahead
 
 
-@pytest.mark.slow
+@pytest.mark.gate
 def test_a_saved_re_ranker_answers_as_the_fitted_one_where_valid_lies_beyond_train(
     tmp_path: Path,
 ) -> None:

@@ -24,7 +24,7 @@ from apptek.resuming import (
 SEEDS = 24
 
 
-@pytest.mark.rare
+@pytest.mark.slow
 def test_no_damage_to_a_work_folder_crashes_or_changes_a_model() -> None:
     results = list(run(range(SEEDS)))
     assert [result for result in results if result[2] == OTHER] == []
