@@ -292,7 +292,8 @@ def test_without_lightgbm_it_is_said_what_to_install(folder: Path) -> None:
         "u.find_spec = lambda name, *a: None if name == 'lightgbm' else find(name, *a)\n"
         "from apptek.cli import main; main()"
     )
-    words = [sys.executable, "-c", code, "predict", str(folder), "a", "b", "2019-05-05", "--json"]
+    query = ["a", "b", "2019-05-05", "--allow-unknown", "--json"]
+    words = [sys.executable, "-c", code, "predict", str(folder), *query]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "pip install 'apptek[max]'" in done.stderr

@@ -85,9 +85,9 @@ def slow_baseline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 raise DivergedError("training has diverged")
             return None, {"valid_mrr": mrr_of(task.config.model), "epoch": task.config.model.size}
 
-        monkeypatch.setattr(
-            "apptek.baselines.search.find_baseline", lambda _: made_up_baseline(fit)
-        )
+        for module in ("search", "registry"):
+            found = f"apptek.baselines.{module}.find_baseline"
+            monkeypatch.setattr(found, lambda _: made_up_baseline(fit))
         monkeypatch.setattr("apptek.baselines.search.time.process_time", lambda: clock[0])
 
     return put

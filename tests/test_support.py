@@ -19,7 +19,7 @@ from apptek.data.queries import Queries, training_queries
 from apptek.data.times import UNKNOWN
 from apptek.explain.explanation import Support
 from apptek.explain.html_report import explanation_html
-from apptek.explain.story import support_words
+from apptek.explain.story import contradicts_alone, support_words
 from apptek.explain.text import explanation_text
 from apptek.features.clock import Clock
 from apptek.features.history import History
@@ -159,7 +159,7 @@ def test_reasons_carry_their_support_and_their_curve(default_model: Path) -> Non
     assert "What a single such fact would add" in page
     plain = found.as_json()["reasons"][0]
     wanted = {"when", "queries", "followed", "pairs", "confidence", "lift", "runner_up"}
-    wanted |= {"runner_up_lift", "is_itself", "words"}
+    wanted |= {"runner_up_lift", "is_itself", "contradicts", "words"}
     assert wanted == plain["support"].keys()
     assert {"distance", "apart", "log_odds"} == plain["curve"][0].keys()
 
@@ -208,9 +208,11 @@ def test_counts_that_point_the_other_way_are_told_as_such(log_odds: float, whose
         when="", queries=10, followed=4, pairs=2, confidence=0.4, lift=2.0 - log_odds,
         runner_up=3, runner_up_lift=2.0,
     )  # fmt: skip
-    words = support_words(support, log_odds)
+    assert contradicts_alone(support, log_odds)
+    words = support_words(replace(support, contradicts=True), log_odds)
     assert f"These counts alone favour {whose}" in words
     assert "3 times with the runner-up (30.0 %, 2.0 times its usual share)" in words
+    assert not contradicts_alone(support, -log_odds)
     assert "alone" not in support_words(support, -log_odds)
     equal = replace(support, lift=2.0 - 0.04 * log_odds)  # a difference that the line does not show
-    assert "alone" not in support_words(equal, log_odds)
+    assert not contradicts_alone(equal, log_odds)

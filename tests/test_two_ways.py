@@ -2,13 +2,14 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fact_files import ALL_IN_TRAIN, compress, in_words, parquet_bytes, read_all
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from apptek.data.calendar.time_dictionary import TimeDictionary
@@ -219,6 +220,13 @@ def content_of(suffix: str, table: list[Row], header: bool) -> bytes:
     return b"\xef\xbb\xbf" + as_text(map(as_cells, table), TEXT_FORMATS[suffix])
 
 
+def may_be_padded(names: Sequence[str]) -> bool:
+    """Whether spaces around the names of a column may be those of a column of fixed width."""
+    bare = [name.strip(" ") for name in names]
+    numbers = all(re.fullmatch("-?[0-9]+", name) for name in bare)
+    return list(names) != bare and (numbers or len({len(name) for name in names}) == 1)
+
+
 @pytest.mark.parametrize("compression", ["", ".gz", ".zst"])
 @pytest.mark.parametrize("suffix", [".txt", ".tsv", ".csv", ".parquet"])
 @settings(max_examples=40)
@@ -230,6 +238,8 @@ def test_names_and_times_come_back_as_they_were_written(
     header: bool,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
+    assume(not any(may_be_padded(column) for column in list(zip(*table, strict=True))[:3]))
+    assume(not any(row[0].startswith("\ufeff") for row in table))  # dropped where files are joined
     path = tmp_path_factory.getbasetemp() / f"facts{suffix}{compression}"
     path.write_bytes(compress(content_of(suffix, table, header), compression))
     dated = any("-" in time[1:] for row in table for time in row[3:])

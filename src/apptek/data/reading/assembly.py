@@ -141,14 +141,14 @@ def _trim_names(batches: Mapping[Split, list[FactBatch]]) -> list[str]:
 
 
 def _are_padded(names: list[pa.Array], bare: list[pa.Array]) -> bool:
-    """Whether names are numbers, or all of one width with spaces at their ends alone."""
+    """Whether names are numbers, or several of one width with spaces at their ends alone."""
     if all(pc.all(pc.match_substring_regex(each, "^-?[0-9]+$")).as_py() for each in bare):
         return True
     widths = {width for each in names for width in pc.unique(pc.utf8_length(each)).to_pylist()}
     ends = [pc.utf8_rtrim(each, " ") for each in names]
-    return (
-        len(widths) == 1 and ends == bare and not any(pc.any(pc.equal(e, "")).as_py() for e in ends)
-    )
+    several = len({name for each in names for name in each[:2].to_pylist()}) > 1
+    blank = any(pc.any(pc.equal(each, "")).as_py() for each in ends)
+    return several and len(widths) == 1 and ends == bare and not blank
 
 
 def _broken_names(*names: Names) -> list[str]:
