@@ -76,8 +76,7 @@ def test_a_fit_that_runs_is_not_called_stopped(tmp_path: Path, world: Path) -> N
             done = apptek("fit", str(world), "--out", str(tmp_path / "model"), *more)
             assert done.returncode == 1
             assert f"is used by a fit that is running (process {os.getpid()})" in done.stderr
-            assert len(done.stderr.splitlines()) == 1
-    assert list(tmp_path.iterdir()) == []
+            assert list(tmp_path.iterdir()) == []
 
 
 def test_a_work_folder_without_its_record_is_not_resumed(tmp_path: Path) -> None:
