@@ -100,7 +100,7 @@ def test_pairs_stay_as_probable_after_days_without_data(predictor: Predictor, st
     days, made = TimeAxis("day"), predictor.forecast("e0", "e1", start, days=7)
     assert made.lead == days.parse(start) - days.parse(AFTER)
     assert made.observed_until == LAST
-    words = f"based on facts up to {LAST}"
+    words = f"based on data up to {LAST}"
     assert words in repr(made)
     assert words in made._repr_html_()
     assert any("(the lead)" in note for note in made.notes) == (made.lead > 0)

@@ -19,7 +19,7 @@ from apptek.data.frames import time_text
 from apptek.data.reading.reader import read_dataset, read_more
 from apptek.data.splitting import Splitting
 from apptek.data.times import TimeAxis
-from apptek.errors import DataError
+from apptek.errors import DataError, NoFactsError
 from apptek.forecasting.window import Length, read_window
 from apptek.predictor import Predictor
 
@@ -358,7 +358,7 @@ def test_a_column_split_with_other_words_is_not_used_and_told() -> None:
     data = read_dataset(pd.DataFrame(split_table("later")))
     assert data.was_split
     assert data.report.notes == (
-        "the column split is not used: it has other words than train, valid and test",
+        "the column split is not used: 1 of 4 rows do not say train, valid or test",
     )
 
 
@@ -512,3 +512,24 @@ def test_names_can_be_sliced() -> None:
 def test_read_all_of_a_clean_file_has_nothing_to_tell(tmp_path: Path) -> None:
     data = read_all(write(tmp_path / "facts.csv", rows_of(DAY, DAY, "2014-05-14")))
     assert (data.report.notes, data.report.merged, dict(data.read_with)) == ((), 0, {})
+
+
+def test_names_that_differ_only_in_spaces_are_noted(tmp_path: Path) -> None:
+    rows = "Iran,visits,China,2014-05-13\nIran ,visits,Cuba,2014-05-14\n"
+    (tmp_path / "facts.csv").write_text(f"subject,predicate,object,time\n{rows}")
+    data = read_dataset(tmp_path / "facts.csv", splitting=ALL)
+    note = "1 name differs from another only in the spaces around it, such as 'Iran '"
+    assert note in data.report.notes
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_an_empty_file_among_others_loses_no_facts(order: tuple[int, int], tmp_path: Path) -> None:
+    head = "subject,predicate,object,time\n"
+    files = [tmp_path / "quiet.csv", tmp_path / "busy.csv"]
+    files[0].write_text(head)
+    files[1].write_text(f"{head}a,p,b,2014-05-13\n")
+    data = read_dataset([files[place] for place in order], splitting=ALL)
+    assert len(data.train) == 1
+    assert data.report.notes == ("quiet.csv has no facts",)
+    with pytest.raises(NoFactsError, match=r"quiet\.csv: there is nothing below the header"):
+        read_dataset(files[0])

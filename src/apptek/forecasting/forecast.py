@@ -169,7 +169,7 @@ def based_on(forecast: Forecast) -> str:
     """The length of the window, the last time whose facts were used, and the lead."""
     length = counted(forecast.length, forecast.unit)
     lead = f"; lead: {counted(forecast.lead, forecast.unit)}" if forecast.lead else ""
-    return f"window of {length}; based on facts up to {forecast.observed_until}{lead}"
+    return f"window of {length}; based on data up to {forecast.observed_until}{lead}"
 
 
 def headline(forecast: Forecast) -> str:

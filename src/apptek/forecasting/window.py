@@ -81,6 +81,7 @@ def read_window(axis: TimeAxis, span: tuple[int, int], start: str | None, length
     start  the first time of the window; by default the one after the last observed time
     """
     first = span[1] + axis.stride if start is None else _position(axis, start)
+    first += (span[1] - first) % axis.stride  # nothing can happen between two steps
     unit, known = unit_word(axis.unit), span[1] - span[0] + 1
     lead = max(0, first - span[1] - axis.stride)
     window = Window(first, _last(axis, first, length, known), lead)

@@ -34,7 +34,9 @@ def backtest(
     ] = None,
     stop: Annotated[
         str | None,
-        typer.Option("--to", metavar="TIME", help="No window ends later.  [default: last fact]"),
+        typer.Option(
+            "--to", metavar="TIME", help="No window ends later.  [default: last observed time]"
+        ),
     ] = None,
     lead: Annotated[
         int,

@@ -80,7 +80,11 @@ def assemble(
             defect_count=reader.defect_count,
             how=_how_dated(axis, reader.times),
             merged=merged,
-            notes=(*notes, *_broken_names(entities, predicates)),
+            notes=(
+                *notes,
+                *_broken_names(entities, predicates),
+                *_spaced_names(entities, predicates),
+            ),
         ),
     )
 
@@ -160,6 +164,19 @@ def _broken_names(*names: Names) -> list[str]:
         return []
     first = repr(broken[0] if len(broken[0]) <= 60 else f"{broken[0][:57]}...")
     return [f"names with line breaks: {len(broken):,}, such as {first}; is a quote missing?"]
+
+
+def _spaced_names(*names: Names) -> list[str]:
+    """A note on names that differ from others only in the spaces around them."""
+    spaced = []
+    for array in (each.array for each in names):
+        bare = pc.utf8_trim(array, " ")
+        mask = pc.and_(pc.not_equal(bare, array), pc.is_in(bare, value_set=array))
+        spaced += array.filter(mask).to_pylist()
+    if not spaced:
+        return []
+    count = f"{len(spaced):,} name{'s differ' if len(spaced) > 1 else ' differs'}"
+    return [f"{count} from another only in the spaces around it, such as {spaced[0]!r}"]
 
 
 def _how_dated(axis: TimeAxis, times: TimeDictionary) -> dict[str, str]:

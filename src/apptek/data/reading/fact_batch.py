@@ -16,7 +16,7 @@ NAME_ROLES = ("subject", "predicate", "object")
 NAME_TYPE = pa.dictionary(pa.int32(), pa.string())
 SPLIT_NAMES: dict[Split, tuple[str, ...]] = {
     "train": ("train",),
-    "valid": ("valid", "validation", "dev"),
+    "valid": ("valid", "val", "validation", "dev"),
     "test": ("test",),
 }
 _NO_SPLIT = -1
@@ -76,8 +76,10 @@ def batches_by_split(
     named = SPLIT in (options.column_of() or {})
     if len(codes) < max(1, len(parts)) or (options.splitting is not None and not named):
         return None, []
-    if any((part == _NO_SPLIT).any() for part in codes):
-        return None, ["the column split is not used: it has other words than train, valid and test"]
+    others = sum(int((part == _NO_SPLIT).sum()) for part in codes)
+    if others:
+        rows = f"{others:,} of {sum(map(len, codes)):,} rows"
+        return None, [f"the column split is not used: {rows} do not say train, valid or test"]
     if not any((part == 0).any() for part in codes):
         return None, ["the column split is not used: it has no train"]
     by_split: dict[Split, list[FactBatch]] = {

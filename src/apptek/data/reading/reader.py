@@ -185,17 +185,26 @@ class _Reading:
     dump: str | None = None
 
     def read(self, files: dict[Any, list[Path]]) -> dict[Any, list[FactBatch]]:
-        """The facts of all files, by split; DataError about bad rows unless they are skipped."""
-        batches = {
-            split: [batch for file in part for batch in self._read_file(file)]
-            for split, part in files.items()
-        }
+        """Return the facts of all files, by split.
+
+        DataError about bad rows unless they are skipped; NoFactsError if all files of a split are
+        empty. One empty file among others, such as that of a quiet day, is noted.
+        """
+        batches = {}
+        for split, part in files.items():
+            read = [list(self._read_file(file)) for file in part]
+            empty = [file.name for file, facts in zip(part, read, strict=True) if not any(facts)]
+            if len(empty) == len(part):
+                message = "there is nothing below the header; expected facts"
+                raise NoFactsError(f"{empty[0]}: {message}")
+            self.notes += [f"{name} has no facts" for name in empty]
+            batches[split] = [batch for facts in read for batch in facts]
         if self.facts.times.outvoted() is None:  # else all is read again, as most facts have it
             self.facts.check()
         return batches
 
     def _read_file(self, file: Path) -> Iterator[FactBatch]:
-        """The facts of one file; DataError if there is none."""
+        """The facts of one file; DataError if all of its rows are bad."""
         facts = self.facts
         fact_count, earlier_defects = 0, facts.defect_count
         content = open_file(file, facts.options, self.columns)
@@ -219,8 +228,6 @@ class _Reading:
         if not fact_count and facts.extras.left_out:
             lacking = " or ".join(facts.extras.left_out)
             raise DataError(f"{file.name}: all rows lack {lacking}; expected facts")
-        if not fact_count:
-            raise NoFactsError(f"{file.name}: there is nothing below the header; expected facts")
         self.progress.done(file)
 
     def of_dump(self) -> dict[str, Any]:
