@@ -94,7 +94,8 @@ def unknown_name(error: UnknownName, where: str = "") -> ServiceError:
         404,
         "Unknown entity",
         error.sentence,
-        advice=f"{choice} names with /api/entities?q=. `allow_unknown` gives a general answer.",
+        advice=f"{choice} names with /api/entities?q=. Where a body has `allow_unknown`, it gives "
+        "a general answer.",
         where=where,
         suggestions=error.suggestions,
     )
