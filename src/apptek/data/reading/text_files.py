@@ -205,7 +205,7 @@ class _Lines:
         rows = split_lines(block.text, self.form)
         if block.is_cut and self.layout.free:
             widths = [len(row) for row in split_lines(block.text, self.form) if row]
-            if widths[-1] < min([self.narrowest, *widths[:-1]]):
+            if widths and widths[-1] < min([self.narrowest, *widths[:-1]]):
                 table, rows = None, _with_cut_end(list(rows))
         return Chunk(0, table, rows, block.position), count_lines(block.text)
 
