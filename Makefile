@@ -1,13 +1,13 @@
 # `make demo` and `make test` need nothing but Python 3.11+, make and pip: they set up .venv first.
 PYTHON ?= python3
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 READY := .venv/.ready
 MINUTES ?= 60
 SEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check check-fast test-slow torture golden lint browser load bench lock sbom docs clean
+.PHONY: demo test check check-fast test-slow torture golden lint types style browser load bench lock sbom docs clean
 
 demo: $(READY)  ## a first look: an explained answer on a small invented world
 	@$(BIN)/apptek demo
@@ -30,10 +30,15 @@ golden: $(READY)  ## rewrite the golden files: read the diff before you commit i
 torture: $(READY)  ## the standing campaign: an hour of kills, cuts, full disks, mutations, bombs, slow clients
 	$(BIN)/python tests/torture.py --minutes $(MINUTES) --seed $(SEED) --result torture.json
 
-lint: $(READY)
+lint: $(READY)  ## format, lint, types and import contracts
+	@$(MAKE) --no-print-directory -j2 types style
+
+types:
+	$(BIN)/mypy
+
+style:
 	$(BIN)/ruff format --check src tests
 	$(BIN)/ruff check src tests
-	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/oxfmt --check src/apptek/service/explorer tests/explorer
 	$(BIN)/oxlint src/apptek/service/explorer

@@ -48,10 +48,14 @@ settings.load_profile("gate")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of modules that the quick tier leaves out."""
+    """Mark the tests of modules that the quick tier leaves out, and run these modules first.
+
+    A worker takes whole modules: with the long ones first, both end at about the same time.
+    """
     for item in items:
         if item.path.stem in GATE:
             item.add_marker(pytest.mark.gate)
+    items.sort(key=lambda item: item.get_closest_marker("gate") is None)
 
 
 @pytest.fixture(scope="module")

@@ -146,6 +146,7 @@ def test_few_rows_are_one_shard_as_they_are() -> None:
     assert all((np.diff(part) > 0).all() for part in parts)
 
 
+@pytest.mark.slow
 def test_a_fit_in_shards_ranks_as_well_and_resumes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,6 +94,7 @@ def test_of_some_entities_everything_is_known(monkeypatch: pytest.MonkeyPatch) -
     assert np.isin(candidates.objects, members).all()
 
 
+@pytest.mark.slow
 def test_forecasts_are_learned_from_some_entities_of_large_data(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

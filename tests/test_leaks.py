@@ -258,7 +258,7 @@ def test_the_default_features_of_shuffled_labels_score_like_frequency(noise: Shu
     assert abs(on_test) < CLOSE
 
 
-@pytest.mark.gate
+@pytest.mark.slow
 def test_re_ranked_shuffled_labels_score_like_frequency(noise: Shuffled) -> None:
     trees = RerankerConfig(rounds=15, candidates=10)
     out_of_fold, on_test = surpluses(noise, noise.rows, noise.train, STRONG, trees)

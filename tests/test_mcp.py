@@ -283,7 +283,7 @@ def test_an_assistant_starts_the_command_and_asks(served_model: Path, query: Que
     assert GIVEN in result.structured_content["condition"]
 
 
-@pytest.mark.gate
+@pytest.mark.slow
 def test_standard_output_has_nothing_but_the_protocol(served_model: Path) -> None:
     hello = {
         "protocolVersion": "2025-06-18",

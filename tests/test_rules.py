@@ -54,7 +54,7 @@ def test_unchanged_rules_give_the_same_scores(predictor: Predictor, exported: Pa
         assert np.array_equal(before, again.answerer.views[view].scores(queries))
 
 
-@pytest.mark.gate
+@pytest.mark.slow
 def test_all_weights_are_rules_and_rebuild_the_model(predictor: Predictor, tmp_path: Path) -> None:
     """Read back into a model without weights, all rules give the same scores."""
     path = tmp_path / "all.json"

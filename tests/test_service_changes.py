@@ -136,7 +136,7 @@ def test_a_request_is_answered_by_one_model_from_its_beginning_to_its_end(
     assert current.digest == served.digest
 
 
-@pytest.mark.gate
+@pytest.mark.slow
 def test_reload_exchanges_the_model_while_clients_ask(
     model: Path, other_model: Path, served: ServedModel
 ) -> None:

@@ -5,7 +5,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from command_line import apptek_process
+from command_line import apptek, apptek_process
 
 from apptek.benches.http_clients import running_service
 
@@ -42,15 +42,13 @@ def test_serve_answers_until_it_is_ended(served_model: Path, tmp_path: Path) -> 
 def test_what_cannot_be_served_is_said_in_one_line(
     served_model: Path, words: tuple[str, ...], said: str
 ) -> None:
-    done = apptek_process(
-        "serve", *(str(served_model) if word == "MODEL" else word for word in words)
-    )
+    done = apptek("serve", *(str(served_model) if word == "MODEL" else word for word in words))
     assert done.returncode == 1
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
-@pytest.mark.gate
+@pytest.mark.slow
 def test_a_taken_port_is_named(served_model: Path) -> None:
     with running_service(served_model) as service:
         port = service.address.rpartition(":")[2]

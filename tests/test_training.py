@@ -152,7 +152,7 @@ def run_program(*words: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen([sys.executable, "-c", PROGRAM, *words], env=os.environ | variables)
 
 
-@pytest.mark.gate
+@pytest.mark.slow
 def test_a_killed_run_resumes_and_ends_like_one_that_was_not(tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert run_program(str(whole)).wait(120) == 0

@@ -333,7 +333,7 @@ def test_what_a_killed_writer_left_is_removed_by_the_next(folder: Path, tmp_path
     assert left == [".m", ".model-bbcd1234", ".model-cbcd1234", "model"]
 
 
-@pytest.mark.gate
+@pytest.mark.slow
 def test_an_update_that_is_killed_leaves_the_old_model_or_the_new(
     folder: Path, data: Dataset, tmp_path: Path
 ) -> None:
