@@ -7,7 +7,7 @@ MINUTES ?= 60
 SEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check check-fast test-slow torture golden lint types style browser load bench lock sbom docs clean
+.PHONY: demo test check check-fast test-slow torture golden lint kernels types style browser load bench lock sbom docs clean
 
 demo: $(READY)  ## a first look: an explained answer on a small invented world
 	@$(BIN)/apptek demo
@@ -31,7 +31,10 @@ torture: $(READY)  ## the standing campaign: an hour of kills, cuts, full disks,
 	$(BIN)/python tests/torture.py --minutes $(MINUTES) --seed $(SEED) --result torture.json
 
 lint: $(READY)  ## format, lint, types and import contracts
-	@$(MAKE) --no-print-directory -j2 types style
+	@$(MAKE) --no-print-directory -j2 kernels types style
+
+kernels:
+	@test -d .numba_cache || $(BIN)/python tests/compile_kernels.py
 
 types:
 	$(BIN)/mypy
