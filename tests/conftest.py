@@ -33,12 +33,14 @@ for _name in (
 # Modules that fit many models or start many processes: the quick tier leaves them out.
 GATE = {
     "test_audit", "test_backtest", "test_baselines_learned", "test_baselines_models",
-    "test_candidate_features", "test_compare", "test_contest", "test_default_model",
-    "test_engine", "test_evaluator", "test_faithfulness", "test_fit_shards", "test_forecasting",
+    "test_candidate_features", "test_compare", "test_contest", "test_default_model", "test_dqn",
+    "test_engine", "test_evaluator", "test_exact_reasons", "test_faithfulness",
+    "test_fit_shards", "test_forecast", "test_forecasting", "test_frames", "test_golden",
     "test_large_data", "test_leads", "test_mcp", "test_model_commands", "test_mutations",
-    "test_page_data", "test_predicate_classes", "test_predictor", "test_quality",
-    "test_reproduce", "test_reranking", "test_rules", "test_support", "test_table_batches",
-    "test_two_ways", "test_update", "test_views", "test_what_if",
+    "test_occurrence", "test_page_data", "test_predicate_classes", "test_predictor",
+    "test_quality", "test_reading_as_meant", "test_reproduce", "test_reranking", "test_rules",
+    "test_service_contract", "test_service_network", "test_service_safety", "test_support",
+    "test_table_batches", "test_two_ways", "test_update", "test_views", "test_what_if",
 }  # fmt: skip
 
 # The gate tries the same examples each time; the slow tier draws new ones.

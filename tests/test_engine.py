@@ -77,6 +77,7 @@ def two_workers(request: pytest.FixtureRequest) -> Iterator[LocalRunner | RayRun
     runner.close()
 
 
+@pytest.mark.slow
 def test_two_workers_and_four_parts_give_the_bytes_of_one_process(
     two_workers: LocalRunner | RayRunner,
     data: Dataset,

@@ -318,7 +318,7 @@ def test_standard_output_has_nothing_but_the_protocol(served_model: Path) -> Non
     assert answers[3]["isError"]
 
 
-@pytest.mark.gate
+@pytest.mark.slow
 def test_over_http_a_token_is_needed_and_a_web_page_is_refused(
     served_model: Path, query: Query, tmp_path: Path
 ) -> None:

@@ -40,7 +40,7 @@ def test_the_planted_two_hop_rule_is_mined_and_cited_first(tmp_path: Path) -> No
     assert cited / asked >= 0.9
 
 
-@pytest.mark.gate
+@pytest.mark.slow
 def test_the_default_preset_names_the_planted_rule_first() -> None:
     """Of the answers that a rule of one body caused, nine in ten name that body first."""
     world = make_world(8000, 0)

@@ -144,7 +144,7 @@ def test_the_re_ranker_is_better_than_the_linear_model_on_valid(predictor: Predi
     )
 
 
-@pytest.mark.gate
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_trees_and_a_loaded_model_answers_as_the_fitted_one(
     tmp_path: Path,
 ) -> None:
@@ -349,6 +349,7 @@ def test_fit_says_which_trees_are_left_out(tmp_path: Path) -> None:
         assert f"trees of the re-ranker are left out, because {why}" in done.stderr
 
 
+@pytest.mark.slow
 def test_kinds_of_types_may_have_any_name() -> None:
     data = make_world(1000, 1).dataset
     half = {name: str(place % 2) for place, name in enumerate(data.entities)}

@@ -287,7 +287,7 @@ def test_a_wrong_method_is_told_the_right_ones(served: ServedModel) -> None:
     assert client.post("/api/health").headers["allow"] == "GET"
 
 
-@pytest.mark.gate
+@pytest.mark.slow
 def test_sigterm_finishes_what_is_in_flight(served: ServedModel) -> None:
     queries = [tuning_query(served, row) for row in range(100)]
     clients = 16
