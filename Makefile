@@ -28,20 +28,20 @@ golden: $(READY)  ## rewrite the golden files: read the diff before you commit i
 	GOLDEN=write $(BIN)/python -m pytest -q -n0 tests/test_golden.py
 
 torture: $(READY)  ## the standing campaign: an hour of kills, cuts, full disks, mutations, bombs, slow clients
-	$(BIN)/python tests/torture.py --minutes $(MINUTES) --seed $(SEED) --result torture.json
+	$(BIN)/python -m benchmarks.torture --minutes $(MINUTES) --seed $(SEED) --result torture.json
 
 lint: $(READY)  ## format, lint, types and import contracts
 	@$(MAKE) --no-print-directory -j2 kernels types style
 
 kernels:
-	@test -d .numba_cache || $(BIN)/python tests/compile_kernels.py
+	@test -d .numba_cache || $(BIN)/python -m tools.compile_kernels
 
 types:
 	$(BIN)/mypy
 
 style:
-	$(BIN)/ruff format --check src tests
-	$(BIN)/ruff check src tests
+	$(BIN)/ruff format --check src tests benchmarks tools
+	$(BIN)/ruff check src tests benchmarks tools
 	$(BIN)/lint-imports
 	$(BIN)/oxfmt --check src/apptek/service/explorer tests/explorer
 	$(BIN)/oxlint src/apptek/service/explorer
@@ -59,17 +59,17 @@ load: $(READY)  ## 200 clients for 30 s: no error, no growth
 	APPTEK_LOAD=full $(BIN)/python -m pytest -q tests/test_service_load.py
 
 bench: $(READY)  ## speed and memory, as ratios within one run
-	$(BIN)/apptek bench graph
+	$(BIN)/python -m benchmarks graph
 
 lock: $(READY)  ## the release lock, with the checksums that the package index has
-	$(BIN)/python tests/make_lock.py
+	$(BIN)/python -m tools.make_lock
 
 sbom: $(READY)  ## the bill of materials of a release, as CycloneDX
-	$(BIN)/python tests/make_sbom.py sbom.cdx.json
+	$(BIN)/python -m tools.make_sbom sbom.cdx.json
 
 docs: $(READY)  ## rebuild what is generated in the docs
-	$(BIN)/python tests/make_docs.py
-	$(BIN)/python tests/make_notebook.py
+	$(BIN)/python -m tools.make_docs
+	$(BIN)/python -m tools.make_notebook
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
@@ -79,4 +79,4 @@ $(READY): pyproject.toml constraints.txt
 
 clean:  ## remove everything that make made
 	rm -rf .venv build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .numba_cache
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks tools -name __pycache__ -type d -prune -exec rm -rf {} +

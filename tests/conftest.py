@@ -168,8 +168,7 @@ def open_model(
 ) -> Iterator[Callable[["Predictor"], tuple["Page", str]]]:
     """Serves a model: a page in which no error may occur, and the address of the service."""
     from browser_pages import fresh_page
-
-    from apptek.benches.http_clients import running_service
+    from http_clients import running_service
 
     with ExitStack() as stack:
 

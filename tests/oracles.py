@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import product
 
-from apptek.benches.reference import (
+from reference import (
     PlainEpisode,
     PlainFact,
     are_twins,

@@ -21,7 +21,6 @@ from apptek.audit.planting import Error, plant_errors
 from apptek.audit.report import audit_table, table_of_facts
 from apptek.audit.roles import Roles, is_mirrored
 from apptek.audit.why import Reasons
-from apptek.benches.audit import bench_audit
 from apptek.data.facts import Dataset, Facts
 from apptek.data.queries import training_queries
 from apptek.data.synthetic.world import make_world, write_world
@@ -289,13 +288,3 @@ def test_a_row_that_ends_before_it_starts_is_listed_first(tmp_path: Path) -> Non
     assert "line 22 of facts.csv" in page
     assert GIVEN in page
     assert found["facts"] == len({tuple(row.split(",")) for row in rows}) - 1
-
-
-def test_the_bench_measures_every_kind_of_error_beside_a_baseline(tmp_path: Path) -> None:
-    write_world(make_world(1500, 5), tmp_path / "world")
-    figures = bench_audit(data=str(tmp_path / "world")).figures
-    for name in ("predicate_auc", "predicate_precision", "direction_auc", "direction_precision"):
-        for ending in ("", "_baseline", "_in_list"):
-            assert 0 <= figures[name + ending] <= 1
-    assert figures["predicate_auc"] > figures["predicate_auc_baseline"]
-    assert figures["direction_auc"] > figures["direction_auc_baseline"]

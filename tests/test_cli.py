@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from command_line import apptek, apptek_process
-from make_docs import PAGES, cli_docs, meanings_of, page_with_tables, settings_page
 
 from apptek import __version__
 from apptek.cli import main
@@ -19,6 +18,7 @@ from apptek.commands.command_group import PANELS
 from apptek.commands.demo import FACTS
 from apptek.config import DEFAULT, PRESETS, Config
 from apptek.terminal import output, table
+from tools.make_docs import PAGES, cli_docs, meanings_of, page_with_tables, settings_page
 
 ROOT = Path(__file__).parents[1]
 
@@ -34,7 +34,7 @@ def examples() -> dict[str, str]:
 
 def test_every_command_ends_with_an_example_that_fits_a_line() -> None:
     by_command = examples()
-    assert {"data stats", "data download", "data make-world", "bench", "demo"} <= set(by_command)
+    assert {"data stats", "data download", "data make-world", "demo"} <= set(by_command)
     for command, example in by_command.items():
         assert example.startswith(f"apptek {command}")
         assert len(f" Example: {example}") <= 79
@@ -237,16 +237,6 @@ def test_a_benchmark_that_is_not_there_says_how_to_get_it(tmp_path: Path) -> Non
         "data", "list", "--json", APPTEK_DATA=str(tmp_path), XDG_CACHE_HOME=str(tmp_path)
     )
     assert json.loads(listed.stdout) == {"icews14": None, "icews05-15": None, "yago15k": None}
-
-
-@pytest.mark.slow
-def test_the_quick_bench_prints_its_ratios() -> None:
-    done = apptek_process("bench", "graph", "--quick", "--json")
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
-    assert {"read_vs_reader", "tknn_vs_oracle", "tknn_10m_vs_100k"} <= set(report["ratios"])
-    assert {"index_bytes_per_fact", "open_seconds"} <= set(report["figures"])
-    assert report["figures"]["index_bytes_per_fact"] <= 48
 
 
 @pytest.mark.gate

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from measure_cold_pairs import constants, most_frequent, with_prior
 
 from apptek.config import HistoryConfig
 from apptek.data.facts import Dataset
@@ -16,6 +15,7 @@ from apptek.experiments.result import Result
 from apptek.features.clock import Clock
 from apptek.features.history import History
 from apptek.graph.temporal_graph import TemporalGraph
+from benchmarks.cold_pairs import constants, most_frequent, with_prior
 
 MOST = 40
 

@@ -17,10 +17,9 @@ from browser_pages import (
     settles,
     state,
 )
+from http_clients import running_service
 from playwright.sync_api import Browser, Page, expect
 from test_explorer_views import opened
-
-from apptek.benches.http_clients import running_service
 
 pytestmark = [*IN_BROWSER, pytest.mark.slow]
 

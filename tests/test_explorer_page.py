@@ -18,10 +18,10 @@ from browser_pages import (
     state,
     too_wide,
 )
+from http_clients import running_service
 from playwright.sync_api import Browser, Page, expect
 from service_parts import tuning_query
 
-from apptek.benches.http_clients import running_service
 from apptek.explain.drawing.answer_layout import draw_answer
 from apptek.explain.drawing.svg import draw_svg
 from apptek.predictor import Query

@@ -19,9 +19,9 @@ from browser_pages import (
     state,
     too_wide,
 )
+from http_clients import running_service
 from playwright.sync_api import Browser, Page, expect
 
-from apptek.benches.http_clients import running_service
 from apptek.explain.wording import percent
 from apptek.predictor import Predictor, Query
 

@@ -119,7 +119,7 @@ TEXTS = {
         "verify world",
         "rules import small nowhere.json --out new",
     ],
-    "errors-data-and-bench": [
+    "errors-data": [
         "data stats",
         "data stats nowhere",
         "data stats notes.md",
@@ -127,11 +127,6 @@ TEXTS = {
         "data stats notes.md --split 1/1/1",
         "data download nothing",
         "data make-world new --facts -5",
-        "bench nothing",
-        "bench graph --facts 100",
-        "bench scale --model m",
-        "bench scale --facts ''",
-        "bench engine --facts ''",
     ],
     "errors-baselines": [
         "baseline pair world --out counted",

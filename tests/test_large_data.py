@@ -137,20 +137,3 @@ def test_a_world_in_parts_is_the_same_world(
     (tmp_path / "parts" / "train.tsv").write_text("a\tb\tc\t2020\n")
     with pytest.raises(DataError, match=r"more than one file for train: train\.tsv, train$"):
         read_dataset(tmp_path / "parts")
-
-
-@pytest.mark.slow
-def test_the_bench_of_scale_measures_every_size() -> None:
-    done = apptek("bench", "scale", "--facts", "2e3,1e4", "--json")
-    assert done.returncode == 0, done.stderr
-    told = done.stderr.splitlines()
-    assert {"2,000 facts: make the world", "2,000 facts: read", "10,000 facts: rank"} <= set(told)
-    shown = json.loads(done.stdout)
-    for name in ("read_seconds", "index_seconds", "fit_seconds", "fit_peak_mb"):
-        assert set(shown["figures"][name]) == {"2000", "10000"}
-        assert all(value > 0 for value in shown["figures"][name].values())
-    assert shown["figures"]["mrr"]["10000"] > 0.5
-    assert {"fit_peak_10x", "fit_seconds_10x", "predict_10x"} <= set(shown["ratios"])
-    done = apptek("bench", "scale", "--facts", "many")
-    assert done.returncode == 1
-    assert "expected numbers of facts" in done.stderr

@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 from command_line import apptek
+from http_clients import running_service
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
@@ -21,7 +22,6 @@ from apptek import extras
 from apptek.audit.audit import audit_facts
 from apptek.audit.judge import Judge
 from apptek.audit.report import audit_table
-from apptek.benches.http_clients import running_service
 from apptek.errors import ApptekError
 from apptek.explain.wording import GIVEN, when_text
 from apptek.mcp_server.server import create_server

@@ -37,5 +37,5 @@ def test_every_name_in_a_sentence_occurs_in_the_file_after_it() -> None:
     places = re.findall(r"`([\w.]+)` (?:in |\()`([\w/]+\.py)`", PAGE.replace("\n", " "))
     assert len(places) > 8
     for name, file in places:
-        text = (ROOT / "src" / "apptek" / file).read_text(encoding="utf-8")
+        text = sources(f"`{file}`")[0].read_text(encoding="utf-8")
         assert set(name.split(".")) <= set(re.findall(r"\w+", text)), name

@@ -272,26 +272,6 @@ def test_tensorboard_is_asked_for_where_it_is_missing(folder: Path) -> None:
     assert not (folder / "watched").exists()
 
 
-@pytest.mark.slow
-def test_the_quick_bench_of_the_agent_prints_its_ratios() -> None:
-    done = apptek("bench", "agent", "--quick", "--json")
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
-    assert {"rollout_vs_oracle", "episode_10m_vs_100k"} <= set(report["ratios"])
-    for figure in ("train_ms_per_episode", "train_ms_per_episode_64"):
-        assert set(report["figures"][figure]) == {"5", "15", "25", "50"}
-
-
-@pytest.mark.gate
-def test_the_quick_bench_of_the_predictor_prints_its_ratios() -> None:
-    done = apptek("bench", "predict", "--quick", "--json")
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
-    assert set(report["ratios"]) == {"predict_vs_counting", "query_10m_vs_100k"}
-    assert all(ratio > 0 for ratio in report["ratios"].values())
-    assert report["figures"]["queries_per_second"] > 0
-
-
 def test_a_model_that_was_not_fitted_to_look_ahead_says_so_beyond_the_last_fact(
     folder: Path,
 ) -> None:

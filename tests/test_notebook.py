@@ -4,14 +4,15 @@ import json
 import re
 
 import pytest
-from make_notebook import CELLS, NOTEBOOK, run_cells
+
+from tools.make_notebook import CELLS, NOTEBOOK, run_cells
 
 
 @pytest.mark.gate
 def test_the_cells_run_and_show_what_is_kept_with_them() -> None:
     kept = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
     cells = [cell for cell in kept["cells"] if cell["cell_type"] == "code"]
-    assert [cell["source"] for cell in cells] == list(CELLS), "run tests/make_notebook.py"
+    assert [cell["source"] for cell in cells] == list(CELLS), "run make docs"
     for cell, outputs in zip(cells, run_cells(), strict=True):
         assert [_words(part) for part in cell["outputs"]] == [_words(part) for part in outputs]
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import apptek
+from http_clients import running_service
 from model_folders import rewrite_manifest
 from service_parts import client_of, tuning_query
 
-from apptek.benches.http_clients import running_service
 from apptek.errors import ApptekError, ModelError
 from apptek.files import replaced_folder, sole_writer
 from apptek.models.manifest import model_digest

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from command_line import apptek, apptek_process
-
-from apptek.benches.http_clients import running_service
+from http_clients import running_service
 
 
 def test_serve_answers_until_it_is_ended(served_model: Path, tmp_path: Path) -> None:
@@ -77,14 +76,3 @@ def test_a_missing_extra_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "uvicorn" else name)
     with pytest.raises(ApptekError, match=r"needs uvicorn: pip install 'apptek\[serve\]'"):
         extras.require_service()
-
-
-@pytest.mark.slow
-def test_the_bench_of_the_service_prints_its_figures(forecast_model: Path) -> None:
-    done = apptek_process("bench", "serve", "--quick", "--model", str(forecast_model), "--json")
-    assert done.returncode == 0, done.stderr
-    figures = json.loads(done.stdout)["figures"]
-    times = ("predict_p95_ms", "explain_p95_ms", "forecast_p95_ms", "start_seconds")
-    for name in (*times, "batch_queries_per_s"):
-        assert figures[name] > 0
-    assert set(figures["predict_ms"]) == {"1", "16"}

@@ -6,9 +6,9 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from http_clients import encode_request, running_service, send_requests
 from service_parts import tuning_query
 
-from apptek.benches.http_clients import encode_request, running_service, send_requests
 from apptek.service.served_model import ServedModel
 
 CLIENTS, SECONDS = (200, 30.0) if os.environ.get("APPTEK_LOAD") == "full" else (50, 4.0)

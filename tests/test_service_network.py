@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 
 import pytest
 import uvicorn
+from http_clients import encode_request, running_service
 from service_parts import client_of, problem, tuning_query
 from starlette.types import ASGIApp
 
-from apptek.benches.http_clients import encode_request, running_service
 from apptek.service import model_info
 from apptek.service.network.connections import connection_factory
 from apptek.service.network.log_limit import LogLimit

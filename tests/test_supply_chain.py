@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from dependencies import ROOT, licence_table, packages, pins
-from make_sbom import bill
 from packaging.utils import canonicalize_name
+
+from tools.dependencies import ROOT, licence_table, packages, pins
+from tools.make_sbom import bill
 
 
 def locked() -> dict[str, str]:

@@ -24,7 +24,6 @@ from apptek.commands.fit import fit, info, update
 from apptek.commands.options import SeedOption
 from apptek.commands.research.backtest import backtest
 from apptek.commands.research.baselines import baseline, search
-from apptek.commands.research.bench import bench
 from apptek.commands.research.compare import compare, contest
 from apptek.commands.research.faithfulness import faithfulness
 from apptek.commands.research.reproduce import reproduce
@@ -112,7 +111,7 @@ for panel, commands in {
         mcp,
     ),
     "Make a model": (fit, update, info, evaluate, compare, contest, baseline, verify),
-    "Research": (backtest, search, train_agent, reproduce, bench, faithfulness),
+    "Research": (backtest, search, train_agent, reproduce, faithfulness),
 }.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)

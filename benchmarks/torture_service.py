@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
+from http_clients import encode_request, running_service, send_requests
 
-from apptek.benches.http_clients import encode_request, running_service, send_requests
 from apptek.models.model_folder import load_model
 from apptek.service.served_model import query_of_fact
 

@@ -6,7 +6,6 @@ from dataclasses import fields
 from pathlib import Path
 
 import typer
-from dependencies import licence_table
 from typer.cli import get_docs_for_click
 
 from apptek.cli import app
@@ -16,6 +15,7 @@ from apptek.experiments.reports.markdown import with_tables
 from apptek.experiments.reports.paper_tables import all_tables
 from apptek.experiments.result import read_results
 from apptek.setting_rules import changed_settings, values_of
+from tools.dependencies import licence_table
 
 ROOT = Path(__file__).parents[1]
 PAGES = (

@@ -1,6 +1,6 @@
 """Measures the page with 100,000 names: first paint, and how long it takes to follow the hand.
 
-    python tests/measure_explorer.py 100000 MODEL      fits MODEL first, where it is not there
+    python -m benchmarks.explorer 100000 MODEL      fits MODEL first, where it is not there
 
 Prints milliseconds, as a browser on this machine saw them. Nothing is asserted: it may be busy.
 """
@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 import numpy as np
 from browser_pages import CHROMIUM, FLAGS
+from http_clients import running_service
 from playwright.sync_api import Page, sync_playwright
 
-from apptek.benches.http_clients import running_service
 from apptek.config import preset
 from apptek.predictor import Predictor
 from apptek.setting_rules import with_settings

@@ -6,9 +6,8 @@ tasks, sampled while it does them.
 
 import os
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,6 @@ from typing import Any
 import numpy as np
 
 from apptek.arrays import Longs
-from apptek.benches.report import BenchReport, Target, seconds
-from apptek.benches.scale import own_memory_mb, process_tree
 from apptek.compiling import limit_threads
 from apptek.config import DEFAULT, preset
 from apptek.data.queries import Queries, draw_evenly, training_queries
@@ -26,7 +23,6 @@ from apptek.engine.engine import PARTS, Engine
 from apptek.engine.parts import part_of
 from apptek.engine.runners import Done, EngineName, open_runner
 from apptek.engine.tasks import Task, run_task
-from apptek.errors import ApptekError
 from apptek.features.clock import Clock
 from apptek.features.space import FeatureSpace
 from apptek.features.topologies.topology import topology_set
@@ -35,22 +31,25 @@ from apptek.graph.pairs import PairIndex
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import FeatureSources
 from apptek.seeding import generator
+from benchmarks.report import (
+    BenchReport,
+    MemorySampler,
+    own_memory_mb,
+    process_tree,
+    seconds,
+    sizes_of,
+)
 
 FACTS, QUICK_FACTS = 10_000_000, 50_000
 QUERIES, QUICK_QUERIES = 200_000, 20_000
 WARM = 2000  # queries that are asked before, so that everything is compiled and opened
-SAMPLED = 0.2  # seconds between two looks at the memory
-TARGETS = {"ray_vs_local": Target(1.5), "ray_vs_local_processor": Target(1.5)}
+TARGETS = {"ray_vs_local": "at most 1.5", "ray_vs_local_processor": "at most 1.5"}
 _WORKERS = (b"spawn_main", b"ray::_run_alone")  # in the command lines of processes that do tasks
 
 
 def bench_engine(*, quick: bool = False, facts: str | None = None) -> BenchReport:
     """A world of 10 M facts (quick: 50 k) in four parts, 200 k of its training queries."""
-    count = QUICK_FACTS if quick else FACTS
-    try:
-        count = count if facts is None else int(float(facts))
-    except (ValueError, OverflowError):
-        raise ApptekError(f"found {facts!r}, expected a number of facts, as 1e6") from None
+    count = sizes_of(facts)[-1] if facts is not None else QUICK_FACTS if quick else FACTS
     space, queries = _asked(count, QUICK_QUERIES if quick else QUERIES)
     graph = space.process.graph
     index = seconds(lambda: PairIndex.of(graph))
@@ -107,12 +106,12 @@ def _measure(name: EngineName, space: FeatureSpace, queries: Queries) -> dict[st
     with tempfile.TemporaryDirectory(prefix="apptek-bench-") as storage:
         opened: list[Any] = []
         start = seconds(lambda: opened.append(open_runner(name)))
-        memory = _Memory()
+        memory = MemorySampler(_worker_memory_mb)
         try:
             engine = Engine(opened[0], Path(storage))
             figures = {"start_seconds": start}
             figures["parts_seconds"] = seconds(lambda: engine.partition(space.process.graph))
-            figures["parts_peak_mb"] = memory.peak()
+            figures["parts_peak_mb"] = memory.peak()[0]
             files = list(Path(storage).glob("*/parts-*/**/*.npy"))
             figures["parts_on_disk_mb"] = sum(path.stat().st_size for path in files) / 2**20
             engine.make(space, {"warm": queries.part(slice(0, WARM))})
@@ -120,7 +119,7 @@ def _measure(name: EngineName, space: FeatureSpace, queries: Queries) -> dict[st
             before = _spent()
             figures["features_seconds"] = seconds(lambda: engine.make(space, {"all": queries}))
             figures["features_processor_seconds"] = _spent() - before
-            figures["worker_peak_mb"] = memory.peak()
+            figures["worker_peak_mb"] = memory.peak()[0]
             figures["join_seconds"] = seconds(lambda: engine.take("all"))
         finally:
             memory.stop()
@@ -144,14 +143,14 @@ def _processor_time(space: FeatureSpace, queries: Queries) -> dict[str, float]:
     try:
         with tempfile.TemporaryDirectory(prefix="apptek-bench-") as storage:
             engine, graph = Engine(_InThisProcess(), Path(storage)), space.process.graph
-            parts = _processor_seconds(lambda: engine.partition(graph))
+            parts = seconds(lambda: engine.partition(graph), time.process_time)
             engine.make(space, {"warm": queries.part(slice(0, WARM))})
-            alone = _processor_seconds(lambda: space.rows(queries))
-            spread = _processor_seconds(lambda: engine.make(space, {"all": queries}))
-            joined = _processor_seconds(lambda: engine.take("all"))
+            alone = seconds(lambda: space.rows(queries), time.process_time)
+            spread = seconds(lambda: engine.make(space, {"all": queries}), time.process_time)
+            joined = seconds(lambda: engine.take("all"), time.process_time)
     finally:
         limit_threads(os.cpu_count() or 1)
-    scan = _processor_seconds(lambda: part_of(graph.facts.subjects, PARTS) == 0)
+    scan = seconds(lambda: part_of(graph.facts.subjects, PARTS) == 0, time.process_time)
     return {
         "fact_into_parts": 1e6 * parts / len(graph.facts),
         "end_of_a_fact_looked_at": 1e6 * scan / len(graph.facts),
@@ -171,35 +170,10 @@ def _spent() -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def _processor_seconds(work: Callable[[], object]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
-
-
-class _Memory:
-    """The greatest memory of any process below this one that does tasks, sampled in a thread."""
-
-    def __init__(self) -> None:
-        self._peak, self._stopped = 0.0, threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        while not self._stopped.wait(SAMPLED):
-            for pid in process_tree(os.getpid()):
-                if pid != os.getpid() and _does_tasks(pid):
-                    self._peak = max(self._peak, own_memory_mb(pid))
-
-    def peak(self) -> float:
-        """The greatest memory since this was asked last, in MB."""
-        peak, self._peak = self._peak, 0.0
-        return peak
-
-    def stop(self) -> None:
-        """Ends the thread."""
-        self._stopped.set()
-        self._thread.join()
+def _worker_memory_mb() -> float:
+    """The memory of the largest process below this one that does tasks."""
+    below = (pid for pid in process_tree(os.getpid()) if pid != os.getpid())
+    return max((own_memory_mb(pid) for pid in below if _does_tasks(pid)), default=0.0)
 
 
 def _does_tasks(pid: int) -> bool:

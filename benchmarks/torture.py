@@ -1,7 +1,7 @@
 """The standing campaign: `make torture` (an hour), or a number of attacks of some kinds.
 
-python torture.py --minutes 60 --seed 0 --result torture.json
-python torture.py --counts damaged_models=1000,cuts=20 --model MODEL --result torture.json
+python -m benchmarks.torture --minutes 60 --seed 0 --result torture.json
+python -m benchmarks.torture --counts damaged_models=1000,cuts=20 --model MODEL
 
 It ends with exit code 1 if anything crashed, hung, was lost or answered differently; each line on
 stderr names the attack and the seed that does it again.
@@ -15,12 +15,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import torture_files
-import torture_service
-from torture_files import Attack, can_mount, models_of
-
 from apptek.experiments import provenance
 from apptek.experiments.result import Result, write_result
+from benchmarks import torture_files, torture_service
+from benchmarks.torture_files import Attack, can_mount, models_of
 
 # How many seeds each attack gets in one round.
 ROUND: dict[str, int] = {
@@ -60,7 +58,7 @@ class Campaign:
             seen[outcome.what if outcome.good else "failed"] += 1
             if not outcome.good:
                 self.failures.append(f"{name} {outcome.seed}: {outcome.what}")
-                print(self.failures[-1], file=sys.stderr, flush=True)  # noqa: T201
+                print(self.failures[-1], file=sys.stderr, flush=True)
 
     def result(self, seed: int, settings: dict[str, Any], figures: dict[str, Any]) -> Result:
         """Everything as a result file has it."""
@@ -121,7 +119,7 @@ def main(words: list[str]) -> int:
     if options.result is not None:
         write_result(options.result, result)
     for name, count in result.metrics.items():
-        print(f"{name}: {count}")  # noqa: T201
+        print(f"{name}: {count}")
     return 1 if campaign.failures else 0
 
 

@@ -31,7 +31,7 @@ def running_service(model: Path, *options: str, command: str = "serve") -> Itera
     """Runs `apptek serve`, or a command like it, on a free port; it ends with the block."""
     words = [sys.executable, "-c", _SERVE, command, str(model), "--port", "0", *options]
     start = time.perf_counter()
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         line = process.stderr.readline()
         if " is served at " not in line:

@@ -11,7 +11,6 @@ import urllib.request
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
-from dependencies import ROOT, packages
 from packaging.utils import (
     InvalidSdistFilename,
     InvalidWheelFilename,
@@ -20,6 +19,8 @@ from packaging.utils import (
     parse_wheel_filename,
 )
 from packaging.version import InvalidVersion, Version
+
+from tools.dependencies import ROOT, packages
 
 LOCK = ROOT / "requirements.lock"
 HEAD = """\

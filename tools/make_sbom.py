@@ -10,10 +10,10 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from dependencies import CORE, ROOT, Package, direct_names, packages
 from packaging.utils import canonicalize_name
 
 from apptek import __version__
+from tools.dependencies import CORE, ROOT, Package, direct_names, packages
 
 D3 = ROOT / "src" / "apptek" / "service" / "explorer" / "vendor" / "d3.min.js"
 

@@ -1,6 +1,6 @@
 """Makes the pictures of the explorer: docs/explorer*.png, and docs/explorer.gif of 20 seconds.
 
-    python tests/make_explorer_pictures.py MODEL
+    python -m tools.make_explorer_pictures MODEL
 
 MODEL is the model of the README: all events of ICEWS14 in one file, with the default preset.
 """
@@ -12,10 +12,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from browser_pages import CHROMIUM, FLAGS
+from http_clients import running_service
 from PIL import Image, ImageDraw
 from playwright.sync_api import Browser, Page, sync_playwright
-
-from apptek.benches.http_clients import running_service
 
 DOCS = Path(__file__).parents[1] / "docs"
 SIZE = (1180, 738)  # of the browser

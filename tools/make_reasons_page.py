@@ -1,6 +1,6 @@
 """Writes the examples of docs/reasons.md and docs/counterfactual.md:
 
-    python tests/make_reasons_page.py [MODEL]
+    python -m tools.make_reasons_page [MODEL]
 
 
 MODEL is a model of the default preset, fitted on icews14; without it, one is fitted. The questions

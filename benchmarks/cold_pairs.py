@@ -1,6 +1,6 @@
 """Measures on valid what further kinds of features would be worth for pairs never seen.
 
-    python tests/measure_cold_pairs.py icews14 --result cold-pairs-icews14.json
+    python -m benchmarks.cold_pairs icews14 --result cold-pairs-icews14.json
 
 None of them is part of the product: this file makes them from the features that it has. Every trial
 is a fit of the default preset in both views, its epoch chosen on valid.

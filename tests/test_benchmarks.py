@@ -1,0 +1,93 @@
+"""The benchmarks print their keys, and refuse the options of another part."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apptek.data.synthetic.world import make_world, write_world
+from benchmarks.__main__ import main
+from benchmarks.audit import bench_audit
+
+
+def measured(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    """The ratios and figures that a benchmark prints."""
+    main([*words, "--json"])
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert list(report) == ["ratios", "figures"]
+    return report
+
+
+@pytest.mark.gate
+def test_the_audit_is_measured_on_every_kind_of_error_beside_a_baseline(tmp_path: Path) -> None:
+    write_world(make_world(1500, 5), tmp_path / "world")
+    figures = bench_audit(data=str(tmp_path / "world")).figures
+    for name in ("predicate_auc", "predicate_precision", "direction_auc", "direction_precision"):
+        for ending in ("", "_baseline", "_in_list"):
+            assert 0 <= figures[name + ending] <= 1
+    assert figures["predicate_auc"] > figures["predicate_auc_baseline"]
+    assert figures["direction_auc"] > figures["direction_auc_baseline"]
+
+
+@pytest.mark.slow
+def test_the_graph(capsys: pytest.CaptureFixture[str]) -> None:
+    report = measured(capsys, "graph", "--quick")
+    assert {"read_vs_reader", "tknn_vs_oracle", "tknn_10m_vs_100k"} <= set(report["ratios"])
+    assert {"index_bytes_per_fact", "open_seconds"} <= set(report["figures"])
+    assert report["figures"]["index_bytes_per_fact"] <= 48
+
+
+@pytest.mark.slow
+def test_the_agent(capsys: pytest.CaptureFixture[str]) -> None:
+    report = measured(capsys, "agent", "--quick")
+    assert {"rollout_vs_oracle", "episode_10m_vs_100k"} <= set(report["ratios"])
+    for figure in ("train_ms_per_episode", "train_ms_per_episode_64"):
+        assert set(report["figures"][figure]) == {"5", "15", "25", "50"}
+
+
+@pytest.mark.gate
+def test_the_predictor(capsys: pytest.CaptureFixture[str]) -> None:
+    report = measured(capsys, "predict", "--quick")
+    assert set(report["ratios"]) == {"predict_vs_counting", "query_10m_vs_100k"}
+    assert all(ratio > 0 for ratio in report["ratios"].values())
+    assert report["figures"]["queries_per_second"] > 0
+
+
+@pytest.mark.slow
+def test_every_size_of_the_data(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["scale", "--facts", "2e3,1e4", "--json"])
+    done = capsys.readouterr()
+    told = done.err.splitlines()
+    assert {"2,000 facts: make the world", "2,000 facts: read", "10,000 facts: rank"} <= set(told)
+    shown = json.loads(done.out)
+    for name in ("read_seconds", "index_seconds", "fit_seconds", "fit_peak_mb"):
+        assert set(shown["figures"][name]) == {"2000", "10000"}
+        assert all(value > 0 for value in shown["figures"][name].values())
+    assert shown["figures"]["mrr"]["10000"] > 0.5
+    assert {"fit_peak_10x", "fit_seconds_10x", "predict_10x"} <= set(shown["ratios"])
+
+
+@pytest.mark.slow
+def test_the_service(capsys: pytest.CaptureFixture[str], forecast_model: Path) -> None:
+    figures = measured(capsys, "serve", "--quick", "--model", str(forecast_model))["figures"]
+    times = ("predict_p95_ms", "explain_p95_ms", "forecast_p95_ms", "start_seconds")
+    for name in (*times, "batch_queries_per_s"):
+        assert figures[name] > 0
+    assert set(figures["predict_ms"]) == {"1", "16"}
+
+
+@pytest.mark.parametrize("part", ["scale", "engine"])
+@pytest.mark.parametrize("facts", ["many", ""])
+def test_a_number_of_facts_that_is_none_is_one_line(part: str, facts: str) -> None:
+    with pytest.raises(SystemExit, match=r"error: found .* expected numbers of facts"):
+        main([part, "--facts", facts])
+
+
+@pytest.mark.parametrize("words", [["graph", "--facts", "100"], ["scale", "--model", "m"]])
+def test_an_option_of_another_part_is_refused(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    assert f"{words[0]} has no option {words[1]}" in capsys.readouterr().err

@@ -1,0 +1,6 @@
+"""Scripts that make files of the project, run in a checkout: `python -m tools.make_docs`."""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))  # for the browser and the service
