@@ -7,11 +7,11 @@ same, but for the moment at which a process is killed or the power is cut.
 import gzip
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -212,21 +212,28 @@ def bombs(seeds: range, place: Path) -> Iterator[Outcome]:
                 for _ in range(size // len(block)):
                     file.write(block)
             process = start("data", "stats", str(path))
-            code, messages = finish(process)
-        memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+            code, messages, memory = _finish_measured(process)
         good = code == 1 and len(messages.splitlines()) == 1 and "Traceback" not in messages
-        # The largest child so far: one that took too much is told by all that follow it.
-        if memory > BOMB_MEMORY and not _grew_before(place, memory):
+        if memory > BOMB_MEMORY:
             yield Outcome(seed, f"{memory:,} bytes of memory", good=False)
         yield Outcome(seed, "refused" if good else last_line(messages), good)
 
 
-def _grew_before(place: Path, memory: int) -> bool:
-    """Whether an earlier attack of this process had children as large."""
-    record = place / "largest-child"
-    before = int(record.read_text()) if record.exists() else 0
-    record.write_text(str(max(before, memory)))
-    return memory <= before
+def _finish_measured(process: "subprocess.Popen[str]") -> tuple[int, str, int]:
+    """Wait for a command; return its exit code, its messages and its peak memory in bytes.
+
+    `wait4` measures this child alone: `RUSAGE_CHILDREN` has the largest child of all tests.
+    """
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stdout, process.stderr:
+        timer = threading.Timer(MINUTES, process.kill)
+        timer.start()
+        messages = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        timer.cancel()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, messages, usage.ru_maxrss * 1024
 
 
 FITS = {
