@@ -129,6 +129,31 @@ def explain(
     )
 
 
+def strongest_reason(answerer: Answerer, query: Query, predicate: str) -> str:
+    """Return what happened that speaks most for a predicate against the best other one.
+
+    Scores the query once and puts one reason into words; empty where no fact speaks for it.
+    """
+    names = answerer.model.dataset.predicates
+    chosen = find_predicate(predicate, answerer.predicate_names, names)
+    queries = answerer.queries_of([query])
+    view = answerer.view_of(queries)
+    scored = view.scored(queries)
+    scores = scored.scores[0].copy()
+    scores[chosen] = -np.inf
+    other = int(scores.argmax())
+    subject = answerer.seen.name(int(queries.subjects[0])) or query.subject
+    object_ = answerer.seen.name(int(queries.objects[0])) or query.object
+    evidence = Evidence(answerer, view, scored, Ends(subject, object_))
+    added = [
+        (evidence.added(key, chosen) - evidence.added(key, other), key)
+        for key in evidence.active_keys()
+        if key[0] in ("history", "topology")
+    ]
+    odds, key = max(added, key=lambda pair: pair[0], default=(0.0, None))
+    return evidence.sentence(key, chosen) if key is not None and odds > 0 else ""
+
+
 def find_predicate(predicate: str, resolver: NameResolver, names: Names) -> int:
     """The id of a predicate; the error about an unknown one suggests names near it."""
     known = resolver.find(predicate)
