@@ -25,6 +25,7 @@ from apptek.data.queries import held_out_queries
 from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN
 from apptek.errors import CheckpointError, ConfigError, DataError
+from apptek.explain.explainer import strongest_reason
 from apptek.explain.explanation import CitedFact
 from apptek.explain.html_report import explanation_html
 from apptek.explain.strongest_weights import strongest
@@ -503,3 +504,18 @@ def test_what_comes_at_that_time_or_later_changes_no_feature_of_a_forecast(
         started = [fact for fact in plain if has_started(fact, when)]
         kept = started or [PlainFact(3, 0, 3, None, None)]  # a data set has at least one fact
         assert by_name(forecast_space(kept, about), query) == before
+
+
+def test_the_strongest_reason_is_the_first_of_an_explanation(
+    predictor: Predictor, data: Dataset
+) -> None:
+    told = 0
+    for row in range(12):
+        query = in_words(data, data.test, row)
+        explanation = predictor.explain(query)
+        first = explanation.reasons[0].contribution.sentence if explanation.reasons else ""
+        assert strongest_reason(predictor.answerer, query, explanation.predicate) == first
+        told += bool(first)
+    assert told
+    unknown = Query("Nobody", "Noone", "2020-01-01")
+    assert strongest_reason(predictor.answerer, unknown, explanation.predicate) == ""

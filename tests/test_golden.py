@@ -39,7 +39,7 @@ TEXTS = {
         "update newer --retract world/test.tsv --in-place",
     ],
     "verify": ["verify model"],
-    "rules": ["rules export small --out rules.json", "rules import small rules.json --out edited"],
+    "rules": ["rules export small --out rules.jsonl", "rules export small --out rules.txt"],
     "topologies": ["topologies model --predicate Accuse", "topologies paper --predicate Accuse"],
     "predict": [f"predict model {QUERY}"],
     "predict-known-fact": [f"predict model {KNOWN} --top 3"],
@@ -117,7 +117,6 @@ TEXTS = {
         "evaluate model --split train",
         "evaluate paper --view ahead",
         "verify world",
-        "rules import small nowhere.json --out new",
     ],
     "errors-data": [
         "data stats",
@@ -213,7 +212,7 @@ OBJECTS = {
         f"explain model {QUERY} --versus 2021-06-20",
         f"counterfactual model {QUERY} --add",
         "watch model --most 2",
-        "rules export small --out rules.txt",
+        "rules export small --out rules.jsonl",
     ],
 }
 PAGES = {

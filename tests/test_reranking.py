@@ -315,7 +315,6 @@ def test_a_counterfactual_holds_for_the_re_ranked_scores(
         if found.outcome is not None:  # scored again on a graph without the facts
             changed += 1
             assert found.outcome.predicate != found.answer
-            assert found.proven == (len(found.removed) <= 2)
     assert changed >= 3
 
 

@@ -1,4 +1,4 @@
-"""The support of reasons: counted as the definition says; the curve of a single fact."""
+"""The support of reasons: counted as the definition says."""
 
 import math
 from collections import Counter
@@ -120,7 +120,7 @@ def test_levels_are_told_by_kernels() -> None:
 
 
 @pytest.mark.parametrize("apart", [-40, -3, -1, 0, 1, 2, 17])
-def test_a_lone_fact_has_the_features_that_its_curve_says(apart: int) -> None:
+def test_a_lone_fact_has_the_features_of_a_graph_with_it_alone(apart: int) -> None:
     plain = [PlainFact(0, 1, 1, 10, 10), PlainFact(2, 0, 3, 1, 1), PlainFact(2, 0, 3, 4, 4)]
     space = space_of(plain)
     assert space.history is not None
@@ -138,7 +138,7 @@ def test_a_lone_fact_has_the_features_that_its_curve_says(apart: int) -> None:
     assert list(found.values()) == pytest.approx([expected[c] for c in found], rel=1e-5)
 
 
-def test_reasons_carry_their_support_and_their_curve(default_model: Path) -> None:
+def test_reasons_carry_their_support(default_model: Path) -> None:
     predictor = Predictor.load(default_model)
     data = predictor.model.dataset
     facts = data.test
@@ -149,19 +149,16 @@ def test_reasons_carry_their_support_and_their_curve(default_model: Path) -> Non
         for reason in found.all_reasons():
             assert reason.support is not None
             assert 0 <= reason.support.followed <= reason.support.queries
-            distances = [point.distance for point in reason.curve]
-            assert distances == sorted(distances)
-            assert (max(distances) < 0) == as_of
     found = predictor.explain(query)
     assert found.reasons
     text, page = " ".join(explanation_text(found).split()), explanation_html(found)
     assert "In training, such evidence " in text
-    assert "What a single such fact would add" in page
+    assert "In training, such evidence " in page
     plain = found.as_json()["reasons"][0]
     wanted = {"when", "queries", "followed", "pairs", "confidence", "lift", "runner_up"}
     wanted |= {"runner_up_lift", "is_itself", "contradicts", "words"}
     assert wanted == plain["support"].keys()
-    assert {"distance", "apart", "log_odds"} == plain["curve"][0].keys()
+    assert "curve" not in plain
 
 
 def test_a_fact_that_training_hides_is_not_said_to_speak_against_itself(

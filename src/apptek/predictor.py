@@ -31,11 +31,11 @@ from apptek.evaluation.scorer import (
     check_evaluated,
     evaluate_split,
 )
+from apptek.explain.contrast import Contrast, contrast
+from apptek.explain.counterfactual import Counterfactual, counterfactual
 from apptek.explain.explainer import explain
 from apptek.explain.explanation import Explanation
 from apptek.explain.shown_answers import Answers
-from apptek.explain.what_if.contrast import Contrast, contrast
-from apptek.explain.what_if.counterfactual import Counterfactual, counterfactual
 from apptek.features.sparse import SparseRows
 from apptek.files import is_model, sole_writer
 from apptek.forecasting.forecast import Forecast

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from apptek.agent.environment import DecisionProcess
 from apptek.arrays import Floats
 from apptek.audit.guesses import HONEST, guesses_told
 from apptek.data.queries import Queries, held_out_queries
@@ -24,9 +23,8 @@ from apptek.data.times import UNKNOWN
 from apptek.errors import DataError
 from apptek.explain.explainer import explain
 from apptek.explain.explanation import Explanation
-from apptek.features.history import History
+from apptek.explain.without_facts import with_only, without_facts
 from apptek.graph.lookups import ends_of, incoming, outgoing
-from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.answers import Query
 from apptek.models.model import Model, with_training_facts
@@ -69,7 +67,7 @@ class Scalpel:
     """One question, its answer, and what becomes of that on a part of the facts."""
 
     def __init__(self, answerer: Answerer, queries: Queries, explanation: Explanation) -> None:
-        self.model, self.queries = answerer.model, queries
+        self.answerer, self.model, self.queries = answerer, answerer.model, queries
         self.view: WorkingView = answerer.view_of(queries)
         names = self.model.dataset.predicates
         self.answer = names.find(explanation.predicate)
@@ -90,48 +88,19 @@ class Scalpel:
             rows = rows[ends_of(graph, rows)[0] < moment]
         return rows
 
-    def scores(self, kept: Rows) -> Floats:
-        """The scores of all predicates, (R,), on a graph of these facts alone."""
-        graph, config, space = self.model.graph, self.model.config, self.view.space
-        part = TemporalGraph.build(
-            graph.facts.take(kept),
-            graph.axis,
-            graph.entity_count,
-            graph.predicate_count,
-            open_end=graph.open_end,
-        )
-        part = part.ahead() if self.view.name == "ahead" else part
-        history = None
-        if space.history is not None:
-            dated = bool(self.model.dataset.train.dated.all())
-            history = History(part, self.model.sources.clock, config.history, dated)
-        process = DecisionProcess(part, config.agent)
-        view = replace(self.view, space=replace(space, history=history, process=process))
-        scores: Floats = view.scores(self.queries)[0]
-        return scores
-
     def without(self, deleted: Rows) -> float:
         """The log-odds of the answer against the runner-up without these facts."""
-        scores = self.scores(np.setdiff1d(self._relevant(), deleted))
+        scores = self._scores(without_facts(self.answerer, self.queries, deleted).answerer)
         return float(scores[self.answer] - scores[self.runner_up]) / self.temperature
 
     def alone(self) -> bool:
         """Whether the cited facts alone give the same answer."""
-        scores = self.scores(np.union1d(self.cited, self._elsewhere()))
+        scores = self._scores(with_only(self.answerer, self.cited))
         return int(np.argmax(scores)) == self.answer
 
-    def _relevant(self) -> Rows:
-        """All facts that the scores depend on, which may lie further than the neighbours."""
-        if self.view.reaches_others:
-            return np.arange(len(self.model.graph.facts))
-        return np.union1d(self.neighbours(), self._elsewhere())
-
-    def _elsewhere(self) -> Rows:
-        """An undated fact of others, where there is one: it says which kernels the model has."""
-        facts = self.model.graph.facts
-        ends = [self.queries.subjects[0], self.queries.objects[0]]
-        others = ~(np.isin(facts.subjects, ends) | np.isin(facts.objects, ends))
-        return np.flatnonzero(others & (facts.times == UNKNOWN))[:1]
+    def _scores(self, answerer: Answerer) -> Floats:
+        scores: Floats = answerer.view_of(self.queries).scores(self.queries)[0]
+        return scores
 
 
 def measure_faithfulness(model: Model, count: int, *, rng: np.random.Generator) -> Faithfulness:

@@ -275,21 +275,6 @@ class Evidence:
             own = history_evidence(history, key[1], key[2], level)
         return SupportOf(level, support.seen(own, predicate), is_itself)
 
-    def curve(self, key: Key, answer: int, other: int) -> tuple[tuple[int, float], ...]:
-        """What a single such fact adds to one score against another, by its distance."""
-        history = self.space.history
-        if key[0] != "history" or history is None or self.moment == UNKNOWN:
-            return ()
-        clock = history.clock
-        steps = (1, clock.brief, clock.short, clock.middle, clock.long, 2 * clock.long)
-        apart = sorted({round(step) for step in steps})
-        later = () if self.graph.looks_ahead else (0, *apart)
-        distances = [*(-step for step in reversed(apart)), *later]
-        columns, values = history.lone_fact(key[1], key[2], np.asarray(distances, np.float64))
-        weights = self.fitted.classifier.weights
-        added = values @ (weights[columns, answer] - weights[columns, other]).astype(np.float64)
-        return tuple(zip(distances, added.tolist(), strict=True))
-
     def group(self, key: Key) -> str:
         """The name of the group that a key belongs to."""
         if key[0] == "history" and key[1] in DIRECT:

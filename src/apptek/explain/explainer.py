@@ -15,7 +15,6 @@ from apptek.explain.evidence import DIRECT, Evidence, Key
 from apptek.explain.explanation import (
     CitedFact,
     Contribution,
-    CurvePoint,
     Explanation,
     Meeting,
     Reason,
@@ -88,9 +87,8 @@ def explain(
     score_bias = float(bias[chosen]) + evidence.constant
     odds_bias = float(bias[chosen] - bias[runner_up]) / temperature
     keyed = [*for_it, *opposed]
-    compared = (chosen, runner_up, temperature)
     reasons = tuple(
-        _with_statistics(evidence, key, reason, compared)
+        _with_support(evidence, key, reason, (chosen, runner_up))
         for (key, _), reason in zip(keyed, _reasons(evidence, keyed), strict=True)
     )
     return Explanation(
@@ -127,6 +125,31 @@ def explain(
         by_group=answer.by_group,
         words=answerer.labels,
     )
+
+
+def strongest_reason(answerer: Answerer, query: Query, predicate: str) -> str:
+    """Return what happened that speaks most for a predicate against the best other one.
+
+    Scores the query once and puts one reason into words; empty where no fact speaks for it.
+    """
+    names = answerer.model.dataset.predicates
+    chosen = find_predicate(predicate, answerer.predicate_names, names)
+    queries = answerer.queries_of([query])
+    view = answerer.view_of(queries)
+    scored = view.scored(queries)
+    scores = scored.scores[0].copy()
+    scores[chosen] = -np.inf
+    other = int(scores.argmax())
+    subject = answerer.seen.name(int(queries.subjects[0])) or query.subject
+    object_ = answerer.seen.name(int(queries.objects[0])) or query.object
+    evidence = Evidence(answerer, view, scored, Ends(subject, object_))
+    added = [
+        (evidence.added(key, chosen) - evidence.added(key, other), key)
+        for key in evidence.active_keys()
+        if key[0] in ("history", "topology")
+    ]
+    odds, key = max(added, key=lambda pair: pair[0], default=(0.0, None))
+    return evidence.sentence(key, chosen) if key is not None and odds > 0 else ""
 
 
 def find_predicate(predicate: str, resolver: NameResolver, names: Names) -> int:
@@ -211,22 +234,12 @@ def _reasons(evidence: Evidence, detailed: Sequence[Keyed]) -> tuple[Reason, ...
     return tuple(reasons)
 
 
-def _with_statistics(
-    evidence: Evidence, key: Key, reason: Reason, compared: tuple[int, int, float]
+def _with_support(
+    evidence: Evidence, key: Key, reason: Reason, compared: tuple[int, int]
 ) -> Reason:
-    """The reason with its support in training, and the curve of its effect over time.
-
-    compared  the predicate, the runner-up, and the temperature
-    """
-    chosen, runner_up, temperature = compared
-    points = evidence.curve(key, chosen, runner_up)
+    """The reason with its support in training; compared: the predicate and the runner-up."""
     axis = evidence.graph.axis
-    curve = tuple(
-        CurvePoint(distance=d, apart=apart_text(axis, d), log_odds=value / temperature)
-        for d, value in points
-    )
-    both = (chosen, runner_up)
-    seen, other = (evidence.support(key, predicate, both) for predicate in both)
+    seen, other = (evidence.support(key, predicate, compared) for predicate in compared)
     support = None
     if seen is not None and other is not None:
         level = None if evidence.timeless else seen.level
@@ -238,12 +251,12 @@ def _with_statistics(
             is_itself=seen.is_itself,
             **asdict(seen.seen),
         )
-        added, of_answer = reason.contribution.log_odds, key[2] == chosen
+        added, of_answer = reason.contribution.log_odds, key[2] == compared[0]
         contradicts = contradicts_alone(support, added)
         support = replace(support, contradicts=contradicts)
         words = support_words(support, added, of_answer=of_answer)
         support = replace(support, words=words)
-    return replace(reason, support=support, curve=curve)
+    return replace(reason, support=support)
 
 
 def _meeting(met: Connection | None, names: Names) -> tuple[Meeting, ...]:

@@ -124,24 +124,11 @@ class Support:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CurvePoint:
-    """What a single such fact adds to the log-odds at a distance, signed as that of a fact.
-
-    apart  the distance in words
-    """
-
-    distance: int
-    apart: str
-    log_odds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
     """A contribution in detail, with its facts; of a topology, where the sides meet after `steps`.
 
     partners  with whom the facts of one entity are, most of them first
     support   what training says about such evidence; None where that was not counted
-    curve     how the effect of a single such fact changes with its distance in time
     same_as   the number of the first reason with the same connecting facts; 0: it is this one
     """
 
@@ -152,7 +139,6 @@ class Reason:
     facts: tuple[CitedFact, ...]
     partners: tuple[Partner, ...] = ()
     support: Support | None = None
-    curve: tuple[CurvePoint, ...] = ()
     same_as: int = 0
 
     @property

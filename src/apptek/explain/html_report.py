@@ -20,7 +20,6 @@ LEGEND = (
     "Between the two, what they did to each other and whom both deal with; outside, whom only one "
     "of them deals with. A number after \N{MULTIPLICATION SIGN} counts such facts."
 )
-CURVE = "What a single such fact would add, by its distance in time"
 CLASSES = 6  # classes and groups that get a bar
 SHOWN = 8  # connecting facts in the open; the others unfold
 STYLE = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
@@ -258,14 +257,8 @@ def _reason(explanation: Explanation, reason: Reason) -> str:
 
 
 def _statistics(reason: Reason) -> str:
-    """The support of a reason, and the effect of a single such fact over time."""
-    words = f'<p class="soft">{_text(reason.support.words)}</p>' if reason.support else ""
-    if not reason.curve:
-        return words
-    values = [point.log_odds for point in reason.curve]
-    span = (min(0.0, *values), max(0.0, *values, 1e-9))
-    bars = _bars([(point.apart, point.log_odds) for point in reason.curve], span)
-    return f"{words}<details><summary>{CURVE}</summary>{bars}</details>"
+    """The support of a reason."""
+    return f'<p class="soft">{_text(reason.support.words)}</p>' if reason.support else ""
 
 
 def _bundle(words_of: PredicateTable, partner: str, facts: Sequence[CitedFact]) -> str:

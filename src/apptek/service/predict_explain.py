@@ -12,7 +12,7 @@ from apptek.explain.drawing.svg import drawing_json
 from apptek.explain.explainer import explain as explain_query
 from apptek.explain.explanation import CitedFact, Explanation, Reason
 from apptek.explain.text import notes
-from apptek.explain.what_if.striking import strike_out
+from apptek.explain.without_facts import without_facts
 from apptek.explain.wording import apart_text, listed
 from apptek.features.topologies.connection import time_distance
 from apptek.graph.temporal_graph import TemporalGraph
@@ -111,8 +111,8 @@ def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
     kept, known = None, len(answerer.model.graph.facts)
     without = [fact for fact in dict.fromkeys(body.without) if fact < known]
     if without:
-        struck = strike_out(answerer, query, without)
-        answerer, kept = struck.answerer, struck.kept
+        part = without_facts(answerer, answerer.queries_of([query]), without)
+        answerer, kept = part.answerer, part.kept
     explanation = explain_query(
         answerer, query, body.predicate, against=body.against, most=body.top
     )

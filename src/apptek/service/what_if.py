@@ -1,7 +1,7 @@
 """What would change an answer of the served model, and what changed between two times."""
 
-from apptek.explain.what_if.contrast import contrast as find_contrast
-from apptek.explain.what_if.counterfactual import counterfactual as find_counterfactual
+from apptek.explain.contrast import contrast as find_contrast
+from apptek.explain.counterfactual import counterfactual as find_counterfactual
 from apptek.service.predict_explain import answerer_of
 from apptek.service.schemas.requests import ContrastBody, CounterfactualBody
 from apptek.service.schemas.what_if import ContrastOut, CounterfactualOut

@@ -34,11 +34,10 @@ def counterfactual(
     allow_unknown: AllowUnknownOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the smallest set of facts without which the answer would be another.
+    """Find a small set of facts whose removal changes the answer.
 
-    Every set of up to three facts is tried (with the preset max, every single fact), so that a
-    smaller one does not exist; larger sets are found step by step, and the last line says what was
-    tried. The answer without them is scored again on the facts that remain.
+    The search is greedy: it removes the fact whose loss weakens the answer most, again and again,
+    and then puts back every fact that is not needed.
 
     Example: `apptek counterfactual model Coresia Falgard 2019-07-26 --add`
     """

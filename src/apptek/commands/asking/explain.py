@@ -17,8 +17,8 @@ from apptek.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from apptek.explain.contrast import Contrast
     from apptek.explain.text import Length
-    from apptek.explain.what_if.contrast import Contrast
 
 
 def explain(

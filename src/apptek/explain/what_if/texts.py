@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from apptek.data.predicate_table import PredicateTable
+from apptek.explain.contrast import Contrast, asked_at
+from apptek.explain.counterfactual import MOST, Counterfactual
 from apptek.explain.text import Length, name_notes, wrapped
-from apptek.explain.what_if.contrast import Contrast, asked_at
-from apptek.explain.what_if.counterfactual import MOST, Counterfactual
 from apptek.explain.wording import (
     counted,
     general_notes,
@@ -47,14 +47,7 @@ def _counterfactual(found: Counterfactual, labels: PredicateTable) -> Iterator[t
     yield 0, ""
     if found.outcome is None:
         change = f"makes it '{labels.shown(found.target)}'" if found.target else "changes it"
-        tried = "single facts" if found.tried == 1 else f"sets of up to {found.tried}"
-        yield (
-            0,
-            (
-                f"No set of up to {MOST} facts was found that {change} by being taken away: all "
-                f"{tried} were tried, larger ones were built up step by step."
-            ),
-        )
+        yield 0, f"No set of up to {MOST} facts was found whose removal {change}."
     else:
         count = len(found.removed)
         these = "this fact" if count == 1 else f"these {count} facts"
@@ -69,20 +62,11 @@ def _counterfactual(found: Counterfactual, labels: PredicateTable) -> Iterator[t
         )
         for sentence in found.sentences:
             yield 2, sentence
-        yield 0, _proof(found)
+        if count > 1:
+            yield 0, "Each of them is needed; another set may be smaller."
     if found.additions is not None:
         yield 0, ""
         yield from _additions(found, labels)
-
-
-def _proof(found: Counterfactual) -> str:
-    count = len(found.removed)
-    if count == 1:
-        return "Scored again without it."
-    smaller = count - 1 if found.proven else found.tried
-    none = "No single fact" if smaller == 1 else f"No {smaller} facts or fewer"
-    rest = "" if found.proven else " Larger sets were built up step by step."
-    return f"Scored again without them. {none} would be enough: all were tried.{rest}"
 
 
 def _additions(found: Counterfactual, labels: PredicateTable) -> Iterator[tuple[int, str]]:

@@ -71,14 +71,6 @@ class SupportOut(Open):
     words: str = Field(description="All of that in words.")
 
 
-class CurvePointOut(Open):
-    """What a single such fact adds to the log-odds at a distance in time."""
-
-    distance: int
-    apart: str
-    log_odds: float
-
-
 class ReasonOut(ContributionOut):
     """A contribution with the facts behind it."""
 
@@ -88,7 +80,6 @@ class ReasonOut(ContributionOut):
     facts: list[CitedFactOut] = []
     partners: list[PartnerOut] = []
     support: SupportOut | None = None
-    curve: list[CurvePointOut] = []
     same_as: int = 0
 
 

@@ -28,7 +28,7 @@ class AdditionOut(BaseModel):
 
 
 class CounterfactualOut(Open):
-    """What would change an answer; `proven` says whether no smaller set of facts does."""
+    """What would change an answer."""
 
     subject: str
     object: str
@@ -40,8 +40,6 @@ class CounterfactualOut(Open):
     removed: list[CitedFactOut] = Field(description="Without these facts the answer changes.")
     sentences: list[str] = Field(description="The same facts in words.")
     outcome: OutcomeOut | None = Field(description="The answer then; null: nothing was found.")
-    tried: int = Field(description="Up to so many facts, every set was tried.")
-    proven: bool
     additions: list[AdditionOut] | None
     unseen_subject: bool
     unseen_object: bool

@@ -1,4 +1,8 @@
-"""Counterfactuals: which facts would have to be missing, or to be there, for another answer."""
+"""Counterfactuals: which facts would have to be missing, or to be there, for another answer.
+
+The search is greedy: again and again the fact goes whose loss weakens the answer most. Then each
+removed fact is put back where the answer changes without it as well.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -6,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from apptek.arrays import Doubles, Ints
-from apptek.data.facts import Facts, join_facts
+from apptek.data.facts import Facts
 from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
@@ -14,22 +18,36 @@ from apptek.explain.evidence import Evidence
 from apptek.explain.explainer import cited_fact, find_predicate
 from apptek.explain.explanation import CitedFact, as_plain
 from apptek.explain.sentences import Ends, clause
-from apptek.explain.what_if.rescoring import Rescorer
-from apptek.explain.what_if.smallest_sets import (
-    MOST_PROVEN,
-    Goal,
-    greedy_set,
-    pruned,
-    smallest_set,
-)
+from apptek.explain.without_facts import without_facts
 from apptek.explain.wording import at_time, general_notes, later_notes, meant_notes
 from apptek.features.topologies.connection import CoreFact
-from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.answers import Query, RankedPredicates
 
 MOST = 40  # facts that may be taken away
 LISTED = 10  # single facts that would change the answer, told at most
+TRIED = 30  # single facts that are scored: those with the best estimates
+LEAST_LEAD = 1e-4  # by which one score must exceed another: less is within rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What must become of the scores: the answer falls behind any other predicate, or `target`."""
+
+    answer: int
+    target: int | None = None
+
+    def is_reached(self, scores: Doubles) -> bool:
+        """Whether scores (R,) reach it."""
+        return bool(self.gaps(scores[None])[0] < -LEAST_LEAD)
+
+    def gaps(self, scores: Doubles) -> Doubles:
+        """How far scores (n, R) are from the goal: below 0 where they reach it."""
+        if self.target is not None:
+            others = np.delete(scores, self.target, axis=1)
+            return np.asarray(others.max(axis=1) - scores[:, self.target])
+        others = np.delete(scores, self.answer, axis=1)
+        return np.asarray(scores[:, self.answer] - others.max(axis=1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +79,9 @@ class Counterfactual:
     """What would change an answer.
 
     target     the predicate that was to become the answer; None: any other
-    removed    the facts without which it changes; none where no set of up to MOST was found
+    removed    facts without which it changes, each of them needed; none where no set was found
     sentences  the same in words
     outcome    the answer without them, scored again on a graph without them; None as `removed`
-    tried      up to this number of facts every set was tried, and none does it but `removed`
-    proven     whether no smaller set does it
     additions  single facts between the two that would change it; None: they were not asked for
     notes      which names are not in the facts, and which were read as others
     """
@@ -80,8 +96,6 @@ class Counterfactual:
     removed: tuple[CitedFact, ...]
     sentences: tuple[str, ...]
     outcome: Outcome | None
-    tried: int
-    proven: bool
     additions: tuple[Addition, ...] | None
     unseen_subject: bool
     unseen_object: bool
@@ -96,7 +110,7 @@ class Counterfactual:
 def counterfactual(
     answerer: Answerer, query: Query, target: str | None = None, *, add: bool = False
 ) -> Counterfactual:
-    """The smallest set of facts without which the answer changes, to `target` if one is named.
+    """A small set of facts without which the answer changes, to `target` if one is named.
 
     add  whether to look for single facts, too, that would change it if they were there: between the
          two, in either direction, at the query's time, or ahead on the last day that is known
@@ -115,10 +129,8 @@ def counterfactual(
     if wanted == answer:
         raise ApptekError(f"{answerer.labels.shown(names[answer])!r} is the answer already")
     goal = Goal(answer, wanted)
-    rescorer = Rescorer.of(view, scored, MOST)
-    facts, tried = _removed(rescorer, goal)
-    change = _Change(answerer, view, queries, answer)
-    outcome = change.outcome(facts) if facts else None
+    trial = _Trial(answerer, queries, goal)
+    facts = trial.needed(trial.removed())
     ranked = RankedPredicates(queries, probabilities[None], [view.name])
     (about,) = answerer.answers([query], ranked, top=1)
     subject, object_ = about.meant_subject or query.subject, about.meant_object or query.object
@@ -136,10 +148,8 @@ def counterfactual(
         target=None if wanted is None else names[wanted],
         removed=tuple(replace(fact, expanded_by=fact.predicate) for fact in cited),
         sentences=tuple(_sentence(answerer, fact) for fact in cited),
-        outcome=outcome,
-        tried=tried,
-        proven=bool(facts) and len(facts) <= tried + 1,
-        additions=_additions(rescorer, goal, change, evidence) if add else None,
+        outcome=trial.outcome(trial.scores(facts)) if facts else None,
+        additions=_additions(trial, evidence) if add else None,
         unseen_subject=about.unseen_subject,
         unseen_object=about.unseen_object,
         notes=(
@@ -158,103 +168,116 @@ def _sentence(answerer: Answerer, fact: CitedFact) -> str:
     return f"{words} {at_time(fact.date)}{f' ({fact.apart})' if fact.apart else ''}"
 
 
-def _removed(rescorer: Rescorer, goal: Goal) -> tuple[list[int], int]:
-    """The facts to take away, and up to which number all sets were tried; nothing: none was found.
-
-    Only where the scores are sums over families can all sets be tried, else single facts.
-    """
-    found = greedy_set(rescorer, goal, MOST)
-    if found is not None:
-        found = pruned(found, rescorer, goal)
-    if not rescorer.is_additive:
-        return found or [], 1
-    largest = MOST_PROVEN if found is None else min(len(found) - 1, MOST_PROVEN)
-    scores = rescorer.scores()
-    smaller = smallest_set(rescorer.families, scores, goal, range(1, largest + 1))
-    if smaller is None:
-        return found or [], max(largest, 1)
-    if goal.is_reached(rescorer.without(set(smaller)).scores()):
-        return smaller, len(smaller)
-    # The answer falls behind the target, and yet another is first: only smaller sets are ruled out.
-    return found or [], max(len(smaller) - 1, 1)
-
-
 @dataclass(frozen=True, slots=True)
-class _Change:
-    """Scores a query again on a graph of the facts that it depends on, some of them changed."""
+class _Trial:
+    """Scores a query again on graphs with other facts."""
 
     answerer: Answerer
-    view: WorkingView
-    queries: Queries
-    answer: int
+    queries: Queries  # one
+    goal: Goal
 
-    def outcome(self, removed: list[int], added: Facts | None = None) -> Outcome:
-        """What the answer becomes."""
-        model, graph = self.answerer.model, self.answerer.model.graph
-        ends = [int(self.queries.subjects[0]), int(self.queries.objects[0])]
-        stays = np.isin(graph.facts.subjects, ends) | np.isin(graph.facts.objects, ends)
-        stays |= self.view.reaches_others
-        stays[removed] = False
-        # One undated fact, if there are any, so that features for undated facts stay in place.
-        undated = np.flatnonzero((graph.since == UNKNOWN) & (graph.until == UNKNOWN))
-        stays[[fact for fact in undated.tolist() if fact not in removed][:1]] = True
-        facts = graph.facts.take(stays)
-        changed = TemporalGraph.build(
-            facts if added is None else join_facts(facts, added),
-            graph.axis,
-            graph.entity_count,
-            graph.predicate_count,
-            open_end=graph.open_end,
-        )
-        sources = replace(model.sources, graph=changed)
-        space = sources.space(self.view.name, self.view.fitted.kinds)
-        view = WorkingView(self.view.name, space, self.view.fitted)
-        return self.of_scores(view.scores(self.queries).astype(np.float64))
+    def scores(self, removed: list[int], added: Facts | None = None) -> Doubles:
+        """Return the scores of all predicates, (R,), without some facts or with one more."""
+        part = without_facts(self.answerer, self.queries, removed, added)
+        view = part.answerer.view_of(self.queries)
+        scores: Doubles = view.scores(self.queries)[0].astype(np.float64)
+        return scores
 
-    def of_scores(self, scores: Doubles) -> Outcome:
-        """The outcome of some scores, (1, R)."""
-        chances = self.view.probabilities(scores)[0]
+    def removed(self) -> list[int]:
+        """Return the facts that a greedy search removes; none where up to MOST do not do."""
+        removed: list[int] = []
+        while len(removed) <= MOST:
+            part = without_facts(self.answerer, self.queries, removed)
+            view = part.answerer.view_of(self.queries)
+            facts = _facts_of(view, self.queries)
+            scores = _scores_without_each(view, self.queries, facts)
+            if self.goal.is_reached(scores[0]):
+                return removed
+            if not len(facts):
+                break
+            weakest = int(self.goal.gaps(scores[1:]).argmin())
+            removed.append(int(part.kept[facts[weakest]]))
+        return []
+
+    def needed(self, removed: list[int]) -> list[int]:
+        """Return the removed facts without those that can be put back, the first tried first."""
+        for fact in list(removed):
+            fewer = [other for other in removed if other != fact]
+            if fewer and self.goal.is_reached(self.scores(fewer)):
+                removed = fewer
+        return removed
+
+    def outcome(self, scores: Doubles) -> Outcome:
+        """Return what the answer becomes with these scores, (R,)."""
+        view = self.answerer.view_of(self.queries)
+        chances = view.probabilities(scores[None])[0]
         first = int(chances.argmax())
         return Outcome(
             predicate=self.answerer.model.dataset.predicates[first],
             probability=float(chances[first]),
-            answer_probability=float(chances[self.answer]),
+            answer_probability=float(chances[self.goal.answer]),
         )
 
 
-def _additions(
-    rescorer: Rescorer, goal: Goal, change: _Change, evidence: Evidence
-) -> tuple[Addition, ...]:
+def _facts_of(view: WorkingView, queries: Queries) -> Ints:
+    """Return the facts behind the features of a query."""
+    assert view.space.history is not None
+    listed = view.space.history.facts(queries, 0).values()
+    return np.unique(np.concatenate([np.zeros(0, np.int32), *listed]))
+
+
+def _scores_without_each(view: WorkingView, queries: Queries, facts: Ints) -> Doubles:
+    """Return the scores as they are, and then without each of some facts: (1 + n, R)."""
+    hidden = np.concatenate([queries.hidden, facts]).astype(np.int32)
+    copies = queries.take(np.zeros(len(hidden), np.int64))
+    return view.scores(replace(copies, hidden=hidden)).astype(np.float64)
+
+
+def _additions(trial: _Trial, evidence: Evidence) -> tuple[Addition, ...]:
     """The single facts that would change the answer, the most telling first, each scored again.
 
     A fact of conflict is not proposed for an answer of cooperation, nor the other way round.
     """
-    labels, names = change.answerer.labels, change.answerer.model.dataset.predicates
-    history, queries = rescorer.view.space.history, change.queries
-    assert history is not None
+    answerer, goal, queries = trial.answerer, trial.goal, trial.queries
+    labels, names = answerer.labels, answerer.model.dataset.predicates
     if evidence.moment == UNKNOWN:
         raise ApptekError("a fact can be added only where the question has a time")
     ends = (int(queries.subjects[0]), int(queries.objects[0]))
     if min(ends) < 0:
         raise ApptekError("a fact can be added only between two entities that the model knows")
     code, distance = _last_day(evidence, int(queries.times[0]))
-    clock = history.clock.lone_values(np.asarray([float(distance)]))
-    kernels = np.asarray([clock[k][0] if k in clock else 0.0 for k in history.kernels])
+    found = []
+    for source, predicate, target in _promising(evidence, goal, ends, (code, distance)):
+        one: list[Ints] = [np.asarray([n], np.int32) for n in (source, predicate, target, code)]
+        scores = trial.scores([], Facts(one[0], one[1], one[2], one[3], one[3]))
+        new = names[int(scores.argmax())]
+        if goal.is_reached(scores) and not labels.opposes(names[predicate], new):
+            gap = float(goal.gaps(scores[None])[0])
+            found.append((gap, source, predicate, target, trial.outcome(scores)))
+    found.sort(key=lambda entry: entry[:4])
+    return tuple(_addition(answerer, fact, code, outcome) for _, *fact, outcome in found[:LISTED])
+
+
+def _promising(
+    evidence: Evidence, goal: Goal, ends: tuple[int, int], when: tuple[int, int]
+) -> list[tuple[int, int, int]]:
+    """The facts that would help most, by what each would add if it were alone in its family.
+
+    when  the time of the fact, and its distance to the query
+    """
+    history, weights = evidence.space.history, evidence.fitted.classifier.weights
+    assert history is not None
+    scores, distance = evidence.scored.scores[0].astype(np.float64), np.asarray([float(when[1])])
     found = []
     for family, (source, target) in {"pair": ends, "reversed": ends[::-1]}.items():
         if family not in history.families:
             continue
-        known = _known(evidence, source, target, code)
-        for predicate in range(history.graph.predicate_count):
-            if predicate in known:
-                continue
-            scores = rescorer.with_fact(family, predicate, kernels).scores()
-            gap = float(goal.gaps(scores[None])[0])
-            new = int(scores.argmax())
-            if goal.is_reached(scores) and not labels.opposes(names[predicate], names[new]):
-                found.append((gap, source, predicate, target))
-    found.sort()
-    return tuple(_addition(change, fact, code) for _, *fact in found[:LISTED])
+        known = _known(evidence, source, target, when[0])
+        for predicate in set(range(history.graph.predicate_count)) - known:
+            columns, values = history.lone_fact(family, predicate, distance)
+            gap = float(goal.gaps(scores[None] + values @ weights[columns])[0])
+            found.append((gap, source, predicate, target))
+    return [(source, predicate, target) for _, source, predicate, target in sorted(found)[:TRIED]]
 
 
 def _last_day(evidence: Evidence, own: int) -> tuple[int, int]:
@@ -277,22 +300,20 @@ def _known(evidence: Evidence, source: int, target: int, code: int) -> set[int]:
     return set(facts.predicates[here].tolist())
 
 
-def _addition(change: _Change, fact: list[int], code: int) -> Addition:
-    data = change.answerer.model.dataset
-    columns: list[Ints] = [np.asarray([part], np.int32) for part in (*fact, code)]
-    since = columns[3]
-    added = Facts(columns[0], columns[1], columns[2], since, since)
-    labels, predicate = change.answerer.labels, data.predicates[fact[1]]
-    names = data.entities[fact[0]], data.entities[fact[2]]
-    date, did = (
-        data.axis.format(code),
-        clause(labels.label(predicate), labels.phrase(predicate), *names),
+def _addition(answerer: Answerer, fact: list[int], code: int, outcome: Outcome) -> Addition:
+    data, labels = answerer.model.dataset, answerer.labels
+    subject, predicate, object_ = (
+        data.entities[fact[0]],
+        data.predicates[fact[1]],
+        data.entities[fact[2]],
     )
+    date = data.axis.format(code)
+    did = clause(labels.label(predicate), labels.phrase(predicate), subject, object_)
     return Addition(
         sentence=f"{did} {at_time(date)}",
-        subject=names[0],
+        subject=subject,
         predicate=predicate,
-        object=names[1],
+        object=object_,
         date=date,
-        outcome=change.outcome([], added),
+        outcome=outcome,
     )

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from apptek.explain.explainer import explain
+import numpy as np
+
+from apptek.explain.explainer import explain, find_predicate
 from apptek.explain.explanation import Contribution, Explanation, as_plain
 from apptek.explain.text import name_notes, time_notes
 from apptek.explain.wording import (
@@ -135,14 +137,26 @@ def contrast(
     a predicate is named, against its runner-up, unless `against` names another one.
     """
     second = Query(query.subject, query.object, other)
-    if predicate is None:
-        predicate = explain(answerer, query, most=0).predicate
-    if against is None:
-        later = explain(answerer, second, most=0).predicate
-        against = explain(answerer, query, predicate, most=0).runner_up
-        against = later if later != predicate else against
+    if predicate is None or against is None:
+        predicate, against = _compared(answerer, (query, second), predicate, against)
     explained = [explain(answerer, each, predicate, against=against) for each in (query, second)]
     return Contrast(first=explained[0], second=explained[1], changes=_changes(*explained))
+
+
+def _compared(
+    answerer: Answerer, asked: tuple[Query, Query], predicate: str | None, against: str | None
+) -> tuple[str, str]:
+    """The answers at both times, or the one that both have and the next best at the first."""
+    names = answerer.model.dataset.predicates
+    chances = answerer.ranked(answerer.queries_of(asked)).probabilities
+    first, second = (int(each.argmax()) for each in chances)
+    if predicate is not None:
+        first = find_predicate(predicate, answerer.predicate_names, names)
+    if against is None:
+        others = np.argsort(-chances[0], kind="stable").tolist()
+        next_best = next((other for other in others if other != first), first)
+        against = names[second if second != first else next_best]
+    return names[first], against
 
 
 def _changes(first: Explanation, second: Explanation) -> tuple[Change, ...]:

@@ -1,0 +1,78 @@
+"""A model without some of its facts, or with others: what it would answer to one query."""
+
+from copy import copy
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from apptek.arrays import Longs
+from apptek.data.facts import Facts, join_facts
+from apptek.data.queries import Queries
+from apptek.features.history import History
+from apptek.graph.lookups import incoming, outgoing
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.answerer import Answerer, WorkingView
+
+
+@dataclass(frozen=True, slots=True)
+class PartOfFacts:
+    """An answerer on a part of the facts.
+
+    kept  which fact of the whole graph each of its facts is
+    """
+
+    answerer: Answerer
+    kept: Longs
+
+
+def without_facts(
+    answerer: Answerer,
+    queries: Queries,
+    removed: npt.ArrayLike,
+    added: Facts | None = None,
+) -> PartOfFacts:
+    """Return an answerer for one query whose graph lacks some facts, and has others.
+
+    The graph has only the facts that the answer depends on: those of the two entities, or all
+    where the scores also depend on others.
+    """
+    graph = answerer.model.graph
+    if answerer.view_of(queries).reaches_others:
+        relevant = np.arange(len(graph.facts))
+    else:
+        ends = (int(queries.subjects[0]), int(queries.objects[0]))
+        rows = [look(graph, end) for end in ends if end >= 0 for look in (outgoing, incoming)]
+        relevant = np.concatenate([np.zeros(0, np.int64), *rows])
+    kept = np.setdiff1d(relevant, np.asarray(removed, np.int64)).astype(np.int64)
+    return PartOfFacts(with_only(answerer, kept, added), kept)
+
+
+def with_only(answerer: Answerer, kept: Longs, added: Facts | None = None) -> Answerer:
+    """Return an answerer that sees only these facts, and those that are added.
+
+    What entities are, which is learned from all facts, stays as it was.
+    """
+    model, graph = answerer.model, answerer.model.graph
+    facts = graph.facts.take(kept)
+    part = TemporalGraph.build(
+        facts if added is None else join_facts(facts, added),
+        graph.axis,
+        graph.entity_count,
+        graph.predicate_count,
+        open_end=graph.open_end,
+    )
+    changed = copy(answerer)
+    changed.model = replace(model, sources=replace(model.sources, graph=part))
+    changed.views = {name: _on(view, part) for name, view in answerer.views.items()}
+    return changed
+
+
+def _on(view: WorkingView, graph: TemporalGraph) -> WorkingView:
+    """Return the view on another graph."""
+    graph = graph.ahead() if view.name == "ahead" else graph
+    space, history = view.space, view.space.history
+    if history is not None:
+        history = History(graph, history.clock, history.config, history.dated)
+    process = replace(space.process, graph=graph)
+    return replace(view, space=replace(space, history=history, process=process))

@@ -1,0 +1,137 @@
+"""The rules of a model: every weight that is large enough, with its support in training.
+
+Where the body of a rule holds, the score of its head grows by weight * the value of the body.
+A body is one feature of a view:
+
+| part     | where                                     | what               | when               |
+|----------|-------------------------------------------|--------------------|--------------------|
+| history  | the family of facts: pair, reversed, ...  | a predicate        | a kernel, as same  |
+| trait    | whose: subject, object, both, question    | kind and value     |                    |
+| topology |                                           | its predicates     |                    |
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from apptek.arrays import Doubles, Longs
+from apptek.config import View
+from apptek.data.predicate_table import PredicateTable
+from apptek.data.queries import askable, training_queries
+from apptek.errors import DataError
+from apptek.features.space import FeatureSpace
+from apptek.features.topologies.topology import to_names
+from apptek.files import check_target, write_whole
+from apptek.models.model import Model, with_training_facts
+
+LEAST = 0.2  # of a weight, either way, that makes a rule, unless said otherwise
+CHUNK = 8192  # training queries counted at a time
+ENDINGS = (".jsonl", ".parquet")
+Body = tuple[str, str, tuple[str, ...], str]  # part, where, what, when
+
+
+def write_rules(model: Model, path: Path, least: float = LEAST) -> int:
+    """Write the rules of a model to a .jsonl or .parquet file; return how many there are."""
+    if path.suffix.lower() not in ENDINGS:
+        raise DataError(f"{path}: unknown kind of file; expected {', '.join(ENDINGS)}")
+    check_target(path)
+    rules = rules_of(model, least)
+    if path.suffix.lower() == ".parquet":
+        sink = pa.BufferOutputStream()
+        parquet.write_table(rules, sink)
+        content: bytes = sink.getvalue().to_pybytes()
+    else:
+        lines = (json.dumps(rule, ensure_ascii=False) + "\n" for rule in rules.to_pylist())
+        content = "".join(lines).encode()
+    write_whole(path, content)
+    return int(rules.num_rows)
+
+
+def rules_of(model: Model, least: float = LEAST) -> pa.Table:
+    """Return the rules of all views with a weight of at least `least` either way, not 0.
+
+    By view; the commonest heads first; of each head, the rules with the largest weight * log(1 +
+    queries) first, so that those without support come last. The columns:
+
+    view, part, where, what, when   the body; see the head of this file
+    head                 the predicate that it speaks for, or against
+    weight               what it adds to the score of the head, for a body of value 1
+    queries              training queries in which the body holds, each with its own fact hidden
+    followed             those of them whose fact has the head
+    confidence           followed / queries
+    lift                 confidence / the share of the head among all training queries
+    what_label, head_label   how to show predicates
+    """
+    fitted = with_training_facts(model)
+    return pa.concat_tables([_rules_of_view(fitted, view, least) for view in model.views])
+
+
+def _rules_of_view(model: Model, view: View, least: float) -> pa.Table:
+    space, labels = model.space(view), model.dataset.labels or PredicateTable()
+    weights, names = model.views[view].classifier.weights, list(model.dataset.predicates)
+    columns, heads = np.nonzero((np.abs(weights) >= np.float32(least)) & (weights != 0))
+    counts, shares = _count(model, space)
+    queries = counts.sum(axis=1)
+    strength = np.abs(weights[columns, heads]) * np.log1p(queries[columns])
+    order = np.lexsort((columns, -strength, heads, -shares[heads]))
+    columns, heads = columns[order], heads[order]
+    followed = counts[columns, heads]
+    confidence = followed / np.maximum(queries[columns], 1)
+    lift = confidence / np.maximum(shares[heads], 1e-12)
+    all_bodies = bodies_of(model, space)
+    bodies = [all_bodies[column] for column in columns.tolist()]
+    shown = [what if part == "trait" else map(labels.label, what) for part, _, what, _ in bodies]
+    return pa.table(
+        {
+            "view": pa.array([view] * len(bodies), pa.string()),
+            "part": pa.array([part for part, _, _, _ in bodies], pa.string()),
+            "where": pa.array([where for _, where, _, _ in bodies], pa.string()),
+            "what": pa.array([what for _, _, what, _ in bodies], pa.list_(pa.string())),
+            "when": pa.array([when for _, _, _, when in bodies], pa.string()),
+            "head": pa.array([names[head] for head in heads], pa.string()),
+            "weight": weights[columns, heads].astype(np.float64),
+            "queries": queries[columns],
+            "followed": followed,
+            "confidence": confidence.round(4),
+            "lift": lift.round(3),
+            "what_label": pa.array([" -> ".join(words) for words in shown], pa.string()),
+            "head_label": pa.array([labels.label(names[head]) for head in heads], pa.string()),
+        }
+    )
+
+
+def bodies_of(model: Model, space: FeatureSpace) -> list[Body]:
+    """Return the body of every column."""
+    data, bodies = model.dataset, list[Body]()
+    if space.history is not None:
+        for column in range(len(space.history)):
+            family, predicate, kernel = space.history.feature(column)
+            bodies.append(("history", family, (data.predicates[predicate],), kernel))
+    if space.traits is not None:
+        for column in range(len(space.traits)):
+            trait = space.traits.trait(column, data.entities)
+            bodies.append(("trait", trait.whose, (trait.kind, trait.value), ""))
+    if space.topologies is not None:
+        sequences = space.topologies.sequences
+        bodies += [("topology", "", tuple(to_names(s, data.predicates)), "") for s in sequences]
+    return bodies
+
+
+def _count(model: Model, space: FeatureSpace) -> tuple[Longs, Doubles]:
+    """Count training queries by feature and predicate, (F, R), and the share of each predicate."""
+    train = model.dataset.train
+    queries, count = training_queries(train), len(model.dataset.predicates)
+    usable = askable(train)
+    totals = np.zeros(len(space) * count, np.int64)
+    for start in range(0, len(usable), CHUNK):
+        part = usable[start : start + CHUNK]
+        rows = space.rows(queries.take(part))
+        labels = np.repeat(train.predicates[part].astype(np.int64), np.diff(rows.offsets))
+        pairs = rows.columns.astype(np.int64) * count + labels
+        keys, repeats = np.unique(pairs, return_counts=True)
+        totals[keys] += repeats
+    shares = np.bincount(train.predicates[usable], minlength=count) / max(len(usable), 1)
+    return totals.reshape(len(space), count), shares
