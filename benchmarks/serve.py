@@ -19,10 +19,11 @@ from apptek.models.model import Model
 from apptek.models.model_folder import load_model
 from apptek.predictor import Predictor
 from apptek.seeding import generator
+from apptek.service.arrow_batches import ARROW, write_stream
 from apptek.service.served_model import query_of_fact
-from apptek.service.tables.batches import ARROW, JSON, write_table
 from benchmarks.report import BenchReport, bench_dataset, seconds
 
+JSON = "application/json"
 BATCHES = {JSON: 1000, ARROW: 5000}  # queries in a batch
 CLIENTS = (1, 16)
 TARGETS = {
@@ -91,7 +92,7 @@ def _batch_speed(service: RunningService, queries: list[dict[str, str]], kind: s
     body: Any = {"queries": queries[:size], "top": 10}
     path = "/api/predict"
     if kind == ARROW:
-        body, path = write_table(pa.Table.from_pylist(queries[:size]), ARROW), f"{path}?top=10"
+        body, path = write_stream(pa.Table.from_pylist(queries[:size])), f"{path}?top=10"
     request = encode_request(service.address, path, body, kind)
     result = send_requests(service.address, [request] * 7, 1)
     if set(result.statuses) != {200}:

@@ -1,12 +1,8 @@
 """What is served while its folder changes: one whole model, or another, never a mixture."""
 
-import asyncio
 import json
 import shutil
-import threading
-import time
 import urllib.request
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +16,8 @@ from service_parts import client_of, tuning_query
 from apptek.errors import ApptekError, ModelError
 from apptek.files import replaced_folder, sole_writer
 from apptek.models.manifest import model_digest
-from apptek.predictor import Predictor
-from apptek.service.current_model import DIGEST_HEADER, CurrentModel
+from apptek.predictor import Predictor, Query
+from apptek.service.network.security_middleware import DIGEST_HEADER
 from apptek.service.private_copy import private_copy
 from apptek.service.served_model import ServedModel
 
@@ -50,13 +46,13 @@ def ask(address: str, query: dict[str, str]) -> tuple[str, list[Any]]:
         return response.headers[DIGEST_HEADER], json.load(response)["answers"][0]["predicates"]
 
 
-def overwrite(source: Path, target: Path, *, but: str = "") -> None:
-    """Writes into the files of a folder, as `cp -r` does it, but for one."""
+def overwrite(source: Path, target: Path) -> None:
+    """Write into the files of a folder, as `cp -r` does it."""
     for path in sorted(source.rglob("*")):
         copied = target / path.relative_to(source)
         if path.is_dir():
             copied.mkdir(exist_ok=True)
-        elif path.name != but:
+        else:
             copied.write_bytes(path.read_bytes())
 
 
@@ -67,6 +63,7 @@ def test_truncated_and_overwritten_files_change_no_answer(
     query = tuning_query(served)
     with running_service(model) as service:
         before = ask(service.address, query)
+        assert before[0] == served.digest
         for path in model.rglob("*.npy"):
             path.write_bytes(b"")
         assert ask(service.address, query) == before
@@ -115,65 +112,16 @@ def test_the_digest_is_that_of_the_model_and_not_of_its_run(
     assert model_digest(tmp_path / "again") == served.digest  # run.json differs
 
 
-def test_a_request_is_answered_by_one_model_from_its_beginning_to_its_end(
-    served: ServedModel,
-) -> None:
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        current.exchange(served)  # in the middle of a request
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b""})
-
-    sent: list[Any] = []
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    current = CurrentModel(served, lambda _: app)
-    current._current = app, "the first"
-
-    asyncio.run(current({"type": "http"}, None, send))  # type: ignore[arg-type]
-    assert (DIGEST_HEADER.lower().encode(), b"the first") in sent[0]["headers"]
-    assert current.digest == served.digest
-
-
-@pytest.mark.slow
-def test_reload_exchanges_the_model_while_clients_ask(
+def test_a_replaced_folder_changes_no_answer(
     model: Path, other_model: Path, served: ServedModel
 ) -> None:
-    query = tuning_query(served)
-    answers: Counter[tuple[str, str]] = Counter()
-    errors: list[Exception] = []
-    ended = threading.Event()
-
-    def client(address: str) -> None:
-        while not ended.is_set():
-            try:
-                digest, answer = ask(address, query)
-                answers[digest, json.dumps(answer)] += 1
-            except Exception as error:
-                errors.append(error)
-
-    def wait_for(address: str, folder: Path) -> None:
-        while ask(address, query)[0] != model_digest(folder):
-            time.sleep(0.05)
-
-    first = model_digest(model)
-    with running_service(model, "--reload") as service:
-        clients = [threading.Thread(target=client, args=(service.address,)) for _ in range(2)]
-        for thread in clients:
-            thread.start()
-        overwrite(other_model, model, but="bias.npy")  # of which the old one stays: a mixture
-        time.sleep(3)
-        assert ask(service.address, query)[0] == first
-        shutil.rmtree(model)
-        shutil.copytree(other_model, model)
-        wait_for(service.address, other_model)
-        ended.set()
-        for thread in clients:
-            thread.join()
-    assert errors == []
-    assert len(answers) == 2  # of each model one answer
-    assert {digest for digest, _ in answers} == {first, model_digest(other_model)}
+    query = Query(**tuning_query(served))
+    predictor = Predictor.load(model)  # mapped from the folder itself, not from a private copy
+    with replaced_folder(model) as building:
+        shutil.copytree(other_model, building, dirs_exist_ok=True)
+    before = served.predictor.predict(query)
+    assert predictor.predict(query) == before
+    assert Predictor.load(model).predict(query) != before
 
 
 @pytest.mark.gate

@@ -1,6 +1,5 @@
-"""Batches as tables of Arrow and Parquet: the answers of JSON, and no body that does harm."""
+"""Batches as Arrow streams: the answers of JSON, and no body that does harm."""
 
-import struct
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import PlainFact
-from pyarrow import ipc, parquet
+from pyarrow import ipc
 from service_parts import client_of, problem, tuning_query
 from worlds import ENTITIES, graph_of, moments, plain_facts
 
@@ -24,16 +23,13 @@ from apptek.models.answer_tables import AskedColumns, answer_columns
 from apptek.models.answers import Query, best_predicates
 from apptek.models.batch_files import SCHEMA, answer_table
 from apptek.predictor import Predictor
+from apptek.service.arrow_batches import ARROW, write_stream
 from apptek.service.served_model import ServedModel
-from apptek.service.tables.batches import ARROW, PARQUET, write_table
-from apptek.service.tables.parquet_footer import codecs
 
 BATCH = "/api/predict"
 
 
-def read(content: bytes, kind: str) -> pa.Table:
-    if kind == PARQUET:
-        return parquet.read_table(pa.BufferReader(content))
+def read(content: bytes) -> pa.Table:
     return ipc.open_stream(content).read_all()
 
 
@@ -42,8 +38,8 @@ def client(served: ServedModel) -> TestClient:
     return client_of(served)
 
 
-def send(client: TestClient, body: bytes, kind: str, query: str = "", **headers: str) -> Any:
-    headers = {"Content-Type": kind, **headers}
+def send(client: TestClient, body: bytes, query: str = "", kind: str = ARROW) -> Any:
+    headers = {"Content-Type": kind}
     return client.post(f"{BATCH}{query}", content=body, headers=headers)
 
 
@@ -137,15 +133,12 @@ def test_classes_and_labels_are_in_the_table(forecast_model: Path) -> None:
     assert columns_of(predictor, asked, 4).cast(SCHEMA).equals(slow)
 
 
-@pytest.mark.parametrize("kind", [ARROW, PARQUET])
-def test_a_table_is_answered_as_json_is(
-    client: TestClient, queries: list[dict[str, str]], kind: str
-) -> None:
-    body = write_table(pa.Table.from_pylist(queries), kind)
-    response = send(client, body, kind, "?top=4")
+def test_a_table_is_answered_as_json_is(client: TestClient, queries: list[dict[str, str]]) -> None:
+    body = write_stream(pa.Table.from_pylist(queries))
+    response = send(client, body, "?top=4", f"{ARROW.upper()}; charset=utf-8")
     assert response.status_code == 200
-    assert response.headers["content-type"] == kind
-    table = read(response.content, kind)
+    assert response.headers["content-type"] == ARROW
+    table = read(response.content)
     assert table.column_names == SCHEMA.names
     whole = client.post(BATCH, json={"queries": queries, "top": 4}).json()
     rows = [
@@ -157,38 +150,9 @@ def test_a_table_is_answered_as_json_is(
     assert list(zip(*(table[name].to_pylist() for name in names), strict=True)) == rows
 
 
-@pytest.mark.parametrize(
-    ("accept", "kind"),
-    [
-        (PARQUET, PARQUET),
-        (f"text/html, {PARQUET};q=0.5", PARQUET),
-        (f"*/*, {PARQUET}", ARROW),
-        ("text/html", ARROW),
-        ("application/json", "application/json"),
-    ],
-)
-def test_the_type_of_the_answer_is_chosen_by_accept(
-    client: TestClient, queries: list[dict[str, str]], accept: str, kind: str
-) -> None:
-    body = write_table(pa.Table.from_pylist(queries), ARROW)
-    response = send(client, body, ARROW, Accept=accept)
-    assert response.headers["content-type"] == kind
-    if kind == "application/json":
-        expected = client.post(BATCH, json={"queries": queries}).json()
-        assert response.json() == expected
-    else:
-        assert len(read(response.content, kind)) == 10 * len(queries)
-
-
-def test_queries_in_json_can_be_answered_by_a_table(
-    client: TestClient, queries: list[dict[str, str]]
-) -> None:
-    body = write_table(pa.Table.from_pylist(queries), ARROW)
-    expected = read(send(client, body, ARROW, "?top=2").content, ARROW)
-    batch = client.post(BATCH, json={"queries": queries, "top": 2}, headers={"Accept": ARROW})
-    assert read(batch.content, ARROW).equals(expected)
-    one = client.post(BATCH, json=queries[0] | {"top": 2}, headers={"Accept": ARROW})
-    assert read(one.content, ARROW).cast(SCHEMA).equals(expected.cast(SCHEMA).slice(0, 2))
+def test_a_table_of_parquet_is_no_body(client: TestClient) -> None:
+    kind = "application/vnd.apache.parquet"
+    assert problem(send(client, b"PAR1 and more", kind=kind), 422)["where"] == "body"
 
 
 @pytest.mark.parametrize(
@@ -214,8 +178,8 @@ def test_columns_may_be_of_other_types(
             "date": pa.array(moments, pa.timestamp("ns")).cast(times),
         }
     )
-    plain = read(send(client, write_table(table, ARROW), ARROW).content, ARROW)
-    other = read(send(client, write_table(typed, ARROW), ARROW).content, ARROW)
+    plain = read(send(client, write_stream(table)).content)
+    other = read(send(client, write_stream(typed)).content)
     assert other.cast(SCHEMA).equals(plain.cast(SCHEMA))
 
 
@@ -225,13 +189,6 @@ def ipc_body(table: pa.Table, compression: str | None = None) -> bytes:
         sink, table.schema, options=ipc.IpcWriteOptions(compression=compression)
     ) as writer:
         writer.write_table(table)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
-
-
-def parquet_body(table: pa.Table, **options: Any) -> bytes:
-    sink = pa.BufferOutputStream()
-    parquet.write_table(table, sink, **options)
     content: bytes = sink.getvalue().to_pybytes()
     return content
 
@@ -246,48 +203,27 @@ def same_views(text: str, count: int) -> pa.Array:
 ROW = {"subject": ["a"], "object": ["b"], "time": ["?"]}
 MANY, MANY_VALUES = 30_000_000, 1_000_000
 LONG = "n" * 3_000_000
-BAD: dict[str, tuple[bytes, str, str]] = {
-    "nothing": (b"", ARROW, "cannot be read"),
-    "no Parquet": (b"PAR1 and more", PARQUET, "cannot be read"),
-    "no rows": (ipc_body(pa.table(ROW).slice(0, 0)), ARROW, "no rows"),
+BAD: dict[str, tuple[bytes, str]] = {
+    "nothing": (b"", "cannot be read"),
+    "no rows": (ipc_body(pa.table(ROW).slice(0, 0)), "no rows"),
     "no column of times": (
         ipc_body(pa.table({"subject": ["a"], "object": ["b"]})),
-        ARROW,
         "expected subject, object and time",
     ),
     "an empty name": (
         ipc_body(pa.table(ROW | {"object": [None]}, schema=pa.table(ROW).schema)),
-        ARROW,
         "the body:1: found an empty name",
     ),
     "a time that is none": (
         ipc_body(pa.table({name: cells * 2 for name, cells in ROW.items()} | {"time": ["?", "x"]})),
-        ARROW,
         "'x' cannot be read",
     ),
-    "lists": (ipc_body(pa.table(ROW | {"subject": [["a"]]})), ARROW, "expected texts"),
-    "zstd": (ipc_body(pa.table(ROW), "zstd"), ARROW, "compressed"),
-    "lz4": (ipc_body(pa.table(ROW), "lz4"), ARROW, "compressed"),
-    "zstd in Parquet": (parquet_body(pa.table(ROW), compression="zstd"), PARQUET, "by ZSTD"),
-    "a list in Parquet": (
-        parquet_body(pa.table(ROW | {"subject": [["a"] * MANY_VALUES]})),
-        PARQUET,
-        "a list where a text is expected",
-    ),
-    "no column of times in Parquet": (
-        parquet_body(pa.table({"subject": ["a"], "object": ["b"]})),
-        PARQUET,
-        "has the columns subject, object",
-    ),
+    "lists": (ipc_body(pa.table(ROW | {"subject": [["a"]]})), "expected texts"),
+    "zstd": (ipc_body(pa.table(ROW), "zstd"), "compressed"),
+    "lz4": (ipc_body(pa.table(ROW), "lz4"), "compressed"),
     "rows that cost no bytes": (
         ipc_body(pa.table({"subject": pa.nulls(MANY), "object": pa.nulls(MANY)})),
-        ARROW,
         "at most 5,000 queries",
-    ),
-    "many rows in Parquet, which are not all read": (
-        parquet_body(pa.table({name: ["a"] * 20_000 for name in ("subject", "object", "time")})),
-        PARQUET,
-        "A batch may have at most 5,000 queries; this one has more.",
     ),
     "a long name in many rows": (
         ipc_body(
@@ -299,7 +235,6 @@ BAD: dict[str, tuple[bytes, str, str]] = {
                 }
             )
         ),
-        ARROW,
         "3,000,000 bytes",
     ),
     "a long name in many views": (
@@ -312,64 +247,22 @@ BAD: dict[str, tuple[bytes, str, str]] = {
                 }
             )
         ),
-        ARROW,
         "3,000,000 bytes",
-    ),
-    "a name that begins all others": (
-        parquet_body(
-            pa.table({name: [f"{LONG[:20_000]}{i}" for i in range(50)] for name in ROW}),
-            use_dictionary=False,
-            column_encoding="DELTA_BYTE_ARRAY",
-            compression="snappy",
-        ),
-        PARQUET,
-        "bytes; a name may have",
     ),
 }
 
 
 @pytest.mark.parametrize("what", BAD)
 def test_what_cannot_be_answered_is_a_problem(client: TestClient, what: str) -> None:
-    body, kind, said = BAD[what]
-    response = send(client, body, kind)
+    body, said = BAD[what]
+    response = send(client, body)
     assert said in problem(response, 422)["detail"]
-
-
-@pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "brotli", "zstd", "lz4"])
-@pytest.mark.parametrize("groups", [1, 2])
-def test_the_codecs_of_a_footer_are_those_that_pyarrow_tells(compression: str, groups: int) -> None:
-    table = pa.table({name: cells * 4 for name, cells in ROW.items()} | {"x": [[1.5, None]] * 4})
-    metadata = {"key": "value" * 100, "other": ""}
-    body = parquet_body(
-        table.replace_schema_metadata(metadata),
-        compression={"subject": "snappy", "x.list.element": compression},
-        row_group_size=4 // groups,
-    )
-    about = parquet.ParquetFile(pa.BufferReader(body)).metadata
-    told = {
-        about.row_group(group).column(column).compression
-        for group in range(groups)
-        for column in range(about.num_columns)
-    }
-    assert codecs(body) == told
-
-
-def test_a_codec_that_does_not_exist_is_refused(client: TestClient) -> None:
-    body = bytearray(parquet_body(pa.table(ROW), compression="snappy"))
-    (length,) = struct.unpack("<I", body[-8:-4])
-    found = 0
-    for place in range(len(body) - 8 - length, len(body) - 8):
-        changed = bytes(body[:place]) + b"\x22" + bytes(body[place + 1 :])  # zigzag of 17
-        response = send(client, changed, PARQUET)
-        assert response.status_code in (200, 422)
-        found += "codec 17" in response.text
-    assert found == 3  # a column each
 
 
 def test_the_limits_of_json_hold_for_tables(
     client: TestClient, served: ServedModel, queries: list[dict[str, str]]
 ) -> None:
-    body = write_table(pa.Table.from_pylist(queries), ARROW)
+    body = write_stream(pa.Table.from_pylist(queries))
     headers = {"Content-Type": ARROW}
     small = client_of(served, batch=39)
     assert "at most 39" in problem(small.post(BATCH, content=body, headers=headers), 422)["detail"]
@@ -377,58 +270,45 @@ def test_the_limits_of_json_hold_for_tables(
     said = problem(few.post(f"{BATCH}?top=3", content=body, headers=headers), 422)["detail"]
     assert "40 queries x top 3" in said
     for query in ("?top=0", "?top=1001"):
-        problem(send(client, body, ARROW, query), 422)
-    asked = {"queries": queries, "top": 3}
-    problem(few.post(BATCH, json=asked, headers={"Accept": ARROW}), 422)
+        problem(send(client, body, query), 422)
 
 
-def test_an_unknown_name_of_a_single_question_is_a_problem_here_too(
-    client: TestClient, queries: list[dict[str, str]]
-) -> None:
-    query, accept = queries[0] | {"subject": "Nobody at all"}, {"Accept": ARROW}
-    found = problem(client.post(BATCH, json=query, headers=accept), 404)
-    assert found["where"] == "subject"
-    assert "'Nobody at all'" in found["detail"]
-    general = client.post(BATCH, json=query | {"allow_unknown": True}, headers=accept)
-    assert general.status_code == 200
-    body = write_table(pa.Table.from_pylist([query | {"subject": "*"}]), PARQUET)
-    assert "'*' is not a name" in problem(send(client, body, PARQUET), 404)["detail"]
+def test_a_pattern_is_not_a_name(client: TestClient, queries: list[dict[str, str]]) -> None:
+    body = write_stream(pa.Table.from_pylist([queries[0] | {"subject": "*"}]))
+    assert "'*' is not a name" in problem(send(client, body), 404)["detail"]
 
 
 @settings(max_examples=150)
 @given(
-    st.sampled_from([ARROW, PARQUET]),
     st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=4),
     st.floats(0, 1),
 )
 def test_a_damaged_body_is_answered_or_refused(
-    client: TestClient, kind: str, changes: list[tuple[float, int]], cut: float
+    client: TestClient, changes: list[tuple[float, int]], cut: float
 ) -> None:
-    whole = write_table(pa.table({name: cells * 3 for name, cells in ROW.items()}), kind)
+    whole = write_stream(pa.table({name: cells * 3 for name, cells in ROW.items()}))
     damaged = bytearray(whole)
     for place, value in changes:
         damaged[int(place * (len(whole) - 1))] = value
     for body in (bytes(damaged), whole[: int(cut * len(whole))]):
-        assert send(client, body, kind).status_code in (200, 422)
+        assert send(client, body).status_code in (200, 422)
 
 
-@pytest.mark.parametrize("kind", [ARROW, PARQUET])
 def test_a_table_is_answered_in_the_view_that_was_asked_for(
-    client: TestClient, queries: list[dict[str, str]], kind: str
+    client: TestClient, queries: list[dict[str, str]]
 ) -> None:
     body = {"queries": queries, "top": 2, "view": "ahead"}
     answers = client.post(BATCH, json=body).json()["answers"]
     wanted = [part["probability"] for answer in answers for part in answer["predicates"]]
-    from_json = read(client.post(BATCH, json=body, headers={"Accept": kind}).content, kind)
-    sent = send(client, write_table(pa.Table.from_pylist(queries), kind), kind, "?top=2&view=ahead")
-    for table in (from_json, read(sent.content, kind)):
-        assert set(table["view"].to_pylist()) == {"ahead"}
-        assert table["probability"].to_pylist() == pytest.approx(wanted)
+    sent = send(client, write_stream(pa.Table.from_pylist(queries)), "?top=2&view=ahead")
+    table = read(sent.content)
+    assert set(table["view"].to_pylist()) == {"ahead"}
+    assert table["probability"].to_pylist() == pytest.approx(wanted)
 
 
 def test_an_unknown_parameter_is_refused(client: TestClient, queries: list[dict[str, str]]) -> None:
-    body = write_table(pa.Table.from_pylist(queries), ARROW)
-    sent = problem(send(client, body, ARROW, "?veiw=ahead"), 422)
+    body = write_stream(pa.Table.from_pylist(queries))
+    sent = problem(send(client, body, "?veiw=ahead"), 422)
     assert sent["detail"].startswith("This address has no parameter 'veiw'. It has top")
     assert "It has none" in problem(client.post(f"{BATCH}?top=3", json=queries[0]), 422)["detail"]
     assert client.get("/?any=thing").status_code == 200

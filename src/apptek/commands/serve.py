@@ -45,10 +45,6 @@ def serve(
     token: TokenOption = None,
     token_file: TokenFileOption = None,
     insecure: InsecureOption = False,
-    reload: Annotated[
-        bool,
-        typer.Option("--reload", help="When another model takes the folder's place, serve that."),
-    ] = False,
 ) -> None:
     """Serve a model: a web page to explore it, and an HTTP interface under /api.
 
@@ -60,7 +56,7 @@ def serve(
     from apptek.service.network.http_server import serve as run
 
     reach = _reach(host, port, token, token_file, insecure)
-    run(model, reach, reload=reload)
+    run(model, reach)
 
 
 def mcp(

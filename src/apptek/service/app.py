@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 
 from apptek import __version__
 from apptek.service import model_info, timelines
+from apptek.service.arrow_batches import add_arrow_predictions
 from apptek.service.explorer_files import read_explorer_files
 from apptek.service.forecasts import forecast
 from apptek.service.network.request_limits import RequestLimits
@@ -43,8 +44,6 @@ from apptek.service.schemas.responses import (
 )
 from apptek.service.schemas.what_if import ContrastOut, CounterfactualOut
 from apptek.service.served_model import ServedModel
-from apptek.service.tables.batches import JSON, answer_type, check_batch
-from apptek.service.tables.routes import add_table_predictions, answer_as_table
 from apptek.service.what_if import contrast, counterfactual
 from apptek.service.worker_pool import WorkerPool
 
@@ -164,24 +163,21 @@ def _add_predictions(
         # Before pydantic looks at each query: millions of invalid ones would cost much memory.
         queries = body.get("queries") if isinstance(body, dict) else None
         if isinstance(queries, list):
-            check_batch(len(queries), 0, limits)
+            limits.check_batch(len(queries), 0)
         return body
 
-    add_table_predictions(app, served, pool, limits)
+    add_arrow_predictions(app, served, pool, limits)
 
     @app.post("/api/predict", response_model=Answers, tags=["answers"])
     async def predictions(
-        request: Request, body: Annotated[PredictBody, BeforeValidator(check_batch_size)]
+        body: Annotated[PredictBody, BeforeValidator(check_batch_size)],
     ) -> Response:
         """The most probable predicates for one query, or for a batch.
 
-        A batch may also be a table of Arrow or Parquet, and so may the answer.
+        A batch may also be an Arrow stream, and is then answered by an Arrow stream.
         """
         if isinstance(body, PredictBatch):
-            check_batch(len(body.queries), body.top, limits)
-        wanted = answer_type(JSON, request.headers.get("accept", ""))
-        if wanted != JSON:
-            return await answer_as_table(served, pool, body, wanted)
+            limits.check_batch(len(body.queries), body.top)
         return await pool.answer(partial(predict, served, body))
 
     @app.post("/api/explain", response_model=ExplanationOut, tags=["answers"])

@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 from apptek.arrays import Longs
 from apptek.compiling import in_threads
-from apptek.config import View
 from apptek.evaluation.predicate_classes import shares_json
 from apptek.explain.drawing.answer_layout import WIDTH, draw_answer
 from apptek.explain.drawing.svg import drawing_json
@@ -16,7 +15,6 @@ from apptek.explain.without_facts import without_facts
 from apptek.explain.wording import apart_text, listed
 from apptek.features.topologies.connection import time_distance
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.answerer import Answerer
 from apptek.predictor import Answer, Query
 from apptek.service.schemas.explanations import ExplanationOut
 from apptek.service.schemas.requests import ExplainBody, PredictBatch, PredictQuery
@@ -43,7 +41,7 @@ def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> Answers:
     else:
         query = served.query(body, allow_unknown=body.allow_unknown)
         queries = [(query, served.time(query.time, "time"))]
-    answerer = answerer_of(served, body.view)
+    answerer = served.answerer(body.view)
 
     def answer_chunk(start: int) -> list[dict[str, Any]]:
         chunk = queries[start : start + CHUNK]
@@ -63,12 +61,6 @@ def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> Answers:
             "similar": served.similar(names),
         }
     )
-
-
-def answerer_of(served: ServedModel, view: View | None) -> Answerer:
-    """What answers: with `ahead`, every query from what was known before its time."""
-    answerer = served.predictor.answerer
-    return answerer.ahead() if view == "ahead" else answerer
 
 
 def _answer(served: ServedModel, answer: Answer, code: int) -> dict[str, Any]:
@@ -107,7 +99,7 @@ def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
         served.predicate(body.predicate, "predicate")
     if body.against is not None:
         served.predicate(body.against, "against")
-    whole = answerer = answerer_of(served, body.view)
+    whole = answerer = served.answerer(body.view)
     kept, known = None, len(answerer.model.graph.facts)
     without = [fact for fact in dict.fromkeys(body.without) if fact < known]
     if without:

@@ -11,12 +11,14 @@ import numpy as np
 
 from apptek.agent.environment import Environment
 from apptek.arrays import Ints
+from apptek.config import View
 from apptek.data.facts import Dataset, Facts
 from apptek.data.name_index import NameIndex, entity_counts
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError, TimeFormatError, UnknownName
 from apptek.graph.lookups import ends_of
 from apptek.graph.temporal_graph import FOR_EVER, TemporalGraph
+from apptek.models.answerer import Answerer
 from apptek.models.manifest import model_digest
 from apptek.predictor import Predictor, Query
 from apptek.service.private_copy import private_copy
@@ -73,6 +75,11 @@ class ServedModel:
         Environment(predictor.answerer.main.space.process, asked)  # for the steps of the agent
         span = time_span(model.graph)
         return cls(predictor, folder, digest, span, samples, counts, pending_index)
+
+    def answerer(self, view: View | None) -> Answerer:
+        """What answers: with `ahead`, every query from what was known before its time."""
+        answerer = self.predictor.answerer
+        return answerer.ahead() if view == "ahead" else answerer
 
     @property
     def beyond(self) -> int:

@@ -2,7 +2,6 @@
 
 from apptek.explain.contrast import contrast as find_contrast
 from apptek.explain.counterfactual import counterfactual as find_counterfactual
-from apptek.service.predict_explain import answerer_of
 from apptek.service.schemas.requests import ContrastBody, CounterfactualBody
 from apptek.service.schemas.what_if import ContrastOut, CounterfactualOut
 from apptek.service.served_model import ServedModel
@@ -13,7 +12,7 @@ def counterfactual(served: ServedModel, body: CounterfactualBody) -> Counterfact
     query = served.query(body, allow_unknown=body.allow_unknown)
     if body.target is not None:
         served.predicate(body.target, "to")
-    answerer = answerer_of(served, body.view)
+    answerer = served.answerer(body.view)
     found = find_counterfactual(answerer, query, body.target, add=body.add)
     similar = served.similar([query.subject, query.object])
     return CounterfactualOut.model_validate(found.as_json() | {"similar": similar})
@@ -26,7 +25,7 @@ def contrast(served: ServedModel, body: ContrastBody) -> ContrastOut:
     for name, where in ((body.predicate, "predicate"), (body.against, "against")):
         if name is not None:
             served.predicate(name, where)
-    answerer = answerer_of(served, body.view)
+    answerer = served.answerer(body.view)
     found = find_contrast(answerer, query, body.versus, body.predicate, body.against)
     similar = served.similar([query.subject, query.object])
     return ContrastOut.model_validate(found.as_json() | {"similar": similar})

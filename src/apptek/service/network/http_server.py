@@ -5,7 +5,6 @@ import socket
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from starlette.types import ASGIApp
 
 from apptek.errors import ApptekError
 from apptek.service.app import create_app
-from apptek.service.current_model import CurrentModel, reload_on_change
 from apptek.service.network.connections import connection_factory, connection_limits
 from apptek.service.network.log_limit import log_to_stderr
 from apptek.service.network.request_limits import RequestLimits
@@ -58,23 +56,12 @@ class Reach:
             )
 
 
-def serve(
-    folder: Path,
-    reach: Reach,
-    *,
-    reload: bool = False,
-    make_app: MakeApp = create_app,
-    path: str = "",
-) -> None:
-    """Serves a model until it is interrupted; `path` is where its app is to be addressed.
-
-    With `reload` it is whatever model is in the folder.
-    """
+def serve(folder: Path, reach: Reach, *, make_app: MakeApp = create_app, path: str = "") -> None:
+    """Serve a model until it is interrupted; `path` is where its app is to be addressed."""
     with _listen(reach.host, reach.port) as listener:  # first: a port in use is reported at once
-        open_model = partial(ServedModel.open, folder)
-        served = open_model()
+        served = ServedModel.open(folder)
         requests = RequestLimits(workers=os.cpu_count() or 1)
-        current = CurrentModel(served, lambda model: make_app(model, requests))
+        app = secured(make_app(served, requests), requests, reach, served.digest)
         url_host = f"[{reach.host}]" if ":" in reach.host else reach.host  # IPv6
         address = f"http://{url_host}:{listener.getsockname()[1]}{path}"
         data = served.predictor.model.dataset.name
@@ -83,23 +70,19 @@ def serve(
         )
         limits = connection_limits()
         config = uvicorn.Config(
-            secured(current, requests, reach),
-            http=connection_factory(limits), backlog=limits.backlog, ws="none",  # type: ignore[arg-type]
+            app, http=connection_factory(limits), backlog=limits.backlog, ws="none",  # type: ignore[arg-type]
             lifespan="on", log_config=None, access_log=False, server_header=False,
             timeout_graceful_shutdown=int(requests.seconds) + GRACE,
             proxy_headers=bool(os.environ.get(TRUSTED_PROXIES)),
         )  # fmt: skip
         log_to_stderr()
-        del served  # an exchanged model must not stay in memory
-        if reload:
-            reload_on_change(current, folder, open_model)
         uvicorn.Server(config).run([listener])
 
 
-def secured(app: ASGIApp, limits: RequestLimits, reach: Reach) -> ASGIApp:
+def secured(app: ASGIApp, limits: RequestLimits, reach: Reach, digest: str = "") -> ASGIApp:
     """The app behind its middleware. On loopback it answers to the names of loopback only."""
     hosts = LOOPBACK | {reach.host} if is_loopback(reach.host) else None
-    return SecurityMiddleware(app, limits, reach.token, hosts)
+    return SecurityMiddleware(app, limits, reach.token, hosts, digest)
 
 
 def _listen(host: str, port: int) -> socket.socket:

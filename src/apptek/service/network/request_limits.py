@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from apptek.service.problem_json import ServiceError
+
 CONNECTIONS = 4096
 BACKLOG = 1024
 OTHER_FILES = 128  # that a process needs beside its connections
@@ -16,6 +18,27 @@ class RequestLimits:
     pairs: int = 100_000  # (query, predicate) pairs in an answer; 422
     seconds: float = 20.0  # for the body to arrive (408), and for the answer (503)
     workers: int = 2  # requests that are computed at the same time; the others wait
+
+    def check_batch(self, rows: int, top: int) -> None:
+        """Raise a ServiceError if a batch has too many queries, or asks for too many predicates.
+
+        Of a stream that is read in pieces, `rows` may be those of the first ones.
+        """
+        limit = ""
+        if rows > self.batch:
+            limit = f"at most {self.batch:,} queries; this one has more"
+        elif rows * top > self.pairs:
+            limit = (
+                f"at most {self.pairs:,} predicates to return, not {rows:,} queries x top {top:,}"
+            )
+        if limit:
+            raise ServiceError(
+                422,
+                "The batch is too large",
+                f"A batch may have {limit}.",
+                advice="Split it into several requests.",
+                where="queries",
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+DIGEST_HEADER = "X-APPTeK-Model"
 OWN_SITES = {"", "none", "same-origin"}  # Sec-Fetch-Site: no browser, the address bar, our page
 DRAINED = 16 << 20  # bytes beyond the largest body that are read before it is refused
 ANSWERS = ("/api", "/mcp")  # where the model answers; the explorer's files are for everybody
@@ -38,12 +39,14 @@ class SecurityMiddleware:
     token  required where the model answers; None: no token is needed
     hosts  names by which the service may be addressed; None: any name. This refuses a page of
            another site that points its own host name at this machine (DNS rebinding).
+    digest of the model that answers, for a header; "": none
     """
 
     app: ASGIApp
     limits: RequestLimits
     token: str | None = None
     hosts: frozenset[str] | None = None
+    digest: str = ""
     wrong_tokens: WrongTokens = field(default_factory=WrongTokens)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,6 +61,8 @@ class SecurityMiddleware:
                 for name, value in HEADERS.items():
                     headers[name] = value
                 headers.setdefault("Cache-Control", "no-store")
+                if self.digest:
+                    headers[DIGEST_HEADER] = self.digest
             await send(message)
 
         try:

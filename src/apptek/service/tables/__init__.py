@@ -1,1 +1,0 @@
-"""Batches of queries that are tables of Arrow or Parquet, and answers of that kind."""
