@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 READY := .venv/.ready
+SLOW_READY := .venv/.slow-ready
 MINUTES ?= 60
 SEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -20,7 +21,7 @@ check: lint browser  ## the one gate: format, lint, types, import contracts, tes
 check-fast: lint  ## the quick tier, for the loop while you write
 	$(PYTEST) -m "not gate and not slow"
 
-test-slow: $(READY) browser  ## the slow tier: Ray, builds, load, damage, more pages, random Hypothesis seeds
+test-slow: $(SLOW_READY) browser  ## the slow tier: Ray, builds, load, damage, more pages, random Hypothesis seeds
 	$(PYTEST) -m slow
 	$(PYTEST) -m "hypothesis and not slow" --hypothesis-profile=random
 
@@ -75,6 +76,10 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --no-compile -c constraints.txt -e '.[dev]'
+	@touch $@
+
+$(SLOW_READY): $(READY)
+	$(BIN)/pip install --quiet --no-compile -c constraints.txt -e '.[dev,ray]'
 	@touch $@
 
 clean:  ## remove everything that make made
