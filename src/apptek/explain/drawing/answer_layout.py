@@ -15,7 +15,7 @@ from apptek.explain.drawing.layout import Curve, Drawing, DrawnEdge, Node, Role,
 from apptek.explain.drawing.placing import with_labels_placed
 from apptek.explain.drawing.texts import name_lines
 from apptek.explain.explanation import CitedFact, Explanation
-from apptek.explain.wording import counted, percent
+from apptek.present.wording import counted, percent
 
 WIDTH, PHONE = 900.0, 340.0  # of a report and a notebook, and of these on a narrow screen
 TOP, MARGIN = 34.0, 16.0

@@ -14,8 +14,8 @@ from pyarrow import ipc, parquet
 from apptek.config import View
 from apptek.data.frames import query_text_columns
 from apptek.data.reading.columns import query_columns
-from apptek.explain.wording import shortened
 from apptek.models.answer_tables import AskedColumns, answer_columns
+from apptek.present.wording import shortened
 from apptek.service.network.request_limits import RequestLimits
 from apptek.service.predict_explain import answerer_of
 from apptek.service.problem_json import MAX_QUOTED, TITLES, ServiceError
