@@ -25,8 +25,8 @@ from apptek.data.facts import Dataset, Facts
 from apptek.data.queries import training_queries
 from apptek.data.synthetic.world import make_world, write_world
 from apptek.data.times import TimeAxis
-from apptek.explain.wording import GIVEN
 from apptek.models.model_folder import load_model
+from apptek.present.wording import GIVEN
 from apptek.seeding import generator
 
 SIZE = 4000

@@ -9,7 +9,8 @@ from apptek.agent.environment import DecisionProcess
 from apptek.config import AgentConfig
 from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN, TimeAxis
-from apptek.explain.wording import (
+from apptek.features.topologies.connection import Surroundings, connect, time_distance
+from apptek.present.wording import (
     apart_text,
     counted,
     listed,
@@ -17,7 +18,6 @@ from apptek.explain.wording import (
     signed,
     when_text,
 )
-from apptek.features.topologies.connection import Surroundings, connect, time_distance
 from apptek.safe_text import printable
 
 

@@ -14,9 +14,9 @@ from apptek.errors import ApptekError, TimeFormatError
 from apptek.explain.explanation import CitedFact, Explanation, Reason
 from apptek.explain.sentences import connected_sentence
 from apptek.explain.text import explanation_text
-from apptek.explain.wording import percent, signed
 from apptek.models.model_folder import FORMAT
 from apptek.predictor import Predictor, Query
+from apptek.present.wording import percent, signed
 
 RETALIATION = {"Mobilize or increase armed forces", "Provide military aid"}
 

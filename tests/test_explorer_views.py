@@ -22,8 +22,8 @@ from browser_pages import (
 from http_clients import running_service
 from playwright.sync_api import Browser, Page, expect
 
-from apptek.explain.wording import percent
 from apptek.predictor import Predictor, Query
+from apptek.present.wording import percent
 
 pytestmark = IN_BROWSER
 SLOW = pytest.mark.slow

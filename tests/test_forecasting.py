@@ -18,14 +18,15 @@ from apptek.data.splitting import Splitting, split_facts
 from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import ApptekError, UnknownName
-from apptek.explain.wording import GIVEN, signed
-from apptek.forecasting.forecast import expected_words
 from apptek.forecasting.learning import learn_occurrence, predicates_in
 from apptek.forecasting.window import Length, Window, read_window
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.fitting.stages import FitOptions
 from apptek.occurrence.events import Pairs
 from apptek.predictor import Predictor
+from apptek.present.forecast_words import expected_words
+from apptek.present.wording import GIVEN, signed
+from apptek.results import to_dict
 from apptek.setting_rules import with_settings
 
 QUICK = ["classifier.epochs=1", "features.past_only=true"]
@@ -114,7 +115,7 @@ def test_forecasts_show_themselves(predictor: Predictor) -> None:
     for shown in (text, page):
         assert forecast.predicates[0].predicate in shown
         assert "anything at all" in shown
-    assert json.loads(json.dumps(forecast.as_json()))["predicates"][0]["share"] > 0
+    assert json.loads(json.dumps(to_dict(forecast)))["predicates"][0]["share"] > 0
 
 
 def test_names_are_escaped(predictor: Predictor) -> None:
@@ -159,7 +160,7 @@ def test_what_happens_from_the_window_on_changes_nothing(
     new = replace(data, train=planted, valid=planted.first(0), test=planted.first(0))
     updated, _ = Predictor(model).update(new)
     before, after = (
-        p.forecast(*pair, start, days=7, top=50).as_json() for p in (Predictor(model), updated)
+        to_dict(p.forecast(*pair, start, days=7, top=50)) for p in (Predictor(model), updated)
     )
     assert before == after
     later = updated.forecast(*pair, axis.format(day + count), days=7)
@@ -222,21 +223,20 @@ def test_undated_data_and_topologies_make_no_forecasts(data: Dataset) -> None:
 def test_what_is_unusual_is_said(predictor: Predictor) -> None:
     subject, object_ = busiest(predictor)
     axis, (first, last) = predictor.model.dataset.axis, predictor.forecaster.span
-    assert (
-        "no fact from then on" in predictor.forecast(subject, object_, axis.format(last)).notes[0]
-    )
+    assert predictor.forecast(subject, object_, axis.format(last)).notes[0].kind == "view"
     unknown = predictor.forecast("Nobody at all", object_, allow_unknown=True)
     assert repr(unknown).startswith("General answer: Nobody at all is not in the facts")
     assert unknown.unseen == ("Nobody at all",)
-    assert "Nobody at all is not in the facts" in unknown.notes[0]
-    assert "other's rates" in unknown.notes[0]
+    assert unknown.notes[0].kind == "unknown_name"
+    assert unknown.notes[0].data == {"names": ["Nobody at all"]}
+    assert "other's rates" in unknown.notes[0].text
     neither = predictor.forecast("Nobody at all", "No one", allow_unknown=True)
-    assert neither.notes[0].startswith("Neither Nobody at all nor No one is in the facts")
-    assert not any("other's rates" in note for note in neither.notes)
+    assert neither.notes[0].text.startswith("Neither Nobody at all nor No one is in the facts")
+    assert [note.kind for note in neither.notes].count("unknown_name") == 1
     late = predictor.forecast(subject, object_, axis.format(last + (last - first) // 2))
-    assert any("much may have changed" in note for note in late.notes)
+    assert any(note.kind == "far" for note in late.notes)
     long = predictor.forecast(subject, object_, days=(last - first) // 2)
-    assert any("longest window" in note for note in long.notes)
+    assert any(note.kind == "window" for note in long.notes)
     assert all("longer than any" in direction.base_sentence for direction in long.directions)
     strangers = [direction.base_sentence for direction in unknown.directions]
     assert strangers == ["the average of pairs that have not met yet"] * 2
@@ -259,9 +259,9 @@ def test_a_last_fact_long_ago_is_pointed_out(predictor: Predictor) -> None:
         age = window.first - int(times[times != UNKNOWN].max())
         subject, object_ = (names[entity] for entity in ends)
         made = predictor.forecast(subject, object_, days=7)
-        said = [note for note in made.notes if note.startswith("The last fact between the two")]
+        said = [note.text for note in made.notes if note.kind == "far"]
         assert bool(said) == (age > forecaster.occurrence.clock.long)
-        for shown in (repr(made), made._repr_html_(), json.dumps(made.as_json())):
+        for shown in (repr(made), made._repr_html_(), json.dumps(to_dict(made))):
             assert all(note in shown for note in said)
 
 
@@ -316,8 +316,8 @@ def test_facts_beyond_those_of_train_are_mentioned(data: Dataset) -> None:
     partly, whole = (quick(data, final=final) for final in (False, True))
     subject, object_ = busiest(whole)
     joined = "with those of valid and test"
-    assert any(joined in note for note in partly.forecast(subject, object_).notes)
-    assert not any(joined in note for note in whole.forecast(subject, object_).notes)
+    assert any(joined in note.text for note in partly.forecast(subject, object_).notes)
+    assert not any(joined in note.text for note in whole.forecast(subject, object_).notes)
 
 
 DAYS, YEARS = TimeAxis("day"), TimeAxis("year")
@@ -414,7 +414,7 @@ def test_the_command(predictor: Predictor, folder: Path) -> None:
     subject, object_ = busiest(predictor)
     printed = apptek("forecast", str(folder), subject, object_, "--days", "7", "--json").stdout
     made = predictor.forecast(subject, object_, days=7)
-    assert json.loads(printed) == json.loads(json.dumps(made.as_json())) | {"similar": {}}
+    assert json.loads(printed) == json.loads(json.dumps(to_dict(made))) | {"similar": {}}
 
 
 def test_dense_data_in_which_everybody_has_met_can_be_fitted_and_forecast() -> None:

@@ -13,9 +13,9 @@ from apptek.data.splitting import Splitting
 from apptek.explain.html_report import explanation_html
 from apptek.explain.text import explanation_text
 from apptek.forecasting.watch import watch
-from apptek.forecasting.watch_files import write_watch
 from apptek.forecasting.window import Length
 from apptek.predictor import Predictor, Query
+from apptek.present.tables import write_result
 from apptek.rules import rules_of
 
 LABELS = {"040": "Consult", "190": "Use conventional military force", "042": "Make a visit"}
@@ -86,7 +86,7 @@ def test_topologies_show_labels(folder: str) -> None:
 def test_a_watch_list_has_labels_beside_codes(predictor: Predictor, tmp_path: Path) -> None:
     forecaster = predictor.forecaster
     listed = watch(forecaster, [("e1", "e2")], forecaster.window(None, Length(days=7)))
-    write_watch(listed, tmp_path / "watch.csv")
+    write_result(tmp_path / "watch.csv", listed)
     with (tmp_path / "watch.csv").open(newline="") as file:
         (row,) = csv.DictReader(file)
     for number in (1, 2, 3):

@@ -23,10 +23,10 @@ from apptek.audit.audit import audit_facts
 from apptek.audit.judge import Judge
 from apptek.audit.report import audit_table
 from apptek.errors import ApptekError
-from apptek.explain.wording import GIVEN, when_text
 from apptek.mcp_server.server import create_server
 from apptek.mcp_server.suspects import Suspects
 from apptek.predictor import Predictor, Query
+from apptek.present.wording import GIVEN, when_text
 from apptek.service.network.request_limits import RequestLimits
 from apptek.service.served_model import ServedModel
 

@@ -18,12 +18,12 @@ from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
 from apptek.evaluation.calibration import Calibration
 from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
 from apptek.explain.text import explanation_text, notes
-from apptek.explain.wording import listed
 from apptek.models.batch_files import answer_file
 from apptek.models.fitting import drawn_examples
 from apptek.models.model_folder import FORMAT
 from apptek.models.summary import summarize
 from apptek.predictor import Predictor, Query
+from apptek.present.wording import listed
 from apptek.setting_rules import with_settings
 
 SETTINGS = ["agent.tknn=8", "agent.epochs=0.5", "classifier.epochs=2", "classifier.l2=[3.0, 10.0]"]

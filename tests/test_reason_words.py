@@ -13,14 +13,16 @@ from apptek.audit.guesses import HONEST, guesses_told
 from apptek.data.reading.reader import read_dataset
 from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError
-from apptek.explain import wording
 from apptek.explain.explanation import Contribution, Explanation, Support, as_plain
 from apptek.explain.groups import Group, group_all
 from apptek.explain.html_report import explanation_html
 from apptek.explain.sentences import Ends, Occurrences, Partner, actor_words, when_words
 from apptek.explain.story import contradicts_alone
 from apptek.explain.text import MEMBERS, explanation_text
-from apptek.explain.wording import (
+from apptek.features.traits import THE_COUNTRY, Kind
+from apptek.predictor import Predictor, Query
+from apptek.present import wording
+from apptek.present.wording import (
     GIVEN,
     at_time,
     general_notes,
@@ -30,8 +32,6 @@ from apptek.explain.wording import (
     signed,
     span_text,
 )
-from apptek.features.traits import THE_COUNTRY, Kind
-from apptek.predictor import Predictor, Query
 
 FORBIDDEN = ("log-odds", "trait", "topology", "->", "kernel")  # in what a layman reads
 EVENTS = """\

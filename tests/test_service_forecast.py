@@ -8,6 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 from service_parts import client_of, problem
 
+from apptek.results import to_dict
 from apptek.service.forecasts import NO_FORECASTS
 from apptek.service.served_model import ServedModel
 
@@ -34,7 +35,7 @@ def test_it_is_the_forecast_of_the_predictor(
     made = forecasting.predictor.forecast(pair["subject"], pair["object"], days=10, top=4)
     response = client.post("/api/forecast", json={**pair, "days": 10, "top": 4})
     assert response.status_code == 200, response.text
-    assert response.json() == json.loads(json.dumps(made.as_json())) | {"similar": {}}
+    assert response.json() == json.loads(json.dumps(to_dict(made))) | {"similar": {}}
     curve = [point["probability"] for point in response.json()["curve"]]
     assert len(curve) == 10
     assert curve == sorted(curve)
@@ -51,7 +52,7 @@ def test_a_window_in_the_past_and_an_unknown_name(
     start, until = axis.format((first + last) // 2), axis.format((first + last) // 2 + 3)
     past = client.post("/api/forecast", json={**pair, "from": start, "until": until}).json()
     assert (past["first"], past["last"], past["length"]) == (start, until, 4)
-    assert any("Answered as of" in note for note in past["notes"])
+    assert any(note["kind"] == "view" for note in past["notes"])
     body = {**pair, "object": "Nobody at all"}
     answered = client.post("/api/forecast", json={**body, "allow_unknown": True}).json()
     assert answered["unseen"] == ["Nobody at all"]

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import re
 import sys
 import zipfile
 from dataclasses import replace
@@ -17,15 +16,15 @@ from html_pages import assert_contained, read_page
 from pyarrow import parquet
 
 from apptek.errors import DataError
-from apptek.explain.wording import points
-from apptek.forecasting.forecast import Forecast
 from apptek.forecasting.forecaster import Forecaster
 from apptek.forecasting.watch import PAST, most_changed, read_pairs, watch
-from apptek.forecasting.watch_files import write_watch
-from apptek.forecasting.watch_list import sparkline, watch_html
 from apptek.forecasting.window import Length
 from apptek.models.model_folder import load_model
 from apptek.predictor import Predictor
+from apptek.present.html import spark_points
+from apptek.present.tables import write_result
+from apptek.present.wording import points
+from apptek.results import Forecast
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +83,8 @@ def test_the_pairs_that_change_most(forecaster: Forecaster) -> None:
 def test_every_kind_of_file_has_every_pair(forecaster: Forecaster, tmp_path: Path) -> None:
     pairs = [*some_pairs(forecaster, 4), ("<b>Nobody</b>", 'A "quoted", name')]
     listed = watch(forecaster, pairs, forecaster.window(None, Length(days=7)))
-    for suffix in ("html", "csv", "tsv", "parquet", "xlsx", "json"):
-        write_watch(listed, tmp_path / f"watch.{suffix}")
+    for suffix in ("html", "csv", "tsv", "parquet", "xlsx", "json", "jsonl"):
+        write_result(tmp_path / f"watch.{suffix}", listed, "watch")
     page = (tmp_path / "watch.html").read_text()
     assert_contained(page, read_page(page))
     assert "&lt;b&gt;Nobody&lt;/b&gt;</b> and <b>" in page
@@ -97,6 +96,8 @@ def test_every_kind_of_file_has_every_pair(forecaster: Forecaster, tmp_path: Pat
     assert rows[-1]["unseen"] == "; ".join(pairs[-1])
     assert parquet.read_table(tmp_path / "watch.parquet").num_rows == len(pairs)
     assert len(json.loads((tmp_path / "watch.json").read_text())["rows"]) == len(pairs)
+    lines = (tmp_path / "watch.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [(row["subject"], row["object"]) for row in map(json.loads, lines)] == pairs
     with zipfile.ZipFile(tmp_path / "watch.xlsx") as archive:
         for name in archive.namelist():
             ElementTree.fromstring(archive.read(name))
@@ -111,7 +112,7 @@ def test_every_kind_of_file_has_every_pair(forecaster: Forecaster, tmp_path: Pat
 
 
 def test_a_sparkline_rises_with_its_counts() -> None:
-    heights = [float(y) for y in re.findall(r",([0-9.]+)", sparkline((0, 1, 4)).split('"/>')[0])]
+    heights = [height for _, height in spark_points((0, 1, 4))]
     assert heights == sorted(heights, reverse=True)
 
 
@@ -125,7 +126,7 @@ def test_no_change_has_no_sign_and_no_colour(
     assert points(change) == shown
     listed = watch(forecaster, some_pairs(forecaster, 1), forecaster.window(None, Length(steps=1)))
     row = replace(listed.rows[0], change=change)
-    page = watch_html(replace(listed, rows=(row,)))
+    page = replace(listed, rows=(row,)).html()
     colour = {"+": " up", "\N{MINUS SIGN}": " down"}.get(shown[0], "")
     assert f'<td class="number{colour}">{shown}</td>' in page
     assert f"<h1>Watch list, {listed.first}</h1>" in page
@@ -163,15 +164,15 @@ def test_the_call_makes_the_same_list_and_shows_it(
     for row in listed.rows[:2]:
         assert row.predicates[0].shown in text
         assert row.subject in text
-    last = text.splitlines()[-1]
-    assert last.split("  ")[0] == "Nobody <at all> (unknown), No one (unknown)"
-    assert "< 0.1 %" in last
+    (unknown,) = [line for line in text.splitlines() if "(unknown)" in line]
+    assert "Nobody <at all> (unknown), No one (unknown) " in unknown
+    assert "< 0.1 %" in unknown
+    assert "1 of 3 pairs with names that are not in the facts" in text
     assert listed.unseen == ("Nobody <at all>", "No one")
     assert "Nobody &lt;at all&gt;" in page
     assert "<at all>" not in page
     frame = listed.to_frame("pandas")
     assert frame["probability"].tolist() == [row.probability for row in listed.rows]
-    assert listed.html() == watch_html(listed)
     assert "`" not in listed.html()
 
 
@@ -201,7 +202,7 @@ def test_the_command(
     said = "1 of 4 pairs with names that are not in the facts: Nobody and No one"
     assert said in done.stderr
     listed = watch(forecaster, read_pairs(pairs)[0], forecaster.window(None, Length(days=7)))
-    assert (tmp_path / "w.html").read_text() == watch_html(listed)
+    assert (tmp_path / "w.html").read_text() == listed.html()
     bad = pairs.read_text() + "Nobody\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(bad.encode())))
     refused = apptek("watch", str(forecast_model), "-")

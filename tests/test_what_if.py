@@ -24,10 +24,10 @@ from apptek.explain.explanation import Explanation
 from apptek.explain.html_report import explanation_html
 from apptek.explain.what_if.texts import contrast_text, counterfactual_text
 from apptek.explain.without_facts import without_facts
-from apptek.explain.wording import GIVEN
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.predictor import Predictor, Query
+from apptek.present.wording import GIVEN
 from apptek.setting_rules import with_settings
 
 

@@ -37,7 +37,7 @@ predictor.predict((one, other, frame["time"].max()), top=3)""",
     """# Whether there will be one at all: the 30 days after the last event.
 forecast = predictor.forecast(one, other, days=30)
 forecast""",
-    'pd.DataFrame(forecast.curve, columns=["until", "chance of anything"]).tail(3)',
+    "pd.DataFrame(forecast.curve).tail(3)",
     """pd.DataFrame([(p.subject, p.predicate, p.probability) for p in forecast.predicates[:5]],
              columns=["who", "does what", "at least once"])""",
     """# Why anything should happen: what adds to the log-odds of an average pair that has met.

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from apptek.errors import UnknownName
     from apptek.experiments.evaluator import Evaluator
     from apptek.explain.explanation import Explanation
-    from apptek.forecasting.forecast import Forecast
     from apptek.graph.temporal_graph import TemporalGraph
     from apptek.predictor import Answer, Predictor, Query
+    from apptek.results import Forecast
 
 __version__ = "0.1.0"
 __all__ = [
@@ -67,7 +67,7 @@ _HOMES = {
     "Evaluator": "apptek.experiments.evaluator",
     "Explanation": "apptek.explain.explanation",
     "Facts": "apptek.data.facts",
-    "Forecast": "apptek.forecasting.forecast",
+    "Forecast": "apptek.results",
     "PredicateClassifier": "apptek.classifier",
     "Predictor": "apptek.predictor",
     "Query": "apptek.predictor",

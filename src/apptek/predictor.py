@@ -38,11 +38,9 @@ from apptek.explain.explanation import Explanation
 from apptek.explain.shown_answers import Answers
 from apptek.features.sparse import SparseRows
 from apptek.files import is_model, sole_writer
-from apptek.forecasting.forecast import Forecast
 from apptek.forecasting.forecaster import Forecaster
 from apptek.forecasting.learning import learn_occurrence
 from apptek.forecasting.watch import Pair, most_changed, watch
-from apptek.forecasting.watch_list import WatchList
 from apptek.forecasting.window import Length, Window
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.answers import Answer, Query, asked_queries, is_single, one_query
@@ -54,6 +52,7 @@ from apptek.models.observation import observed_position
 from apptek.models.own_facts import own_facts
 from apptek.models.storage import RUN, read_json
 from apptek.models.updating import UpdateReport, update_model
+from apptek.results import Forecast, WatchList
 from apptek.resuming import work_folder
 
 __all__ = ["Answer", "Answers", "Predictor", "Query"]
@@ -372,7 +371,7 @@ class Predictor:
         window = self._window("forecast", start, length)
         self.answerer.entities.check(subject, object_, allow_unknown=allow_unknown)
         (forecast,) = self.forecaster.forecast([(subject, object_)], window, top=top, why=True)
-        return forecast
+        return replace(forecast, similar=self.similar_names(subject, object_))
 
     def watch(
         self, pairs: Sequence[Pair] | None = None, *, most: int = 20, start: When = None,

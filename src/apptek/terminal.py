@@ -4,6 +4,7 @@ import shlex
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from io import StringIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import (
@@ -112,15 +113,31 @@ def _reporter(bar: Progress, verb: str) -> ByteReport:
     return report
 
 
-def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> Table | Text:
+def table_text(
+    title: str, header: Sequence[str], rows: Sequence[Sequence[object]], width: int
+) -> str:
+    """Return a table as plain text."""
+    console = SafeConsole(file=StringIO(), width=width, highlight=False, color_system=None)
+    with console.capture() as capture:
+        console.print(table(title, header, rows, width), markup=False)
+    return capture.get().rstrip("\n")
+
+
+def table(
+    title: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    width: int | None = None,
+) -> Table | Text:
     """A table with its numbers right-aligned; brackets are text, not markup.
 
     In a window too narrow for the longest words, each row becomes lines of text instead.
     """
+    width = output().width if width is None else width
     texts = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
     widths = _word_widths([header, *texts])
-    if sum(widths) + 3 * len(widths) + 1 > output().width:  # 3: a border and two spaces per column
-        return _as_lines(title, header, texts)
+    if sum(widths) + 3 * len(widths) + 1 > width:  # 3: a border and two spaces per column
+        return _as_lines(title, header, texts, width)
     shown = Table(title=Text(title, style="bold"), title_justify="left")
     first = rows[0] if rows else [""] * len(header)
     for index, (name, cell) in enumerate(zip(header, first, strict=True)):
@@ -144,14 +161,14 @@ def _word_widths(rows: Sequence[Sequence[str]]) -> list[int]:
     return [max((len(word) for word in column if BAR not in word), default=0) for column in words]
 
 
-def _as_lines(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Text:
+def _as_lines(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Text:
     """Each row as text: its first cell on a line, then the others after their column's name."""
     lines = Text(f"{title}\n", style="bold")
     for row in rows:
         cells = [f"{name} {cell}".strip() for name, cell in zip(header, row, strict=True) if cell]
         others = textwrap.fill(
             ", ".join(cells[bool(row[0]) :]),
-            output().width,
+            width,
             initial_indent="  ",
             subsequent_indent="  ",
             break_on_hyphens=False,

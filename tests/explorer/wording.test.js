@@ -1,4 +1,4 @@
-// Numbers and names as the page writes them: as explain/wording.py does, by the same table of cases.
+// Numbers and names as the page writes them: as present/wording.py does, by the same table of cases.
 
 import assert from "node:assert/strict";
 import { timeless } from "./without_browser.js";

@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow as pa
 
 from apptek.data.predicate_table import PredicateTable
-from apptek.explain.html_report import STYLE
-from apptek.explain.wording import GIVEN, counted, percent, when_text
+from apptek.present.html import html_page
+from apptek.present.wording import GIVEN, counted, percent, when_text
 from apptek.safe_text import printable
 
 HEADER = ("fact", "when", "looks wrong", "expected", "why")
@@ -18,7 +18,6 @@ def audit_html(
 ) -> str:
     """The whole file: how many facts are suspected, and a row for each of these facts."""
     title = f"{summary['dataset']}: facts that look wrong"
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
     suspected = ", ".join(f"{count:,} by {kind}" for kind, count in summary["suspected"].items())
     listed = summary["bad_rows_listed"]
     unread = summary["bad_rows"] - listed
@@ -32,20 +31,17 @@ def audit_html(
         "</p>"
     )
     rows = "\n".join(f"<tr>{_cells(row)}</tr>" for row in shown_rows(table, labels))
-    return "\n".join(
+    body = "\n".join(
         [
-            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{_text(title)}</title><style>{STYLE}</style></head><body><main>",
             f"<h1>{_text(title)}</h1>",
             about,
             f'<p class="soft">The first {table.num_rows:,}, the least plausible first.</p>',
             f"<section><table><thead><tr>{head}</tr></thead><tbody>",
             rows,
-            "</tbody></table></section></main></body></html>\n",
+            "</tbody></table></section>",
         ]
     )
+    return html_page(title, body)
 
 
 def shown_rows(table: pa.Table, labels: PredicateTable | None) -> list[dict[str, Any]]:

@@ -16,9 +16,9 @@ from apptek.audit.why import Reasons
 from apptek.data.facts import Defect, Names
 from apptek.data.predicate_table import PredicateTable
 from apptek.data.times import TimeAxis
-from apptek.data.xlsx import write_xlsx
 from apptek.errors import DataError
 from apptek.files import check_target, new_file, writing
+from apptek.present.xlsx import write_xlsx
 from apptek.safe_text import without_formulas
 
 ENDINGS = (".html", ".csv", ".parquet", ".xlsx", ".json")

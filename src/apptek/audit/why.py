@@ -2,9 +2,9 @@
 
 from apptek.audit.audit import Audit
 from apptek.explain.explainer import explain
-from apptek.explain.wording import counted, when_text
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Query
+from apptek.present.wording import counted, when_text
 
 UNDATED = when_text("?", "?")
 REASONS = 3  # named in a sentence

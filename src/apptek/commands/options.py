@@ -10,6 +10,7 @@ import typer
 if TYPE_CHECKING:
     from apptek.data.facts import Dataset
     from apptek.data.predicate_table import PredicateTable
+    from apptek.results import Result
 
 
 DataArguments = Annotated[
@@ -130,6 +131,20 @@ class NameTables:
             found = sum(dataset.entities.find(name) is not None for name in self.aliases.values())
             tell(f"aliases: {found:,} of {len(self.aliases):,} stand for entities of the data")
         return named
+
+
+def print_result(result: "Result", *, as_json: bool) -> None:
+    """Print a result on stdout: as text, or all of its fields as JSON."""
+    from apptek.results import to_dict
+
+    if as_json:
+        print_json(to_dict(result))
+        return
+    from apptek.present.text import render_text
+    from apptek.terminal import output
+
+    console = output()
+    console.print(render_text(result, console.width), markup=False, soft_wrap=True)
 
 
 def print_json(content: dict[str, Any]) -> None:

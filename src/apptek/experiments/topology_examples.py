@@ -6,11 +6,11 @@ from typing import Any
 from apptek.agent.environment import DecisionProcess
 from apptek.data.queries import Queries, training_queries
 from apptek.errors import ApptekError
-from apptek.explain.wording import when_text
 from apptek.features.topologies.connection import Connection, CoreFact, Surroundings, connect
 from apptek.features.topologies.mining import MinedTopology
 from apptek.features.topologies.topology import to_names
 from apptek.models.model import Model
+from apptek.present.wording import when_text
 
 TOP = 10  # topologies of each predicate
 FACTS = 8  # of an example's path

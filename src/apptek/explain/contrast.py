@@ -8,7 +8,9 @@ import numpy as np
 from apptek.explain.explainer import explain, find_predicate
 from apptek.explain.explanation import Contribution, Explanation, as_plain
 from apptek.explain.text import name_notes, time_notes
-from apptek.explain.wording import (
+from apptek.models.answerer import Answerer
+from apptek.models.answers import Query
+from apptek.present.wording import (
     GIVEN,
     GIVEN_FACT,
     at_time,
@@ -16,8 +18,6 @@ from apptek.explain.wording import (
     is_undated,
     percent,
 )
-from apptek.models.answerer import Answerer
-from apptek.models.answers import Query
 
 TOLD = 3  # changes in the paragraph
 SMALL = 0.1  # of the largest change: what is smaller is not told

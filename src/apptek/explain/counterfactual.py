@@ -19,10 +19,10 @@ from apptek.explain.explainer import cited_fact, find_predicate
 from apptek.explain.explanation import CitedFact, as_plain
 from apptek.explain.sentences import Ends, clause
 from apptek.explain.without_facts import without_facts
-from apptek.explain.wording import at_time, general_notes, later_notes, meant_notes
 from apptek.features.topologies.connection import CoreFact
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.answers import Query, RankedPredicates
+from apptek.present.wording import at_time, general_notes, later_notes, meant_notes
 
 MOST = 40  # facts that may be taken away
 LISTED = 10  # single facts that would change the answer, told at most

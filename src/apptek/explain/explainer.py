@@ -23,7 +23,6 @@ from apptek.explain.explanation import (
 from apptek.explain.groups import group_all
 from apptek.explain.sentences import Ends
 from apptek.explain.story import contradicts_alone, support_words
-from apptek.explain.wording import apart_text, level_text, when_text
 from apptek.features.support import near_distance
 from apptek.features.topologies.connection import (
     Connection,
@@ -38,6 +37,7 @@ from apptek.models.answerer import Answerer
 from apptek.models.answers import Query, RankedPredicates
 from apptek.models.model import Model
 from apptek.models.model_folder import FORMAT
+from apptek.present.wording import apart_text, level_text, when_text
 
 RANKED = 10  # predicates that an explanation lists
 Keyed = tuple[Key, Contribution]

@@ -13,10 +13,10 @@ from apptek.explain.evidence import Kind
 from apptek.explain.groups import Group
 from apptek.explain.sentences import Partner
 from apptek.explain.story import paragraph, sentence
-from apptek.explain.wording import recorded_words
 from apptek.features.topologies.connection import (
     Side,
 )
+from apptek.present.wording import recorded_words
 
 _FRAME = pa.schema(
     [

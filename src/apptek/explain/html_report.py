@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
-from pathlib import Path
 
 from apptek.data.predicate_table import PredicateTable, labelled
 from apptek.explain.drawing.answer_layout import draw_answer
@@ -10,8 +9,9 @@ from apptek.explain.drawing.svg import draw_svg
 from apptek.explain.explanation import CitedFact, Explanation, Reason
 from apptek.explain.groups import Group
 from apptek.explain.text import BASE, early_words, meeting_words, notes, query_notes, sequence_words
-from apptek.explain.wording import counted, given, left_over, listed, percent, shown_time, signed
 from apptek.models.answers import Answer
+from apptek.present.html import html_fragment, html_page
+from apptek.present.wording import counted, given, left_over, listed, percent, shown_time, signed
 from apptek.safe_text import printable
 
 READABLE = 0.78  # a drawing is not made smaller than this, but scrolls
@@ -22,34 +22,20 @@ LEGEND = (
 )
 CLASSES = 6  # classes and groups that get a bar
 SHOWN = 8  # connecting facts in the open; the others unfold
-STYLE = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
 
 
 def explanation_html(explanation: Explanation) -> str:
     """The whole file. Every name is escaped; the policy in its head forbids scripts and loading."""
     title = f"{explanation.subject}, ?, {explanation.object}, {shown_time(explanation.time)}"
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
     sections = [*_answer(explanation), *_details(explanation, explanation.all_reasons())]
-    return "\n".join(
-        [
-            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{_text(title)}</title><style>{STYLE}</style></head><body><main>",
-            _header(explanation),
-            *(section for section in sections if section),
-            f"</main>{_footer(explanation)}</body></html>\n",
-        ]
-    )
+    body = "\n".join([_header(explanation), *(section for section in sections if section)])
+    return html_page(title, body, _footer(explanation))
 
 
 def explanation_fragment(explanation: Explanation) -> str:
     """The same for a notebook: an element whose style reaches nothing around it."""
-    return fragment(
-        _header(explanation),
-        *_answer(explanation),
-        *_details(explanation, explanation.reasons),
-    )
+    details = _details(explanation, explanation.reasons)
+    return html_fragment("".join([_header(explanation), *_answer(explanation), *details]))
 
 
 def _answer(explanation: Explanation) -> Iterator[str]:
@@ -91,15 +77,7 @@ def answers_fragment(answers: Sequence[Answer], shown: int) -> str:
         parts.append(_flags(query_notes(answer)))
     if len(answers) > shown:
         parts.append(f'<p class="soft">and {len(answers) - shown:,} more</p>')
-    return fragment(*parts)
-
-
-def fragment(*parts: str, more_style: str = "") -> str:
-    """Parts of a report for a notebook: an element whose style reaches nothing around it."""
-    # Nested rules: what the file says of its root and its body holds for the element.
-    style = STYLE.replace(":root", "&").replace("body {", "& { padding: 8px 12px;")
-    scoped = f"<style>.apptek-report {{{style}{more_style}}}</style>"
-    return f'<div class="apptek-report">{scoped}{"".join(parts)}</div>'
+    return html_fragment("".join(parts))
 
 
 def _text(text: str) -> str:

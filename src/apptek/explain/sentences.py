@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from apptek.data.times import TimeAxis
-from apptek.explain.wording import apart_text, count_text, listed, span_text
 from apptek.features.traits import NOT_SAME, SAME, THE_COUNTRY, Kind, Trait
+from apptek.present.wording import apart_text, count_text, listed, span_text
 
 OTHERS = "others"
 # Who acts and who is acted upon in each family: {s} the subject, {o} the object, {x} the others.

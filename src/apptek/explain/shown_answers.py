@@ -9,7 +9,9 @@ from apptek.data.predicate_table import labelled
 from apptek.explain.explanation import Explanation
 from apptek.explain.html_report import answers_fragment, explanation_fragment
 from apptek.explain.text import query_notes
-from apptek.explain.wording import (
+from apptek.models.answers import Answer, Query
+from apptek.models.batch_files import answer_table
+from apptek.present.wording import (
     counted,
     general_notes,
     is_undated,
@@ -19,8 +21,6 @@ from apptek.explain.wording import (
     share_lines,
     shown_time,
 )
-from apptek.models.answers import Answer, Query
-from apptek.models.batch_files import answer_table
 from apptek.safe_text import printable
 
 SHOWN = 10  # answers that are written out; predicates of each in a notebook

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from apptek.explain.groups import OF_TREES
-from apptek.explain.wording import count_text, counted, given, percent
+from apptek.present.wording import count_text, counted, given, percent
 
 if TYPE_CHECKING:
     from apptek.explain.explanation import Explanation, Support

@@ -7,7 +7,8 @@ from typing import Literal
 from apptek.data.predicate_table import labelled
 from apptek.explain.explanation import CitedFact, Contribution, Explanation, Reason
 from apptek.explain.groups import Group
-from apptek.explain.wording import (
+from apptek.models.answers import Answer
+from apptek.present.wording import (
     counted,
     general_notes,
     later_notes,
@@ -18,7 +19,6 @@ from apptek.explain.wording import (
     shown_time,
     signed,
 )
-from apptek.models.answers import Answer
 from apptek.safe_text import printable
 
 Length = Literal["sentence", "paragraph", "full"]

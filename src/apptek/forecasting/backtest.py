@@ -15,7 +15,6 @@ import pyarrow as pa
 from apptek.arrays import Bools, Doubles
 from apptek.errors import ApptekError
 from apptek.evaluation.yes_no import ReliabilityBin, YesNoFigures, reliability
-from apptek.explain.wording import counted
 from apptek.forecasting.forecaster import Forecaster, PairForecasts
 from apptek.forecasting.learning import predicates_in
 from apptek.forecasting.skill import (
@@ -31,6 +30,7 @@ from apptek.forecasting.window import Window, unit_word
 from apptek.occurrence.baselines import BASELINES
 from apptek.occurrence.events import Pairs
 from apptek.occurrence.snapshots import Meetings, counts_in, draw_never_seen
+from apptek.present.wording import counted
 from apptek.seeding import generator
 
 SURPRISING = 0.01  # what happened at less than this is surprising

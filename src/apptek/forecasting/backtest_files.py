@@ -10,8 +10,8 @@ from pyarrow import parquet
 from apptek.extras import has_matplotlib
 from apptek.files import new_folder
 from apptek.forecasting.backtest import Backtest
-from apptek.forecasting.reliability_diagram import Panel, reliability_png, reliability_svg
 from apptek.models.model import Model
+from apptek.present.reliability_diagram import Panel, reliability_png, reliability_svg
 
 
 def write_backtest(folder: Path, outcome: Backtest, forecasts: pa.Table) -> None:

@@ -1,8 +1,10 @@
 """The forecaster: a model with its facts in time order, ready to forecast many pairs at once."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -11,26 +13,33 @@ from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
 from apptek.evaluation.predicate_classes import Level
 from apptek.explain.explainer import explain
-from apptek.explain.wording import meant_notes
-from apptek.forecasting.forecast import (
-    ClassForecast,
-    DirectionForecast,
-    Forecast,
-    OccurrenceReason,
-    PredicateForecast,
-)
 from apptek.forecasting.learning import ahead_shares, with_history
-from apptek.forecasting.notes import joined_note, pair_notes, window_notes
-from apptek.forecasting.reasons import FAMILIES, age_of_last, base_sentence, by_family, sentence
-from apptek.forecasting.window import Length, Window, read_window, unit_word
+from apptek.forecasting.window import Length, Window, read_window, time_of, unit_word
 from apptek.graph.lookups import incoming, outgoing
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Query
 from apptek.models.model import Model
-from apptek.occurrence.counts import PairCounts
+from apptek.occurrence.counts import (
+    EVIDENCE,
+    OLDEST,
+    PairCounts,
+    age_of_last,
+    by_evidence,
+    count_and_age,
+)
 from apptek.occurrence.events import Events, Pairs
 from apptek.occurrence.model import Occurrence, OccurrenceModel
 from apptek.occurrence.snapshots import Meetings
+from apptek.present import forecast_words as words
+from apptek.results import (
+    ChanceUntil,
+    ClassForecast,
+    DirectionForecast,
+    Forecast,
+    Note,
+    OccurrenceReason,
+    PredicateForecast,
+)
 
 CURVE = 31  # times until which the chance of anything is told
 REASONS = 3  # facts of so many reasons are looked up for one sentence
@@ -64,7 +73,8 @@ class Forecaster:
     def __init__(self, model: Model, answerer: Answerer | None = None) -> None:
         self.occurrence = _occurrence_of(model)
         self.model = with_history(model)
-        self._joined = () if self.model is model else (joined_note(model, self.model),)
+        counts = (len(each.graph.facts) for each in (self.model, model))
+        self._joined = () if self.model is model else (words.all_facts_note(*counts),)
         if answerer is None or answerer.model is not self.model:
             answerer = Answerer(self.model, as_of=True)
         self.answerer = answerer.ahead()
@@ -123,7 +133,7 @@ class Forecaster:
         return ahead_shares(self.model, pairs, self.answerer.views["ahead"])
 
     def reasons(self, forecasts: PairForecasts) -> tuple[Doubles, Doubles]:
-        """What each family of features adds to the log-odds: (n, families); and the rest: (n,)."""
+        """What each kind of evidence adds to the log-odds: (n, EVIDENCE); and the rest: (n,)."""
         added = self.occurrence.contributions(
             forecasts.features,
             forecasts.met,
@@ -131,7 +141,7 @@ class Forecaster:
             forecasts.window.lead,
             of_trees=len(forecasts.pairs) <= FEW,
         )
-        return by_family(added), added[:, -1]
+        return by_evidence(added), added[:, -1]
 
     def forecast(
         self,
@@ -160,9 +170,7 @@ class Forecaster:
         either = self.occurrence.either_way(
             directed.probabilities[::2], directed.probabilities[1::2]
         )
-        axis = self.model.dataset.axis
-        of_window, unit = self.notes(window), unit_word(axis.unit)
-        long = self.occurrence.clock.long
+        of_window, fields = self.notes(window), self.window_fields(window)
         forecasts = []
         for place, asked in enumerate(pairs):
             meant = map(self.answerer.seen.name, ids[place].tolist())
@@ -176,7 +184,6 @@ class Forecaster:
             predicates = self._predicates(
                 ends, chances[rows], shares[rows], directed.expected[rows], top
             )
-            first, last = window.texts(axis)
             unseen = tuple(
                 dict.fromkeys(
                     n
@@ -188,12 +195,7 @@ class Forecaster:
                 Forecast(
                     subject=subject,
                     object=object_,
-                    first=first,
-                    last=last,
-                    length=window.length,
-                    unit=unit,
-                    lead=window.lead,
-                    observed_until=window.observed_until(axis),
+                    **fields,
                     probability=float(either[place]),
                     expected=float(directed.expected[rows].sum()),
                     directions=(directions[0], directions[1]),
@@ -204,18 +206,36 @@ class Forecaster:
                     curve=self._curve(directed, rows, window) if why else (),
                     unseen=unseen,
                     notes=(
-                        *meant_notes((asked[0], subject), (asked[1], object_)),
-                        *pair_notes(unseen, self._age(directed, 2 * place), long, unit),
+                        *words.read_as_notes((asked[0], subject), (asked[1], object_)),
+                        *words.unknown_name_notes(unseen),
+                        *self._old_pair(directed, 2 * place),
                         *of_window,
                     ),
                 )
             )
         return forecasts
 
-    def _age(self, forecasts: PairForecasts, row: int) -> float:
-        """How long before the window the last fact between the two was; 0: there was none."""
-        lead = forecasts.window.lead
-        return age_of_last(forecasts.features[row]) + lead if forecasts.met[row] else 0.0
+    def window_fields(self, window: Window) -> dict[str, Any]:
+        """The fields of a result that say which window it is about."""
+        axis = self.model.dataset.axis
+        first, last = window.texts(axis)
+        return {
+            "first": first,
+            "last": last,
+            "length": window.length,
+            "unit": unit_word(axis.unit),
+            "lead": window.lead,
+            "observed_until": window.observed_until(axis),
+        }
+
+    def _old_pair(self, forecasts: PairForecasts, row: int) -> list[Note]:
+        """A note if the last fact between the two is longer ago than the long time scale."""
+        long = self.occurrence.clock.long
+        age = age_of_last(forecasts.features[row]) + forecasts.window.lead
+        if not forecasts.met[row] or age <= long:
+            return []
+        unit = unit_word(self.model.dataset.axis.unit)
+        return [words.old_pair_note(age, math.floor(OLDEST * long), unit)]
 
     def _direction(
         self,
@@ -226,14 +246,16 @@ class Forecaster:
         base: float,
     ) -> DirectionForecast:
         unit = unit_word(self.model.dataset.axis.unit)
-        features, oldest = forecasts.features[row], 4 * self.occurrence.clock.long
+        features, oldest = forecasts.features[row], OLDEST * self.occurrence.clock.long
         reasons = [
             OccurrenceReason(
                 family=family,
-                sentence=sentence(family, features, ends, unit, oldest),
+                sentence=words.evidence_sentence(
+                    family, ends, *count_and_age(features, family), unit, oldest
+                ),
                 log_odds=float(value),
             )
-            for family, value in zip(FAMILIES, added, strict=True)
+            for family, value in zip(EVIDENCE, added, strict=True)
         ]
         return DirectionForecast(
             subject=ends[0],
@@ -243,7 +265,7 @@ class Forecaster:
             base=base,
             reasons=tuple(sorted(reasons, key=lambda reason: -abs(reason.log_odds))),
             have_met=bool(forecasts.met[row]),
-            base_sentence=base_sentence(
+            base_sentence=words.base_sentence(
                 met=bool(forecasts.met[row]),
                 beyond=forecasts.window.length > self.occurrence.longest,
             ),
@@ -276,7 +298,7 @@ class Forecaster:
 
     def _curve(
         self, forecasts: PairForecasts, rows: slice, window: Window
-    ) -> tuple[tuple[str, float], ...]:
+    ) -> tuple[ChanceUntil, ...]:
         """P(anything) from the start of the window until some times in it, the last one last."""
         lengths = np.unique(np.linspace(1, window.length, CURVE).round().astype(np.int64))
         features, met = forecasts.features[rows], forecasts.met[rows]
@@ -286,18 +308,16 @@ class Forecaster:
             chances = made.probabilities
             both = self.occurrence.either_way(chances[:1], chances[1:])
             highest = max(highest, float(both[0]))  # more time, no less happens
-            _, until = Window(window.first, window.first + length - 1).texts(
-                self.model.dataset.axis
-            )
-            points.append((until, highest))
+            until = time_of(self.model.dataset.axis, window.first + length - 1)
+            points.append(ChanceUntil(until=until, probability=highest))
         return tuple(points)
 
     def _why(self, best: PredicateForecast, window: Window) -> str:
         """Why the most probable predicate, in the words of an explanation."""
-        start, _ = Window(window.moment, window.moment).texts(self.model.dataset.axis)
+        start = time_of(self.model.dataset.axis, window.moment)
         query = Query(best.subject, best.object, start)
-        words = explain(self.answerer, query, best.predicate, most=REASONS).sentence
-        return f"{best.subject} -> {best.object}: {words}"
+        sentence = explain(self.answerer, query, best.predicate, most=REASONS).sentence
+        return words.why_sentence(best.subject, best.object, sentence)
 
     def _classes(
         self, forecasts: PairForecasts, shares: Doubles, rows: slice, level: Level
@@ -319,14 +339,25 @@ class Forecaster:
             for place in np.argsort(-either, kind="stable").tolist()
         )
 
-    def notes(self, window: Window) -> tuple[str, ...]:
+    def notes(self, window: Window) -> tuple[Note, ...]:
         """What is worth knowing about a window, whatever the pair."""
+        axis, model = self.model.dataset.axis, self.occurrence
+        unit, notes = unit_word(axis.unit), list[Note]()
+        if window.lead:
+            observed, since = window.observed_until(axis), time_of(axis, window.moment)
+            notes += words.lead_notes(
+                window.lead, model.leads[-1], unit, observed=observed, since=since
+            )
         known = self.events.before(window.moment)
         last = int(known.times[-1]) if len(known) else window.moment
-        found = window_notes(
-            self.occurrence, self.model.dataset.axis, window, (last, self.observed)
-        )
-        return (*found, *self._joined)
+        if window.first - last > model.clock.long:
+            notes.append(words.old_facts_note(time_of(axis, last), window.first - last, unit))
+        if window.first <= self.observed:
+            learned = window.first <= model.fitted_until
+            notes.append(words.past_window_note(time_of(axis, window.first), learned=learned))
+        if window.length > model.longest:
+            notes.append(words.long_window_note(model.longest, unit))
+        return (*notes, *self._joined)
 
 
 def _occurrence_of(model: Model) -> OccurrenceModel:

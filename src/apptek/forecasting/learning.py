@@ -17,7 +17,6 @@ from apptek.data.facts import Facts, join_facts
 from apptek.data.queries import Queries
 from apptek.data.times import TimeAxis
 from apptek.evaluation.calibration import newton
-from apptek.explain.wording import counted
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import WorkingView
 from apptek.models.fitting.stages import FitOptions
@@ -34,6 +33,7 @@ from apptek.occurrence.fitting import (
 )
 from apptek.occurrence.model import OccurrenceModel, either_way
 from apptek.occurrence.snapshots import Outcomes, counts_at, draw_acquainted
+from apptek.present.wording import counted
 from apptek.seeding import generator
 
 STAGE = "fit the occurrence model"

@@ -14,14 +14,14 @@ from apptek.data.reading.text_blocks import TextSource, read_start, stem_and_suf
 from apptek.data.reading.text_cells import TEXT_FORMATS
 from apptek.data.small_tables import find_form
 from apptek.errors import DataError
-from apptek.forecasting.forecast import Forecast, OccurrenceReason
 from apptek.forecasting.forecaster import Forecaster, PairForecasts
-from apptek.forecasting.reasons import FAMILIES
-from apptek.forecasting.watch_list import PREDICATES, WatchList, WatchRow
 from apptek.forecasting.window import Window
 from apptek.models.batch_files import LeftOut, read_rows
+from apptek.occurrence.counts import EVIDENCE
 from apptek.occurrence.events import pair_keys
 from apptek.occurrence.snapshots import Meetings
+from apptek.present.tables import PREDICATES
+from apptek.results import Forecast, Note, OccurrenceReason, WatchList, WatchRow
 
 PAST = 26  # windows before this one whose facts are counted
 
@@ -36,15 +36,9 @@ def watch(forecaster: Forecaster, pairs: Sequence[Pair], window: Window) -> Watc
     ends = np.stack([subjects, objects], axis=1)
     earlier = forecaster.pair_forecasts(ends.ravel(), ends[:, ::-1].ravel(), window.before())
     past = _past(forecaster, subjects, objects, window)
-    first, last = window.texts(forecaster.model.dataset.axis)
     notes = forecaster.notes(window)
     return WatchList(
-        first=first,
-        last=last,
-        length=window.length,
-        unit=forecasts[0].unit,
-        lead=window.lead,
-        observed_until=forecasts[0].observed_until,
+        **forecaster.window_fields(window),
         data=forecaster.model.dataset.name,
         rows=tuple(
             _row(forecast, before, tuple(counts), notes)
@@ -157,13 +151,13 @@ def _what_changed(forecast: Forecast, earlier: _Earlier) -> OccurrenceReason:
             if part.have_met != met:  # they met since: no number of before is like one of now
                 moved.append((float(reason.family == "either"), reason))
             else:
-                before = added[FAMILIES.index(reason.family)]
+                before = added[EVIDENCE.index(reason.family)]
                 moved.append((sign * float(reason.log_odds - before), reason))
     return max(moved, key=lambda each: each[0])[1]
 
 
 def _row(
-    forecast: Forecast, earlier: _Earlier, past: tuple[int, ...], notes: tuple[str, ...]
+    forecast: Forecast, earlier: _Earlier, past: tuple[int, ...], notes: tuple[Note, ...]
 ) -> WatchRow:
     return WatchRow(
         subject=forecast.subject,

@@ -7,7 +7,7 @@ import numpy as np
 from apptek.data.calendar.positions import DAY_SECONDS, SECONDS, calendar, days_in, position
 from apptek.data.times import UNKNOWN, TimeAxis, Unit
 from apptek.errors import ApptekError
-from apptek.explain.wording import counted
+from apptek.present.wording import counted
 
 _USUAL = (7 * DAY_SECONDS, DAY_SECONDS, 3600, 60)  # seconds of a window without a length
 _DAILY: tuple[Unit, ...] = ("day", "hour", "minute", "second")
@@ -61,12 +61,16 @@ class Window:
 
     def observed_until(self, axis: TimeAxis) -> str:
         """The last time whose facts a forecast uses, as it is written."""
-        return TimeAxis(axis.unit).format(self.moment - axis.stride)
+        return time_of(axis, self.moment - axis.stride)
 
     def texts(self, axis: TimeAxis) -> tuple[str, str]:
         """The first and the last time as they are written."""
-        plain = TimeAxis(axis.unit)
-        return plain.format(self.first), plain.format(self.last)
+        return time_of(axis, self.first), time_of(axis, self.last)
+
+
+def time_of(axis: TimeAxis, position: int) -> str:
+    """A position on the axis as it is written."""
+    return TimeAxis(axis.unit).format(position)
 
 
 def unit_word(unit: Unit) -> str:
@@ -85,8 +89,9 @@ def read_window(axis: TimeAxis, span: tuple[int, int], start: str | None, length
     unit, known = unit_word(axis.unit), span[1] - span[0] + 1
     lead = max(0, first - span[1] - axis.stride)
     window = Window(first, _last(axis, first, length, known), lead)
-    begins, ends = window.texts(axis)
+    begins = time_of(axis, first)
     if window.length < 1:
+        ends = time_of(axis, window.last)
         raise ApptekError(
             f"the window ends at {ends}, before it begins at {begins}: it has at least one {unit}"
         )
@@ -96,14 +101,14 @@ def read_window(axis: TimeAxis, span: tuple[int, int], start: str | None, length
             f"({counted(known, unit)}): give a shorter length in {_best_name(axis)}"
         )
     if first > span[1] + known:
-        observed, _ = Window(span[1], span[1]).texts(axis)
+        observed = time_of(axis, span[1])
         raise ApptekError(
             f"the window begins at {begins}, {counted(first - span[1], unit)} after {observed}, "
             f"the last time that was observed: that is beyond what {counted(known, unit)} of facts "
             "can tell"
         )
     if first <= span[0]:
-        earliest, _ = Window(span[0], span[0]).texts(axis)
+        earliest = time_of(axis, span[0])
         raise ApptekError(
             f"nothing is known before {begins}: the first fact is of {earliest}, and a forecast "
             "needs facts before its window"

@@ -13,7 +13,6 @@ from apptek.explain.explainer import explain
 from apptek.explain.explanation import Reason
 from apptek.explain.shown_answers import answer_notes, recorded
 from apptek.explain.text import notes
-from apptek.explain.wording import presumed
 from apptek.graph.lookups import between, ends_of
 from apptek.mcp_server.results import (
     FactOut,
@@ -24,6 +23,7 @@ from apptek.mcp_server.results import (
     WhyPredicate,
 )
 from apptek.models.answerer import Answerer
+from apptek.present.wording import presumed
 from apptek.service.forecasts import forecast
 from apptek.service.model_info import find_entities
 from apptek.service.schemas.requests import ForecastBody, Name, QueryFields, Steps, Time

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from apptek.explain.wording import GIVEN
+from apptek.present.wording import GIVEN
 from apptek.service.schemas.responses import VIEW, ClassShare, ForecastOut, RankedPredicate
 
 CONDITION = f"Probabilities are those {GIVEN}."

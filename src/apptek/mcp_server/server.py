@@ -15,9 +15,9 @@ from starlette.types import ASGIApp
 
 from apptek import __version__
 from apptek.errors import ApptekError
-from apptek.explain.wording import GIVEN, shortened
 from apptek.mcp_server.questions import Questions
 from apptek.mcp_server.suspects import Suspects
+from apptek.present.wording import GIVEN, shortened
 from apptek.safe_text import printable
 from apptek.service.network.http_server import Reach, serve
 from apptek.service.network.request_limits import RequestLimits

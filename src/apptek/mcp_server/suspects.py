@@ -10,8 +10,8 @@ from apptek.arrays import AnyInts, Longs
 from apptek.audit.audit import MOST_JUDGED, Audit, audit_facts, spread_evenly
 from apptek.audit.judge import Judge
 from apptek.audit.report import table_of_facts
-from apptek.explain.wording import when_text
 from apptek.mcp_server.results import AuditResult, FactOut, SuspectFact
+from apptek.present.wording import when_text
 from apptek.service.schemas.requests import Name
 from apptek.service.served_model import ServedModel
 from apptek.service.timelines import facts_of

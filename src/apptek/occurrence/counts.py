@@ -14,6 +14,7 @@ Then the time since the last fact of the two in either direction, and the common
 at or after the moment counts.
 """
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -33,6 +34,9 @@ NAMES = (
 )  # fmt: skip
 # Of a name without facts, all counts are 0 and all ages the highest.
 SIGNS = np.asarray([-1.0 if name.endswith(f" {LAST}") else 1.0 for name in NAMES])
+EVIDENCE = (*FAMILIES, "either", "common")  # the columns by what people call evidence
+_COLUMNS = {f: [i for i, name in enumerate(NAMES) if name.split()[0] == f] for f in EVIDENCE}
+_PLACES = {name: place for place, name in enumerate(NAMES)}
 OLDEST = 4.0  # in long scales: what is older counts as no more recent, and so does what never was
 
 
@@ -87,6 +91,32 @@ class PairCounts:
         oldest = OLDEST * self.clock.long
         ages = times_since_last(groups, events, asked, times)
         return np.log(np.minimum(ages, oldest))[:, None]
+
+
+def by_evidence(contributions: Doubles) -> Doubles:
+    """Sum what the features of each kind of evidence add: (n, 27) -> (n, 6)."""
+    return np.stack([contributions[:, _COLUMNS[each]].sum(axis=1) for each in EVIDENCE], axis=1)
+
+
+def count_and_age(features: Doubles, evidence: str) -> tuple[int, float]:
+    """Return how many facts, times or partners a row of features counts, and the age of the last.
+
+    Of "either", the count is 0 if there was no fact between the two.
+    """
+
+    def count(name: str) -> int:
+        return round(math.expm1(features[_PLACES[name]]))
+
+    if evidence == "common":
+        return count(COMMON), 0.0
+    if evidence == "either":
+        return count("pair ever") or count("reversed ever"), age_of_last(features)
+    return count(f"{evidence} ever"), math.exp(features[_PLACES[f"{evidence} {LAST}"]])
+
+
+def age_of_last(features: Doubles) -> float:
+    """Return how long before the moment the last fact between the two was."""
+    return math.exp(features[_PLACES[EITHER]])
 
 
 def distinct_times(events: Events) -> tuple[Longs, Ints]:

@@ -18,8 +18,8 @@ from starlette.types import Scope
 
 from apptek.config import View
 from apptek.data.frames import query_text_columns
-from apptek.explain.wording import shortened
 from apptek.models.answer_tables import AskedColumns, answer_columns
+from apptek.present.wording import shortened
 from apptek.service.network.request_limits import RequestLimits
 from apptek.service.problem_json import MAX_QUOTED, TITLES, ServiceError
 from apptek.service.served_model import ServedModel

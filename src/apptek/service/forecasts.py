@@ -2,6 +2,7 @@
 
 from apptek.errors import ApptekError
 from apptek.forecasting.window import Length, Window
+from apptek.results import to_dict
 from apptek.service.problem_json import ServiceError
 from apptek.service.schemas.requests import ForecastBody
 from apptek.service.schemas.responses import ForecastOut
@@ -20,7 +21,7 @@ def forecast(served: ServedModel, body: ForecastBody) -> ForecastOut:
         [(body.subject, body.object)], window, top=body.top, why=True
     )
     similar = served.similar([body.subject, body.object])
-    return ForecastOut.model_validate(made.as_json() | {"similar": similar})
+    return ForecastOut.model_validate(to_dict(made) | {"similar": similar})
 
 
 def require_forecasts(served: ServedModel) -> None:

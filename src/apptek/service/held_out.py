@@ -5,10 +5,10 @@ import numpy as np
 from apptek.arrays import Ints
 from apptek.data.facts import Facts, join_facts
 from apptek.data.times import UNKNOWN
-from apptek.explain.wording import when_text
 from apptek.graph.lookups import between
 from apptek.graph.temporal_graph import positions_of
 from apptek.models.model import Model
+from apptek.present.wording import when_text
 from apptek.service.schemas.responses import Fact
 from apptek.service.served_model import Window
 

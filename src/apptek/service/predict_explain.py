@@ -12,10 +12,10 @@ from apptek.explain.explainer import explain as explain_query
 from apptek.explain.explanation import CitedFact, Explanation, Reason
 from apptek.explain.text import notes
 from apptek.explain.without_facts import without_facts
-from apptek.explain.wording import apart_text, listed
 from apptek.features.topologies.connection import time_distance
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.predictor import Answer, Query
+from apptek.present.wording import apart_text, listed
 from apptek.service.schemas.explanations import ExplanationOut
 from apptek.service.schemas.requests import ExplainBody, PredictBatch, PredictQuery
 from apptek.service.schemas.responses import Answers, NearFact

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from apptek.errors import ApptekError, UnknownName
-from apptek.explain.wording import shortened
+from apptek.present.wording import shortened
 from apptek.safe_text import printable
 
 MEDIA_TYPE = "application/problem+json"

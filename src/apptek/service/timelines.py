@@ -5,9 +5,9 @@ import numpy as np
 from apptek.arrays import Ints
 from apptek.data.facts import Dataset
 from apptek.data.times import UNKNOWN, TimeAxis
-from apptek.explain.wording import when_text
 from apptek.graph.lookups import between, ends_of, incoming, outgoing
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.present.wording import when_text
 from apptek.service.held_out import describe_held_out, held_out_facts
 from apptek.service.problem_json import TITLES, ServiceError, quoted
 from apptek.service.schemas.responses import EntityTimeline, Fact, PairHistory, Timeline

@@ -57,9 +57,9 @@ def audit(
         plain_rows,
         write_audit,
     )
-    from apptek.explain.wording import GIVEN
     from apptek.files import is_file
     from apptek.models.model_folder import load_model
+    from apptek.present.wording import GIVEN
     from apptek.terminal import tell, working
 
     if out is not None:
@@ -101,7 +101,7 @@ def audit(
 
 
 def _print_first(rows: list[dict[str, Any]]) -> None:
-    from apptek.explain.wording import percent, when_text
+    from apptek.present.wording import percent, when_text
     from apptek.terminal import output, table
 
     def instead(row: dict[str, Any]) -> str:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from apptek.commands.asking.predict import TIME, similar_lines
+from apptek.commands.asking.predict import TIME
 from apptek.commands.options import (
     AllowUnknownOption,
     AsOfOption,
@@ -43,6 +43,7 @@ def counterfactual(
     """
     from apptek.explain.what_if.texts import counterfactual_text
     from apptek.predictor import Predictor, Query
+    from apptek.present.wording import similar_lines
     from apptek.terminal import output
 
     predictor = Predictor.load(model, as_of=as_of)

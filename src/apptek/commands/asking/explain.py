@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from apptek.commands.asking.predict import TIME, similar_lines
+from apptek.commands.asking.predict import TIME
 from apptek.commands.options import (
     AllowUnknownOption,
     AsOfOption,
@@ -65,6 +65,7 @@ def explain(
     from apptek.explain.text import explanation_text
     from apptek.files import write_whole
     from apptek.predictor import Predictor, Query
+    from apptek.present.wording import similar_lines
     from apptek.terminal import output, tell
 
     query = Query(subject, object_, time)
@@ -98,6 +99,7 @@ def _print_contrast(
     found: "Contrast", length: "Length", similar: dict[str, list[str]], *, as_json: bool
 ) -> None:
     from apptek.explain.what_if.texts import contrast_text
+    from apptek.present.wording import similar_lines
     from apptek.terminal import output
 
     if as_json:
@@ -128,9 +130,9 @@ def topologies(
     from apptek.data.predicate_table import PredicateTable
     from apptek.explain.explainer import find_predicate
     from apptek.explain.strongest_weights import strongest
-    from apptek.explain.wording import percent
     from apptek.features.topologies.topology import describe, to_names
     from apptek.models.model_folder import load_model
+    from apptek.present.wording import percent
     from apptek.terminal import output, table
 
     fitted = load_model(model)

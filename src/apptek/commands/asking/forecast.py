@@ -4,13 +4,12 @@ from typing import Annotated
 
 import typer
 
-from apptek.commands.asking.predict import similar_lines
 from apptek.commands.options import (
     AllowUnknownOption,
     JsonOption,
     ModelArgument,
     TopOption,
-    print_json,
+    print_result,
 )
 
 FromOption = Annotated[
@@ -79,43 +78,4 @@ def forecast(
         subject, object_, start, top=top, allow_unknown=allow_unknown, until=until, days=days,
         months=months, years=years, hours=hours, minutes=minutes, steps=steps,
     )  # fmt: skip
-    similar = predictor.similar_names(subject, object_)
-    if as_json:
-        print_json(made.as_json() | {"similar": similar})
-        return
-    from apptek.explain.wording import general_notes, percent, signed
-    from apptek.forecasting.forecast import based_on, class_lines, direction_words, headline
-    from apptek.safe_text import printable
-    from apptek.terminal import BAR, output, table
-
-    console = output()
-
-    def say(text: str) -> None:
-        console.print(printable(text), markup=False, soft_wrap=True)
-
-    for note in general_notes(*made.unseen):
-        say(note)
-    say(f"{made.subject} | ? | {made.object} | {made.when}")
-    say(headline(made))
-    say(based_on(made))
-    for direction in made.directions:
-        say("")
-        say(direction_words(direction))
-        for reason in direction.reasons:
-            say(f"  {signed(reason.log_odds)}  {reason.sentence}")
-        say(f"  {signed(direction.base)}  {direction.base_sentence}")
-    rows = [
-        (f"{part.subject} -> {part.object}", part.shown, percent(part.probability),
-         BAR * round(part.probability * 20))
-        for part in made.predicates
-    ]  # fmt: skip
-    say("")
-    console.print(table("At least once in the window", ("", "predicate", "chance", ""), rows))
-    for line in class_lines(made):
-        say(line)
-    if made.why:
-        say("")
-        say(f"why: {made.why}")
-        say("")
-    for note in [*made.notes, *similar_lines(similar)]:
-        say(note)
+    print_result(made, as_json=as_json)

@@ -121,11 +121,6 @@ def predict(
         tell("this model was not fitted to look ahead: its probabilities may be too high")
 
 
-def similar_lines(similar: dict[str, list[str]]) -> list[str]:
-    """A line for each name that the data does not know: the names most like it."""
-    return [f"Similar to {name}: {', '.join(names)}." for name, names in similar.items() if names]
-
-
 def _answer_table(
     predictor: Any, top: int, hide_known: bool, queries: "Sequence[Query]", before: int
 ) -> Any:
@@ -175,7 +170,7 @@ def _answer_file(
 def _print_answer(answer: Any, similar: dict[str, list[str]]) -> None:
     from apptek.data.predicate_table import labelled
     from apptek.explain.shown_answers import answer_notes, recorded
-    from apptek.explain.wording import general_notes, percent, shown_time
+    from apptek.present.wording import general_notes, percent, shown_time, similar_lines
     from apptek.terminal import BAR, output, table
 
     query = answer.query

@@ -15,10 +15,8 @@ from apptek.commands.asking.forecast import (
     UntilOption,
     YearsOption,
 )
-from apptek.commands.options import JsonOption, ModelArgument, print_json
+from apptek.commands.options import JsonOption, ModelArgument, print_result
 from apptek.commands.reading_options import BAD_ROWS_SHOWN, SKIP_BAD
-
-UNKNOWN_SHOWN = 10  # names that are not in the facts
 
 
 def watch(
@@ -53,7 +51,7 @@ def watch(
         typer.Option(
             "--out",
             metavar="FILE",
-            help="The file for the list (.html, .csv, .tsv, .parquet, .xlsx, .json).",
+            help="The file for the list (.html, .csv, .tsv, .parquet, .xlsx, .json, .jsonl).",
         ),
     ] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help=SKIP_BAD)] = False,
@@ -67,13 +65,12 @@ def watch(
 
     Example: `apptek watch model --most 20 --days 7 --out watch.html`
     """
-    from apptek.explain.wording import listed as names_of
     from apptek.files import check_target
     from apptek.forecasting.watch import read_pairs
-    from apptek.forecasting.watch_files import check_suffix, write_watch
-    from apptek.forecasting.watch_list import COLUMNS
     from apptek.predictor import Predictor
-    from apptek.terminal import output, table, tell, working
+    from apptek.present.forecast_words import watch_lines
+    from apptek.present.tables import check_suffix, write_result
+    from apptek.terminal import tell, working
 
     if (pairs is None) == (most is None) or (skip_bad and most):
         raise typer.BadParameter("give either a file of PAIRS or --most N, without --skip-bad")
@@ -90,16 +87,9 @@ def watch(
     for defect in skipped[:BAD_ROWS_SHOWN]:
         tell(f"skipped: {defect}")
     if out is not None:
-        write_watch(listed, out)
+        write_result(out, listed, "watch")
         tell(f"{len(listed.rows):,} pairs, {len(skipped):,} skipped: {out}")
-    if as_json:
-        print_json(listed.as_json())
-        return
-    if out is None:
-        output().print(table(listed.when, COLUMNS, listed.cells()), markup=False)
-    for note in listed.notes:
-        tell(note)
-    if listed.unseen:
-        general, count = sum(bool(row.unseen) for row in listed.rows), len(listed.rows)
-        names = names_of(listed.unseen, UNKNOWN_SHOWN)
-        tell(f"{general:,} of {count:,} pairs with names that are not in the facts: {names}")
+        for line in watch_lines(listed):
+            tell(line)
+    if out is None or as_json:
+        print_result(listed, as_json=as_json)

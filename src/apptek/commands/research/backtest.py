@@ -109,8 +109,8 @@ def backtest(
 
 
 def _print(outcome: Any) -> None:
-    from apptek.explain.wording import counted, percent, period_text
     from apptek.forecasting.skill import NAMES, no_skill_lines
+    from apptek.present.wording import counted, percent, period_text
     from apptek.terminal import output, table, tell
 
     console = output()

@@ -24,7 +24,7 @@ from apptek.explain.drawing.labels import (
     with_labels,
 )
 from apptek.explain.explanation import CitedFact, Explanation
-from apptek.explain.wording import counted, percent
+from apptek.present.wording import counted, percent
 
 WIDTH = 900.0  # of a report and a notebook
 RADIUS, SMALL_RADIUS = 12.0, 7.0

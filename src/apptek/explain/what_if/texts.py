@@ -6,7 +6,7 @@ from apptek.data.predicate_table import PredicateTable
 from apptek.explain.contrast import Contrast, asked_at
 from apptek.explain.counterfactual import MOST, Counterfactual
 from apptek.explain.text import Length, name_notes, wrapped
-from apptek.explain.wording import (
+from apptek.present.wording import (
     counted,
     general_notes,
     percent,

@@ -130,8 +130,8 @@ export class ForecastPanel {
         : el("p", { class: "happened" }, happenedText(happened, outlook.happened_until, last)),
       reasonsOf(forecast),
       ...forecast.notes
-        .filter((note) => !note.startsWith("Answered as of"))
-        .map((note) => el("p", { class: "soft" }, shown(note))),
+        .filter(({ kind }) => kind !== "view")
+        .map(({ text }) => el("p", { class: "soft" }, shown(text))),
     ].filter(Boolean);
   }
 }

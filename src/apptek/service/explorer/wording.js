@@ -1,4 +1,4 @@
-// Numbers and names as people read them; the same as in explain/wording.py.
+// Numbers and names as people read them; the same as in present/wording.py.
 
 const UNSAFE = /[\p{Cc}\p{Cs}\p{Cn}\p{Co}\u202a-\u202e\u2066-\u2069]/gu;
 

@@ -1,17 +1,16 @@
 """Lists to look through: the pairs to watch, and the facts that look wrong."""
 
-from typing import Any
-
 import numpy as np
 from pydantic import BaseModel, Field
 
 from apptek.audit.audit import MOST_JUDGED, audit_facts, spread_evenly
 from apptek.audit.judge import Judge
 from apptek.audit.report import table_of_facts
-from apptek.explain.wording import when_text
 from apptek.forecasting.forecaster import Forecaster
 from apptek.forecasting.watch import most_changed, watch
-from apptek.forecasting.window import Length, Window, unit_word
+from apptek.forecasting.window import Length, Window
+from apptek.present.wording import when_text
+from apptek.results import Note, to_dict
 from apptek.service.forecasts import require_forecasts, window_of
 from apptek.service.page_data.kept import started, within
 from apptek.service.schemas.responses import PredicateForecastOut
@@ -47,7 +46,7 @@ class WatchedPairs(BaseModel):
     lead: int
     observed_until: str
     rows: list[WatchedPair]
-    notes: list[str]
+    notes: list[Note]
 
 
 class SuspectFact(BaseModel):
@@ -84,24 +83,19 @@ def watched_pairs(served: ServedModel, length: Length, count: int, wait: float) 
     window = window_of(served, None, length)
     name = f"watch {window.length}"  # the longest list, once, whatever count is asked for
     work = started(served.predictor, name, lambda: _watch(forecaster, window))
-    axis = served.predictor.model.dataset.axis
-    first, last = window.texts(axis)
     found = within(wait, work)
     if found is not None:
         return found.model_copy(update={"rows": found.rows[:count]})
-    return WatchedPairs(
-        ready=False, first=first, last=last, length=window.length, unit=unit_word(axis.unit),
-        lead=window.lead, observed_until=window.observed_until(axis), rows=[], notes=[],
-    )  # fmt: skip
+    return WatchedPairs(ready=False, **forecaster.window_fields(window), rows=[], notes=[])
 
 
 def _watch(forecaster: Forecaster, window: Window) -> WatchedPairs:
     labels = forecaster.answerer.labels
     found = watch(forecaster, most_changed(forecaster, window, MOST_WATCHED), window)
-    rows: list[dict[str, Any]] = list(found.as_json()["rows"])
-    for row in rows:
+    content = to_dict(found)
+    for row in content["rows"]:
         row["groups"] = [labels.group_of(part["predicate"]) for part in row["predicates"]]
-    return WatchedPairs.model_validate(found.as_json() | {"rows": rows})
+    return WatchedPairs.model_validate(content)
 
 
 def suspect_facts(served: ServedModel, wait: float) -> SuspectFacts:

@@ -5,10 +5,11 @@ from concurrent.futures import Future
 from pydantic import BaseModel, Field
 
 from apptek.forecasting.forecaster import Forecaster
-from apptek.forecasting.window import Window
+from apptek.forecasting.window import Window, time_of
 from apptek.models.model import observed_text
 from apptek.occurrence.events import pair_keys
 from apptek.occurrence.snapshots import counts_in
+from apptek.present.forecast_words import begins_note
 from apptek.service.forecasts import forecast, window_of_body
 from apptek.service.page_data.kept import started
 from apptek.service.page_data.reliability import PastForecasts, Reliability, past_forecasts
@@ -38,7 +39,7 @@ def outlook(served: ServedModel, body: ForecastBody) -> Outlook:
     made = forecast(served, body)
     forecaster, window = served.predictor.forecaster, window_of_body(served, body)
     if body.start is None:  # the page asks so for a time before all facts, and for none
-        made.notes.append(_begins_note(forecaster))
+        made.notes.append(begins_note(observed_text(forecaster.model)))
     leads = forecaster.occurrence.leads  # few: such forecasts are counted for each of them
     lead = min(leads, key=lambda learned: abs(learned - window.lead))
     past = started(
@@ -57,11 +58,6 @@ def outlook(served: ServedModel, body: ForecastBody) -> Outlook:
     )
 
 
-def _begins_note(forecaster: Forecaster) -> str:
-    last = observed_text(forecaster.model)
-    return f"The window begins right after {last}, the last observed time."
-
-
 def _happened(
     forecaster: Forecaster, names: tuple[str, str], window: Window
 ) -> tuple[int | None, str | None]:
@@ -75,7 +71,7 @@ def _happened(
         for ends in ((subject, object_), (object_, subject)):
             keys = pair_keys(*ends, events.width)
             count += int(counts_in(events, keys, window.first, last).sum())
-    return count, Window(last, last).texts(forecaster.model.dataset.axis)[1]
+    return count, time_of(forecaster.model.dataset.axis, last)
 
 
 def _near(pending: "Future[PastForecasts | None]", chance: float) -> Reliability | None:

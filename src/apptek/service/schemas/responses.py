@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from apptek.results import Note
 from apptek.service.schemas.requests import QueryFields
 
 CLASSES = "Classes of predicates, the most probable first; none if the model has no classes."
@@ -299,5 +300,5 @@ class ForecastOut(BaseModel):
     curve: list[CurvePoint]
     why: str
     unseen: list[str] = Field(description="The names that the facts do not contain.")
-    notes: list[str]
+    notes: list[Note]
     similar: dict[str, list[str]] = Field(description=SIMILAR)

@@ -10,7 +10,7 @@ from html import escape
 from io import BytesIO
 
 from apptek.evaluation.yes_no import ReliabilityBin
-from apptek.explain.wording import percent
+from apptek.present.wording import percent
 
 SIZE, LEFT, TOP, GAP = 360, 60, 40, 70
 COUNTS = 70  # the height of the bars with the numbers of forecasts

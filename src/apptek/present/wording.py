@@ -1,7 +1,7 @@
 """Numbers, times and names as people read them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from apptek.data.times import TimeAxis
 
@@ -113,6 +113,11 @@ def listed(names: Sequence[str], most: int = 4) -> str:
 def general_notes(*names: str) -> list[str]:
     """The first lines of an answer about names that the facts do not contain: it is general."""
     return [f"General answer: {name} is not in the facts of the model." for name in names]
+
+
+def similar_lines(similar: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a line for each name that the data does not have: the names most like it."""
+    return [f"Similar to {name}: {', '.join(names)}." for name, names in similar.items() if names]
 
 
 def later_notes(names: Sequence[str], time: str) -> list[str]:

@@ -1,0 +1,212 @@
+"""Forecasts in words: the evidence, what a chance is compared with, and the notes."""
+
+import math
+
+from apptek.present.wording import counted, listed, meant_notes, percent, period_text
+from apptek.results import DirectionForecast, Forecast, Note, WatchList
+
+CHANGED = "much may have changed since."
+RARE = 0.001  # expected facts; below, a number of windows is easier to understand
+UNKNOWN_SHOWN = 10  # names that are not in the facts
+WATCH_COLUMNS = ("pair", "anything", "change", "most probable", "chance")
+
+
+def window_text(result: Forecast | WatchList) -> str:
+    """Return the window: 2015-01-01 to 2015-01-07."""
+    return period_text(result.first, result.last)
+
+
+def based_on(forecast: Forecast) -> str:
+    """Return the length of the window, the last time whose facts were used, and the lead."""
+    length = counted(forecast.length, forecast.unit)
+    lead = f"; lead: {counted(forecast.lead, forecast.unit)}" if forecast.lead else ""
+    return f"window of {length}; based on data up to {forecast.observed_until}{lead}"
+
+
+def headline(forecast: Forecast) -> str:
+    """Return the chance of anything and of nothing, and the expected number."""
+    anything, nothing = forecast.probability, 1 - forecast.probability
+    number = expected_words(forecast.expected)
+    return f"anything at all: {percent(anything)}; nothing: {percent(nothing)}; expected: {number}"
+
+
+def expected_words(number: float) -> str:
+    """Return 2.4 facts, 0.012 facts, or, of less, one fact in about 11,000 such windows."""
+    if number < RARE:
+        windows = float(f"{1 / max(number, 1e-12):.2g}")
+        return f"one fact in about {windows:,.0f} such windows"
+    text = f"{number:.1f}" if number >= 0.05 else f"{number:.2g}"
+    return "1 fact" if text == "1.0" else f"{text} facts"
+
+
+def expected_cell(number: float) -> str:
+    """Return an expected number for a table."""
+    return f"{number:.1f}" if number >= 0.05 else "< 0.1"
+
+
+def direction_words(direction: DirectionForecast) -> str:
+    """Return one direction: who to whom, the chance, the number."""
+    ends = f"{direction.subject} -> {direction.object}"
+    return f"{ends}: {percent(direction.probability)}, {expected_words(direction.expected)}"
+
+
+def class_lines(forecast: Forecast) -> list[str]:
+    """Return a line for the classes and one for the groups, if there are any."""
+    levels = {"class": forecast.by_class, "group": forecast.by_group}
+    return [
+        f"At least one of a {level}: "
+        f"{listed([f'{part.name} {percent(part.probability)}' for part in parts])}."
+        for level, parts in levels.items()
+        if parts
+    ]
+
+
+def watch_about(watched: WatchList) -> str:
+    """Return what the columns of a watch list mean."""
+    length = counted(watched.length, watched.unit)
+    return (
+        f"{counted(len(watched.rows), 'pair')} of {watched.data}, a window of {length}. The chance "
+        f"of anything counts both directions; the change is that against the forecast for the "
+        f"{length} before, as it was made then, in percentage points; beside it is what moved it "
+        "most. The small curves count the facts of each such window in the past."
+    )
+
+
+def watch_lines(watched: WatchList) -> list[str]:
+    """Return the notes of a watch list, and how many pairs have unknown names."""
+    lines = [note.text for note in watched.notes]
+    if watched.unseen:
+        unknown, count = sum(bool(row.unseen) for row in watched.rows), len(watched.rows)
+        names = f"names that are not in the facts: {listed(watched.unseen, UNKNOWN_SHOWN)}"
+        lines.append(f"{unknown:,} of {count:,} pairs with {names}")
+    return lines
+
+
+def evidence_sentence(
+    family: str,
+    ends: tuple[str, str],
+    count: int,
+    age: float,
+    unit: str,
+    oldest: float,
+) -> str:
+    """Return what the facts of a family are.
+
+    count   of facts, of times with facts, or of common partners; of "either", 0: there are none
+    age     how long before the window the last one was; from `oldest` on, ages are alike
+    """
+    last = _ago(age, unit, oldest)
+    if family == "common":
+        return counted(count, "common partner")
+    if family == "either":
+        never = "there was no fact between the two so far"
+        return f"the last fact between the two was {last}" if count else never
+    subject, object_ = ends if family != "reversed" else ends[::-1]
+    if family in ("pair", "reversed"):
+        if not count:
+            return f"{subject} has not done anything to {object_} yet"
+        preposition = "on" if unit == "day" else "at" if unit == "step" else "in"
+        times = counted(count, unit)
+        return f"{subject} did something to {object_} {preposition} {times}, the last time {last}"
+    who, role = (subject, "subject") if family == "subject" else (object_, "object")
+    if not count:
+        return f"{who} is not the {role} of any fact yet"
+    return f"{who} is the {role} of {counted(count, 'fact')}, the last one {last}"
+
+
+def _ago(age: float, unit: str, oldest: float) -> str:
+    """3 days before; "before" is before the window."""
+    if age >= oldest * (1 - 1e-9):
+        return f"{counted(math.floor(oldest), unit)} before or longer ago"
+    return f"the {unit} before" if round(age) == 1 else f"{counted(round(age), unit)} before"
+
+
+def base_sentence(*, met: bool, beyond: bool) -> str:
+    """Return what the reasons are added to.
+
+    beyond  whether the window is longer than any that was learned
+    """
+    whose = "pairs that have met" if met else "pairs that have not met yet"
+    more = ", and what a window longer than any that was learned adds" if beyond else ""
+    return f"the average of {whose}{more}"
+
+
+def why_sentence(subject: str, object_: str, words: str) -> str:
+    """Return why the most probable predicate, with its direction."""
+    return f"{subject} -> {object_}: {words}"
+
+
+def read_as_notes(*pairs: tuple[str, str]) -> list[Note]:
+    """Return which names were read as others; pairs of what was asked and what was meant."""
+    return [
+        Note("read_as", text, {"asked": asked, "meant": meant})
+        for asked, meant in pairs
+        for text in meant_notes((asked, meant))
+    ]
+
+
+def unknown_name_notes(unseen: tuple[str, ...]) -> list[Note]:
+    """Return that one or both names of a pair are not in the facts."""
+    data = {"names": list(unseen)}
+    if len(unseen) == 2:
+        strangers = "the forecast is that of two strangers of whom nothing is known."
+        text = f"Neither {unseen[0]} nor {unseen[1]} is in the facts: {strangers}"
+        return [Note("unknown_name", text, data)]
+    because = "what is said of it comes from the other's rates."
+    return [Note("unknown_name", f"{name} is not in the facts: {because}", data) for name in unseen]
+
+
+def old_pair_note(age: float, oldest: int, unit: str) -> Note:
+    """Return that the last fact between the two is long ago; ages beyond `oldest` are alike."""
+    when = f"{'at least ' if age >= oldest else ''}{counted(min(round(age), oldest), unit)}"
+    text = f"The last fact between the two was {when} before the window: {CHANGED}"
+    return Note("far", text, {"age": min(round(age), oldest)})
+
+
+def lead_notes(lead: int, longest: int, unit: str, *, observed: str, since: str) -> list[Note]:
+    """Return that nothing was observed before the window, and how long a lead was learned."""
+    text = (
+        f"Facts were observed until {observed}; nothing is known of the {counted(lead, unit)} "
+        f"between then and the window (the lead). Reasons count back from {since}."
+    )
+    notes = [Note("lead", text, {"lead": lead, "observed_until": observed})]
+    if lead > longest:
+        text = f"The longest lead that was learned has {counted(longest, unit)}."
+        notes.append(Note("lead", text, {"longest": longest}))
+    return notes
+
+
+def old_facts_note(when: str, gap: int, unit: str) -> Note:
+    """Return that the last fact of all is long before the window."""
+    text = f"The last known fact is of {when}, {counted(gap, unit)} before the window: {CHANGED}"
+    return Note("far", text, {"last": when, "age": gap})
+
+
+def past_window_note(start: str, *, learned: bool) -> Note:
+    """Return that the window is past: facts from its start on were not used."""
+    hindsight = "; what such facts mean was learned from later ones, too" * learned
+    text = f"Answered as of {start}: no fact from then on was looked at{hindsight}."
+    return Note("view", text, {"before": start, "learned": learned})
+
+
+def long_window_note(longest: int, unit: str) -> Note:
+    """Return that the window is longer than any that was learned."""
+    length = counted(longest, unit)
+    text = f"The longest window that was learned has {length}: beyond it, the same rate goes on."
+    return Note("window", text, {"longest": longest})
+
+
+def begins_note(last: str | None) -> Note:
+    """Return where a window begins that was asked for without a start."""
+    text = f"The window begins right after {last}, the last observed time."
+    return Note("window", text, {"observed_until": last})
+
+
+def all_facts_note(counted_facts: int, learned: int) -> Note:
+    """Return that forecasts count facts from which the model did not learn predicates."""
+    text = (
+        f"The facts to count are all {counted_facts:,}, with those of valid and test; how "
+        f"predicates follow each other was learned from the {learned:,} of train, "
+        "from which predictions are made and explained."
+    )
+    return Note("model", text, {"facts": counted_facts, "learned": learned})

@@ -1,0 +1,111 @@
+"""Results as tables, and files of every kind that a table can be written to."""
+
+import json
+from collections.abc import Callable
+from functools import singledispatch
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import csv, parquet
+
+from apptek.errors import DataError
+from apptek.files import new_file, writing
+from apptek.present.xlsx import write_xlsx
+from apptek.results import Forecast, Result, WatchList, to_dict
+from apptek.safe_text import without_formulas
+
+PREDICATES = 3  # of a row of a watch list
+
+
+@singledispatch
+def to_arrow(result: Result) -> pa.Table:
+    """Return the rows of a result as a table."""
+    raise TypeError(f"{type(result).__name__} is no table")
+
+
+@to_arrow.register
+def _forecast(forecast: Forecast) -> pa.Table:
+    window = {"first": forecast.first, "last": forecast.last}
+    texts = (*window, "subject", "predicate", "label", "object")
+    schema = [(name, pa.string()) for name in texts]
+    schema += [(name, pa.float64()) for name in ("probability", "expected", "share")]
+    rows = [window | to_dict(part) for part in forecast.predicates]
+    return pa.Table.from_pylist(rows, schema=pa.schema(schema))
+
+
+@to_arrow.register
+def _watch(watched: WatchList) -> pa.Table:
+    """One row for each pair; the most probable predicates in columns of their own."""
+    rows: list[dict[str, Any]] = []
+    for row in watched.rows:
+        cells: dict[str, Any] = {
+            "subject": row.subject,
+            "object": row.object,
+            "first": watched.first,
+            "last": watched.last,
+            "probability": row.probability,
+            "expected": row.expected,
+            "previous": row.previous,
+            "change": row.change,
+            "reason": row.reason,
+            "unseen": "; ".join(row.unseen),
+        }
+        for number in range(PREDICATES):
+            part = row.predicates[number] if number < len(row.predicates) else None
+            cells[f"predicate_{number + 1}"] = part.predicate if part else ""
+            cells[f"label_{number + 1}"] = part.label if part else ""
+            cells[f"actor_{number + 1}"] = part.subject if part else ""
+            cells[f"probability_{number + 1}"] = part.probability if part else None
+        rows.append(cells)
+    return pa.Table.from_pylist(rows)
+
+
+def _write_text_table(path: Path, table: pa.Table, delimiter: str) -> None:
+    csv.write_csv(without_formulas(table), path, csv.WriteOptions(delimiter=delimiter))
+
+
+def _write_json_lines(path: Path, table: pa.Table) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        for row in table.to_pylist():
+            file.write(f"{json.dumps(to_dict(row), ensure_ascii=False)}\n")
+
+
+_WRITERS: dict[str, Callable[[Path, pa.Table, str], None]] = {
+    ".csv": lambda path, table, _: _write_text_table(path, table, ","),
+    ".tsv": lambda path, table, _: _write_text_table(path, table, "\t"),
+    ".parquet": lambda path, table, _: parquet.write_table(table, path),
+    ".xlsx": lambda path, table, name: write_xlsx(table, path, name),
+    ".jsonl": lambda path, table, _: _write_json_lines(path, table),
+}
+SUFFIXES = (".html", *_WRITERS, ".json")  # of a result
+
+
+def check_suffix(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
+    """Raise DataError if no file of that kind can be written."""
+    if path.suffix.lower() not in suffixes:
+        raise DataError(f"{path}: unknown kind of file; expected {', '.join(suffixes)}")
+
+
+def write_table(path: Path, table: pa.Table, name: str = "table") -> None:
+    """Write a table as the suffix of the path says; `name` is that of the sheet. Atomic."""
+    check_suffix(path, tuple(_WRITERS))
+    with new_file(path) as temporary, writing(path):
+        _WRITERS[path.suffix.lower()](temporary, table, name)
+
+
+def write_result(path: Path, result: Result, name: str = "table") -> None:
+    """Write a result as the suffix of the path says: a page, all fields as JSON, or a table."""
+    check_suffix(path)
+    suffix = path.suffix.lower()
+    if suffix in _WRITERS:
+        write_table(path, to_arrow(result), name)
+        return
+    text = result.html() if suffix == ".html" else json_text(result)
+    with new_file(path) as temporary, writing(path):
+        temporary.write_text(text, encoding="utf-8")
+
+
+def json_text(result: Any) -> str:
+    """Return a result as the JSON of a file."""
+    return json.dumps(to_dict(result), indent=1, ensure_ascii=False) + "\n"

@@ -1,0 +1,74 @@
+"""Results as text, for `__repr__` and for the command line."""
+
+from functools import singledispatch
+
+from apptek.present.forecast_words import (
+    WATCH_COLUMNS,
+    based_on,
+    class_lines,
+    direction_words,
+    headline,
+    watch_lines,
+    window_text,
+)
+from apptek.present.wording import general_notes, percent, points, signed, similar_lines
+from apptek.results import Forecast, Result, WatchList, WatchRow
+from apptek.safe_text import printable_lines
+from apptek.terminal import BAR, table_text
+
+WIDTH = 100  # of a text that is not for a terminal
+BAR_WIDTH = 20  # characters of a bar for 100 %
+
+
+def render_text(result: Result, width: int = WIDTH) -> str:
+    """Return a result as text without a newline at its end. Sentences are not wrapped."""
+    return printable_lines(_text(result, width))
+
+
+@singledispatch
+def _text(result: Result, width: int) -> str:
+    raise TypeError(f"{type(result).__name__} has no text of {width} columns")
+
+
+@_text.register
+def _forecast(forecast: Forecast, width: int) -> str:
+    lines = [
+        *general_notes(*forecast.unseen),
+        f"{forecast.subject} | ? | {forecast.object} | {window_text(forecast)}",
+        headline(forecast),
+        based_on(forecast),
+    ]
+    for direction in forecast.directions:
+        lines += ["", direction_words(direction)]
+        lines += [f"  {signed(each.log_odds)}  {each.sentence}" for each in direction.reasons]
+        lines.append(f"  {signed(direction.base)}  {direction.base_sentence}")
+    rows = [
+        (f"{part.subject} -> {part.object}", part.shown, percent(part.probability),
+         BAR * round(part.probability * BAR_WIDTH))
+        for part in forecast.predicates
+    ]  # fmt: skip
+    header = ("", "predicate", "chance", "")
+    lines += ["", table_text("At least once in the window", header, rows, width)]
+    lines += class_lines(forecast)
+    lines += ["", f"why: {forecast.why}", ""] if forecast.why else []
+    lines += [note.text for note in forecast.notes]
+    return "\n".join([*lines, *similar_lines(forecast.similar)])
+
+
+@_text.register
+def _watch(watched: WatchList, width: int) -> str:
+    rows = [_watch_cells(row) for row in watched.rows]
+    table = table_text(window_text(watched), WATCH_COLUMNS, rows, width)
+    return "\n".join([table, *watch_lines(watched)])
+
+
+def _watch_cells(row: WatchRow) -> tuple[str, ...]:
+    names = (row.subject, row.object)
+    ends = (f"{name} (unknown)" if name in row.unseen else name for name in names)
+    return (
+        ", ".join(ends),
+        percent(row.probability),
+        points(row.change),
+        row.predicates[0].shown,
+        percent(row.predicates[0].probability),
+    )

@@ -1,0 +1,238 @@
+"""Results as data: what a model answers, field by field.
+
+A result is a frozen dataclass. Each field has a description in its metadata, from which the schemas
+of HTTP and MCP and the field tables of the docs are made. `to_dict` makes plain values for JSON.
+`apptek.present` makes text, pages and tables: `__repr__` and `_repr_html_` load it when needed.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from importlib import import_module
+from typing import Any, TypeVar, dataclass_transform
+
+import numpy as np
+
+from apptek.data.frames import FrameKind, frame_of
+from apptek.data.predicate_table import labelled
+
+T = TypeVar("T")
+
+NOTE_KINDS = {
+    "conditional": "probabilities assume that an event takes place",
+    "far": "the last fact is long before the time in question",
+    "lead": "nothing was observed between the last facts and the window",
+    "model": "how the model was made, or which facts it uses",
+    "read_as": "a name was read as a name of the data",
+    "similar_name": "names of the data that are like an unknown one",
+    "undated": "facts or a question without a date",
+    "unknown_name": "a name is not in the data",
+    "view": "which facts the answer is based on",
+    "window": "the window is unusual, or was chosen for the user",
+}
+
+
+def described(description: str, *, default: Any = MISSING, default_factory: Any = MISSING) -> Any:
+    """Return a dataclass field with a description in its metadata."""
+    metadata = {"description": description}
+    if default_factory is not MISSING:
+        return field(default_factory=default_factory, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+class Result:
+    """What all results can do: show themselves, and become a table. The rest is data."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(_present("text").render_text(self))
+
+    def _repr_html_(self) -> str:
+        return str(_present("html").render_fragment(self))
+
+    def html(self) -> str:
+        """Return the result as one HTML page without scripts, links or anything to load."""
+        return str(_present("html").render_page(self))
+
+    def to_frame(self, kind: FrameKind | None = None) -> Any:
+        """Return the rows as a frame of pandas, polars or Arrow."""
+        return frame_of(_present("tables").to_arrow(self), kind)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(described, field))
+def record(cls: type[T]) -> type[T]:
+    """Make a class a frozen dataclass with slots; a `Result` keeps its own `__repr__`."""
+    return dataclass(frozen=True, slots=True, repr=not issubclass(cls, Result))(cls)
+
+
+def to_dict(value: Any) -> Any:
+    """Return a result as plain values for JSON: dataclasses become dicts, and NaN becomes None."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: to_dict(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_dict(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [to_dict(each) for each in value]
+    return value
+
+
+def _present(module: str) -> Any:
+    """Load a module of `apptek.present`, which itself imports this one."""
+    return import_module(f"apptek.present.{module}")
+
+
+@record
+class Note:
+    """Something worth knowing about a result. Code looks at `kind` and `data`, never at `text`."""
+
+    kind: str = described("What the note is about: one of the kinds of notes.")
+    text: str = described("The note in words.")
+    data: dict[str, Any] = described("What the words are made from.", default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.kind not in NOTE_KINDS:
+            raise ValueError(f"unknown kind of note {self.kind!r}; expected one of {NOTE_KINDS}")
+
+
+@record
+class OccurrenceReason:
+    """One reason why anything should happen or not."""
+
+    family: str = described("The kind of evidence: the pair, the reversed pair, the subject, ...")
+    sentence: str = described("The evidence in words.")
+    log_odds: float = described("What it adds to the log-odds of at least one fact.")
+
+
+@record
+class PredicateForecast:
+    """A predicate in one direction: the chance of at least one such fact in the window."""
+
+    subject: str = described("Who acts.")
+    predicate: str = described("The predicate, as the data names it.")
+    label: str = described("How to show the predicate.")
+    object: str = described("Who is acted upon.")
+    probability: float = described("The chance of at least one such fact in the window.")
+    expected: float = described("The expected number of such facts.")
+    share: float = described(
+        "Its probability given that there is a fact between the two at that time."
+    )
+
+    @property
+    def shown(self) -> str:
+        """The predicate for people: "Consult (040)"."""
+        return labelled(self.predicate, self.label)
+
+
+@record
+class ClassForecast:
+    """A class of predicates: the chance of at least one such fact in the window, either way."""
+
+    name: str = described("The class or group.")
+    probability: float = described("The chance of at least one such fact in the window.")
+    expected: float = described("The expected number of such facts.")
+
+
+@record
+class DirectionForecast:
+    """What the subject will do to the object: the chance of anything, and the number of facts."""
+
+    subject: str = described("Who acts.")
+    object: str = described("Who is acted upon.")
+    probability: float = described("The chance of at least one fact in this direction.")
+    expected: float = described("The expected number of facts in this direction.")
+    base: float = described(
+        "The log-odds of an average pair that has met, or of one that has not; with the reasons "
+        "they add up to the log-odds of this direction."
+    )
+    reasons: tuple[OccurrenceReason, ...] = described("The strongest first.")
+    have_met: bool = described("Whether there was a fact between the two before, in any direction.")
+    base_sentence: str = described("What the base is, in words.", default="")
+
+
+@record
+class ChanceUntil:
+    """The chance of anything from the start of the window until a time in it."""
+
+    until: str = described("A time in the window.")
+    probability: float = described("The chance of at least one fact until then.")
+
+
+@record
+class Forecast(Result):
+    """What will happen between two entities in a window, from the facts before it."""
+
+    subject: str = described("One entity.")
+    object: str = described("The other entity.")
+    first: str = described("The first time of the window.")
+    last: str = described("The last time of the window, which is part of it.")
+    length: int = described("The length of the window, in units of the data.")
+    unit: str = described("The unit of the data: day, hour, step, ...")
+    lead: int = described(
+        "Units between the last observed time and the window; 0: it begins right after."
+    )
+    observed_until: str = described("The last time whose facts were used.")
+    probability: float = described("The chance of at least one fact, in either direction.")
+    expected: float = described("The expected number of facts, both directions together.")
+    directions: tuple[DirectionForecast, DirectionForecast] = described(
+        "Subject to object, then object to subject."
+    )
+    predicates: tuple[PredicateForecast, ...] = described(
+        "Predicates of both directions, the most probable first."
+    )
+    curve: tuple[ChanceUntil, ...] = described(
+        "The chance of anything until some times in the window, the last one last.", default=()
+    )
+    by_class: tuple[ClassForecast, ...] = described(
+        "Where predicates have classes: the chance of each, the most probable first.", default=()
+    )
+    by_group: tuple[ClassForecast, ...] = described("The same for groups.", default=())
+    why: str = described("Why the most probable predicate, and not another.", default="")
+    unseen: tuple[str, ...] = described("The names that the facts do not contain.", default=())
+    notes: tuple[Note, ...] = described("What else is worth knowing.", default=())
+    similar: dict[str, list[str]] = described(
+        "For each name that the data does not have: names that are like it.", default_factory=dict
+    )
+
+
+@record
+class WatchRow:
+    """What is forecast of one pair, in either direction."""
+
+    subject: str = described("One entity.")
+    object: str = described("The other entity.")
+    probability: float = described("The chance of at least one fact in the window.")
+    expected: float = described("The expected number of facts.")
+    previous: float = described("The chance in the forecast for the window before.")
+    change: float = described("The difference: probability - previous.")
+    predicates: tuple[PredicateForecast, ...] = described("The most probable first.")
+    reason: str = described("What moved the chance most since that forecast, in words.")
+    past: tuple[int, ...] = described(
+        "The number of facts in each of the windows before this one, the last one last."
+    )
+    unseen: tuple[str, ...] = described("The names that the facts do not contain.")
+    notes: tuple[Note, ...] = described("What else is worth knowing of the pair.", default=())
+
+
+@record
+class WatchList(Result):
+    """The forecasts of many pairs in a window, each beside that for the window before."""
+
+    first: str = described("The first time of the window.")
+    last: str = described("The last time of the window, which is part of it.")
+    length: int = described("The length of the window, in units of the data.")
+    unit: str = described("The unit of the data: day, hour, step, ...")
+    lead: int = described("Units between the last observed time and the window.")
+    observed_until: str = described("The last time whose facts were used.")
+    data: str = described("The name of the data.")
+    rows: tuple[WatchRow, ...] = described("One for each pair.")
+    notes: tuple[Note, ...] = described("What else is worth knowing.")
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """The names that the facts do not contain, each once."""
+        return tuple(dict.fromkeys(name for row in self.rows for name in row.unseen))

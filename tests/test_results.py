@@ -1,0 +1,135 @@
+"""Results as data: descriptions, plain values, notes, and files of tables."""
+
+import json
+from dataclasses import FrozenInstanceError, fields, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from html_pages import assert_contained, read_page
+from pyarrow import parquet
+from pydantic import TypeAdapter
+
+from apptek import results
+from apptek.errors import DataError
+from apptek.present.html import render_fragment
+from apptek.present.tables import to_arrow, write_result, write_table
+from apptek.present.text import render_text
+from apptek.results import (
+    NOTE_KINDS,
+    ChanceUntil,
+    DirectionForecast,
+    Forecast,
+    Note,
+    OccurrenceReason,
+    PredicateForecast,
+    Result,
+    WatchList,
+    WatchRow,
+    to_dict,
+)
+
+EVIL = "<b>\u202eEvil</b>"
+PART = PredicateForecast(
+    subject="A", predicate="040", label="Consult", object=EVIL, probability=0.5, expected=0.7,
+    share=0.9,
+)  # fmt: skip
+REASON = OccurrenceReason(family="pair", sentence=f"A did something to {EVIL}", log_odds=1.5)
+
+
+def direction(subject: str, object_: str) -> DirectionForecast:
+    return DirectionForecast(
+        subject=subject, object=object_, probability=0.4, expected=1.0, base=-2.0,
+        reasons=(REASON,), have_met=True, base_sentence="the average of pairs that have met",
+    )  # fmt: skip
+
+
+FORECAST = Forecast(
+    subject="A", object=EVIL, first="2015-01-01", last="2015-01-07", length=7, unit="day", lead=0,
+    observed_until="2014-12-31", probability=0.6, expected=1.0,
+    directions=(direction("A", EVIL), direction(EVIL, "A")), predicates=(PART,),
+    curve=(ChanceUntil(until="2015-01-07", probability=0.6),), unseen=(EVIL,),
+    notes=(Note("view", "Only the past.", {"before": "2015-01-01"}),), similar={EVIL: ["Evilia"]},
+)  # fmt: skip
+WATCH = WatchList(
+    first="2015-01-01", last="2015-01-07", length=7, unit="day", lead=0,
+    observed_until="2014-12-31", data="world", notes=(),
+    rows=(WatchRow(
+        subject="=A", object=EVIL, probability=0.6, expected=1.0, previous=0.5, change=0.1,
+        predicates=(PART,), reason="more facts", past=(0, 2, 1), unseen=(EVIL,),
+    ),),
+)  # fmt: skip
+
+
+def test_every_field_of_every_result_has_a_description() -> None:
+    records = [each for each in vars(results).values() if hasattr(each, "__dataclass_fields__")]
+    assert {Forecast, WatchList, Note} <= {*records}
+    for each in records:
+        schema = TypeAdapter(each).json_schema()["properties"]
+        for field in fields(each):
+            assert field.metadata["description"].endswith((".", "...")), (each, field.name)
+            assert schema[field.name]["description"] == field.metadata["description"]
+
+
+def test_results_become_plain_values() -> None:
+    plain = to_dict(FORECAST)
+    assert list(plain) == [field.name for field in fields(Forecast)]
+    assert plain["curve"] == [{"until": "2015-01-07", "probability": 0.6}]
+    assert plain["notes"][0] == {
+        "kind": "view", "text": "Only the past.", "data": {"before": "2015-01-01"},
+    }  # fmt: skip
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    numbers = {"probability": float("nan"), "expected": np.float32(0.5), "length": np.int64(7)}
+    odd = replace(FORECAST, **numbers)  # type: ignore[arg-type]
+    assert [to_dict(odd)[name] for name in ("probability", "expected", "length")] == [None, 0.5, 7]
+    assert [type(to_dict(odd)[name]) for name in ("expected", "length")] == [float, int]
+    assert to_dict({"list": [(np.arange(2), [PART])]})["list"][0][0] == [0, 1]
+
+
+def test_results_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        FORECAST.subject = "B"  # type: ignore[misc]
+
+
+def test_a_note_has_a_known_kind() -> None:
+    assert all(Note(kind, "text").data == {} for kind in NOTE_KINDS)
+    with pytest.raises(ValueError, match="unknown kind of note 'nonsense'"):
+        Note("nonsense", "text")
+
+
+@pytest.mark.parametrize("result", [FORECAST, WATCH], ids=["forecast", "watch"])
+def test_text_and_pages_show_names_as_text(result: Result) -> None:
+    text, page = render_text(result, 80), result.html()
+    assert repr(result) == render_text(result)
+    assert "<b>\N{REPLACEMENT CHARACTER}Evil</b>" in text
+    assert "\u202e" not in text + page
+    assert_contained(page, read_page(page))
+    for html in (page, result._repr_html_()):
+        assert "&lt;b&gt;\N{REPLACEMENT CHARACTER}Evil&lt;/b&gt;" in html
+    assert render_fragment(result).startswith('<div class="apptek-report"><style>.apptek-report {')
+
+
+def test_a_table_fits_the_width() -> None:
+    narrow, wide = (render_text(WATCH, width) for width in (30, 120))
+    assert "┃" in wide
+    assert "┃" not in narrow
+    assert max(map(len, narrow.splitlines()[:-1])) <= 30
+
+
+def test_tables_are_written_by_their_suffix(tmp_path: Path) -> None:
+    table = to_arrow(WATCH)
+    for suffix in ("csv", "tsv", "parquet", "jsonl", "xlsx"):
+        write_table(tmp_path / f"t.{suffix}", table, "watch")
+    assert parquet.read_table(tmp_path / "t.parquet").equals(table)
+    assert json.loads((tmp_path / "t.jsonl").read_text(encoding="utf-8")) == table.to_pylist()[0]
+    for suffix in ("csv", "tsv"):  # a spreadsheet must not compute a name
+        assert '"\'=A"' in (tmp_path / f"t.{suffix}").read_text(encoding="utf-8")
+    with pytest.raises(DataError, match=r"t\.html: unknown kind of file; expected \.csv, \.tsv"):
+        write_table(tmp_path / "t.html", table)
+    with pytest.raises(DataError, match=r"w\.doc: .* expected \.html, \.csv.*\.json$"):
+        write_result(tmp_path / "w.doc", WATCH)
+    write_result(tmp_path / "w.json", WATCH)
+    assert json.loads((tmp_path / "w.json").read_text(encoding="utf-8")) == to_dict(WATCH)
+    assert FORECAST.to_frame("arrow").schema.field("share").type == pa.float64()
+    assert replace(FORECAST, predicates=()).to_frame("arrow").num_rows == 0
