@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 import pytest
 from html_pages import assert_contained, read_page
 
-from apptek.explain.drawing import texts
-from apptek.explain.drawing.answer_layout import PHONE, WIDTH, draw_answer
+from apptek.explain.drawing import labels
+from apptek.explain.drawing.answer_layout import draw_answer
 from apptek.explain.drawing.svg import draw_svg
 from apptek.explain.explanation import (
     CitedFact,
@@ -117,10 +117,10 @@ def test_a_page_tells_everything(predictor: Predictor, tmp_path: Path) -> None:
                 assert one.date in page.words
         assert found.model["dataset"] in page.words
         assert f"preset paper, protocol official, format {FORMAT}" in page.words
-        wide, narrow = draw_answer(found, width=WIDTH), draw_answer(found, width=PHONE)
-        assert draw_svg(wide) in text
-        assert draw_svg(narrow) in text
-        assert text.count("<svg ") == len({wide.width, narrow.width})
+        drawing = draw_answer(found)
+        assert draw_svg(drawing) in text
+        assert text.count("<svg ") == 1
+        assert all(words in page.words for words in drawing.unplaced())
     write_whole(tmp_path / "page.html", text.encode())
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == text
 
@@ -143,20 +143,20 @@ def test_a_text_is_cut_to_its_room_at_a_cost_that_does_not_grow_with_it(
 ) -> None:
     def cut(words: str, room: int) -> str:  # the definition: one letter less, until it fits
         kept = len(words)
-        while kept and texts.letters(words[:kept]) >= room:
+        while kept and labels.letters(words[:kept]) >= room:
             kept -= 1
-        return words if texts.letters(words) <= room else words[:kept].rstrip() + "…"
+        return words if labels.letters(words) <= room else words[:kept].rstrip() + "…"
 
     for words in ("", "abc def", "北京 市人民 政府", "a北b京c " * 5):
         for room in range(-2, 40):
-            assert texts.fitting(words, room) == cut(words, room)
+            assert labels.fitting(words, room) == cut(words, room)
     measured: list[int] = []
-    usual = texts.letters
+    usual = labels.letters
 
     def measure(words: str) -> int:
         measured.append(len(words))
         return usual(words)
 
-    monkeypatch.setattr(texts, "letters", measure)
-    assert texts.fitting("a" * 9_999, 20) == "a" * 19 + "…"
+    monkeypatch.setattr(labels, "letters", measure)
+    assert labels.fitting("a" * 9_999, 20) == "a" * 19 + "…"
     assert sum(measured) < 11_000

@@ -131,7 +131,7 @@ def test_an_explanation_comes_with_its_drawing(client: TestClient, served: Serve
     assert not cited & {fact["fact"] for fact in found["periphery"]}
     edges = found["drawing"]["edges"]
     assert len(edges) > 1
-    assert {edge["fact"] for edge in edges} <= cited | {-1}
+    assert {fact for edge in edges for fact in edge["facts"]} <= cited
 
 
 def test_the_explained_predicate_can_be_chosen(client: TestClient, served: ServedModel) -> None:

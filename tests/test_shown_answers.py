@@ -17,7 +17,7 @@ from apptek.baselines.baseline import Baseline
 from apptek.config import preset
 from apptek.data.frames import FrameKind
 from apptek.errors import ApptekError
-from apptek.explain.drawing.answer_layout import PHONE, WIDTH, draw_answer
+from apptek.explain.drawing.answer_layout import draw_answer
 from apptek.explain.drawing.svg import draw_svg
 from apptek.explain.shown_answers import Answers
 from apptek.explain.text import explanation_text
@@ -152,8 +152,8 @@ def test_a_notebook_shows_bars_reasons_and_the_drawing_of_the_page(
     tags = _Tags(page)
     assert not tags.open
     assert [r for r in explanation.reasons if r.facts]
-    assert tags.counts["svg"] == 2
-    assert all(draw_svg(draw_answer(explanation, width=width)) in page for width in (WIDTH, PHONE))
+    assert tags.counts["svg"] == 1
+    assert draw_svg(draw_answer(explanation)) in page
     assert escape(explanation.reasons[0].contribution.sentence) in page
     assert page.startswith('<div class="apptek-report"><style>.apptek-report {')
     assert ":root" not in page.split("</style>")[0]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from apptek.data.predicate_table import PredicateTable, labelled
-from apptek.explain.drawing.answer_layout import PHONE, WIDTH, draw_answer
+from apptek.explain.drawing.answer_layout import draw_answer
 from apptek.explain.drawing.svg import draw_svg
 from apptek.explain.explanation import CitedFact, Explanation, Reason
 from apptek.explain.groups import Group
@@ -17,8 +17,8 @@ from apptek.safe_text import printable
 READABLE = 0.78  # a drawing is not made smaller than this, but scrolls
 DRAWN = "The facts behind it"
 LEGEND = (
-    "Between the two, what they did to each other and whom both deal with; outside, whom only one "
-    "of them deals with. A number after \N{MULTIPLICATION SIGN} counts such facts."
+    "Above, what the two did to each other; below, whom both deal with, and at the edges, whom "
+    "only one of them deals with. A number after \N{MULTIPLICATION SIGN} counts such facts."
 )
 CLASSES = 6  # classes and groups that get a bar
 SHOWN = 8  # connecting facts in the open; the others unfold
@@ -52,20 +52,16 @@ def _details(explanation: Explanation, reasons: Iterable[Reason]) -> Iterator[st
 
 
 def _drawing(explanation: Explanation) -> str:
-    """All reasons as one drawing, as the page of `apptek serve` has it, in two widths."""
+    """All reasons as one drawing, as the page of `apptek serve` has it."""
     if not any(reason.facts for reason in explanation.all_reasons()):
         return ""
-    wide, narrow = (draw_answer(explanation, width=width) for width in (WIDTH, PHONE))
-    drawings = {"wide": wide}
-    if narrow.width < wide.width:  # ways over many entities do not get narrower
-        drawings["narrow"] = narrow
-    only = " only" if len(drawings) == 1 else ""
-    parts = (
-        f'<div class="drawing {name}{only}" tabindex="0" '
+    drawing = draw_answer(explanation)
+    rest = "".join(f"<li>{_text(words)}</li>" for words in drawing.unplaced())
+    return (
+        f'<section><h2>{DRAWN}</h2><p class="soft">{LEGEND}</p><div class="drawing" tabindex="0" '
         f'style="--least:{READABLE * drawing.width:.0f}px">{draw_svg(drawing)}</div>'
-        for name, drawing in drawings.items()
+        f"{rest and f'<ul>{rest}</ul>'}</section>"
     )
-    return f'<section><h2>{DRAWN}</h2><p class="soft">{LEGEND}</p>{"".join(parts)}</section>'
 
 
 def answers_fragment(answers: Sequence[Answer], shown: int) -> str:

@@ -5,8 +5,7 @@ from dataclasses import asdict
 from html import escape
 from typing import Any
 
-from apptek.explain.drawing.layout import Drawing, DrawnEdge, Node
-from apptek.explain.drawing.texts import Text, edge_label, node_texts
+from apptek.explain.drawing.labels import Drawing, DrawnEdge, Node, Text
 from apptek.safe_text import printable
 
 NAMESPACE = "http://www.w3.org/2000/svg"
@@ -57,19 +56,18 @@ STYLE = """
 
 def draw_svg(drawing: Drawing) -> str:
     """The drawing as one <svg> element: lines, then entities, then labels on top of all."""
-    marker = f"apptek-head-{drawing.width:g}"  # another one for each size of the same drawing
     size = f"{drawing.width:g} {drawing.height:g}"
     parts = [
         f'<svg xmlns="{NAMESPACE}" class="apptek" viewBox="0 0 {size}" role="img"',
         f'width="{drawing.width:g}" height="{drawing.height:g}">',
         f"<title>{_text(drawing.title)}</title><style>{STYLE}</style>",
-        f'<defs><marker id="{marker}" viewBox="0 0 8 8" refX="5" refY="4" markerWidth="7"',
+        '<defs><marker id="apptek-head" viewBox="0 0 8 8" refX="5" refY="4" markerWidth="7"',
         'markerHeight="7" markerUnits="userSpaceOnUse" orient="auto">',
         '<path class="head" d="M0 0 8 4 0 8z"/></marker></defs>',
         '<rect class="sheet" width="100%" height="100%"/>',
-        *(_line(edge, drawing, marker) for edge in drawing.edges),
-        *(_node(node, drawing) for node in drawing.nodes),
-        *(_label(edge) for edge in drawing.edges if edge.kind != "bystander" and edge.room),
+        *(_line(edge, drawing) for edge in drawing.edges),
+        *map(_node, drawing.nodes),
+        *(_label(edge) for edge in drawing.edges if edge.room),
     ]
     if drawing.note:
         x, y = drawing.width / 2, drawing.height - 8
@@ -79,18 +77,9 @@ def draw_svg(drawing: Drawing) -> str:
 
 def drawing_json(drawing: Drawing) -> dict[str, Any]:
     """The drawing for a page: every text and its place, so that it looks as in a file."""
-    content = drawing.as_json()
-    for node, written in zip(drawing.nodes, content["nodes"], strict=True):
-        texts = [asdict(text) for text in node_texts(node, drawing)]
-        written |= {"radius": node.radius, "texts": texts}
+    content = asdict(drawing)
     for edge, written in zip(drawing.edges, content["edges"], strict=True):
-        label = None if edge.kind == "bystander" else edge_label(edge)
-        written |= {
-            "thickness": line_width(edge),
-            "tone": tone_class(edge.group).strip(),
-            "pill": None if label is None else list(label.pill),
-            "texts": [] if label is None else [asdict(text) for text in label.texts],
-        }
+        written |= {"thickness": line_width(edge), "tone": tone_class(edge.group).strip()}
     return content
 
 
@@ -104,14 +93,14 @@ def tone_class(group: str) -> str:
     return f" tone-{tone}" if tone in TONES else ""
 
 
-def _line(edge: DrawnEdge, drawing: Drawing, marker: str) -> str:
+def _line(edge: DrawnEdge, drawing: Drawing) -> str:
     x1, y1, *controls, x2, y2 = (f"{value:g}" for value in edge.curve)
     names = [drawing.nodes[place].name for place in (edge.source, edge.target)]
     words = _text(f"{names[0]} | {edge.predicate} | {names[1]} | {edge.date}")
     return (
         f'<path class="{edge.kind}{tone_class(edge.group)}" '
         f'd="M{x1} {y1}C{" ".join(controls)} {x2} {y2}" stroke-width="{line_width(edge):g}" '
-        f'marker-end="url(#{marker})"><title>{words}</title></path>'
+        f'marker-end="url(#apptek-head)"><title>{words}</title></path>'
     )
 
 
@@ -121,12 +110,12 @@ def line_width(edge: DrawnEdge) -> float:
 
 
 def _label(edge: DrawnEdge) -> str:
-    label = edge_label(edge)
     kind = " question-label" if edge.kind == "question" else ""
-    x, y, width, height = label.pill
+    assert edge.pill is not None
+    x, y, width, height = edge.pill
     return (
         f'<g class="label{kind}{tone_class(edge.group)}"><rect class="pill" x="{x:g}" y="{y:g}" '
-        f'width="{width:g}" height="{height:g}" rx="8"/>{"".join(map(_written, label.texts))}</g>'
+        f'width="{width:g}" height="{height:g}" rx="8"/>{"".join(map(_written, edge.texts))}</g>'
     )
 
 
@@ -135,9 +124,8 @@ def _written(text: Text) -> str:
     return f'<text class="{kind}" x="{text.x:g}" y="{text.y:g}">{escape(text.words)}</text>'
 
 
-def _node(node: Node, drawing: Drawing) -> str:
+def _node(node: Node) -> str:
     circle = f'<circle cx="{node.x:g}" cy="{node.y:g}" r="{node.radius:g}"/>'
+    texts = "".join(map(_written, node.texts))
     title = f"<title>{_text(node.name)}</title>"
-    texts = "".join(map(_written, node_texts(node, drawing)))
-    side = f" {node.side}" if node.side else ""
-    return f'<g class="{node.role}{side}">{title}{circle}{texts}</g>'
+    return f'<g class="{node.role} {node.side}">{title}{circle}{texts}</g>'

@@ -108,15 +108,13 @@ class DrawnEntity(Open):
     role: str
     x: float
     y: float
-    named: bool
 
 
 class DrawnFact(Open):
-    """A fact in a drawing (-1: the query itself): a cubic curve, and the place of its label."""
+    """Facts in a drawing, or the query itself: a cubic curve, and the place of its label."""
 
     source: int
     target: int
-    fact: int
     kind: str
     predicate: str
     date: str
@@ -128,7 +126,6 @@ class DrawnFact(Open):
 class DrawingOut(Open):
     """The drawing of all reasons: entities as nodes, facts as edges."""
 
-    number: int
     title: str
     width: float
     height: float
