@@ -59,10 +59,11 @@ def test_nothing_is_said_about_time_where_no_fact_has_one(
     page.locator("#hero-link").click()
     expect(page.locator("#reasons .reason").first).to_be_visible()
     expect(page.locator("#graph svg .node").first).to_be_visible()
+    page.locator("#timelines").scroll_into_view_if_needed()
     expect(page.locator("#history tr").first).to_be_visible()
     page.locator("#reasons .reason").last.click()
     page.locator("#graph svg .node circle").first.click()
-    expect(page.get_by_role("menu")).to_be_visible()
+    expect(page.locator(".menu")).to_be_visible()
     assert said_about_time(page) == []
     page.keyboard.press("Escape")
     names = [page.locator(f"#{field}").input_value() for field in ("object", "subject")]

@@ -24,7 +24,9 @@ from apptek.service.served_model import ServedModel
 SOURCES = Path(__file__).parents[1] / "src" / "apptek" / "service"
 
 
-@pytest.mark.parametrize("path", ["/", "/docs", "/api/health", "/api/nothing", "/explorer/main.js"])
+@pytest.mark.parametrize(
+    "path", ["/", "/api/openapi.json", "/api/health", "/api/nothing", "/explorer/main.js"]
+)
 def test_every_answer_has_strict_headers(served: ServedModel, path: str) -> None:
     headers = client_of(served).get(path, headers={"Origin": "https://elsewhere.example"}).headers
     policy = headers["content-security-policy"]

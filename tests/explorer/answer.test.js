@@ -9,7 +9,8 @@ import {
   rangeText,
   stopOf,
 } from "../../src/apptek/service/explorer/graph_tools.js";
-import { firstShown, listedOf, toExplain } from "../../src/apptek/service/explorer/ranking.js";
+import { noteTexts } from "../../src/apptek/service/explorer/notices.js";
+import { firstShown, rankingOf, withSelected } from "../../src/apptek/service/explorer/ranking.js";
 import {
   aboutOf,
   bundlesOf,
@@ -29,23 +30,30 @@ import { changeText, WhatIf } from "../../src/apptek/service/explorer/what_if.js
 const ranked = (...names) => names.map((predicate) => ({ predicate, label: predicate }));
 const ANSWER = { predicates: [{ predicate: "a", known: true }, ...ranked("b", "c")] };
 
-Deno.test("the first predicate that is not hidden is explained, or the chosen one", () => {
-  assert.equal(toExplain({ answer: ANSWER, state: {} }), "a");
-  assert.equal(toExplain({ answer: ANSWER, state: { hide: "1" } }), "b");
-  assert.equal(toExplain({ answer: ANSWER, state: { hide: "1", predicate: "a" } }), "a");
-  assert.equal(toExplain({ answer: ANSWER, state: { without: "7" } }), null);
-  const all = { predicates: [{ predicate: "a", known: true }] };
-  assert.equal(firstShown({ answer: all, state: { hide: "1" } }, all.predicates), "a");
+Deno.test("the first predicate that is not hidden is explained", () => {
+  const { predicates } = ANSWER;
+  assert.equal(firstShown(predicates, predicates, false), "a");
+  assert.equal(firstShown(predicates, predicates, true), "b");
+  assert.equal(firstShown(ranked("c", "b"), predicates, true), "c"); // after facts were struck out
+  const all = [{ predicate: "a", known: true }];
+  assert.equal(firstShown(all, all, true), "a");
 });
 
-Deno.test("bars are the first ten and the selected one, without those that are hidden", () => {
-  const many = Array.from({ length: 15 }, (_, place) => ({ predicate: place, known: place < 2 }));
-  const barsOf = (options) => listedOf(many, options)[1].map(({ predicate }) => predicate);
-  assert.deepEqual(barsOf({}), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-  assert.deepEqual(barsOf({ selected: 14 }).slice(-2), [9, 14]);
-  assert.deepEqual(barsOf({ hide: true }), [2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
-  assert.equal(barsOf({ isWhole: true }).length, 15);
-  assert.equal(listedOf(many, { hide: true })[0].length, 13);
+Deno.test("an explanation says which predicates are known, and has a bar for the selected one", () => {
+  const explanation = { predicate: "z", label: "Z", probability: 0.1, known: ["z"] };
+  const bars = rankingOf({ ranked: ranked("a", "b"), known: ["b"] });
+  assert.deepEqual(
+    bars.map(({ known }) => known),
+    [false, true],
+  );
+  assert.equal(withSelected(bars, "a", explanation), bars);
+  assert.equal(withSelected(bars, "y", explanation), bars); // it is on its way
+  assert.deepEqual(withSelected(bars, "z", explanation).at(-1), {
+    predicate: "z",
+    label: "Z",
+    probability: 0.1,
+    known: true,
+  });
 });
 
 Deno.test("an explanation is about a question if all three of its parts agree", () => {
@@ -58,10 +66,10 @@ Deno.test("an explanation is about a question if all three of its parts agree", 
 
 Deno.test("after the last fact, and without a time, there is only foresight", () => {
   const axis = { timeless: false, last_position: 5, position: Number };
-  assert.ok(isOnlyAhead({ view: "ahead" }, { time: "6" }, axis));
-  assert.ok(isOnlyAhead({ view: "ahead" }, { time: "?" }, axis));
-  assert.ok(!isOnlyAhead({ view: "ahead" }, { time: "5" }, axis)); // it was chosen
-  assert.ok(!isOnlyAhead({ view: "within" }, { time: "6" }, axis));
+  assert.ok(isOnlyAhead("ahead", { time: "6" }, axis));
+  assert.ok(isOnlyAhead("ahead", { time: "?" }, axis));
+  assert.ok(!isOnlyAhead("ahead", { time: "5" }, axis)); // it was chosen
+  assert.ok(!isOnlyAhead("within", { time: "6" }, axis));
 });
 
 Deno.test("the answer is compared with the other that is most probable", () => {
@@ -101,15 +109,37 @@ Deno.test("the story is the strongest reason for it and the strongest against it
   assert.match(storyOf({ reasons: [], against: [] }), /^Nothing in particular/);
 });
 
+Deno.test("notes are left out by their kind, never by their words", () => {
+  const notes = [
+    { kind: "view", text: "Based on facts before 2014-08-15." },
+    { kind: "model", text: "Fitted on half of the facts." },
+    "Answered ahead, as a plain text.",
+  ];
+  assert.deepEqual(noteTexts(notes, "forecast"), [notes[1].text, notes[2]]);
+  const conditional = { kind: "conditional", text: "If something happens." };
+  assert.deepEqual(noteTexts([conditional], "answer"), []);
+  assert.deepEqual(noteTexts([conditional], "forecast"), [conditional.text]);
+});
+
 Deno.test("a time outside the data is said in the place of other notes about it", () => {
-  const axis = { timeless: false, first: "2014-01-01", last: "2014-12-31" };
-  const notes = ["Answered ahead, from what was known.", "No fact is dated 2031-01-01.", "Other."];
-  assert.deepEqual(notesOf({ notes }, { outside_span: false }, axis), notes.slice(1));
-  const [first, ...others] = notesOf({ notes }, { outside_span: true, time: "2031-01-01" }, axis);
+  const axis = {
+    timeless: false,
+    first: "2014-01-01",
+    last: "2014-12-31",
+    isOutside: (time) => time > "2014-12-31",
+  };
+  const notes = [
+    { kind: "view", text: "Based on facts before." },
+    { kind: "far", text: "No fact is near." },
+    { kind: "unknown_name", text: "Other." },
+  ];
+  const texts = notes.map(({ text }) => text);
+  assert.deepEqual(notesOf({ notes, time: "2014-05-01" }, axis), texts.slice(1));
+  const [first, ...others] = notesOf({ notes, time: "2031-01-01" }, axis);
   assert.match(first, /^2031-01-01 is outside the time of the data \(2014-01-01 to 2014-12-31\)/);
   assert.deepEqual(others, ["Other."]);
-  const undated = { outside_span: true, time: "2031-01-01" };
-  assert.match(notesOf({ notes: [] }, undated, { timeless: true })[0], /^All facts are undated/);
+  const undated = { notes: [], time: "2031-01-01" };
+  assert.match(notesOf(undated, { timeless: true })[0], /^All facts are undated/);
 });
 
 Deno.test("a class keeps the colour that the ribbon gave it", () => {
@@ -196,8 +226,8 @@ Deno.test("the range of the slider is said in the unit of the data", () => {
   assert.equal(rangeText(3, "2014", "year"), "Within 3 years of 2014");
 });
 
-const whatIfOf = (state) => {
-  const page = { state, answer: ANSWER };
+const whatIfOf = (state, answer = ANSWER) => {
+  const page = { state, answer };
   return new WhatIf(page, { onChange: () => assert.fail("nothing was struck out") });
 };
 
@@ -209,26 +239,31 @@ Deno.test("at most a hundred facts are struck out", () => {
 
 Deno.test("without facts, the first predicate that is not hidden is explained", async () => {
   const reply = (path, { predicate, without }) => {
-    const found = without?.length ? ranked("a", "c", "b") : ranked("a", "b", "c");
-    return { predicate: predicate ?? "a", ranked: found };
+    if (path === "/api/predict") return { answers: [ANSWER] };
+    const found = without.length ? ranked("a", "c", "b") : ranked("a", "b", "c");
+    return { predicate: predicate ?? "a", ranked: found, known: ["a"] };
   };
-  const explained = async (state) => {
+  const explained = async (state, answer) => {
     const found = { all: [], asked: [] };
     const requests = await served(reply, async () => {
-      found.all = await whatIfOf(state).explain({ predicate: null }, undefined);
+      found.all = await whatIfOf(state, answer).explain({}, "this question", undefined);
     });
-    return [found.all, requests.map(({ body }) => [body.predicate, body.without])];
+    return [found.all, requests.map(({ path, body }) => [path, body.predicate, body.without])];
   };
   const [[struck, whole], asked] = await explained({ without: "7", hide: "1" });
   assert.equal(struck.predicate, "c"); // "a" is known, and hidden
-  assert.equal(whole.predicate, "a");
+  assert.deepEqual(whole, { key: "this question", ...JSON.parse(JSON.stringify(ANSWER)) });
   assert.deepEqual(asked, [
-    [null, [7]],
-    [null, undefined],
-    ["c", [7]],
+    ["/api/explain", undefined, [7]],
+    ["/api/predict", undefined, undefined],
+    ["/api/explain", "c", [7]],
   ]);
-  const [[shown, same], requests] = await explained({});
-  assert.equal(shown, same);
+  const answer = { ...ANSWER, key: "this question" }; // what the page has is not asked for again
+  const [[, kept], again] = await explained({ without: "7" }, answer);
+  assert.equal(kept, answer);
+  assert.equal(again.length, 1);
+  const [[, fresh], requests] = await explained({}, { ...ANSWER, key: "another" });
+  assert.deepEqual(fresh.predicates[0], { predicate: "a", label: "a", known: true });
   assert.equal(requests.length, 1);
 });
 
@@ -242,7 +277,7 @@ Deno.test("nothing is said about time where no fact has one", () => {
   const explanation = { notes: ["No fact is dated ?."], reasons: [], against: [] };
   const axis = { timeless: true, position: () => null, last_position: 0 };
   timeless(() => {
-    assert.ok(!isOnlyAhead({ view: "within" }, { time: "?" }, axis));
+    assert.ok(!isOnlyAhead("within", { time: "?" }, axis));
     assert.ok(!/\b(time|date|day)/.test(storyOf(explanation)));
   });
 });

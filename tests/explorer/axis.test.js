@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import "./without_browser.js";
-import { Axis } from "../../src/apptek/service/explorer/axis.js";
+import { Axis, dayMeanings } from "../../src/apptek/service/explorer/axis.js";
 
 const { d3 } = globalThis;
 const axisOf = (unit, span = {}) => new Axis({ unit, ...span });
@@ -98,4 +98,68 @@ Deno.test("ticks of days are the beginnings of months, those of hours the beginn
   };
   assert.ok(ticksOf("day", "2021-01-01", 365).every((text) => text.endsWith("-01")));
   assert.ok(ticksOf("hour", "2021-05-01 00:00", 24 * 9).every((text) => text.endsWith("00:00")));
+});
+
+const scale = (first, length, width) =>
+  d3
+    .scaleLinear()
+    .domain([first, first + length])
+    .range([0, width]);
+
+Deno.test("a year of days has a label for every month; the first has the year", () => {
+  const axis = axisOf("day");
+  const first = axis.position("2014-01-15");
+  const texts = axis.labels(scale(first, 365, 1000), null, 0).map(({ text }) => text);
+  const months = "Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
+  assert.deepEqual(texts, ["Feb 2014", ...months, "2015"]);
+});
+
+Deno.test("labels are as short as their unit allows", () => {
+  const at = (unit, text) => axisOf(unit).tickText(axisOf(unit).position(text));
+  assert.equal(at("day", "2014-02-03"), "3 Feb");
+  assert.equal(at("hour", "2021-05-03 14:00"), "14:00");
+  assert.equal(at("hour", "2021-05-03 00:00"), "3 May");
+  assert.equal(at("day", "-000431-01-01"), "-000431");
+  assert.equal(at("year", "1066"), "1066");
+  assert.equal(at("month", "2021-05"), "2021-05");
+});
+
+Deno.test("labels of the axis cover neither each other nor the label of the query", () => {
+  const axis = axisOf("day");
+  const x = scale(axis.position("2014-01-01"), 900, 1000);
+  for (const query of [null, 0, 333, 1000]) {
+    const kept = axis.labels(x, query, 40);
+    assert.ok(kept.length > 1);
+    for (const [place, { x: at, end }] of kept.entries()) {
+      assert.ok(at > 0 && at < 1000);
+      if (place) assert.ok(at - (end - at) > kept[place - 1].end);
+      if (query !== null) assert.ok(Math.abs(at - query) > 40 + end - at);
+    }
+  }
+});
+
+Deno.test("words and other ways to write a day are understood, or said to be unclear", () => {
+  const axis = axisOf("day", {
+    first: "2014-01-01",
+    last: "2014-12-31",
+    first_position: 16_071,
+    last_position: 16_435,
+  });
+  const meant = {
+    tomorrow: "2015-01-01",
+    "Next week": "2015-01-07",
+    "31/12/2014": "2014-12-31",
+    "12.31.2014": "2014-12-31",
+    " 2014-05-01 ": "2014-05-01",
+    "06/01/2015": "06/01/2015",
+  };
+  for (const [typed, text] of Object.entries(meant)) assert.equal(axis.read(typed), text);
+  assert.deepEqual(dayMeanings("06/01/2015"), ["2015-01-06", "2015-06-01"]);
+  assert.deepEqual(dayMeanings("01/01/2015"), ["2015-01-01"]);
+  assert.deepEqual(dayMeanings("45/45/2015"), []);
+  assert.deepEqual(axis.hint("06/01/2015"), ["write 2015-01-06 or 2015-06-01", true]);
+  assert.deepEqual(axis.hint("next week"), ["7 days after the last fact", false]);
+  assert.deepEqual(axis.hint("2014-05-01"), ["2014-01-01 to 2014-12-31", false]);
+  assert.deepEqual(axis.hint("2031-01-01"), ["outside 2014-01-01 to 2014-12-31", true]);
+  assert.equal(axisOf("year", { last_position: 2020 }).read("next week"), "next week");
 });

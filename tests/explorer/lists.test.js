@@ -12,7 +12,9 @@ import {
 } from "../../src/apptek/service/explorer/forecast.js";
 import {
   changeText,
+  csvOf,
   findingText,
+  isWanted,
   sortedBy,
   windowText,
 } from "../../src/apptek/service/explorer/list_pages.js";
@@ -24,11 +26,14 @@ Deno.test("lists are sorted by words, or by the size of a change", () => {
     { name: "a", change: 0.2 },
     { name: "c", change: 0.1 },
   ];
-  const order = (column, down) => sortedBy(rows, column, down).map(({ name }) => name);
-  const change = { value: (row) => row.change };
+  const order = (value, down) => sortedBy(rows, value, down).map(({ name }) => name);
+  const change = (row) => row.change;
   assert.deepEqual(order(change, true), ["b", "a", "c"]);
   assert.deepEqual(order(change, false), ["c", "a", "b"]);
-  assert.deepEqual(order({ value: (row) => row.name, text: true }, false), ["a", "b", "c"]);
+  assert.deepEqual(
+    order((row) => row.name, false),
+    ["a", "b", "c"],
+  );
   assert.equal(rows[0].name, "b"); // the rows themselves stay as they are
 });
 
@@ -43,6 +48,31 @@ Deno.test("a change is told in points, a window in its unit, a finding in words"
   assert.equal(findingText(rather), "rather Visit (50.0 %)");
   assert.equal(findingText({ finding: "direction" }), "the other direction");
   assert.equal(findingText({ finding: "interval" }), "dates");
+});
+
+Deno.test("a list is filtered by names, kind and direction", () => {
+  const row = { subject: "Boko Haram", object: "Citizen (Nigeria)", change: -0.2 };
+  const rules = {
+    groupsOf: () => ["material conflict", null],
+    filters: { falling: ({ change }) => change < 0, rising: ({ change }) => change > 0 },
+  };
+  const wanted = (wish) => isWanted(row, { words: "", kind: "", filter: "", ...wish }, rules);
+  for (const words of ["", "boko", "NIGERIA boko"]) assert.ok(wanted({ words }), words);
+  assert.ok(!wanted({ words: "boko china" }));
+  assert.ok(wanted({ kind: "material conflict" }) && !wanted({ kind: "verbal conflict" }));
+  assert.ok(wanted({ filter: "falling" }) && !wanted({ filter: "rising" }));
+});
+
+Deno.test("a list is saved with quotes, and no text is a formula", () => {
+  const columns = [
+    { title: "Pair", value: ({ name }) => name },
+    { title: "Change", value: ({ change }) => change },
+  ];
+  const rows = [
+    { name: 'a "b", c', change: -0.25 },
+    { name: "=1+1", change: 1 },
+  ];
+  assert.equal(csvOf(rows, columns), '"Pair","Change"\r\n"a ""b"", c",-0.25\r\n"\'=1+1",1\r\n');
 });
 
 Deno.test("a forecast has the short window or the long one of its unit", () => {

@@ -80,7 +80,6 @@ Deno.test("a new question leaves behind what belonged to the earlier one", () =>
     page: "audit",
     expand: "[]",
     span: "1..9",
-    zoom: "all",
     hide: "1",
     days: "30",
   };
@@ -88,7 +87,7 @@ Deno.test("a new question leaves behind what belonged to the earlier one", () =>
   const kept = { subject: "b", object: "a", time: "1", view: "ahead", hide: "1", days: "30" };
   assert.deepEqual(readState(addressOf(another)), kept);
   const later = { ...state, ...questionChanges(state, { subject: "a", object: "b", time: "2" }) };
-  const ranges = { ...kept, subject: "a", object: "b", time: "2", span: "1..9", zoom: "all" };
+  const ranges = { ...kept, subject: "a", object: "b", time: "2", span: "1..9" };
   assert.deepEqual(readState(addressOf(later)), ranges);
   const struck = questionChanges(state, { ...state, page: null, view: null, without: "7" });
   assert.equal(struck.without, "7"); // what is asked for stays

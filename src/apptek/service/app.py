@@ -213,10 +213,6 @@ def _add_pages(app: FastAPI) -> None:
     async def explorer_page(request: Request) -> Response:
         return send(request, "index.html")
 
-    @app.get("/docs", include_in_schema=False)
-    async def docs_page(request: Request) -> Response:
-        return send(request, "docs.html")
-
     @app.get("/explorer/{name:path}", include_in_schema=False)
     async def explorer_file(request: Request, name: str) -> Response:
         return send(request, name)

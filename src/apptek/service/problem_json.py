@@ -31,8 +31,8 @@ TITLES = {
     503: "The service is busy",
 }
 _ADVICE = {
-    404: "See /docs for the addresses that exist.",
-    405: "See /docs for the methods of each address.",
+    404: "See /api/openapi.json for the addresses that exist.",
+    405: "See /api/openapi.json for the methods of each address.",
 }
 # Where a body ends is unknown after 400, and nobody has read it after 408: no further requests.
 _HEADERS = {
@@ -147,7 +147,9 @@ def add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def http_error(request: Request, error: HTTPException) -> Response:
         title = TITLES.get(error.status_code, "The request was refused")
-        advice = _ADVICE.get(error.status_code, "See /docs for what the service accepts.")
+        advice = _ADVICE.get(
+            error.status_code, "See /api/openapi.json for what the service accepts."
+        )
         detail = f"{request.method} {shortened(request.url.path, MAX_QUOTED)}: {error.detail}"
         return ServiceError(
             error.status_code, title, detail, advice=advice, headers=error.headers
@@ -175,7 +177,7 @@ async def refuse_unknown_parameters(request: Request) -> None:
         there_are = f"It has {', '.join(sorted(known))}." if known else "It has none."
         detail = f"This address has no parameter {quoted(unknown)}. {there_are}"
         raise ServiceError(
-            422, TITLES[422], detail, advice="See /docs.", where=unknown[:MAX_QUOTED]
+            422, TITLES[422], detail, advice="See /api/openapi.json.", where=unknown[:MAX_QUOTED]
         )
 
 
@@ -185,6 +187,10 @@ def _from_validation(error: RequestValidationError) -> ServiceError:
     path = [str(part) for part in first["loc"] if part not in _TAGS]
     where = shortened(".".join(path), MAX_QUOTED)
     more = f" (and {len(others)} more)" if others else ""
-    advice = "Send JSON as /docs describes it." if path[:1] == ["body"] else "See /docs."
+    advice = (
+        "Send JSON as /api/openapi.json describes it."
+        if path[:1] == ["body"]
+        else "See /api/openapi.json."
+    )
     detail = f"{where}: {first['msg']}{more}"
     return ServiceError(422, TITLES[422], detail, advice=advice, where=where)

@@ -1,12 +1,17 @@
 // The time axis: positions as the service counts them, their texts, and a field for a time.
 
-import { el } from "./dom.js";
+import { button, el } from "./dom.js";
+import { counted } from "./wording.js";
 
 const { d3 } = globalThis;
 const DAY = 86_400_000;
 // The milliseconds of the units that have a fixed length; weeks count from Monday, 1969-12-29.
 const LENGTHS = { second: 1000, minute: 60_000, hour: 3_600_000, day: DAY, week: 7 * DAY };
 const SHOWN = { second: 19, minute: 16, hour: 16 }; // characters of an ISO text; of days, 10
+// Words for a time after the last fact, in days.
+const AHEAD = { tomorrow: 1, "next day": 1, "next week": 7, "next month": 30, "next year": 365 };
+const MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
+const LETTER = 7.2; // pixels of one in the label of a tick
 // A short and a long window of a forecast, in steps.
 const WINDOWS = {
   second: [60, 3600],
@@ -52,8 +57,13 @@ export class Axis {
       const [year, month] = [Math.floor(whole / 12), (whole % 12) + 1];
       return `${String(year).padStart(4, "0")}-${String(month).padStart(2, "0")}`;
     }
-    const text = new Date(whole * this.length + this.origin).toISOString();
-    return text.slice(0, SHOWN[this.unit] ?? 10).replace("T", " ");
+    return this.iso(whole)
+      .slice(0, SHOWN[this.unit] ?? 10)
+      .replace("T", " ");
+  }
+
+  iso(position) {
+    return new Date(position * this.length + this.origin).toISOString();
   }
 
   // The position of a text, or null if it has none.
@@ -82,13 +92,80 @@ export class Axis {
     return [...new Set(steps)];
   }
 
+  // What stands at a tick: Feb, 3 Feb, 14:00; only a January, and the first tick, have the year.
+  tickText(position, isFirst = false) {
+    if (!this.length) return this.text(position);
+    const parts = /^([+-]?\d+)-(\d\d)-(\d\d)T(\d\d:\d\d)/.exec(this.iso(position));
+    const [year, month, day, clock] = parts.slice(1);
+    const name = MONTHS[Number(month) - 1];
+    if (clock !== "00:00") return clock;
+    if (day !== "01") return `${Number(day)} ${name}${isFirst ? ` ${year}` : ""}`;
+    if (isFirst && month !== "01") return `${name} ${year}`;
+    return month === "01" ? year : name;
+  }
+
+  // The labels of the ticks that have room beside each other and beside the label of the query.
+  // queryX: where that is, or null; half: half of its width. Pixels.
+  labels(x, queryX, half) {
+    const [left, right] = x.range();
+    const kept = [];
+    for (const position of this.ticks(x)) {
+      const text = this.tickText(position, !kept.length);
+      const [at, side] = [x(position), (LETTER * text.length) / 2];
+      const isInside = at > left + side - 6 && at < right - side + 6;
+      const isFree = queryX === null || Math.abs(at - queryX) > side + half + 8;
+      const isApart = !kept.length || at - side > kept.at(-1).end + 10;
+      if (isInside && isFree && isApart) kept.push({ text, x: at, end: at + side });
+    }
+    return kept;
+  }
+
   isOutside(text) {
     const position = this.position(text);
     return position !== null && (position < this.first_position || position > this.last_position);
   }
+
+  // What was typed, as the service reads it: "tomorrow" and "next week" count from the last fact,
+  // and 31/12/2014 has only one meaning.
+  read(typed) {
+    const text = typed.trim();
+    const days = AHEAD[text.toLowerCase()];
+    if (days && this.length) {
+      const steps = Math.max(Math.round((days * DAY) / this.length), 1);
+      return this.text(this.last_position + steps);
+    }
+    const meanings = dayMeanings(text);
+    return meanings.length === 1 ? meanings[0] : text;
+  }
+
+  // What is said about a time that was typed, and whether it is a warning.
+  hint(typed) {
+    const meanings = dayMeanings(typed.trim());
+    if (meanings.length === 2) return [`write ${meanings.join(" or ")}`, true];
+    const at = this.position(this.read(typed));
+    const [first, last] = [this.first_position, this.last_position];
+    const span = `${this.first} to ${this.last}`;
+    if (this.timeless) return ["all facts are undated", false];
+    if (at === null || (at >= first && at <= last)) return [span, false];
+    const isNear = at > last && at - last <= last - first;
+    return isNear
+      ? [`${counted(at - last, this.word)} after the last fact`, false]
+      : [`outside ${span}`, true];
+  }
 }
 
-// A field for any time, written as everywhere else: a browser's own picker would show 12/31/2014.
+// The days that 06/01/2015 can mean, as texts; none if it is no such text.
+export function dayMeanings(text) {
+  const match = /^(\d{1,2})[/.](\d{1,2})[/.](\d{4})$/.exec(text);
+  if (!match) return [];
+  const [one, other, year] = match.slice(1).map(Number);
+  const isoOf = (month, day) =>
+    `${year}-${String(month).padStart(2, "0")}-${String(day).padStart(2, "0")}`;
+  const texts = [isoOf(other, one), isoOf(one, other)];
+  return [...new Set(texts)].filter((day) => Number.isFinite(Date.parse(day)));
+}
+
+// A field for any time, written as everywhere else. Where times are days, a calendar stands beside.
 export class TimeField {
   constructor(container, axis) {
     this.axis = axis;
@@ -102,7 +179,6 @@ export class TimeField {
       "aria-describedby": "time-hint",
       oninput: () => this.check(),
     });
-    const open = axis.undated > 0;
     this.unknown = el("input", {
       type: "checkbox",
       id: "undated",
@@ -116,26 +192,37 @@ export class TimeField {
         "div",
         { class: "label-row" },
         el("label", { for: "time" }, "Time"),
-        open ? undated : null,
+        axis.undated > 0 ? undated : null,
       ),
       this.input,
+      ...(axis.unit === "day" && !axis.timeless ? this.calendar() : []),
       this.hint,
     );
     this.check();
   }
 
+  calendar() {
+    const onchange = () => {
+      this.value = this.picker.value || this.value;
+    };
+    this.picker = el("input", { type: "date", tabindex: -1, "aria-hidden": "true", onchange });
+    const open = () => {
+      this.picker.value = this.value;
+      this.picker.showPicker();
+    };
+    const attributes = { class: "quiet calendar", "aria-label": "Choose a day" };
+    return [this.picker, button("▾", open, attributes)];
+  }
+
   check() {
     this.input.disabled = this.unknown.checked;
-    const outside = !this.unknown.checked && this.axis.isOutside(this.input.value);
-    const span = this.axis.timeless
-      ? "all facts are undated"
-      : `${this.axis.first} to ${this.axis.last}`;
-    this.hint.textContent = outside ? `outside ${span}` : span;
-    this.hint.classList.toggle("warning", outside);
+    const [words, isWarning] = this.axis.hint(this.input.value);
+    this.hint.textContent = words;
+    this.hint.classList.toggle("warning", isWarning && !this.unknown.checked);
   }
 
   get value() {
-    return this.unknown.checked ? "?" : this.input.value.trim();
+    return this.unknown.checked ? "?" : this.axis.read(this.input.value);
   }
 
   set value(text) {

@@ -1,7 +1,7 @@
 // A field for the name of an entity, with suggestions while typing (an ARIA combobox).
 
 import { get } from "./api.js";
-import { el } from "./dom.js";
+import { el, span } from "./dom.js";
 import { counted, shown } from "./wording.js";
 
 const PAUSE = 80; // milliseconds without a key before suggestions are fetched
@@ -130,8 +130,8 @@ export class Combobox {
     return this.row(
       index,
       name,
-      el("span", { class: "name" }, ...highlighted(shown(name), typed)),
-      facts == null ? null : el("span", { class: "count" }, counted(facts, "fact")),
+      span("name", ...highlighted(shown(name), typed)),
+      facts == null ? null : span("count", counted(facts, "fact")),
     );
   }
 

@@ -36,6 +36,7 @@ export function bindControls(page, actions) {
     if (page.explanation) await explain();
   });
   byId("counterfactual").addEventListener("click", actions.findSmallest);
+  byId("more").addEventListener("click", actions.showMore);
   byId("span-in").addEventListener("click", () => zoom(2));
   byId("span-out").addEventListener("click", () => zoom(0.5));
   byId("span-all").addEventListener("click", () => zoom(null));

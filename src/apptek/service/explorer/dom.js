@@ -1,5 +1,7 @@
 // Helpers for the DOM. Elements are made from text only, so a name never becomes markup.
 
+import { addressOf } from "./state.js";
+
 export function el(name, attributes = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -19,6 +21,47 @@ export function el(name, attributes = {}, ...children) {
   element.append(...children.filter((child) => child != null));
   return element;
 }
+
+export const span = (kind, ...children) => el("span", { class: kind }, ...children);
+export const soft = (...children) => el("p", { class: "soft" }, ...children);
+
+// A button that does something.
+export const button = (label, onclick, attributes = {}) =>
+  el("button", { type: "button", class: "quiet", ...attributes, onclick }, label);
+
+// The colour of a class as a style: tokens.css has the tones.
+export const toned = (tone) => ({ "--tone": `var(--${tone})` });
+
+// A small square in the colour of a class.
+export const swatch = (tone) => el("span", { class: "swatch", style: toned(tone) });
+
+// A bar that is filled up to a share.
+export const track = (share, kind = "", ...marks) =>
+  el(
+    "span",
+    { class: "track" },
+    el("span", { class: `fill ${kind}`, style: { width: `${Math.min(100 * share, 100)}%` } }),
+    ...marks,
+  );
+
+// A link to a question, which the page itself opens.
+export function questionLink(state, onAsk, attributes, ...children) {
+  const onclick = (event) => {
+    if (event.metaKey || event.ctrlKey) return;
+    event.preventDefault();
+    onAsk(state);
+  };
+  return el("a", { href: addressOf(state), onclick, ...attributes }, ...children);
+}
+
+// Sets attributes of a selection of d3.
+export function set(selection, attributes) {
+  for (const [name, value] of Object.entries(attributes)) selection.attr(name, value);
+  return selection;
+}
+
+// Appends an element with attributes to a selection of d3.
+export const put = (parent, name, attributes) => set(parent.append(name), attributes);
 
 /**
  * The element with an id, of whatever kind it is.

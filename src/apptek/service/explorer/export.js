@@ -2,7 +2,7 @@
 
 const SCALE = 2; // pixels of a PNG per pixel of the drawing
 
-function save(blob, name) {
+export function save(blob, name) {
   const address = URL.createObjectURL(blob);
   const link = Object.assign(document.createElement("a"), { href: address, download: name });
   link.click();
@@ -20,7 +20,6 @@ async function standalone(svg) {
   const [width, height] = copy.getAttribute("viewBox").split(" ").slice(2);
   copy.setAttribute("width", width);
   copy.setAttribute("height", height);
-  for (const part of copy.querySelectorAll(".grip, .spoken")) part.remove();
   for (const node of copy.querySelectorAll("[tabindex]")) {
     for (const key of ["tabindex", "role", "aria-label", "aria-haspopup"]) {
       node.removeAttribute(key);

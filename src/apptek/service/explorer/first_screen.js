@@ -1,13 +1,11 @@
 // The first screen: one question with its answer drawn, and more of them as cards.
 
 import { getReady } from "./api.js";
-import { byId, el } from "./dom.js";
+import { byId, el, questionLink, span, toned, track } from "./dom.js";
 import { Ribbon, showLegend } from "./ribbon.js";
-import { tonesOf } from "./ribbon_shape.js";
-import { addressOf } from "./state.js";
+import { toneOf } from "./ribbon_shape.js";
 import { percent, shown, timely } from "./wording.js";
 
-const tone = ({ group }) => `tone-${tonesOf([{ name: group ?? "other" }])[0]}`;
 const stateOf = ({ subject, object, time, view }) => ({ subject, object, time, view });
 
 const showWait = () => {
@@ -34,29 +32,19 @@ export class FirstScreen {
   }
 
   link(question, attributes, ...children) {
-    const state = stateOf(question);
-    const open = (event) => {
-      if (event.metaKey || event.ctrlKey) return;
-      event.preventDefault();
-      this.onAsk(state);
-    };
-    return el("a", { href: addressOf(state), onclick: open, ...attributes }, ...children);
+    return questionLink(stateOf(question), this.onAsk, attributes, ...children);
   }
 
   card(question) {
     const { subject, object, time, label, probability } = question;
     return this.link(
       question,
-      { class: `sample card ${tone(question)}` },
-      el("span", { class: "who" }, `${shown(subject)} → ${shown(object)}`),
-      el("span", { class: "soft" }, timely(time)),
-      el("span", { class: "what" }, shown(label)),
-      el("span", { class: "share" }, percent(probability)),
-      el(
-        "span",
-        { class: "meter-line" },
-        el("span", { style: { width: `${100 * probability}%` } }),
-      ),
+      { class: "sample card", style: toned(toneOf(question.group)) },
+      span("who", `${shown(subject)} → ${shown(object)}`),
+      span("soft", timely(time)),
+      span("what", shown(label)),
+      span("share", percent(probability)),
+      track(probability, "tone"),
     );
   }
 
@@ -65,33 +53,26 @@ export class FirstScreen {
     const { timeless } = this.axis;
     const frame = el("div", { class: "ribbon-frame still", "aria-hidden": "true" });
     const legend = el("ul", { class: "legend" });
-    const words = el("span", { class: "soft" }, "Height is probability, dots are real events.");
-    const key = el("div", { class: "hero-key" }, legend, words);
+    const about = span("soft", "Height is probability, dots are real events.");
+    const key = el("div", { class: "hero-key" }, legend, about);
+    const words = `What would ${shown(subject)} do to ${shown(object)}?`;
+    const more = timely(`See why, and drag the ${this.axis.word} →`, "See why →");
     byId("hero").hidden = false;
     byId("hero").replaceChildren(
       this.link(
         question,
-        { class: `hero-link ${tone(question)}`, id: "hero-link" },
-        timeless ? null : el("span", { class: "soft" }, `${time} · from what was known before`),
-        el(
-          "span",
-          { class: "hero-question" },
-          `What would ${shown(subject)} do to ${shown(object)}?`,
-        ),
-        el(
-          "span",
-          { class: "hero-answer" },
+        { class: "hero-link", id: "hero-link" },
+        timeless ? null : span("soft", `${time} · from what was known before`),
+        span("hero-question", words),
+        span(
+          "hero-answer",
           el("b", {}, shown(label)),
           el("b", { class: "share" }, percent(probability)),
-          el("span", { class: "came-true" }, "so it was recorded"),
+          span("flag", "correct: this happened"),
         ),
         timeless ? null : frame,
         timeless ? null : key,
-        el(
-          "span",
-          { class: "hero-more" },
-          timely(`See why, and drag the ${this.axis.word} →`, "See why →"),
-        ),
+        span("hero-more", more),
       ),
     );
     if (timeless) return;

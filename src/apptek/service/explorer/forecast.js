@@ -1,8 +1,9 @@
-// The forecast of a pair: the chance of anything in the next days, by class, how reliable such
+// The forecast of a pair: the chance that something happens in the next days, by class, how reliable such
 // forecasts were, and what really happened where that is known.
 
 import { post } from "./api.js";
-import { all, byId, el, waiting } from "./dom.js";
+import { all, byId, el, put, set, soft, span, toned, track, waiting } from "./dom.js";
+import { noteTexts } from "./notices.js";
 import { tonesOf } from "./ribbon_shape.js";
 import { counted, percent, shown } from "./wording.js";
 
@@ -26,7 +27,7 @@ export class ForecastPanel {
   // Hides what is shown or on its way: it belongs to an earlier question.
   expire() {
     this.fetching?.abort();
-    byId("forecast").classList.add("stale");
+    for (const id of ["forecast", "occurrence"]) byId(id).classList.add("stale");
   }
 
   // Loads the forecast of a query. steps: the length of its window, else the short one is taken.
@@ -55,13 +56,12 @@ export class ForecastPanel {
   }
 
   // What was unfolded stays so while the reliability is counted.
-  show(outlook) {
+  show({ problem, forecast, ...others }) {
     const isOpen = byId("forecast").querySelector("details")?.open;
-    byId("forecast").classList.remove("stale");
+    for (const id of ["forecast", "occurrence"]) byId(id).classList.remove("stale");
+    byId("occurrence").replaceChildren(...(problem ? [] : chanceWords(forecast)));
     byId("forecast").replaceChildren(
-      ...(outlook.problem
-        ? [el("p", { class: "soft" }, outlook.problem.detail)]
-        : this.parts(outlook)),
+      ...(problem ? [soft(problem.detail)] : this.parts({ forecast, ...others })),
     );
     if (isOpen) byId("forecast").querySelector("details")?.setAttribute("open", "");
   }
@@ -73,67 +73,59 @@ export class ForecastPanel {
     const tones = tonesOf(classes);
     const when = first === last ? first : `${first} to ${last}`;
     const known = this.axis.position(first) <= this.axis.last_position;
-    return [
+    const bars = classes.map(({ name, probability: chance }, place) =>
       el(
-        "p",
-        { class: "soft" },
-        `${counted(length, unit)}: ${when}. ${known ? `As known before ${first}.` : ""}`,
+        "li",
+        { class: "share-row", style: toned(tones[place]) },
+        span("name", shown(name)),
+        span("value", percent(chance)),
+        track(chance, "tone"),
       ),
+    );
+    const chances = forecast.predicates
+      .slice(0, SHOWN)
+      .map((each) =>
+        el(
+          "li",
+          {},
+          el(
+            "span",
+            {},
+            shown(each.label),
+            span("soft", ` ${shown(each.subject)} → ${shown(each.object)}`),
+          ),
+          el("b", {}, percent(each.probability)),
+        ),
+      );
+    return [
+      soft(`${counted(length, unit)}: ${when}. ${known ? `As known before ${first}.` : ""}`),
       el(
         "p",
         { class: "chance" },
         el("b", {}, percent(probability)),
-        el("span", {}, " that anything happens"),
-        el("span", { class: "soft" }, expectedText(expected)),
+        el("span", {}, " that something happens"),
+        span("soft", expectedText(expected)),
       ),
       reliability ? el("p", { class: "reliability" }, ...reliabilityWords(reliability)) : null,
       curveOf(forecast.curve),
-      el(
-        "ul",
-        { class: "class-bars" },
-        ...classes.map(({ name, probability: chance }, place) =>
-          el(
-            "li",
-            { class: `tone-${tones[place]}` },
-            el("span", { class: "name" }, shown(name)),
-            el("span", { class: "value" }, percent(chance)),
-            el(
-              "span",
-              { class: "track" },
-              el("span", { class: "fill tone", style: { width: `${100 * chance}%` } }),
-            ),
-          ),
-        ),
-      ),
+      el("ul", {}, ...bars),
       el("h3", {}, "At least once"),
-      el(
-        "ol",
-        { class: "chances" },
-        ...forecast.predicates
-          .slice(0, SHOWN)
-          .map((each) =>
-            el(
-              "li",
-              {},
-              el(
-                "span",
-                {},
-                shown(each.label),
-                el("span", { class: "soft" }, ` ${shown(each.subject)} → ${shown(each.object)}`),
-              ),
-              el("b", {}, percent(each.probability)),
-            ),
-          ),
-      ),
+      el("ol", { class: "chances" }, ...chances),
       happened == null
         ? null
         : el("p", { class: "happened" }, happenedText(happened, outlook.happened_until, last)),
       reasonsOf(forecast),
-      ...forecast.notes
-        .filter(({ kind }) => kind !== "view")
-        .map(({ text }) => el("p", { class: "soft" }, shown(text))),
+      ...noteTexts(forecast.notes, "forecast").map((text) => soft(text)),
     ].filter(Boolean);
   }
+}
+
+// The chance that something happens at all, beside an answer that supposes it.
+export function chanceWords({ probability, length, unit, first }) {
+  return [
+    `Chance that something happens in the ${counted(length, unit)} from ${first}: `,
+    el("b", {}, percent(probability)),
+  ];
 }
 
 // The length of the window in steps: the long one if it is asked for, else the short one.
@@ -166,51 +158,28 @@ export function happenedText(count, until, last) {
   return until === last ? `In fact, ${words}.` : `So far, up to ${until}, ${words}.`;
 }
 
-// The chance of anything until each day of the window.
+// The chance that something happens until each day of the window.
 function curveOf(curve) {
   if (curve.length < 2) return null;
-  const x = d3
-    .scaleLinear()
-    .domain([0, curve.length - 1])
-    .range([0, CURVE_WIDTH]);
-  const y = d3
-    .scaleLinear()
-    .domain([0, 1])
-    .range([CURVE_HEIGHT - 2, 4]);
-  const svg = d3
-    .create("svg")
-    .attr("class", "chance-curve")
-    .attr("viewBox", `0 0 ${CURVE_WIDTH} ${CURVE_HEIGHT}`)
-    .attr("role", "img")
-    .attr(
-      "aria-label",
-      `The chance of anything rises from ${percent(curve[0].probability)} to ${percent(curve.at(-1).probability)}`,
-    );
-  const line = (points) => points.x((_, place) => x(place)).curve(d3.curveMonotoneX);
-  svg
-    .append("path")
-    .attr("class", "under")
-    .attr(
-      "d",
-      line(d3.area())
-        .y0(y(0))
-        .y1((p) => y(p.probability))(curve),
-    );
-  svg
-    .append("path")
-    .attr("class", "over")
-    .attr("d", line(d3.line()).y((p) => y(p.probability))(curve));
-  return el(
-    "figure",
-    { class: "curve-figure" },
-    svg.node(),
-    el(
-      "figcaption",
-      { class: "soft" },
-      el("span", {}, curve[0].until),
-      el("span", {}, curve.at(-1).until),
-    ),
-  );
+  const x = (_, place) => (place / (curve.length - 1)) * CURVE_WIDTH;
+  const y = ({ probability }) => CURVE_HEIGHT - 2 - probability * (CURVE_HEIGHT - 6);
+  const [low, high] = [curve[0], curve.at(-1)].map((point) => percent(point.probability));
+  const svg = set(d3.create("svg"), {
+    class: "chance-curve",
+    viewBox: `0 0 ${CURVE_WIDTH} ${CURVE_HEIGHT}`,
+    role: "img",
+    "aria-label": `The chance that something happens rises from ${low} to ${high}`,
+  });
+  const area = d3
+    .area()
+    .x(x)
+    .y0(CURVE_HEIGHT - 2)
+    .y1(y)
+    .curve(d3.curveMonotoneX);
+  put(svg, "path", { class: "under", d: area(curve) });
+  put(svg, "path", { class: "over", d: area.lineY1()(curve) });
+  const ends = [curve[0], curve.at(-1)].map(({ until }) => el("span", {}, until));
+  return el("figure", {}, svg.node(), el("figcaption", { class: "soft" }, ...ends));
 }
 
 function reasonsOf({ directions }) {

@@ -31,12 +31,12 @@ export function rangeText(limit, time, unit) {
 }
 
 export class GraphTools {
-  // page: what is shown; onStrike(facts): facts are to be struck out.
-  constructor(page, graph, { onUpdate, onStrike }) {
+  // page: what is shown; onUpdate(changes): the state has changed.
+  constructor(page, graph, whatIf, onUpdate) {
     this.page = page;
     this.graph = graph;
+    this.whatIf = whatIf;
     this.onUpdate = onUpdate;
-    this.onStrike = onStrike;
     this.distances = [];
     this.facts = [];
     byId("within").addEventListener("input", () => this.dimFarFacts());
@@ -88,7 +88,7 @@ export class GraphTools {
     const limit = this.distances[Number(byId("within").value)] ?? null;
     this.onUpdate({ within: limit });
     this.graph.within(limit);
-    const strike = this.page.explanation.view ? (fact) => this.onStrike([fact.fact]) : null;
+    const strike = this.page.explanation.view ? (fact) => this.whatIf.strike([fact.fact]) : null;
     showFacts(chosen, (fact) => isFar(fact, limit), strike);
     const near = this.facts.filter((fact) => !isFar(fact, limit)).length;
     const share = near === this.facts.length ? "" : `${near} of `;

@@ -1,5 +1,5 @@
-// The explorer: a question in; its answer, ribbon, reasons, graph and forecast out. The address is
-// the state.
+// The explorer: a question in; its answer, ribbon, reasons, graph and forecast out.
+// The address is the state.
 
 import { get, post } from "./api.js";
 import { Axis, TimeField } from "./axis.js";
@@ -11,11 +11,10 @@ import { FirstScreen } from "./first_screen.js";
 import { ForecastPanel } from "./forecast.js";
 import { Graph } from "./graph.js";
 import { GraphTools } from "./graph_tools.js";
-import { latestTime } from "./lanes.js";
 import { ListPages } from "./list_pages.js";
 import { showModel } from "./model_summary.js";
 import { clearProblems, guardedBy, showNotes } from "./notices.js";
-import { Ranking, showMeter, showShares, toExplain } from "./ranking.js";
+import { Ranking, showMeter, showShares } from "./ranking.js";
 import { chosenOf, lightFacts, Reasons } from "./reasons.js";
 import { Ribbon, showLegend } from "./ribbon.js";
 import { rankedAt, sharesAt } from "./ribbon_shape.js";
@@ -25,14 +24,14 @@ import { toggled, withName, writeState } from "./state.js";
 import { StepByStep } from "./steps.js";
 import { clearAnswer, EXPLAINED, isAbout, markOld, notesOf } from "./story.js";
 import { showAnswer, showHeadline, showViews, Tones } from "./story.js";
-import { Timelines } from "./timeline.js";
+import { latestTime, Timelines } from "./timeline.js";
 import { WhatIf } from "./what_if.js";
 import { shown, timely } from "./wording.js";
 
 const TOP = 30; // predicates that are fetched
 const [NARROW, TITLE] = [760, document.title]; // pixels, as in screens.css
 /** @type {any} */
-const page = { state: {}, answer: null, explanation: null, whole: null };
+const page = { state: {}, answer: null, explanation: null, unknown: [] };
 
 const subject = new Combobox(byId("subject-field"), { id: "subject", label: "Who acts" });
 const object = new Combobox(byId("object-field"), { id: "object", label: "On whom" });
@@ -45,10 +44,7 @@ const graph = new Graph(byId("graph"), {
 });
 const push = (changes) => update(changes, { push: true });
 const whatIf = new WhatIf(page, { onChange: (changes) => push(changes).then(explain) });
-const tools = new GraphTools(page, graph, {
-  onUpdate: update,
-  onStrike: (facts) => whatIf.strike(facts),
-});
+const tools = new GraphTools(page, graph, whatIf, update);
 const stepByStep = new StepByStep(graph, { onSteps: (steps) => push({ steps }).then(showReason) });
 const tones = new Tones();
 const ranking = new Ranking({ onSelect: choosePredicate });
@@ -57,24 +53,16 @@ const reasons = new Reasons({
   onPoint: (reason) => lightFacts(reason, graph, ribbon),
 });
 // These need the time axis of the model, and are made as soon as it is known.
-/** @type {Axis} */ let axis;
-/** @type {TimeField} */ let time;
-/** @type {Timelines} */ let timelines;
-/** @type {Ribbon} */ let ribbon;
-/** @type {ForecastPanel} */ let forecasts;
-/** @type {FirstScreen} */ let first;
-/** @type {ListPages} */ let lists;
+/** @type {any} */
+let [axis, time, timelines, ribbon, forecasts, first, lists] = [];
 
-const query = () => ({
-  subject: page.state.subject,
-  object: page.state.object,
-  time: page.state.time,
-});
+const query = () => {
+  const { subject: one, object: other, time: when } = page.state;
+  return { subject: one, object: other, time: when };
+};
 
 // The body of a question: about unknown names it is answered only on request.
 const asking = () => ({ ...query(), ...(page.state.general && { allow_unknown: true }) });
-
-const instead = (unknown, name) => ask(withName(query(), unknown, name));
 
 const view = () => (page.state.view === "ahead" ? "ahead" : "within");
 
@@ -98,15 +86,16 @@ function start() {
     axis = new Axis({ ...model.span, timeless: model.span.undated === model.counts.facts });
     page.axis = axis;
     page.forecasts = model.forecasts;
+    page.most = Math.min(TOP, model.counts.predicates);
     time = new TimeField(byId("time-field"), axis);
-    timelines = new Timelines(byId("lanes"), axis, {
-      onZoom: (zoom) => update({ zoom }),
-      guarded: (work) => guarded("timelines", work),
-    });
+    timelines = new Timelines(byId("lanes"), axis, (work) => guarded("timelines", work));
     ribbon = new Ribbon(byId("ribbon"), axis, { onDay: moveDay, onSpan: changeSpan });
     forecasts = new ForecastPanel(axis, (days) => update({ days }).then(loadForecast));
     first = new FirstScreen(axis, { onAsk: ask });
-    lists = new ListPages(axis, { onAsk: (question) => ask({ view: null, ...question }) });
+    lists = new ListPages(axis, {
+      onAsk: (question) => ask({ view: null, ...question }),
+      onLength: (days) => update({ days }).then(restore),
+    });
     showModel(model, { axis });
     for (const link of all("[data-page=watch]")) link.hidden = !model.forecasts;
     await restore();
@@ -152,7 +141,7 @@ async function restore() {
   page.answer = null;
   timelines.clear();
   ribbon.clear();
-  if (listed) await guarded("list", () => lists.show(state.page, signal), signal);
+  if (listed) await guarded("list", () => lists.show(state.page, state.days, signal), signal);
   else await guarded("first", () => first.show(signal), signal);
 }
 
@@ -161,6 +150,8 @@ function ask(changes) {
   return update(questionChanges(page.state, changes), { push: true }).then(restore);
 }
 
+// A question needs three requests: its explanation, then ribbon and forecast side by side. The
+// timelines are asked for when they come into sight.
 function answer() {
   const { signal } = page.answering;
   const work = async () => {
@@ -169,43 +160,43 @@ function answer() {
     time.value = state.time;
     const when = timely(`, ${state.time}`);
     document.title = `${shown(state.subject)}, ?, ${shown(state.object)}${when} · APPTeK`;
-    await fetchAnswer(signal);
+    byId("result").hidden = false; // the graph takes its width from it
+    byId("result").classList.toggle("stale", !page.explanation);
+    const explaining = fetchExplanation(renew("explaining"));
+    await waiting([byId("ask")], explaining).catch((problem) => {
+      if (!signal.aborted) byId("result").hidden = true;
+      throw problem;
+    });
     if (signal.aborted) return;
-    byId("result").hidden = false;
-    const lanes = () => timelines.load(query(), readZoom(state.zoom), page.unknown);
-    await Promise.all([
-      explain(),
-      guarded("ribbon", loadRibbon).then(() => (signal.aborted ? null : loadForecast())),
-      guarded("timelines", lanes, signal),
-    ]);
+    byId("result").classList.remove("stale");
+    await Promise.all([guarded("ribbon", loadRibbon), loadForecast()]);
   };
   return guarded("answer", work, signal);
 }
 
-async function fetchAnswer(signal) {
-  const body = { ...asking(), view: view(), top: TOP };
-  const { answers, similar } = await waiting(
-    [byId("ask")],
-    post("/api/predict", body, signal),
-  ).catch((problem) => {
-    if (!signal.aborted) byId("result").hidden = true;
-    throw problem;
-  });
-  if (signal.aborted) return;
-  markOld(["ranking"], false);
-  [page.answer] = answers;
-  page.unknown = Object.keys(similar);
-  byId("show-steps").disabled = page.unknown.length > 0;
-  byId("answer-card").classList.toggle("general", page.unknown.length > 0);
-  showViews(page.answer, page.state, axis);
+// All predicates that are worth a line, not only the first.
+function showMore() {
+  const { signal } = page.answering;
+  const work = async () => {
+    const body = { ...asking(), view: view(), top: TOP };
+    const { answers } = await waiting([byId("ranking")], post("/api/predict", body, signal));
+    if (signal.aborted) return;
+    const shownBefore = byId("bars").children.length;
+    page.answer.predicates = answers[0].predicates;
+    showRanking();
+    byId("bars").children[shownBefore]?.querySelector("button").focus(); // the button has gone
+  };
+  return guarded("more", work, signal);
 }
 
 async function loadRibbon() {
   const { time: when } = page.state;
   byId("that-time").hidden = axis.timeless || when === "?";
   byId("ribbon-card").hidden = axis.timeless || when === "?" || page.unknown.length > 0;
+  const span = readZoom(page.state.span);
+  timelines.show(query(), page.unknown, span);
   if (byId("ribbon-card").hidden) return;
-  const loading = ribbon.load(query(), { view: view(), span: readZoom(page.state.span) });
+  const loading = ribbon.load(query(), { view: view(), span });
   const data = await waiting([byId("ribbon-card")], loading);
   tones.learn(data);
   showLegend(byId("legend"), data.layers);
@@ -213,8 +204,9 @@ async function loadRibbon() {
 }
 
 function loadForecast() {
-  byId("forecast-card").hidden = !page.forecasts || page.state.subject === page.state.object;
-  if (byId("forecast-card").hidden || !page.answer) return undefined;
+  const isHidden = !page.forecasts || page.state.subject === page.state.object;
+  for (const id of ["forecast-card", "occurrence"]) byId(id).hidden = isHidden;
+  if (isHidden || !page.answer) return undefined;
   const { signal } = page.answering;
   return guarded("forecast", () => forecasts.load(asking(), page.state.days), signal);
 }
@@ -232,7 +224,7 @@ async function moveDay(when, place, done) {
   forecasts.expire();
   const signal = renew("answering");
   const current = ribbon.view === view(); // else the ribbon of this view is still on its way
-  if (current) preview(when, place);
+  if (current) preview(place);
   if (!done) {
     follow();
     return;
@@ -241,16 +233,17 @@ async function moveDay(when, place, done) {
     await answer();
     return;
   }
-  const whole = guarded("answer", () => fetchAnswer(signal).then(showRanking), signal);
-  await Promise.all([whole, explain().then(() => timelines.moveTo(when))]);
+  await explain();
+  if (signal.aborted) return;
+  timelines.moveTo(when);
   await loadForecast();
 }
 
-function preview(when, place) {
+function preview(place) {
   const predicates = rankedAt(ribbon.data, place);
-  showMeter(sharesAt(ribbon.data, place), (name) => tones.ofClass(name));
-  Object.assign(page.answer, { predicates, view: ribbon.data.views[place], time: when });
-  showViews(page.answer, page.state, axis);
+  showMeter(sharesAt(ribbon.data, place), tones);
+  page.answer = { predicates };
+  showViews(ribbon.data.views[place], page.state, axis);
   showHeadline(query(), predicates[0]);
   showRanking();
 }
@@ -272,40 +265,47 @@ async function choosePredicate(predicate) {
 }
 
 function showRanking() {
-  ranking.showAnswer(page, tones);
+  if (page.answer) ranking.showAnswer(page, tones);
 }
 
 function explain() {
   const signal = renew("explaining");
-  const work = async () => {
-    showRanking();
-    const body = {
-      ...asking(),
-      predicate: toExplain(page),
-      view: view(),
-      width: Math.min(graph.width, 1400),
-      nearby: page.state.nearby === "1",
-      expand: readNames(page.state.expand),
-    };
-    const cards = ["graph-card", "reasons-card", "facts-card"].map((id) => byId(id));
-    const request = whatIf.explain(body, signal);
-    const [explanation, whole] = await waiting(cards, request).catch((problem) => {
-      if (!signal.aborted) clearExplanation();
-      throw problem;
-    });
-    if (signal.aborted) return;
-    markOld(EXPLAINED, false);
-    Object.assign(page, { explanation, whole });
-    showNotes(notesOf(explanation, page.answer, axis), explanation.similar, instead);
-    const { by_group: groups, by_class: classes } = explanation;
-    showShares(explanation);
-    showMeter(groups.length ? groups : classes, (name) => tones.ofClass(name));
-    whatIf.show(page.whole, explanation);
-    update({ without: explanation.without.map(({ fact }) => fact).join(",") }); // what is no fact goes
-    showRanking();
-    showReason();
+  showRanking();
+  const cards = all("#graph-card, #reasons-card, #facts-card");
+  return guarded("reasons", () => waiting(cards, fetchExplanation(signal)), signal);
+}
+
+async function fetchExplanation(signal) {
+  const body = {
+    ...asking(),
+    predicate: page.state.predicate,
+    view: view(),
+    width: Math.min(graph.width, 1400),
+    nearby: page.state.nearby === "1",
+    expand: readNames(page.state.expand),
   };
-  return guarded("reasons", work, signal);
+  const key = JSON.stringify([query(), view()]);
+  const [explanation, answered] = await whatIf.explain(body, key, signal).catch((problem) => {
+    if (!signal.aborted) clearExplanation();
+    throw problem;
+  });
+  if (signal.aborted) return;
+  markOld([...EXPLAINED, "ranking"], false);
+  page.unknown = Object.keys(explanation.similar);
+  byId("show-steps").disabled = page.unknown.length > 0;
+  byId("answer-card").classList.toggle("general", page.unknown.length > 0);
+  if (!page.dragging) {
+    page.answer = answered;
+    showViews(explanation.view, page.state, axis);
+  }
+  page.explanation = explanation;
+  const instead = (unknown, name) => ask(withName(query(), unknown, name));
+  showNotes(notesOf(explanation, axis), explanation.similar, instead);
+  showShares(explanation, tones);
+  whatIf.show(answered.predicates, explanation);
+  update({ without: explanation.without.map(({ fact }) => fact).join(",") }); // what is no fact goes
+  showRanking();
+  showReason();
 }
 
 // Removes an earlier explanation, so that it does not stand beside a problem.
@@ -337,6 +337,7 @@ bindControls(page, {
   query,
   update,
   explain,
+  showMore,
   zoom: (factor) => ribbon.zoomBy(factor),
   findSmallest: () => {
     const { signal } = page.answering;

@@ -1,11 +1,25 @@
 // Messages: notes about a query, and problems with what to do about them.
 
 import { keepToken } from "./api.js";
-import { byId, el } from "./dom.js";
+import { button, byId, el, soft } from "./dom.js";
 import { shown } from "./wording.js";
 
+// The kinds of notes that a part of the page leaves out, because it says the same in its own way.
+const SAID = {
+  answer: ["view", "conditional"],
+  outside: ["view", "conditional", "undated", "far"],
+  forecast: ["view"],
+};
+
+// The texts of notes, each an object with a kind or a plain text, without those of some kinds.
+export const noteTexts = (notes, part) =>
+  notes
+    .map((note) => (typeof note === "string" ? { kind: "", text: note } : note))
+    .filter(({ kind }) => !SAID[part].includes(kind))
+    .map(({ text }) => shown(text));
+
 // similar: for each unknown name, names like it; onSuggestion(unknown, name): ask about one of them.
-export function showNotes(notes, similar = {}, onSuggestion = null) {
+export function showNotes(texts, similar = {}, onSuggestion = null) {
   const offers = Object.entries(similar)
     .filter(([, names]) => names.length)
     .map(([unknown, names]) =>
@@ -13,18 +27,11 @@ export function showNotes(notes, similar = {}, onSuggestion = null) {
         "p",
         { class: "tools" },
         `Instead of ${shown(unknown)}: `,
-        ...names.map((name) => suggestion(name, () => onSuggestion(unknown, name))),
+        ...names.map((name) => button(shown(name), () => onSuggestion(unknown, name))),
       ),
     );
-  byId("notice").replaceChildren(
-    ...(notes.length
-      ? [el("div", { class: "note" }, ...notes.map((note) => el("p", {}, shown(note))), ...offers)]
-      : []),
-  );
+  byId("notice").replaceChildren(...texts.map((text) => el("p", {}, text)), ...offers);
 }
-
-const suggestion = (name, onclick) =>
-  el("button", { type: "button", class: "quiet", onclick }, shown(name));
 
 const NAMES = new Set(["subject", "object"]);
 
@@ -50,63 +57,39 @@ export const guardedBy =
 // Whether the same request may succeed later: no answer, too many requests, a fault of the service.
 export const canRetry = ({ status }) => status === 0 || status === 429 || status >= 500;
 
-// A name that is not in the data: names like it as buttons; the general answer behind another one.
-// onUnknown(where): the field that is wrong may offer its matches.
-function showUnknownName({ detail, where, suggestions }, source, actions) {
-  const buttons = suggestions.map((name) =>
-    suggestion(name, () => actions.onSuggestion(where, name)),
-  );
-  byId("problems").append(
-    el(
-      "div",
-      { class: "problem card", role: "alert", "data-source": source },
-      el("h2", {}, shown(detail) + (buttons.length ? " Did you mean …?" : "")),
-      buttons.length ? el("div", { class: "tools" }, ...buttons) : null,
-      el("p", { class: "soft" }, "Type a few letters into the field and choose from the list."),
-      el(
-        "button",
-        { type: "button", class: "quiet", onclick: actions.onGeneral },
-        "Show the general answer",
-      ),
-    ),
-  );
-  actions.onUnknown(where);
-}
+const HINT = "Type a few letters into the field and choose from the list.";
 
-// onSuggestion(where, name) puts a name into a field and asks again; onRetry asks again.
+// onSuggestion(where, name) puts a name into a field and asks again; onRetry asks again. Of a name
+// that is not in the data, onGeneral shows the general answer, and onUnknown(where) the matches.
 export function showProblem(problem, source, actions) {
   if (problem.name === "AbortError") return;
   clearProblems(source);
-  if (problem.status === 404 && source === "answer" && NAMES.has(problem.where)) {
-    showUnknownName(problem, source, actions);
-    return;
-  }
-  const { onSuggestion, onRetry } = actions;
   const {
     title = "Something went wrong in the page",
     detail = problem.message,
     advice = "Reload the page.",
     suggestions = [],
+    where,
   } = problem;
-  const hint = NAMES.has(problem.where)
-    ? "Type a few letters into the field and choose from the list."
-    : advice;
+  const isName = NAMES.has(where);
+  const isUnknown = problem.status === 404 && source === "answer" && isName;
   const buttons = suggestions.map((name) =>
-    suggestion(name, () => onSuggestion(problem.where, name)),
+    button(shown(name), () => actions.onSuggestion(where, name)),
   );
-  const retry = canRetry(problem)
-    ? [el("button", { type: "button", class: "quiet", onclick: onRetry }, "Try again")]
-    : [];
+  if (isUnknown) buttons.push(button("Show the general answer", actions.onGeneral));
+  if (canRetry(problem)) buttons.push(button("Try again", actions.onRetry));
+  const question = suggestions.length ? " Did you mean …?" : "";
   byId("problems").append(
     el(
       "div",
       { class: "problem card", role: "alert", "data-source": source },
-      el("h2", {}, title),
-      el("p", {}, shown(detail)),
-      problem.status === 401 ? tokenForm(onRetry) : el("p", { class: "soft" }, hint),
-      buttons.length || retry.length ? el("div", { class: "tools" }, ...buttons, ...retry) : null,
+      el("h2", {}, isUnknown ? shown(detail) + question : title),
+      isUnknown ? null : el("p", {}, shown(detail)),
+      problem.status === 401 ? tokenForm(actions.onRetry) : soft(isName ? HINT : advice),
+      buttons.length ? el("div", { class: "tools" }, ...buttons) : null,
     ),
   );
+  if (isUnknown) actions.onUnknown(where);
 }
 
 function tokenForm(onRetry) {

@@ -1,100 +1,71 @@
 // The ranked predicates as bars, one of which is selected.
 
-import { byId, el, replaceChoices } from "./dom.js";
+import { byId, el, replaceChoices, span, swatch, toned, track } from "./dom.js";
 import { counted, labelled, percent, shown } from "./wording.js";
 
-const FIRST = 10; // bars before "Show more"
-const CLASSES = 6; // classes and groups that are shown
+const CLASSES = 6; // classes that are shown
 
-const knownOf = ({ predicates }) =>
-  new Set(predicates.filter(({ known }) => known).map(({ predicate }) => predicate));
+// The predicates of an explanation, and which of them are known.
+export const rankingOf = ({ ranked, known }) =>
+  ranked.map((each) => ({ ...each, known: known.includes(each.predicate) }));
 
-// The first of ranked predicates that is not hidden.
-export function firstShown({ answer, state }, ranked) {
-  const hidden = state.hide === "1" ? knownOf(answer) : new Set();
-  return (ranked.find(({ predicate }) => !hidden.has(predicate)) ?? ranked[0]).predicate;
+// The first of ranked predicates that is not hidden. predicates: those of the whole answer
+export function firstShown(ranked, predicates, isHiding) {
+  const known = new Set(predicates.filter((each) => each.known).map((each) => each.predicate));
+  const first = ranked.find(({ predicate }) => !(isHiding && known.has(predicate)));
+  return (first ?? ranked[0]).predicate;
 }
 
-// The predicate to explain: the chosen one, else the first that is not hidden. null: after facts
-// were struck out, the service says which one that is.
-export function toExplain(page) {
-  const { answer, state } = page;
-  if (state.predicate) return state.predicate;
-  return state.without ? null : firstShown(page, answer.predicates);
+// The predicates, and after them the selected one if it is explained and not among them.
+export function withSelected(predicates, selected, explanation) {
+  const isThere = predicates.some(({ predicate }) => predicate === selected);
+  if (isThere || explanation?.predicate !== selected) return predicates;
+  const { predicate, label, probability, known } = explanation;
+  return [...predicates, { predicate, label, probability, known: known.includes(predicate) }];
 }
-
-// The predicates without those that are hidden, and which of them have a bar: the first, and the
-// selected one.
-export function listedOf(predicates, { hide, isWhole, selected }) {
-  const visible = predicates.filter(({ known }) => !(hide && known));
-  const listed = visible.filter(
-    ({ predicate }, index) => isWhole || index < FIRST || predicate === selected,
-  );
-  return [visible, listed];
-}
-
-/** @type {(predicate: string) => string} */
-const neutral = () => "neutral";
 
 export class Ranking {
   constructor({ onSelect }) {
     this.onSelect = onSelect;
-    this.isWhole = false; // whether all predicates are listed
-    byId("more").addEventListener("click", () => this.drawAll());
   }
 
   // The predicates of an answer; after facts were struck out, with what they were before.
-  showAnswer(page, tones) {
-    const { answer, explanation, state } = page;
+  showAnswer({ answer, explanation, state, most }, tones) {
     const whole = answer.predicates;
-    const known = knownOf(answer);
+    const isKnown = new Map(whole.map(({ predicate, known }) => [predicate, known]));
     const now = state.without && explanation?.without.length ? explanation.ranked : null;
-    const struck = now?.map((each) => ({ ...each, known: known.has(each.predicate) }));
-    this.show(struck ?? whole, {
-      hide: state.hide === "1",
-      selected: toExplain(page) ?? explanation?.predicate,
-      toneOf: (predicate) => tones.ofPredicate(predicate),
+    const struck = now?.map((each) => ({ ...each, known: isKnown.get(each.predicate) }));
+    const hide = state.hide === "1";
+    const first = now ? explanation.predicate : firstShown(whole, whole, hide);
+    const selected = state.predicate ?? first;
+    this.show(withSelected(struck ?? whole, selected, explanation), {
+      hide,
+      selected,
+      tones,
       before: now && new Map(whole.map((each) => [each.predicate, each.probability])),
+      hasMore: !now && whole.length < most,
     });
   }
 
-  // toneOf(predicate): the colour of its class; before: probabilities to compare with, or null
-  show(predicates, { hide, selected, toneOf = neutral, before = null }) {
-    // What was unfolded stays so while the answer is the same.
-    this.isWhole = this.isWhole && predicates === this.predicates;
-    this.predicates = predicates;
-    this.hide = hide;
-    this.selected = selected;
-    this.toneOf = toneOf;
+  // before: probabilities to compare with, or null; hasMore: there are further ones to fetch
+  show(predicates, { hide, selected, tones, before, hasMore }) {
+    this.tones = tones;
     this.before = before;
-    this.draw();
-  }
-
-  draw() {
-    const [visible, listed] = listedOf(this.predicates, this);
+    const visible = predicates.filter(({ known }) => !(hide && known));
     const most = Math.max(...visible.map(({ probability }) => probability), 1e-9);
     replaceChoices(
       byId("bars"),
-      listed.map((ranked) => this.row(ranked, most)),
+      visible.map((ranked) => this.row(ranked, most, selected)),
     );
-    const hidden = this.predicates.length - visible.length;
-    const rest = visible.length - listed.length;
-    byId("more").hidden = rest === 0;
-    byId("more").textContent = `Show ${rest} more`;
+    const hidden = predicates.length - visible.length;
+    byId("more").hidden = !hasMore;
     byId("bars").toggleAttribute("data-empty", visible.length === 0);
     byId("ranking-title").textContent = hidden
       ? `Most probable (${counted(hidden, "known one")} hidden)`
       : "Most probable";
   }
 
-  // The button disappears, so the first new row gets its focus.
-  drawAll() {
-    this.isWhole = true;
-    this.draw();
-    byId("bars").children[FIRST]?.querySelector("button").focus();
-  }
-
-  row({ predicate, label, probability, known }, most) {
+  row({ predicate, label, probability, known }, most, selected) {
     const title = "A recorded fact has this predicate";
     const tag = known ? el("span", { class: "tag", title }, "known") : null;
     return el(
@@ -104,18 +75,14 @@ export class Ranking {
         "button",
         {
           type: "button",
-          class: `bar tone-${this.toneOf(predicate)}`,
-          "aria-pressed": String(predicate === this.selected),
+          class: "bar",
+          style: toned(this.tones.ofPredicate(predicate)),
+          "aria-pressed": String(predicate === selected),
           onclick: () => this.onSelect(predicate),
         },
-        el("span", { class: "name" }, labelled(predicate, label), tag),
-        el("span", { class: "value" }, percent(probability)),
-        el(
-          "span",
-          { class: "track" },
-          el("span", { class: "fill tone", style: { width: `${(100 * probability) / most}%` } }),
-          this.ghost(predicate, most),
-        ),
+        span("name", labelled(predicate, label), tag),
+        span("value", percent(probability)),
+        track(probability / most, "tone", this.ghost(predicate, most)),
       ),
     );
   }
@@ -132,55 +99,36 @@ export class Ranking {
 }
 
 // The classes of predicates with the sums of their probabilities.
-export function showShares({ by_class: classes }) {
-  byId("shares").replaceChildren(...shareList("By class", classes));
-}
-
-function shareList(title, shares) {
-  if (!shares.length) return [];
-  const most = Math.max(shares[0].probability, 1e-9);
-  const rows = shares
+export function showShares({ by_class: classes, by_group: groups }, tones) {
+  showMeter(groups.length ? groups : classes, tones);
+  const most = Math.max(classes[0]?.probability ?? 0, 1e-9);
+  const rows = classes
     .slice(0, CLASSES)
     .map(({ name, probability }) =>
       el(
         "li",
         { class: "share-row" },
-        el("span", { class: "name" }, shown(name)),
-        el("span", { class: "value" }, percent(probability)),
-        el(
-          "span",
-          { class: "track" },
-          el("span", { class: "fill", style: { width: `${(100 * probability) / most}%` } }),
-        ),
+        span("name", shown(name)),
+        span("value", percent(probability)),
+        track(probability / most),
       ),
     );
-  return [el("h3", {}, title), el("ol", { class: "bars" }, ...rows)];
+  const parts = rows.length ? [el("h3", {}, "By class"), el("ol", {}, ...rows)] : [];
+  byId("shares").replaceChildren(...parts);
 }
 
 // One bar of all groups side by side.
-export function showMeter(shares, toneOf) {
+export function showMeter(shares, tones) {
   const parts = shares.filter(({ probability }) => probability >= 0.005);
+  const bar = parts.map(({ name, probability }) =>
+    el("span", { style: { ...toned(tones.ofClass(name)), width: `${100 * probability}%` } }),
+  );
+  const legend = parts.map(({ name, probability }) =>
+    el("li", {}, swatch(tones.ofClass(name)), `${shown(name)} `, el("b", {}, percent(probability))),
+  );
   byId("meter").hidden = parts.length === 0;
   byId("meter").replaceChildren(
-    el(
-      "div",
-      { class: "meter-bar", "aria-hidden": "true" },
-      ...parts.map(({ name, probability }) =>
-        el("span", { class: `tone-${toneOf(name)}`, style: { width: `${100 * probability}%` } }),
-      ),
-    ),
-    el(
-      "ul",
-      { class: "legend" },
-      ...parts.map(({ name, probability }) =>
-        el(
-          "li",
-          {},
-          el("span", { class: `swatch tone-${toneOf(name)}` }),
-          `${shown(name)} `,
-          el("b", {}, percent(probability)),
-        ),
-      ),
-    ),
+    el("div", { class: "meter-bar", "aria-hidden": "true" }, ...bar),
+    el("ul", { class: "legend" }, ...legend),
   );
 }

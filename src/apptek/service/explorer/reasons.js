@@ -1,19 +1,18 @@
 // The reasons of an explanation: what each adds to the log-odds, and the facts it cites.
 
-import { all, byId, el, replaceChoices } from "./dom.js";
-import { curveFigure } from "./reason_curve.js";
+import { all, button, byId, el, replaceChoices, soft, span, track } from "./dom.js";
 import { counted, shown, signed, timely } from "./wording.js";
 
 const OPEN = 12; // facts that are shown at once; the others unfold
 const WITHOUT_FACTS = {
-  trait: "This reason is about who the two are",
-  reranker: "This is what the re-ranker adds to the other reasons",
+  trait: "about who the two are",
+  reranker: "what the re-ranker adds to the other reasons",
 };
 
 const NO_REASON = "There is no reason, so there are no facts to show.";
 
 // What a reason without facts is about.
-export const aboutOf = ({ kind }) => WITHOUT_FACTS[kind] ?? "This reason is about what is usual";
+export const aboutOf = ({ kind }) => WITHOUT_FACTS[kind] ?? "about what is usual";
 
 // The reason with a number; without such a one, the first that has facts.
 export function chosenOf({ reasons, against }, chosen) {
@@ -45,7 +44,7 @@ export class Reasons {
       ["against", against],
     ]) {
       const rows = items.map((reason) => this.item(reason, selected, scale));
-      const none = el("li", { class: "soft" }, "Nothing worth a line.");
+      const none = el("li", { class: "soft" }, "No single important reason.");
       replaceChoices(byId(id), rows.length ? rows : [none]);
     }
     const count = groups.reduce((sum, { members }) => sum + members.length, 0);
@@ -68,7 +67,7 @@ export class Reasons {
   item(reason, selected, scale) {
     const { number, sentence, log_odds: value, same_as: same, facts } = reason;
     const about = [
-      facts.length ? counted(facts.length, "fact") : aboutOf(reason).replace("This reason is ", ""),
+      facts.length ? counted(facts.length, "fact") : aboutOf(reason),
       same ? `same connection as ${same}` : null,
     ];
     return el(
@@ -86,13 +85,8 @@ export class Reasons {
           onfocus: () => this.onPoint(reason),
           onblur: () => this.onPoint(null),
         },
-        el("span", { class: "number" }, String(number)),
-        el(
-          "span",
-          { class: "words" },
-          shown(sentence),
-          el("span", { class: "about" }, about.filter(Boolean).join(" · ")),
-        ),
+        span("number", String(number)),
+        span("words", shown(sentence), span("about", about.filter(Boolean).join(" · "))),
         el("span", { class: "value", title: "What it adds to the log-odds" }, signed(value)),
         strengthBar(value, scale),
       ),
@@ -126,21 +120,14 @@ function line(label, value, scale, kind = "") {
   return el(
     "div",
     { class: `sum ${kind}` },
-    el("span", { class: "words" }, label),
-    el("span", { class: "value" }, signed(value)),
+    span("words", label),
+    span("value", signed(value)),
     strengthBar(value, scale),
   );
 }
 
 // How strong a reason is; its colour says for which side.
-function strengthBar(value, scale) {
-  const width = `${Math.min((100 * Math.abs(value)) / scale, 100)}%`;
-  return el(
-    "span",
-    { class: "track" },
-    el("span", { class: `fill ${value < 0 ? "minus" : "plus"}`, style: { width } }),
-  );
-}
+const strengthBar = (value, scale) => track(Math.abs(value) / scale, value < 0 ? "minus" : "plus");
 
 // The facts on the path from subject to object, and the others; of a history, every fact counts.
 export function pathFirst(reason) {
@@ -165,7 +152,7 @@ export function showFacts(reason, isFar, onStrike) {
   byId("facts").append(
     path.length
       ? table(path.slice(0, OPEN), isFar, onStrike)
-      : el("p", { class: "soft" }, reason ? `${aboutOf(reason)}; it cites no facts.` : NO_REASON),
+      : soft(reason ? `This reason is ${aboutOf(reason)}; it cites no facts.` : NO_REASON),
   );
   if (folded.length) {
     const label =
@@ -178,16 +165,15 @@ export function showFacts(reason, isFar, onStrike) {
   }
 }
 
-// What training says about a reason, and what a single such fact adds, by its distance.
+// What training says about a reason.
 function statisticsOf(reason) {
-  const { support, curve = [] } = reason ?? {};
+  const { support } = reason ?? {};
   const parts = [];
   if (support) parts.push(el("p", { class: "soft support" }, support.words));
   if (reason?.kind === "topology") {
     const steps = reason.topology.map((name) => `'${shown(name)}'`).join(", then ");
-    parts.push(el("p", { class: "soft" }, `All steps of the topology: ${steps}`));
+    parts.push(soft(`All steps of the topology: ${steps}`));
   }
-  if (curve.length > 1) parts.push(curveFigure(curve));
   return parts;
 }
 
@@ -212,22 +198,19 @@ function bundleOf({ entity, facts }, isFar, onStrike) {
 const nothing = () => false;
 
 export function table(facts, isFar = nothing, onStrike = null) {
-  const strike = (fact) =>
-    el(
+  const strike = (fact) => {
+    const words = `${shown(fact.subject)} ${shown(fact.predicate)} ${shown(fact.object)}`;
+    const attributes = {
+      class: "strike",
+      title: "What if this had not happened?",
+      "aria-label": `Strike out: ${words}${timely(`, ${fact.date}`)}`,
+    };
+    return el(
       "td",
       { class: "act" },
-      el(
-        "button",
-        {
-          type: "button",
-          class: "strike",
-          title: "What if this had not happened?",
-          "aria-label": `Strike out: ${shown(fact.subject)} ${shown(fact.predicate)} ${shown(fact.object)}${timely(`, ${fact.date}`)}`,
-          onclick: () => onStrike(fact),
-        },
-        "Strike out",
-      ),
+      button("Strike out", () => onStrike(fact), attributes),
     );
+  };
   const row = (fact) =>
     el(
       "tr",
@@ -236,7 +219,7 @@ export function table(facts, isFar = nothing, onStrike = null) {
         "td",
         {},
         shown(fact.subject),
-        el("span", { class: "predicate" }, ` ${shown(fact.predicate)} `),
+        span("predicate", ` ${shown(fact.predicate)} `),
         shown(fact.object),
       ),
       el("td", { class: "when" }, timely(shown(fact.date))),

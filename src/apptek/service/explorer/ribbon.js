@@ -2,8 +2,7 @@
 // events as dots in the same colours, and the day that is asked about, which can be dragged.
 
 import { get } from "./api.js";
-import { el } from "./dom.js";
-import { withRoom } from "./lanes.js";
+import { el, put, set, soft, swatch } from "./dom.js";
 import { clipped, dotsOf, keyTarget, layerOrder, nearestPlace } from "./ribbon_shape.js";
 import { stacked, tonesOf, zoomed } from "./ribbon_shape.js";
 import { percent, shortened, shown } from "./wording.js";
@@ -11,8 +10,8 @@ import { percent, shortened, shown } from "./wording.js";
 const { d3 } = globalThis;
 const [TITLE, BAND, DOTS, AXIS, SIDE, DOT] = [22, 84, 20, 24, 12, 5]; // pixels
 const LETTER = 8; // pixels of one in a title, at most
-const HEIGHT = 2 * (TITLE + BAND + DOTS) + AXIS;
-const MIDDLE = TITLE + BAND + DOTS + AXIS / 2;
+const HALF = TITLE + BAND + DOTS; // of one direction
+const MIDDLE = HALF + AXIS / 2;
 
 export class Ribbon {
   // onDay(time, place, done): the day was moved; done: it was let go. onSpan: the range has changed.
@@ -58,6 +57,7 @@ export class Ribbon {
   clear() {
     this.fetching?.abort();
     this.data = null;
+    this.isTwoWay = false;
     this.container.replaceChildren();
   }
 
@@ -84,20 +84,18 @@ export class Ribbon {
       .scaleLinear()
       .domain([positions[0], positions.at(-1) + step])
       .range([SIDE, width - SIDE]);
-    const isOneWay = forward.subject === forward.object;
-    const height = isOneWay ? MIDDLE + AXIS / 2 : HEIGHT;
+    // Of the other direction, where nothing is known to have happened, there is nothing to show.
+    this.isTwoWay ||= forward.subject !== forward.object && backward.marks.length > 0;
+    this.height = this.isTwoWay ? 2 * HALF + AXIS : HALF + AXIS;
+    const { height } = this;
     this.container.style.minHeight = `${height}px`;
-    const svg = d3
-      .create("svg")
-      .attr("class", "ribbon")
-      .attr("width", width)
-      .attr("height", height)
-      .attr("viewBox", `0 0 ${width} ${height}`);
-    svg.append("rect").attr("class", "catch").attr("width", width).attr("height", height);
+    const viewBox = `0 0 ${width} ${height}`;
+    const svg = set(d3.create("svg"), { class: "ribbon", width, height, viewBox });
+    put(svg, "rect", { class: "catch", width, height });
     this.drawDirection(svg, forward, -1);
-    if (!isOneWay) this.drawDirection(svg, backward, 1);
+    if (this.isTwoWay) this.drawDirection(svg, backward, 1);
     this.drawBeyond(svg, width);
-    this.drawAxis(svg);
+    this.ticks = put(svg, "g", { class: "axis" });
     this.drawDay(svg);
     const focused = this.container.contains(document.activeElement);
     this.container.replaceChildren(svg.node(), this.tip);
@@ -121,12 +119,10 @@ export class Ribbon {
       .y0(([low]) => y(low))
       .y1(([, high]) => y(high))
       .curve(d3.curveMonotoneX);
-    const group = svg.append("g").attr("class", "direction");
+    const group = put(svg, "g", { class: "direction" });
     for (const [place, layer] of order.entries()) {
-      group
-        .append("path")
-        .attr("class", `layer tone-${this.tones[layer]}`)
-        .attr("d", area(bounds[place]));
+      const layerPath = put(group, "path", { class: "layer", d: area(bounds[place]) });
+      layerPath.style("--tone", `var(--${this.tones[layer]})`);
     }
     const dots = dotsOf(direction.marks, predicates, this.x, DOT);
     const columns = d3.group(dots, (dot) => dot.x);
@@ -136,95 +132,61 @@ export class Ribbon {
         dot.y = MIDDLE + side * (AXIS / 2 + 3 + row * 4.6);
       }
     }
-    group
-      .selectAll("circle")
-      .data(dots.filter((dot) => dot.y !== undefined))
-      .join("circle")
-      .attr("class", (dot) => `dot tone-${this.tones[dot.layer]}`)
-      .attr("cx", (dot) => dot.x)
-      .attr("cy", (dot) => dot.y)
-      .attr("r", (dot) => Math.min(1.8 + 0.5 * Math.log2(dot.facts.length), 3.4));
-    const [title, base] = side < 0 ? [direction, TITLE - 9] : [direction, HEIGHT - 8];
-    group
-      .append("text")
-      .attr("class", "title")
-      .attr("x", SIDE)
-      .attr("y", base)
-      .text(
-        shortened(
-          `${shown(title.subject)} → ${shown(title.object)}`,
-          Math.floor((this.x.range()[1] - SIDE) / LETTER),
-        ),
-      );
+    const drawn = dots.filter((dot) => dot.y !== undefined);
+    const circles = group.selectAll("circle").data(drawn).join("circle");
+    circles.style("--tone", (dot) => `var(--${this.tones[dot.layer]})`);
+    set(circles, {
+      class: "dot",
+      cx: (dot) => dot.x,
+      cy: (dot) => dot.y,
+      r: (dot) => Math.min(1.8 + 0.5 * Math.log2(dot.facts.length), 3.4),
+    });
+    const base = side < 0 ? TITLE - 9 : this.height - 8;
+    const room = Math.floor((this.x.range()[1] - SIDE) / LETTER);
+    const title = `${shown(direction.subject)} → ${shown(direction.object)}`;
+    put(group, "text", { class: "title", x: SIDE, y: base }).text(shortened(title, room));
   }
 
   // Covers the time after the last fact, which is all foresight.
   drawBeyond(svg, width) {
     const from = this.x(this.axis.last_position + 1);
     if (this.axis.timeless || from > width - SIDE - 4) return;
-    const beyond = svg.append("g").attr("class", "beyond");
-    beyond
-      .append("rect")
-      .attr("x", from)
-      .attr("width", width - SIDE - from)
-      .attr("y", TITLE)
-      .attr("height", HEIGHT - 2 * TITLE);
+    const beyond = put(svg, "g", { class: "beyond" });
     const band = BAND + DOTS; // not through the labels of the axis
-    beyond.append("path").attr("d", `M${from} ${TITLE}v${band}M${from} ${HEIGHT - TITLE}v${-band}`);
+    const bottom = this.height - TITLE;
+    const size = { width: width - SIDE - from, height: this.isTwoWay ? bottom - TITLE : band };
+    put(beyond, "rect", { x: from, y: TITLE, ...size });
+    const below = this.isTwoWay ? `M${from} ${bottom}v${-band}` : "";
+    put(beyond, "path", { d: `M${from} ${TITLE}v${band}${below}` });
     const { subject, object } = this.data.forward;
     const title = LETTER * `${shown(subject)} → ${shown(object)}`.length;
     if (width - SIDE - from > 20 && title + 20 * LETTER < width) {
-      beyond
-        .append("text")
-        .attr("x", width - SIDE)
-        .attr("y", TITLE - 9)
-        .text("after the last fact");
+      put(beyond, "text", { x: width - SIDE, y: TITLE - 9 }).text("after the last fact");
     }
   }
 
-  drawAxis(svg) {
-    const [left, right] = this.x.range();
-    this.ticks = svg.append("g").attr("class", "axis");
-    this.ticks
-      .append("line")
-      .attr("x1", left)
-      .attr("x2", right)
-      .attr("y1", MIDDLE)
-      .attr("y2", MIDDLE);
-  }
-
-  // handle: the middle of the day's label, null if it is not shown
-  drawTicks(handle) {
-    this.ticks
-      .selectAll("text")
-      .data(withRoom(this.axis.ticks(this.x), this.x, handle, this.axis.last.length))
-      .join("text")
-      .attr("x", (position) => this.x(position))
-      .attr("y", MIDDLE + 4)
-      .text((position) => this.axis.text(position));
+  // middle: that of the day's label, null if it is not shown; half: half of its width
+  drawTicks(middle, half) {
+    const labels = this.axis.labels(this.x, middle, half);
+    const texts = this.ticks.selectAll("text").data(labels).join("text");
+    set(texts, { x: (label) => label.x, y: MIDDLE + 4 }).text(({ text }) => text);
   }
 
   drawDay(svg) {
-    this.day = svg.append("g").attr("class", "day");
-    this.day
-      .append("line")
-      .attr("y1", TITLE - 4)
-      .attr("y2", HEIGHT - TITLE + 4);
-    this.handle = this.day
-      .append("g")
-      .attr("class", "handle")
-      .attr("tabindex", this.still ? null : 0)
-      .attr("role", "slider")
-      .attr("aria-label", `The ${this.axis.word} that is asked about`)
-      .attr("aria-orientation", "horizontal")
-      .attr("aria-valuemin", this.data.positions[0])
-      .attr("aria-valuemax", this.data.positions.at(-1));
-    this.handle
-      .append("rect")
-      .attr("y", MIDDLE - 11)
-      .attr("height", 22)
-      .attr("rx", 11);
-    this.handle.append("text").attr("y", MIDDLE + 4);
+    this.day = put(svg, "g", { class: "day" });
+    const y2 = this.isTwoWay ? this.height - TITLE + 4 : MIDDLE;
+    put(this.day, "line", { y1: TITLE - 4, y2 });
+    this.handle = put(this.day, "g", {
+      class: "handle",
+      tabindex: this.still ? null : 0,
+      role: "slider",
+      "aria-label": `The ${this.axis.word} that is asked about`,
+      "aria-orientation": "horizontal",
+      "aria-valuemin": this.data.positions[0],
+      "aria-valuemax": this.data.positions.at(-1),
+    });
+    put(this.handle, "rect", { y: MIDDLE - 12, height: 24, rx: 12 });
+    put(this.handle, "text", { y: MIDDLE + 4 });
   }
 
   // Shows another day, without telling anybody.
@@ -237,20 +199,16 @@ export class Ribbon {
     const width = 16 + 7.4 * time.length;
     const middle = Math.min(Math.max(x, left + width / 2 - SIDE + 2), right - width / 2 + SIDE - 2);
     this.day.attr("display", visible ? null : "none");
-    this.drawTicks(visible ? middle : null);
+    this.drawTicks(visible ? middle : null, width / 2);
     if (!visible) return;
-    this.day.select("line").attr("x1", x).attr("x2", x);
-    this.handle
-      .select("rect")
-      .attr("x", middle - width / 2)
-      .attr("width", width);
+    set(this.day.select("line"), { x1: x, x2: x });
+    set(this.handle.select("rect"), { x: middle - width / 2, width });
     this.handle.select("text").attr("x", middle).text(time);
     const place = this.placeOf(time);
     const [number, share] = this.data.forward.first[place][0];
     const label = shown(this.data.predicates[number].label);
-    this.handle
-      .attr("aria-valuenow", at)
-      .attr("aria-valuetext", `${time}: ${label}, ${percent(share)}`);
+    const valuetext = `${time}: ${label}, ${percent(share)}`;
+    set(this.handle, { "aria-valuenow": at, "aria-valuetext": valuetext });
   }
 
   listen(svg) {
@@ -290,12 +248,12 @@ export class Ribbon {
     const place = this.placeOf(time);
     const { forward, backward, predicates, positions } = this.data;
     const [x, y] = d3.pointer(event, this.svg.node());
-    const direction = y < MIDDLE ? forward : backward;
+    const direction = y < MIDDLE || !this.isTwoWay ? forward : backward;
     const line = (number, text) =>
       el(
         "p",
         { class: "tip-line" },
-        el("span", { class: `swatch tone-${this.tones[predicates[number].layer]}` }),
+        swatch(this.tones[predicates[number].layer]),
         el("span", {}, shown(predicates[number].label)),
         el("b", {}, text),
       );
@@ -303,11 +261,7 @@ export class Ribbon {
       ({ start, end }) => start <= positions[place] && positions[place] <= end,
     );
     this.tip.replaceChildren(
-      el(
-        "p",
-        { class: "soft" },
-        `${time} · ${shown(direction.subject)} → ${shown(direction.object)}`,
-      ),
+      soft(`${time} · ${shown(direction.subject)} → ${shown(direction.object)}`),
       ...direction.first[place].slice(0, 3).map(([number, share]) => line(number, percent(share))),
       ...happened.slice(0, 3).map(({ predicate }) => line(predicate, "happened")),
     );
@@ -340,7 +294,7 @@ export function showLegend(list, layers) {
   const tones = tonesOf(layers);
   list.replaceChildren(
     ...layerOrder(layers).map((layer) =>
-      el("li", {}, el("span", { class: `swatch tone-${tones[layer]}` }), shown(layers[layer].name)),
+      el("li", {}, swatch(tones[layer]), shown(layers[layer].name)),
     ),
   );
 }

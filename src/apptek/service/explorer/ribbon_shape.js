@@ -1,17 +1,5 @@
-// @ts-check
 // The shape of the ribbon: which layer lies where, which marks stand together, which day is meant.
 // Plain functions without a page, so that they can be tested alone.
-
-/**
- * @typedef {{name: string, predicates: number[]}} Layer
- * @typedef {{fact: number, start: number, end: number, predicate: number, date: string}} Mark
- * @typedef {{subject: string, object: string, shares: number[][],
- *   first: [number, number][][], marks: Mark[]}} Direction
- * @typedef {{name: string, label: string, layer: number}} Listed
- * @typedef {{level: string, layers: Layer[], predicates: Listed[], positions: number[],
- *   times: string[], views: string[], forward: Direction, backward: Direction}} RibbonData
- * @typedef {{x: number, y?: number, layer: number, facts: number[], marks: Mark[]}} Dot
- */
 
 // From the axis outwards: talk before deeds, cooperation before conflict.
 const ORDER = [
@@ -24,11 +12,7 @@ const ORDER = [
 const KEYS = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageDown: -30, PageUp: 30 };
 const COLOURS = 6; // tones for classes that have no colour of their own
 
-/**
- * The tone of each layer: a name for its colour.
- * @param {{name: string}[]} layers
- * @returns {string[]}
- */
+// The tone of each layer: a name for its colour.
 export function tonesOf(layers) {
   let next = 0;
   return layers.map(({ name }) => {
@@ -39,13 +23,12 @@ export function tonesOf(layers) {
   });
 }
 
-/**
- * The layers from the axis outwards, by their places; what is other lies outermost.
- * @param {{name: string}[]} layers
- * @returns {number[]}
- */
+// The tone of a group of predicates; null: it is in none.
+export const toneOf = (group) => tonesOf([{ name: group ?? "other" }])[0];
+
+// The layers from the axis outwards, by their places; what is other lies outermost.
 export function layerOrder(layers) {
-  const rank = (/** @type {number} */ place) => {
+  const rank = (place) => {
     const { name } = layers[place];
     const known = ORDER.indexOf(name);
     if (known >= 0) return known;
@@ -54,14 +37,10 @@ export function layerOrder(layers) {
   return layers.map((_, place) => place).toSorted((a, b) => rank(a) - rank(b));
 }
 
-/**
- * The lower and upper bound of every layer at every time, from 0 at the axis to 1.
- * @param {number[][]} shares  for each time, the probability of each layer
- * @param {number[]} order  the layers from the axis outwards
- * @returns {[number, number][][]}  by layer, in the order given
- */
+// The lower and upper bound of every layer at every time, from 0 at the axis to 1. shares: for each
+// time, the probability of each layer; order: the layers from the axis outwards
 export function stacked(shares, order) {
-  const bounds = order.map(() => /** @type {[number, number][]} */ ([]));
+  const bounds = order.map(() => []);
   for (const row of shares) {
     const total = row.reduce((sum, share) => sum + share, 0) || 1;
     let low = 0;
@@ -74,11 +53,7 @@ export function stacked(shares, order) {
   return bounds;
 }
 
-/**
- * The place of the time that is nearest to a position; of two equally near ones the earlier.
- * @param {number[]} positions  ascending
- * @param {number} position
- */
+// The place of the time that is nearest to a position; of two equally near ones the earlier.
 export function nearestPlace(positions, position) {
   let [low, high] = [0, positions.length - 1];
   while (low < high) {
@@ -91,16 +66,8 @@ export function nearestPlace(positions, position) {
   return position - positions[before] <= Math.abs(positions[low] - position) ? before : low;
 }
 
-/**
- * The marks of a direction as dots: those of one layer that would overlap are one dot.
- * @param {Mark[]} marks
- * @param {Listed[]} predicates
- * @param {(position: number) => number} x
- * @param {number} width  of a dot, in pixels
- * @returns {Dot[]}
- */
+// The marks of a direction as dots: those of one layer that would overlap are one dot.
 export function dotsOf(marks, predicates, x, width) {
-  /** @type {Map<string, Dot>} */
   const dots = new Map();
   for (const mark of marks) {
     const { layer } = predicates[mark.predicate];
@@ -114,11 +81,7 @@ export function dotsOf(marks, predicates, x, width) {
   return [...dots.values()];
 }
 
-/**
- * What the ranking shows at a place of the ribbon, before the full answer is there.
- * @param {RibbonData} data
- * @param {number} place
- */
+// What the ranking shows at a place of the ribbon, before the full answer is there.
 export function rankedAt({ forward, predicates, positions }, place) {
   const at = positions[place];
   const known = new Set(
@@ -133,23 +96,14 @@ export function rankedAt({ forward, predicates, positions }, place) {
   }));
 }
 
-/**
- * The sums of all layers at a place, the largest first.
- * @param {RibbonData} data
- * @param {number} place
- */
+// The sums of all layers at a place, the largest first.
 export function sharesAt({ forward, layers }, place) {
   return layers
     .map(({ name }, layer) => ({ name, layer, probability: forward.shares[place][layer] }))
     .toSorted((a, b) => b.probability - a.probability);
 }
 
-/**
- * The position that a key of the handle leads to, inside the range; null if the key moves nothing.
- * @param {{key: string, shiftKey?: boolean}} event
- * @param {number} at
- * @param {number[]} positions  ascending
- */
+// The position that a key of the handle leads to, inside the range; null if the key moves nothing.
 export function keyTarget({ key, shiftKey }, at, positions) {
   const [first, last] = [positions[0], positions[positions.length - 1]];
   const ends = new Map([
@@ -161,25 +115,13 @@ export function keyTarget({ key, shiftKey }, at, positions) {
   return Math.min(Math.max(ends.get(key) ?? at + steps, first), last);
 }
 
-/**
- * The part of a range that is inside the whole one; null if there is none.
- * @param {number[]} range
- * @param {[number, number]} whole
- * @returns {[number, number] | null}
- */
-export function clipped([first, last], [low, high]) {
+// The part of a range that is inside the whole one; null if there is none.
+export function clipped(/** @type {number[]} */ [first, last], [low, high]) {
   const [from, to] = [Math.max(first, low), Math.min(last, high)];
   return from < to ? [from, to] : null;
 }
 
-/**
- * A part of a range around a position, inside the whole range.
- * @param {[number, number]} range
- * @param {[number, number]} whole
- * @param {number} centre
- * @param {number} factor  above 1: less time
- * @returns {[number, number]}
- */
+// A part of a range around a position, inside the whole range. factor: above 1, less time
 export function zoomed([first, last], [low, high], centre, factor) {
   const length = Math.min(Math.max(Math.round((last - first) / factor), 14), high - low);
   const start = Math.round(Math.min(Math.max(centre - length / 2, low), high - length));

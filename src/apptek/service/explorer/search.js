@@ -2,8 +2,8 @@
 
 import { get } from "./api.js";
 import { Combobox, highlighted } from "./combobox.js";
-import { el } from "./dom.js";
-import { tonesOf } from "./ribbon_shape.js";
+import { el, span, swatch } from "./dom.js";
+import { toneOf } from "./ribbon_shape.js";
 import { counted, shown, timely } from "./wording.js";
 
 export class QuestionSearch extends Combobox {
@@ -36,7 +36,11 @@ export class QuestionSearch extends Combobox {
     this.found = typed;
     const lead = questions.length
       ? null
-      : el("li", { class: "lead", role: "presentation" }, "No facts are described by these words.");
+      : el(
+          "li",
+          { class: "lead", role: "presentation" },
+          "No matching events. Try a name, or another word.",
+        );
     this.open(
       questions.map((question, index) => this.option(question, index, typed)),
       lead,
@@ -58,17 +62,12 @@ export class QuestionSearch extends Combobox {
   }
 
   option(question, index, typed) {
-    const [tone] = tonesOf([{ name: question.group ?? "other" }]);
     return this.row(
       index,
       question,
-      el("span", { class: `swatch tone-${tone}` }),
-      el("span", { class: "name" }, ...highlighted(shown(question.sentence), typed)),
-      el(
-        "span",
-        { class: "count" },
-        counted(question.facts, "fact") + timely(`, last ${question.time}`),
-      ),
+      swatch(toneOf(question.group)),
+      span("name", ...highlighted(shown(question.sentence), typed)),
+      span("count", counted(question.facts, "fact") + timely(`, last ${question.time}`)),
     );
   }
 

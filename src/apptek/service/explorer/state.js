@@ -14,9 +14,8 @@ const FIELDS = [
   "nearby",
   "expand", // entities of the graph whose own facts are drawn
   "hide",
-  "span", // of the ribbon
-  "zoom", // of the timelines
-  "days", // of the forecast; where times are no days, steps
+  "span", // of the ribbon and the timelines
+  "days", // of the forecast and the watch list; where times are no days, steps
   "steps", // of the exploration; present: it is shown instead of the reasons
 ];
 
@@ -101,7 +100,7 @@ export const FRESH = { predicate: null, reason: null, within: null, without: nul
 // a general answer is wanted.
 export function questionChanges(state, changes) {
   const isSamePair = changes.subject === state.subject && changes.object === state.object;
-  const ranges = isSamePair ? {} : { zoom: null, span: null, general: null };
+  const ranges = isSamePair ? {} : { span: null, general: null };
   return { ...FRESH, page: null, expand: null, ...ranges, ...changes };
 }
 

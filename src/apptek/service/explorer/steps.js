@@ -2,8 +2,8 @@
 // their facts nearest in time, until they meet.
 
 import { post } from "./api.js";
-import { all, byId, el, waiting } from "./dom.js";
-import { tonesOf } from "./ribbon_shape.js";
+import { all, button, byId, el, span, swatch, waiting } from "./dom.js";
+import { toneOf } from "./ribbon_shape.js";
 import { readSteps, writeSteps } from "./state.js";
 import { counted, shown, timely } from "./wording.js";
 
@@ -36,17 +36,12 @@ export class StepByStep {
     this.graph.draw(found.drawing);
     const focused = byId("steps").contains(document.activeElement);
     byId("steps").replaceChildren(...this.parts(found, query));
-    for (const button of all("#steps [data-step]")) {
-      button.addEventListener("click", () =>
-        this.onSteps(writeSteps([...found.steps, button.dataset.step])),
-      );
-    }
     const next = focused && (all("#steps [data-step]")[0] ?? all("#steps button")[0]);
     next?.focus({ preventScroll: true });
   }
 
   parts(found, { subject, object }) {
-    const { steps, met, meeting, over, left, choices, agent } = found;
+    const { steps, met, meeting, over, left, choices } = found;
     const back = (count) => () => this.onSteps(writeSteps(steps.slice(0, count)));
     const trail = el(
       "ol",
@@ -56,16 +51,10 @@ export class StepByStep {
           "li",
           {},
           `${place + 1}. ${shown(step)}`,
-          el(
-            "button",
-            {
-              type: "button",
-              class: "undo",
-              "aria-label": `Go back before step ${place + 1}`,
-              onclick: back(place),
-            },
-            "↶",
-          ),
+          button("↶", back(place), {
+            class: "undo",
+            "aria-label": `Go back before step ${place + 1}`,
+          }),
         ),
       ),
     );
@@ -75,25 +64,23 @@ export class StepByStep {
     return [
       el("p", { class: "steps-words", role: "status" }, words),
       steps.length ? trail : null,
-      over ? null : this.choiceList(choices, agent),
+      over ? null : this.choiceList(choices, found),
     ].filter(Boolean);
   }
 
-  choiceList(choices, agent) {
-    const chip = ({ name, label, group, facts, meets }) =>
-      el(
-        "li",
-        {},
-        el(
-          "button",
-          { type: "button", class: meets ? "step meets" : "step", "data-step": name },
-          el("span", { class: `swatch tone-${tonesOf([{ name: group ?? "other" }])[0]}` }),
-          shown(label),
-          el("span", { class: "count" }, ` ${facts}`),
-          meets ? el("span", { class: "flag" }, "they meet") : null,
-          name === agent ? el("span", { class: "flag agent" }, "the agent's choice") : null,
-        ),
-      );
+  choiceList(choices, { steps, agent }) {
+    const choose = (name) => () => this.onSteps(writeSteps([...steps, name]));
+    const chip = ({ name, label, group, facts, meets }) => {
+      const parts = [
+        swatch(toneOf(group)),
+        shown(label),
+        span("count", ` ${facts}`),
+        meets ? span("flag", "they meet") : null,
+        name === agent ? span("flag agent", "the agent's choice") : null,
+      ];
+      const attributes = { class: meets ? "step meets" : "step", "data-step": name };
+      return el("li", {}, el("button", { ...attributes, onclick: choose(name) }, ...parts));
+    };
     const order = choices.toSorted((a, b) => Number(b.name === agent) - Number(a.name === agent));
     const list = (items) => el("ul", { class: "steps-choices" }, ...items.map(chip));
     const rest = order.slice(SHOWN);

@@ -1,7 +1,8 @@
 // The answer in words: what was asked, what is most probable, from what, and why in a sentence.
 
-import { all, byId, el } from "./dom.js";
-import { tonesOf } from "./ribbon_shape.js";
+import { all, byId, el, span } from "./dom.js";
+import { noteTexts } from "./notices.js";
+import { toneOf, tonesOf } from "./ribbon_shape.js";
 import { counted, percent, recordedWords, shown, timely } from "./wording.js";
 
 // The colours of classes and predicates, as the ribbon has told them.
@@ -18,7 +19,7 @@ export class Tones {
   }
 
   ofClass(name) {
-    return this.classes.get(name) ?? tonesOf([{ name }])[0];
+    return this.classes.get(name) ?? toneOf(name);
   }
 
   ofPredicate(name) {
@@ -51,14 +52,13 @@ export function showHeadline({ subject, object, time }, { label, probability, wi
   const when = timely(`, ${time === "?" ? "undated" : time}`);
   byId("asked").replaceChildren(
     `${shown(subject)} → ${shown(object)}${when}`,
-    ...(without.length
-      ? [" ", el("span", { class: "flag" }, `without ${counted(without.length, "fact")}`)]
-      : []),
+    ...(without.length ? [" ", span("flag", `without ${counted(without.length, "fact")}`)] : []),
   );
   byId("answer").replaceChildren(
+    el("small", {}, "If something happens: "),
     el("span", {}, shown(label)),
     " ", // so that a screen reader does not run the two together
-    el("span", { class: "share" }, percent(probability)),
+    span("share", percent(probability)),
   );
 }
 
@@ -101,19 +101,19 @@ function whyOf({ reasons, against, runner_up_label: other }) {
 }
 
 // Whether there is only foresight: beyond the last fact, and at no known time.
-export function isOnlyAhead({ view }, { time }, axis) {
+export function isOnlyAhead(view, { time }, axis) {
   const beyond = !axis.timeless && axis.position(time) > axis.last_position;
   return view === "ahead" && (beyond || time === "?");
 }
 
 // Which of the two views answered.
-export function showViews(answer, state, axis) {
+export function showViews(view, state, axis) {
   for (const button of all("[data-view]")) {
     const ahead = button.dataset.view === "ahead";
-    button.setAttribute("aria-pressed", String(ahead === (answer.view === "ahead")));
-    button.disabled = !ahead && isOnlyAhead(answer, state, axis);
+    button.setAttribute("aria-pressed", String(ahead === (view === "ahead")));
+    button.disabled = !ahead && isOnlyAhead(view, state, axis);
   }
-  byId("answer-card").dataset.view = answer.view;
+  byId("answer-card").dataset.view = view;
 }
 
 export function clearAnswer() {
@@ -122,13 +122,13 @@ export function clearAnswer() {
   byId("what-if").hidden = true;
 }
 
-// The notes of an explanation. A time outside the data replaces the note that it is unseen.
-export function notesOf({ notes }, { outside_span: outside, time: when }, axis) {
-  const others = notes.filter((note) => !note.startsWith("Answered "));
-  if (!outside) return others;
+// The notes of an explanation. A time outside the data replaces other notes about it.
+export function notesOf({ notes, time: when }, axis) {
+  const isOutside = axis.timeless ? when !== "?" : axis.isOutside(when);
+  if (!isOutside) return noteTexts(notes, "answer");
   const words = axis.timeless
     ? `All facts are undated, so none is near ${when}.`
     : `${when} is outside the time of the data (${axis.first} to ${axis.last}). ` +
       "The answer comes from the nearest facts.";
-  return [words, ...others.filter((note) => !note.startsWith("No fact is dated"))];
+  return [words, ...noteTexts(notes, "outside")];
 }

@@ -1,8 +1,8 @@
 // What if: facts that are struck out, what the answer is without them, and how to take it back.
 
 import { post } from "./api.js";
-import { all, byId, el, waiting } from "./dom.js";
-import { firstShown } from "./ranking.js";
+import { all, button, byId, el, waiting } from "./dom.js";
+import { firstShown, rankingOf } from "./ranking.js";
 import { readFacts } from "./state.js";
 import { counted, percent, shown, timely } from "./wording.js";
 
@@ -56,58 +56,52 @@ export class WhatIf {
     else byId("reasons-note").textContent = NOTHING;
   }
 
-  // The explanation without the facts that are struck out, and the whole one.
-  async explain(body, signal) {
+  // The explanation without the facts that are struck out, and the answer from all facts, which the
+  // page may have already. key: the question and its view
+  async explain(body, key, signal) {
     const { facts: without, page } = this;
     const asked = { ...body, without };
+    const { subject, object, time, view, allow_unknown: general } = body;
+    const isKept = page.answer?.key === key;
     const [first, whole] = await Promise.all([
       post("/api/explain", asked, signal),
-      without.length ? post("/api/explain", { ...body, width: 400 }, signal) : null,
+      without.length && !isKept
+        ? post("/api/predict", { subject, object, time, view, allow_unknown: general }, signal)
+        : null,
     ]);
-    const predicate = body.predicate ? first.predicate : firstShown(page, first.ranked);
-    const explanation =
-      predicate === first.predicate
-        ? first
-        : await post("/api/explain", { ...asked, predicate }, signal);
-    return [explanation, whole ?? explanation];
+    const ranking = whole?.answers[0].predicates ?? rankingOf(first);
+    const answer = isKept ? page.answer : { key, predicates: ranking };
+    const isHiding = page.state.hide === "1";
+    const predicate = body.predicate ?? firstShown(first.ranked, answer.predicates, isHiding);
+    if (body.predicate || predicate === first.predicate) return [first, answer];
+    return [await post("/api/explain", { ...asked, predicate }, signal), answer];
   }
 
-  // before: the whole answer; after: the one without these facts.
+  // before: the predicates of the whole answer; after: the explanation without these facts.
   show(before, after) {
     const box = byId("what-if");
     const { without: facts } = after;
     box.hidden = facts.length === 0;
     for (const note of all("[data-whole]")) note.hidden = box.hidden;
-    if (box.hidden) {
-      box.replaceChildren();
-      return;
-    }
     const isCut = readFacts(this.page.state.without).length > MOST;
-    box.replaceChildren(
+    const parts = [
       isCut ? el("p", {}, TOO_MANY) : "",
       el(
         "p",
         {},
         el("b", {}, `What if ${counted(facts.length, "fact")} had not happened? `),
-        el("span", { id: "what-if-words" }, changeText(before.ranked[0], after.ranked[0])),
+        el("span", { id: "what-if-words" }, changeText(before[0], after.ranked[0])),
       ),
       el("ul", {}, ...facts.map((fact) => this.chip(fact))),
-      el(
-        "button",
-        { type: "button", class: "quiet", onclick: () => this.undo(this.facts) },
-        "Undo all",
-      ),
-    );
+      button("Undo all", () => this.undo(this.facts)),
+    ];
+    box.replaceChildren(...(box.hidden ? [] : parts));
   }
 
   chip(fact) {
-    const undo = {
-      type: "button",
-      class: "undo",
-      onclick: () => this.undo([fact.fact]),
-      "aria-label": `Undo: ${factText(fact)}`,
-    };
-    return el("li", {}, el("s", {}, factText(fact)), el("button", undo, "↶"));
+    const attributes = { class: "undo", "aria-label": `Undo: ${factText(fact)}` };
+    const undo = button("↶", () => this.undo([fact.fact]), attributes);
+    return el("li", {}, el("s", {}, factText(fact)), undo);
   }
 }
 
