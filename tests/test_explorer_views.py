@@ -375,7 +375,9 @@ def test_a_click_is_not_lost_when_the_choices_are_drawn_again_under_it(
     settles(page)
     page.mouse.up()
     comes(page, lambda: label in shown_answer(page), True)
-    expect(page.locator("#bars .bar:not([style*=neutral])").first).to_be_visible()  # drawn again, too
+    expect(
+        page.locator("#bars .bar:not([style*=neutral])").first
+    ).to_be_visible()  # drawn again, too
 
 
 def test_the_first_screen_answers(page: Page, address: str) -> None:
