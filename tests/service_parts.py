@@ -45,7 +45,8 @@ def problem(response: Any, status: int) -> dict[str, Any]:
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/problem+json"
     body: dict[str, Any] = response.json()
-    assert set(body) == {"type", "title", "status", "detail", "where", "advice", "suggestions"}
+    expected = {"type", "title", "status", "detail", "where", "advice", "suggestions", "unknown"}
+    assert set(body) == expected
     assert body["status"] == status
     assert body["title"]
     assert body["detail"]

@@ -109,6 +109,24 @@ def test_a_folder_that_somebody_else_made_is_not_used(tmp_path: Path) -> None:
     assert cache_folder(DIGEST, [tmp_path / "mine"]) is None
 
 
+def test_a_folder_that_a_group_can_write_is_not_used(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o770)
+    assert cache_folder(DIGEST, [shared]) is None
+    assert list(shared.iterdir()) == []  # nothing is created before the check
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root gives files away")
+def test_nothing_is_created_behind_the_link_of_somebody_else(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "own")
+    os.chown(tmp_path / "link", 65534, 65534, follow_symlinks=False)
+    for parent in (tmp_path / "link", tmp_path / "link" / "cache"):
+        assert cache_folder(DIGEST, [parent]) is None
+        assert list((tmp_path / "own").iterdir()) == []
+
+
 def test_new_folders_are_readable_by_this_user_alone(tmp_path: Path) -> None:
     found = cache_folder(DIGEST, [tmp_path / "a" / "cache"])
     assert found is not None

@@ -10,15 +10,8 @@ from apptek.config import AgentConfig
 from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.features.topologies.connection import Surroundings, connect, time_distance
-from apptek.present.wording import (
-    apart_text,
-    counted,
-    listed,
-    percent,
-    signed,
-    when_text,
-)
-from apptek.safe_text import printable
+from apptek.present.wording import apart_text, listed, percent, signed, when_text
+from apptek.safe_text import counted, printable
 
 
 def links(plain: list[PlainFact], core: set[int]) -> dict[tuple[int, int], int]:

@@ -112,6 +112,7 @@ def test_a_quiet_time_that_was_observed_counts_and_an_unobserved_one_does_not(
 ) -> None:
     observed, report = predictor.update(observed_until="2014-12-31")
     assert (report.added, report.known) == (0, 0)
+    assert predictor.update([])[1] == report
     unknown, quiet = (
         each.forecast("e0", "e1", "2015-01-01", days=7) for each in (predictor, observed)
     )
@@ -162,6 +163,10 @@ def test_new_facts_move_the_observed_time_and_it_is_never_before_them(
     predictor: Predictor,
 ) -> None:
     quiet, _ = predictor.update(pa.table({"subject": []}), observed_until="2014-11-02")
+    with pytest.raises(DataError, match="was already observed until 2014-11-02"):
+        quiet.update(observed_until="2014-11-01")
+    same, _ = quiet.update(observed_until="2014-11-02")
+    assert same.forecaster.observed == quiet.forecaster.observed
     later, _ = quiet.update([("e0", "p1", "e1", "2014-11-09")])
     earlier, _ = quiet.update([("e0", "p1", "e1", "2014-10-31")])
     assert [p.forecaster.observed - predictor.forecaster.observed for p in (later, earlier)] == [

@@ -1,16 +1,18 @@
 """Files are read as they are meant, or the error says what to do: facts in, facts or a line out."""
 
 import json
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from command_line import apptek
 from event_dumps import gdelt_row
 from fact_files import DAY, FACT, in_words, parquet_bytes, read_all, read_text, write
+from pyarrow import csv
 from sheets import Cell, write_sheets
 
 from apptek.data.benchmarks import DATA_VARIABLE
@@ -404,7 +406,7 @@ def test_an_array_of_objects_is_read(tmp_path: Path, indent: int | None) -> None
 def test_a_bad_entry_of_an_array_is_named(tmp_path: Path) -> None:
     facts = [{"subject": "a", "predicate": "p", "object": "b"}, 17]
     assert fault_of(tmp_path, json.dumps(facts), "facts.json").startswith("facts.json:2: row: ")
-    assert "an array of them" in fault_of(tmp_path, "[]", "facts.json")
+    assert "the JSON array is empty" in fault_of(tmp_path, "[]", "facts.json")
     assert "an array of them" in fault_of(tmp_path, '[{"subject": "a"', "facts.json")
 
 
@@ -533,3 +535,83 @@ def test_an_empty_file_among_others_loses_no_facts(order: tuple[int, int], tmp_p
     assert data.report.notes == ("quiet.csv has no facts",)
     with pytest.raises(NoFactsError, match=r"quiet\.csv: there is nothing below the header"):
         read_dataset(files[0])
+
+
+def test_a_first_row_that_may_be_a_header_of_an_undated_file_is_noted(tmp_path: Path) -> None:
+    rows = [f"a{i % 4},p{i % 2},b{i % 3}" for i in range(24)]
+    file = tmp_path / "undated.csv"
+    file.write_text("\n".join(["wer,was,wen", *rows, ""]), encoding="utf-8")
+    (note,) = read_dataset(file).report.notes
+    assert "the first row was read as a fact: 'wer', 'was', 'wen'; if it is a header" in note
+    file.write_text("\n".join([*rows, ""]), encoding="utf-8")
+    assert read_dataset(file).report.notes == ()
+
+
+def test_statistics_show_the_first_rows_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "events.csv"
+    rows = [f"a{i},p,b{i},2014-01-{1 + i % 28:02}" for i in range(40)]
+    file.write_text("\n".join(["subject,predicate,object,time", *rows, ""]), encoding="utf-8")
+    shown = json.loads(apptek("data", "stats", str(file), "--json").stdout)["first_facts"]
+    assert [fact["subject"] for fact in shown] == ["a0", "a1", "a2"]
+
+
+@pytest.mark.parametrize("kind", ["file", "frame"])
+def test_one_wrong_cell_in_a_column_of_splits_is_a_bad_row(tmp_path: Path, kind: str) -> None:
+    splits = ["train"] * 16 + ["valid", "test", "test", "tset"]
+    rows = {
+        "subject": [f"a{i}" for i in range(20)],
+        "predicate": ["p"] * 20,
+        "object": ["b"] * 20,
+        "time": [f"2014-01-{1 + i:02}" for i in range(20)],
+        "split": splits,
+    }
+    source: Any = pa.table(rows)
+    if kind == "file":
+        source = tmp_path / "events.csv"
+        csv.write_csv(pa.table(rows), source)
+    with pytest.raises(DataError, match=r"'tset', expected train, valid or test"):
+        read_dataset(source)
+    data = read_dataset(source, skip_bad=True)
+    assert [len(data.train), len(data.valid), len(data.test)] == [16, 1, 2]
+    assert data.report.defect_count == 1
+    drawn = read_dataset(source, splitting=Splitting())  # then the column is not looked at
+    assert len(drawn.all_facts()) == 20
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ("[]", NoFactsError, "events.json: the JSON array is empty; expected facts"),
+        (' [{"subject": "a", ', DataError, r"the JSON array cannot be read .*; is it cut off\?"),
+        ("[1, 2]", DataError, "events.json:1: found '1', expected a JSON object"),
+    ],
+)
+def test_an_empty_or_cut_array_of_json_is_told(
+    tmp_path: Path, text: str, error: type[Exception], said: str
+) -> None:
+    file = tmp_path / "events.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(error, match=said):
+        read_dataset(file)
+
+
+def test_rows_of_a_frame_without_a_time_are_counted() -> None:
+    times = [datetime(2014, 1, 1 + day) for day in range(8)]
+    rows = {name: [f"{name}{i}" for i in range(9)] for name in ("subject", "predicate", "object")}
+    frame = pa.table(rows | {"time": pa.array([*times, None])})
+    assert read_dataset(frame).report.notes == (
+        "1 fact without a time (empty, None, NaN or NaT): undated",
+    )
+    whole = pa.table(rows | {"time": pa.array([*times, times[0]])})
+    assert read_dataset(whole).report.notes == ()
+
+
+def test_one_time_off_the_grid_is_noted() -> None:
+    facts = [(f"a{i % 3}", "p", f"b{i % 2}", str(24 * i)) for i in range(30)]
+    assert read_dataset(facts).axis.stride == 24
+    assert read_dataset(facts).report.notes == ()
+    data = read_dataset([*facts, ("a", "p", "b", "49")])
+    assert data.axis.stride == 1
+    assert data.report.notes == (
+        "30 of 31 times lie 24 steps apart, but 49 does not, so the step is 1",
+    )

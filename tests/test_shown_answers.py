@@ -105,7 +105,9 @@ def test_an_answer_is_readable_text(
     assert repr(Answers()) == "no answers"
     (ahead,) = predictor.predict([("nobody", asked[0][1], "2090-01-01")])
     assert "The subject does not occur in the facts." in repr(ahead)
-    assert repr(ahead).endswith("Answered ahead, from what was known before 2090-01-01.")
+    assert "\nAnswered ahead, from what was known before 2090-01-01.\nThe newest fact" in repr(
+        ahead
+    )
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])

@@ -12,6 +12,7 @@ from apptek.data.splitting import Splitting
 from apptek.errors import ApptekError, DataError
 from apptek.models.answers import asked_queries, queries_in
 from apptek.predictor import Predictor
+from apptek.safe_text import counted
 
 
 class PredicateClassifier:
@@ -152,7 +153,9 @@ def _facts_of(rows: Any, labels: list[Any] | None, splitting: Splitting) -> Data
         return Dataset.from_frame(rows, splitting=splitting)
     queries = queries_in(rows)
     if len(queries) != len(labels):
-        raise DataError(f"found {len(labels)} predicates for {len(queries)} rows")
+        raise DataError(
+            f"found {counted(len(labels), 'predicate')} for {counted(len(queries), 'row')}"
+        )
     facts = [
         (query.subject, str(label), query.object, query.time)
         for query, label in zip(queries, labels, strict=True)

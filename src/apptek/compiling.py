@@ -51,14 +51,20 @@ def kernels_digest(package: Path = _PACKAGE) -> str:
 def cache_folder(digest: str, parents: Iterable[Path]) -> Path | None:
     """Return the folder of this digest in the first parent that is safe to use, or None.
 
-    The folder must belong to this user and be writable by this user alone.
+    The folder must belong to this user and be writable by this user alone. Nothing is created
+    before the folders above it were checked.
     """
     for parent in parents:
         with suppress(OSError):
+            existing = next(path for path in (parent, *parent.parents) if os.path.lexists(path))
+            if not _is_trusted(existing):
+                continue
             parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not _is_trusted(parent) or _others_replace(parent, 0o022):
+                continue
             folder = parent.resolve() / digest
             folder.mkdir(mode=0o700, exist_ok=True)
-            if not _is_private(parent, folder):
+            if not _is_private(folder):
                 continue
             with tempfile.TemporaryFile(dir=folder):
                 pass
@@ -68,22 +74,34 @@ def cache_folder(digest: str, parents: Iterable[Path]) -> Path | None:
     return None
 
 
-def _is_private(parent: Path, folder: Path) -> bool:
-    """Return whether no stranger can write the folder, or put another one in its place.
+def _is_trusted(path: Path) -> bool:
+    """Return whether no stranger owns a folder or one above it, or can replace what is in them.
 
     Trusted are this user, root, the owner of this package (whose code runs anyway), and the groups
-    that may write in the folders above. `parent` may be a symbolic link of theirs.
+    that may write in the folders above. `path` may be a symbolic link of theirs.
     """
     if not hasattr(os, "geteuid"):  # Windows: the folders are below the user's profile
         return True
-    user = os.geteuid()
+    trusted, whole = {os.geteuid(), 0, _PACKAGE.stat().st_uid}, path.resolve()
+    return path.lstat().st_uid in trusted and all(
+        one.stat().st_uid in trusted and not _others_replace(one, 0o002)
+        for one in (whole, *whole.parents)
+    )
+
+
+def _others_replace(folder: Path, writers: int) -> bool:
+    """Return whether others may write in a folder, and replace there what is not theirs."""
+    mode = folder.stat().st_mode
+    return os.name != "nt" and bool(mode & writers) and not mode & stat.S_ISVTX
+
+
+def _is_private(folder: Path) -> bool:
+    """Return whether this user alone can write a folder, which is no link."""
+    if not hasattr(os, "geteuid"):
+        return True
     about = folder.lstat()
-    if not stat.S_ISDIR(about.st_mode) or about.st_uid != user or about.st_mode & 0o022:
-        return False
-    trusted = {user, 0, _PACKAGE.stat().st_uid}
-    above = [path.stat() for path in folder.parents]
-    return all(one.st_uid in trusted for one in (parent.lstat(), *above)) and all(
-        not one.st_mode & 0o002 or one.st_mode & stat.S_ISVTX for one in above
+    return (
+        stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid() and not about.st_mode & 0o022
     )
 
 

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
 
 WILDCARDS = ("?", "*")  # never names of entities, unless the data itself has one
 _LONGEST_NAME = 80  # characters of a name that a message repeats
@@ -15,6 +17,10 @@ class ApptekError(Exception):
     The code is 2 for a setting, a time or a predicate that cannot be meant, as for every word of a
     command.
     """
+
+
+class ArgumentError(ApptekError, ValueError):
+    """An argument of a function that has another type or value than it may have."""
 
 
 class DataError(ApptekError):
@@ -56,22 +62,25 @@ class UnknownName(ApptekError):  # noqa: N818 - its name in the public interface
 
     name         as it was given
     suggestions  names of the data that are like it
-    sentence     what is wrong with it; the message adds the suggestions
+    others       the errors of further unknown names of the same question
+    sentence     what is wrong with the names; the message adds the suggestions of each
     """
 
-    def __init__(self, name: str, suggestions: Sequence[str] = ()) -> None:
-        self.name, self.suggestions = name, tuple(suggestions)
+    def __init__(
+        self, name: str, suggestions: Sequence[str] = (), others: Sequence["UnknownName"] = ()
+    ) -> None:
+        self.name, self.suggestions, self.others = name, tuple(suggestions), tuple(others)
         quoted = repr(name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…")
         is_wildcard = name.strip() in WILDCARDS
-        self.sentence = f"{quoted} is not {'a name' if is_wildcard else 'in this data'}."
-        *others, last = map(repr, self.suggestions or [""])
-        either = f"{', '.join(others)} or {last}" if others else last
-        super().__init__(
-            f"{self.sentence} Did you mean {either}?" if suggestions else self.sentence
-        )
+        sentence = f"{quoted} is not {'a name' if is_wildcard else 'in this data'}."
+        *firsts, last = map(repr, self.suggestions or [""])
+        either = f"{', '.join(firsts)} or {last}" if firsts else last
+        message = f"{sentence} Did you mean {either}?" if suggestions else sentence
+        self.sentence: str = " ".join([sentence, *(other.sentence for other in self.others)])
+        super().__init__(" ".join([message, *map(str, self.others)]))
 
-    def __reduce__(self) -> tuple[type["UnknownName"], tuple[str, tuple[str, ...]]]:
-        return UnknownName, (self.name, self.suggestions)
+    def __reduce__(self) -> tuple[type["UnknownName"], tuple[Any, ...]]:
+        return UnknownName, (self.name, self.suggestions, self.others)
 
 
 class UnknownPredicateError(ApptekError):
@@ -100,3 +109,9 @@ class BeingChangedError(ApptekError):
 
 class StoppedError(ApptekError):
     """The user has stopped a command; the message says how to continue."""
+
+
+def check_count(name: str, count: Any, least: int = 1) -> None:
+    """Raise ArgumentError for an argument that is no whole number from `least` on."""
+    if isinstance(count, bool) or not isinstance(count, Integral) or count < least:
+        raise ArgumentError(f"{name} is {count!r}; expected a whole number from {least} on")

@@ -21,7 +21,7 @@ from apptek.data.protocols import Protocol
 from apptek.data.queries import Queries
 from apptek.data.reading.reader import as_dataset, read_more
 from apptek.engine.engine import Engine
-from apptek.errors import ApptekError, NoFactsError
+from apptek.errors import ApptekError, ArgumentError, NoFactsError, check_count
 from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
 from apptek.evaluation.ranking import Evaluation
 from apptek.evaluation.scorer import (
@@ -54,6 +54,7 @@ from apptek.models.storage import RUN, read_json
 from apptek.models.updating import UpdateReport, update_model
 from apptek.results import Forecast, WatchList
 from apptek.resuming import work_folder
+from apptek.safe_text import counted
 
 __all__ = ["Answer", "Answers", "Predictor", "Query"]
 
@@ -227,8 +228,9 @@ class Predictor:
         model, facts = self.model, self.model.graph.facts
         data, views = model.dataset, " and ".join(model.views)
         return (
-            f"Predictor of the preset {model.preset!r}, {views}: {len(data.predicates):,} "
-            f"predicates between {len(data.entities):,} entities, from {len(facts):,} facts of "
+            f"Predictor of the preset {model.preset!r}, {views}: "
+            f"{counted(len(data.predicates), 'predicate')} between "
+            f"{counted(len(data.entities), 'entity')}, from {counted(len(facts), 'fact')} of "
             f"{data.name!r} ({data.span_of(facts)})"
         )
 
@@ -262,7 +264,7 @@ class Predictor:
             self.answerer.check(asked[0], allow_unknown=allow_unknown)
         if not hide_known:
             ranked = self.answerer.ranked(self.queries_of(asked))
-            explain_it = partial(self.explain, allow_unknown=True)
+            explain_it = partial(explain, self.answerer)  # also what a list may ask alone
             return Answers.of(self.answerer.answers(asked, ranked, top=top), explain_it)
         answerer = self._training_answerer
         queries = answerer.queries_of(asked)
@@ -304,6 +306,10 @@ class Predictor:
                  explain the general answer about a name that is not in the data, instead of
                  raising UnknownName
         """
+        check_count("most", most, 0)
+        check_count("hidden", hidden, -1)
+        if hidden >= (known := len(self.model.graph.facts)):
+            raise ArgumentError(f"hidden is {hidden:,}; the model has the facts 0 to {known - 1:,}")
         asked = self._asked(query, allow_unknown)
         return explain(self.answerer, asked, predicate, against=against, most=most, hidden=hidden)
 
@@ -385,15 +391,18 @@ class Predictor:
         """
         window = self._window("watch", start, length)
         if pairs is None:
+            check_count("most", most)
             pairs = most_changed(self.forecaster, window, most)
         return watch(self.forecaster, pairs, window)
 
     def _window(self, caller: str, start: When, length: dict[str, Any]) -> Window:
         known = [field.name for field in fields(Length)]
-        for name in length:
+        for name, number in length.items():
             if name not in known:
                 expected = ", ".join(known)
                 raise TypeError(f"{caller}() has no keyword {name!r}; expected one of: {expected}")
+            if name != "until" and number is not None:
+                check_count(name, number)
         until = {"until": time_text(length["until"])} if length.get("until") is not None else {}
         return self.forecaster.window(time_text(start) or None, Length(**length | until))
 

@@ -1,7 +1,8 @@
-"""Text of others that is shown: it must not command a terminal, a page or a spreadsheet."""
+"""Text that is shown: counts in words, and text of others, which must not command a program."""
 
 import codecs
 import io
+import re
 import unicodedata
 from typing import Any, TextIO
 
@@ -10,6 +11,14 @@ _UNSAFE = frozenset({"Cc", "Cs", "Cn", "Co"})  # controls, surrogates, no charac
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _PLAIN = {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "█": "#", "…": "...", "→": "->"}
 _FORMULA = r"^([=+\-@\t\r])"  # how a cell begins that a spreadsheet would compute
+
+
+def counted(number: int, noun: str) -> str:
+    """1 fact, 2 facts; topologies and entities as well."""
+    if number == 1:
+        return f"1 {noun}"
+    plural = f"{noun[:-1]}ies" if re.search("[^aeiou]y$", noun) else f"{noun}s"
+    return f"{number:,} {plural}"
 
 
 def printable(text: str) -> str:

@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from apptek.data.predicate_table import PredicateTable
 from apptek.present.html import html_page
-from apptek.present.wording import GIVEN, counted, percent, when_text
-from apptek.safe_text import printable
+from apptek.present.wording import GIVEN, percent, when_text
+from apptek.safe_text import counted, printable
 
 HEADER = ("fact", "when", "looks wrong", "expected", "why")
 
@@ -25,7 +25,7 @@ def audit_html(
     bad_rows += f" {counted(unread, 'row')} could not be read." * bool(unread)
     head = "".join(f"<th>{name}</th>" for name in HEADER)
     about = (
-        f"<p>{summary['facts']:,} facts were asked about, each with itself hidden. If "
+        f"<p>Facts asked about, each with itself hidden: {summary['facts']:,}. If "
         f"{percent(summary['prior'])} of them are wrong, these are more likely wrong than "
         f"right: {suspected}.{bad_rows} A percentage after a predicate is its probability {GIVEN}."
         "</p>"

@@ -4,7 +4,8 @@ from apptek.audit.audit import Audit
 from apptek.explain.explainer import explain
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Query
-from apptek.present.wording import counted, when_text
+from apptek.present.wording import when_text
+from apptek.safe_text import counted
 
 UNDATED = when_text("?", "?")
 REASONS = 3  # named in a sentence

@@ -53,6 +53,7 @@ from apptek.models.storage import (
     write_json,
 )
 from apptek.resuming import open_work, work_folder
+from apptek.safe_text import counted
 from apptek.setting_rules import changed_settings, config_from_json
 
 FORMAT = 3
@@ -161,9 +162,9 @@ class Baseline:
         model, facts = self.model, self.model.graph.facts
         data, views = model.dataset, " and ".join(model.views)
         return (
-            f"Baseline {model.name!r}, {views}: {len(data.predicates):,} predicates between "
-            f"{len(data.entities):,} entities, from {len(facts):,} facts of {data.name!r} "
-            f"({data.span_of(facts)})"
+            f"Baseline {model.name!r}, {views}: {counted(len(data.predicates), 'predicate')} "
+            f"between {counted(len(data.entities), 'entity')}, from "
+            f"{counted(len(facts), 'fact')} of {data.name!r} ({data.span_of(facts)})"
         )
 
     def predict(
@@ -185,7 +186,7 @@ class Baseline:
             time = axis.parse(query.time)
             self._entities.check(query.subject, query.object, allow_unknown=allow_unknown)
             self._seen.check_time(time)
-        queries = queries_of(axis, self._entity, asked)
+        queries = queries_of(axis, self._entities.find, asked)
 
         def probabilities(view: View, part: Queries) -> Matrix:
             fitted = self._fitted(view)
@@ -203,13 +204,6 @@ class Baseline:
         seen, calibrated = self._seen, self.model.calibrated
         found = best_answers(asked, ranked, self._predicates, seen, top=top, calibrated=calibrated)
         return Answers.of(found)
-
-    def _entity(self, name: str) -> int | None:
-        """The id of what a name means; None where it means nothing, UnknownName for "?" and "*"."""
-        known = self._entities.find(name)
-        if known is None:
-            self._entities.check(name, allow_unknown=True)
-        return known
 
     def _fitted(self, view: View) -> FittedScorer:
         """An embedding sees no facts: beyond the last one it answers as it does before."""

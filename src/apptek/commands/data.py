@@ -7,6 +7,7 @@ import typer
 
 from apptek.commands.options import DataArguments, JsonOption, SeedOption, print_json
 from apptek.commands.reading_options import Reading, reads_data
+from apptek.safe_text import counted
 
 FACTS_SHOWN = 3
 
@@ -131,8 +132,10 @@ def _span(data: Any) -> str:
 
 
 def _first_facts(data: Any) -> list[dict[str, str]]:
-    """Some facts of train as they were read, so that a wrong column shows."""
-    facts = data.train.first(FACTS_SHOWN)
+    """The first facts of train, in the order of the files, so that a wrong column shows."""
+    facts = (data.train if data.report.first_facts is None else data.report.first_facts).first(
+        FACTS_SHOWN
+    )
     rows = zip(*(column.tolist() for column in facts.columns()), strict=True)
     return [
         {
@@ -185,7 +188,7 @@ def _print_statistics(
         console.print(f"facts without a time: {statistics['undated']:,}")
     for split, count in statistics["duplicates"].items():
         if count:
-            console.print(f"{count:,} duplicate facts in {split} were dropped")
+            console.print(f"dropped from {split}: {counted(count, 'duplicate fact')}")
     for split, count in statistics["also_in_train"].items():
         if count:
-            console.print(f"[yellow]{count:,} facts of {split} are also in train[/yellow]")
+            console.print(f"[yellow]also in train: {counted(count, 'fact')} of {split}[/yellow]")

@@ -24,6 +24,7 @@ from apptek.commands.options import (
 )
 from apptek.commands.reading_options import Reading, reads_data, reads_facts
 from apptek.extras import require_torch
+from apptek.safe_text import counted
 
 
 @distributes
@@ -143,7 +144,8 @@ def _tell_fitted(model: Any, out: Path) -> None:
 
     report = model.main.report
     if report["profiles_cut_short"]:
-        tell(f"{report['profiles_cut_short']:,} profiles were cut short by a dominant partner")
+        profiles = counted(report["profiles_cut_short"], "profile")
+        tell(f"cut short by a dominant partner: {profiles}")
     features = ", ".join(f"{count:,} of {part}" for part, count in report["features"].items())
     tell(f"features: {features}")
     for view, fitted in model.views.items():
@@ -162,7 +164,7 @@ def _tell_fitted(model: Any, out: Path) -> None:
         tell("there are no valid facts: nothing was tuned, and probabilities are not calibrated")
     answering, training = len(model.graph.facts), len(model.dataset.train)
     which = "all" if answering > training else "the training split's"
-    tell(f"it answers from {which} {answering:,} facts")
+    tell(f"it answers from {which} {counted(answering, 'fact')}")
     if model.no_forecasts:
         tell(f"no forecasts: {model.no_forecasts}")
     tell(f"the model is in {out}")
@@ -258,7 +260,8 @@ def update(
         tell(f"left out, as the model never learned {name!r}: {count:,}")
     if others := left_out[5:]:
         total = sum(count for _, count in others)
-        tell(f"left out, of {len(others):,} more predicates that it never learned: {total:,}")
+        more = counted(len(others), "more predicate")
+        tell(f"left out, of {more} that it never learned: {total:,}")
     tell(f"observed until {observed_text(updated)}")
     tell(f"the model is in {target}")
     tell_next(["predict", str(target), "SUBJECT", "OBJECT", "TIME"])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from apptek.data.small_tables import read_rows
 from apptek.errors import DataError
+from apptek.safe_text import counted
 
 EXPECTED = "a header, the entity in the first column and a kind of type in every other"
 
@@ -23,7 +24,8 @@ def read_types(path: Path) -> dict[str, dict[str, str]]:
     table: dict[str, dict[str, str]] = {kind: {} for kind in kinds}
     for line, row in rows:
         if len(row) != len(header):
-            raise DataError(f"{path.name}:{line}: found {len(row)} cells, expected {len(header)}")
+            cells = counted(len(row), "cell")
+            raise DataError(f"{path.name}:{line}: found {cells}, expected {len(header)}")
         if not row[0]:
             raise DataError(f"{path.name}:{line}: the first cell names no entity")
         for kind, value in zip(kinds, row[1:], strict=True):

@@ -13,6 +13,7 @@ from apptek.arrays import Ints, close_columns, read_only
 from apptek.data.predicate_table import PredicateTable, shipped_table
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import DataError
+from apptek.safe_text import counted
 
 OpenEnd = Literal["point", "ongoing"]
 Split = Literal["train", "valid", "test"]
@@ -46,9 +47,7 @@ class Facts:
 
     def __repr__(self) -> str:
         undated = len(self) - int(self.dated.sum())
-        return (
-            f"<{len(self):,} facts, {undated:,} undated>" if undated else f"<{len(self):,} facts>"
-        )
+        return f"<{counted(len(self), 'fact')}{f', {undated:,} undated' * bool(undated)}>"
 
     def columns(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
         """Subjects, predicates, objects, since, until."""
@@ -160,7 +159,7 @@ class Names:
 
     def __repr__(self) -> str:
         first = ", ".join(repr(self[name_id]) for name_id in range(min(3, len(self))))
-        return f"<{len(self):,} names: {first}{', ...' if len(self) > 3 else ''}>"
+        return f"<{counted(len(self), 'name')}: {first}{', ...' if len(self) > 3 else ''}>"
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._array.to_pylist())
@@ -216,6 +215,7 @@ class ReadReport:
     merged         how many of the repeated facts differ in times finer than the unit of the axis
     how            how the files were read: granularity, date_format and the like
     notes          warnings about the files, a line each
+    first_facts    the first facts of train in the order of the files
     """
 
     duplicates: dict[Split, int] = field(default_factory=dict)
@@ -225,6 +225,7 @@ class ReadReport:
     merged: int = 0
     how: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    first_facts: Facts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -327,8 +328,9 @@ class Dataset:
         facts = self.all_facts()
         parts = ", ".join(f"{split} {len(self.split(split)):,}" for split in SPLITS)
         return (
-            f"Dataset {self.name!r}: {len(facts):,} facts ({parts}), {len(self.entities):,} "
-            f"entities, {len(self.predicates):,} predicates, {self.span_of(facts)}"
+            f"Dataset {self.name!r}: {counted(len(facts), 'fact')} ({parts}), "
+            f"{counted(len(self.entities), 'entity')}, "
+            f"{counted(len(self.predicates), 'predicate')}, {self.span_of(facts)}"
         )
 
     def split(self, name: Split) -> Facts:

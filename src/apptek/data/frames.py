@@ -25,6 +25,7 @@ from apptek.data.reading.formats.text_columns import as_text, text_column
 from apptek.data.reading.options import OF_FILES, ReadOptions
 from apptek.data.reading.parquet_tables import cells_of, is_clean
 from apptek.errors import DataError, NoFactsError, UnfitOptionsError
+from apptek.safe_text import counted
 
 FrameKind = Literal["pandas", "polars", "arrow"]
 When = str | int | date | np.datetime64 | None  # a time in Python; a datetime is a date, too
@@ -164,6 +165,11 @@ def read_frame(
         batches = _batches(reader, texts, layout, name)
     by_split, notes = batches_by_split(batches, options)
     dataset = assemble(name, by_split or batches, reader, merge_intervals=options.merge_intervals)
+    undated = int((~dataset.all_facts().dated).sum())
+    if 0 < undated < len(dataset.all_facts()):
+        notes.append(
+            f"{counted(undated, 'fact')} without a time (empty, None, NaN or NaT): undated"
+        )
     report = replace(dataset.report, notes=(*notes, *dataset.report.notes))
     return finish(replace(dataset, report=report), options, has_splits=by_split is not None)
 

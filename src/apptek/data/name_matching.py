@@ -89,13 +89,18 @@ class NameResolver:
         return meant[0] if len(meant) == 1 else None
 
     def check(self, *names: str, allow_unknown: bool = False) -> None:
-        """Raise UnknownName for the first name that means nothing, or could mean several.
+        """Raise UnknownName for the names that mean nothing, or could mean several.
 
         allow_unknown  accept such names, but not "?" and "*", which are never names
         """
-        for name in names:
-            if self.find(name) is None and not (allow_unknown and name.strip() not in WILDCARDS):
-                raise UnknownName(name, self.suggestions(name))
+        unknown = [
+            UnknownName(name, self.suggestions(name))
+            for name in dict.fromkeys(names)
+            if self.find(name) is None and not (allow_unknown and name.strip() not in WILDCARDS)
+        ]
+        if unknown:
+            first, *others = unknown
+            raise UnknownName(first.name, first.suggestions, others)
 
     def suggestions(self, name: str) -> list[str]:
         """The names that one could mean: they stand for it, contain its words, or are similar."""

@@ -21,6 +21,7 @@ from typing import Any
 
 from apptek.data.small_tables import read_rows
 from apptek.errors import DataError
+from apptek.safe_text import counted
 
 INVERSE = "inverse of "  # before a predicate that is followed from object to subject
 MOST = 0.75  # share of the facts that must be of the shipped table for it to apply
@@ -142,7 +143,8 @@ def read_predicates(path: Path) -> PredicateTable:
     entries: dict[str, PredicateEntry] = {}
     for line, row in rows:
         if len(row) != len(header):
-            raise DataError(f"{path.name}:{line}: found {len(row)} cells, expected {len(header)}")
+            found = counted(len(row), "cell")
+            raise DataError(f"{path.name}:{line}: found {found}, expected {len(header)}")
         cells = dict(zip(header, row, strict=True))
         predicate = cells["predicate"]
         if not predicate:

@@ -34,6 +34,7 @@ from apptek.experiments.model_result import (
 )
 from apptek.experiments.result import Result
 from apptek.models.answers import Answering
+from apptek.safe_text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +245,8 @@ class Evaluator:
     def __repr__(self) -> str:
         seen = "rolling" if self.rolling else self.view
         return (
-            f"Evaluator of {len(self.queries):,} queries of {self.dataset.name!r}: {self.split}, "
+            f"Evaluator of {counted(len(self.queries), 'query')} of {self.dataset.name!r}: "
+            f"{self.split}, "
             f"protocol {self.protocol}, {seen}, {self.filtering}, {self.candidates} candidates"
         )
 

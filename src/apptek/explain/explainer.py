@@ -120,6 +120,7 @@ def explain(
         asked_subject=query.subject,
         asked_object=query.object,
         later=answer.later,
+        age_note=answer.age_note,
         labels=answer.labels,
         by_class=answer.by_class,
         by_group=answer.by_group,

@@ -191,6 +191,7 @@ class Explanation:
     asked_subject, asked_object
               as the query writes them: subject and object are the names that were meant
     later     the names that occur in the facts, but not before the query's time
+    age_note  how old the newest fact is, where the time lies after all facts
     labels    how to show each predicate of `ranked`
     by_class  each class of predicates with its probability, the largest first; by_group likewise
     words     how to show predicates, those of cited facts as well; not in the JSON
@@ -224,6 +225,7 @@ class Explanation:
     asked_subject: str = ""
     asked_object: str = ""
     later: tuple[str, ...] = ()
+    age_note: str = ""
     labels: tuple[str, ...] = ()
     by_class: Shares = ()
     by_group: Shares = ()

@@ -11,8 +11,8 @@ from apptek.explain.groups import Group
 from apptek.explain.text import BASE, early_words, meeting_words, notes, query_notes, sequence_words
 from apptek.models.answers import Answer
 from apptek.present.html import html_fragment, html_page
-from apptek.present.wording import counted, given, left_over, listed, percent, shown_time, signed
-from apptek.safe_text import printable
+from apptek.present.wording import given, left_over, listed, percent, shown_time, signed
+from apptek.safe_text import counted, printable
 
 READABLE = 0.78  # a drawing is not made smaller than this, but scrolls
 DRAWN = "The facts behind it"

@@ -12,7 +12,6 @@ from apptek.explain.text import query_notes
 from apptek.models.answers import Answer, Query
 from apptek.models.batch_files import answer_table
 from apptek.present.wording import (
-    counted,
     general_notes,
     is_undated,
     percent,
@@ -21,10 +20,11 @@ from apptek.present.wording import (
     share_lines,
     shown_time,
 )
-from apptek.safe_text import printable
+from apptek.safe_text import counted, printable
 
 SHOWN = 10  # answers that are written out; predicates of each in a notebook
 BAR = 30  # characters of a bar for a probability of 1
+FAR = "The time is far from all facts, so the probabilities are not calibrated."
 Explain = Callable[[Query], Explanation]
 
 
@@ -78,6 +78,11 @@ class Answers(list[ShownAnswer]):
         """How many answers are general ones: a name of their query is not in the data."""
         return sum(bool(answer.unknown_names) for answer in self)
 
+    @property
+    def far_count(self) -> int:
+        """How many answers are about a time that is far from all facts."""
+        return sum(answer.far_time for answer in self)
+
     def to_frame(self, kind: FrameKind | None = None) -> Any:
         """A frame with a row for each predicate of each query, numbered by `query` from 1.
 
@@ -91,6 +96,8 @@ class Answers(list[ShownAnswer]):
             texts.append(f"... and {counted(len(self) - SHOWN, 'more answer')}")
         if len(self) > 1 and self.unknown_count:
             texts.append(f"{self.unknown_count:,} of {len(self):,} answers are general answers.")
+        if len(self) > 1 and self.far_count:
+            texts.append(f"{self.far_count:,} of {len(self):,} answers: {FAR}")
         return "\n\n".join(texts) or "no answers"
 
     def _repr_html_(self) -> str:
@@ -113,5 +120,6 @@ def answer_notes(answer: Answer) -> list[str]:
         notes.append("Answered within the data, from all facts, whatever their time.")
     elif answer.view == "within":
         notes.append("Answered within the data, from facts before and after.")
+    notes += [note for note in (answer.age_note, FAR * answer.far_time) if note]
     condition = presumed(answer.query.time)
     return [*share_lines(answer.by_class, answer.by_group), condition, *notes]

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from apptek.explain.groups import OF_TREES
-from apptek.present.wording import count_text, counted, given, percent
+from apptek.present.wording import count_text, given, percent
+from apptek.safe_text import counted
 
 if TYPE_CHECKING:
     from apptek.explain.explanation import Explanation, Support

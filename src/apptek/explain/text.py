@@ -9,7 +9,6 @@ from apptek.explain.explanation import CitedFact, Contribution, Explanation, Rea
 from apptek.explain.groups import Group
 from apptek.models.answers import Answer
 from apptek.present.wording import (
-    counted,
     general_notes,
     later_notes,
     listed,
@@ -19,7 +18,7 @@ from apptek.present.wording import (
     shown_time,
     signed,
 )
-from apptek.safe_text import printable
+from apptek.safe_text import counted, printable
 
 Length = Literal["sentence", "paragraph", "full"]
 SHOWN = 6  # facts written out with a reason
@@ -194,7 +193,8 @@ def time_notes(explanation: Explanation) -> list[str]:
     """Whether the time occurs in the facts, and in which view it was answered."""
     if explanation.view == "ahead":
         ahead = f"Answered ahead, from what was known before {explanation.time}."
-        return [] if explanation.time == "?" else [ahead]
+        notes = [ahead, explanation.age_note]
+        return [] if explanation.time == "?" else [note for note in notes if note]
     if explanation.time == "?":
         return ["Answered within the data, from all facts, whatever their time."]
     unseen = [f"No fact is dated {explanation.time}."] if explanation.unseen_time else []

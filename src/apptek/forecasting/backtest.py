@@ -30,7 +30,7 @@ from apptek.forecasting.window import Window, unit_word
 from apptek.occurrence.baselines import BASELINES
 from apptek.occurrence.events import Pairs
 from apptek.occurrence.snapshots import Meetings, counts_in, draw_never_seen
-from apptek.present.wording import counted
+from apptek.safe_text import counted
 from apptek.seeding import generator
 
 SURPRISING = 0.01  # what happened at less than this is surprising
@@ -197,6 +197,13 @@ def _windows(
     ]
     if not windows:
         begins, ends = Window(first, last).texts(axis)
+        longest = last - every - first_fact
+        if lead > longest >= 0 and first + every <= last + 1:
+            raise ApptekError(
+                f"a lead of {counted(lead, unit)} is too long: no window of "
+                f"{counted(every, unit)} that ends by {ends} has facts so long before it; the "
+                f"longest lead that works is {counted(longest, unit)}"
+            )
         raise ApptekError(
             f"there is no window of {counted(every, unit)} from {begins} to {ends}: the model was "
             "fitted until then, or the facts end there; fit on a split by time (--split-by time, "

@@ -10,7 +10,7 @@ import numpy as np
 
 from apptek.arrays import Bools, Doubles, Longs
 from apptek.data.times import UNKNOWN
-from apptek.errors import ApptekError
+from apptek.errors import ApptekError, check_count
 from apptek.evaluation.predicate_classes import Level
 from apptek.explain.explainer import explain
 from apptek.forecasting.learning import ahead_shares, with_history
@@ -156,6 +156,8 @@ class Forecaster:
         top  predicates that are kept; None: all
         why  whether the most probable predicate is explained, which takes longer
         """
+        if top is not None:
+            check_count("top", top)
         names = [name for pair in pairs for name in pair]
         ids = self.ids(names).reshape(-1, 2)
         for (subject, object_), (one, other) in zip(pairs, ids.tolist(), strict=True):

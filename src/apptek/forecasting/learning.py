@@ -33,7 +33,7 @@ from apptek.occurrence.fitting import (
 )
 from apptek.occurrence.model import OccurrenceModel, either_way
 from apptek.occurrence.snapshots import Outcomes, counts_at, draw_acquainted
-from apptek.present.wording import counted
+from apptek.safe_text import counted
 from apptek.seeding import generator
 
 STAGE = "fit the occurrence model"

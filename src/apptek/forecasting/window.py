@@ -7,7 +7,7 @@ import numpy as np
 from apptek.data.calendar.positions import DAY_SECONDS, SECONDS, calendar, days_in, position
 from apptek.data.times import UNKNOWN, TimeAxis, Unit
 from apptek.errors import ApptekError
-from apptek.present.wording import counted
+from apptek.safe_text import counted
 
 _USUAL = (7 * DAY_SECONDS, DAY_SECONDS, 3600, 60)  # seconds of a window without a length
 _DAILY: tuple[Unit, ...] = ("day", "hour", "minute", "second")

@@ -39,6 +39,7 @@ AsOf = Annotated[
 ]
 Top = Annotated[int, Field(ge=1, le=100, description="How many predicates to return.")]
 WindowTime = Annotated[str | None, Field(max_length=100)]
+WindowLength = Annotated[Steps | None, Field(description="As days, for data dated by such units.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,11 @@ class Questions:
         start: Annotated[WindowTime, Field(description="Default: after the last fact.")] = None,
         until: Annotated[WindowTime, Field(description="The last time of the window.")] = None,
         days: Annotated[Steps | None, Field(description="Its length, instead of until.")] = None,
+        hours: WindowLength = None,
+        minutes: WindowLength = None,
+        months: WindowLength = None,
+        years: WindowLength = None,
+        steps: WindowLength = None,
         top: Top = 5,
     ) -> PairForecast:
         """What will happen between two entities in a window of time, and whether anything will?
@@ -153,8 +159,10 @@ class Questions:
         in either direction; `predicates` has the chance of each kind, `why` and the directions
         the reasons, `latest` the last facts of the two before the window.
         """
-        fields = {"from": start, "until": until, "days": days, "top": top, "allow_unknown": False}
-        body = ForecastBody.model_validate({"subject": subject, "object": object, **fields})
+        body = ForecastBody(
+            subject=subject, object=object, start=start, until=until, days=days, hours=hours,
+            minutes=minutes, months=months, years=years, steps=steps, top=top,
+        )  # fmt: skip
         made = forecast(self.served, body)
         first = self.served.position(self.served.time(made.first, "start"))
         facts = self._between(subject, object)
@@ -178,7 +186,7 @@ class Questions:
         graph, names = self.served.predictor.model.graph, self.served.predictor.model.dataset
         facts = self._between(subject, object)
         if since is not None or until is not None:
-            window = read_window(self.served, since, until)
+            window = read_window(self.served, since, until, ("since", "until"))
             first, last = ends_of(graph, facts)
             facts = facts[(first != UNKNOWN) & (first <= window.last) & (last >= window.first)]
         end = offset + limit

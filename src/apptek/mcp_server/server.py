@@ -19,10 +19,11 @@ from apptek.mcp_server.questions import Questions
 from apptek.mcp_server.suspects import Suspects
 from apptek.present.wording import GIVEN, shortened
 from apptek.safe_text import printable
+from apptek.service.forecasts import NOT_A_WINDOW
 from apptek.service.network.http_server import Reach, serve
 from apptek.service.network.request_limits import RequestLimits
 from apptek.service.problem_json import MAX_QUOTED, Problem, ServiceError
-from apptek.service.served_model import ServedModel
+from apptek.service.served_model import FAR_TIME, ServedModel
 from apptek.service.worker_pool import WorkerPool
 from apptek.terminal import tell
 
@@ -31,6 +32,8 @@ READS_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_wor
 _ADVICE = {
     "Unknown entity": "Find names with search_entities.",
     "Unknown predicate": "predict and history show predicates of the data.",
+    FAR_TIME: "history shows the dates of facts between two entities.",
+    NOT_A_WINDOW: "Give the first time in `start`, and the last one in `until` or a length.",
 }
 
 
@@ -107,8 +110,12 @@ def _strict_tool(ask: Callable[..., Any]) -> Tool:
 
 
 def _told(problem: Problem) -> str:
+    offered = {name: "; ".join(names) for name, names in problem.unknown.items() if names}
     similar = f" Did you mean {'; '.join(problem.suggestions)}?" if problem.suggestions else ""
-    where = f"{problem.where}: " if problem.where else ""
+    if len(problem.unknown) > 1:
+        similar = "".join(f" Similar to {printable(name)}: {offered[name]}." for name in offered)
+    where = {"from": "start"}.get(problem.where, problem.where)
+    where = f"{where}: " if where and len(problem.unknown) < 2 else ""
     return f"{where}{problem.detail}{similar} {_ADVICE.get(problem.title, problem.advice)}"
 
 

@@ -69,6 +69,7 @@ def answer_columns(
     row_of = np.repeat(np.arange(len(queries)), count)
     flat = best.ravel()
     ahead = np.asarray([view == "ahead" for view in ranked.views])
+    far = seen.far_times(queries.times)
 
     def of_query(column: Any) -> Any:
         return column.take(pa.array(row_of))
@@ -92,7 +93,8 @@ def answer_columns(
         "meant_subject": of_query(_meant(answerer, queries.subjects)),
         "meant_object": of_query(_meant(answerer, queries.objects)),
         "label": _texts(words.labels, flat),
-        "calibrated": pa.array(np.full(len(flat), answerer.model.calibrated)),
+        "calibrated": flags(~far & answerer.model.calibrated),
+        "far_time": flags(far),
     }
     columns |= _class_columns(answerer.predicates, ranked, best)
     return pa.table([columns[name] for name in SCHEMA.names], names=SCHEMA.names)

@@ -120,15 +120,9 @@ class Answerer:
         return queries_of(self.model.dataset.axis, self.entity_id, asked)
 
     def entity_id(self, name: str) -> int:
-        """The id of what a name means; below 0 where it means nothing, see `new_names`.
-
-        UnknownName for "?" and "*".
-        """
+        """The id of what a name means; below 0 where it means nothing, see `new_names`."""
         known = self.entities.find(name)
-        if known is not None:
-            return known
-        self.entities.check(name, allow_unknown=True)
-        return self.new_names.id(name)
+        return self.new_names.id(name) if known is None else known
 
     def check(self, query: Query, *, allow_unknown: bool = False) -> None:
         """Refuse a single question that the data cannot answer.

@@ -13,7 +13,7 @@ from apptek.data.facts import Dataset, Split
 from apptek.data.frames import When, is_frame, read_query_texts, time_text, without_midnight
 from apptek.data.queries import Queries
 from apptek.data.times import TimeAxis
-from apptek.errors import ApptekError
+from apptek.errors import ApptekError, TimeFormatError, check_count
 from apptek.evaluation.forecast import ForecastFigures
 from apptek.evaluation.predicate_classes import LabelledPredicates, Shares, shares_json
 from apptek.evaluation.ranking import Evaluation
@@ -56,7 +56,11 @@ class Answer:
              the names of the entities that were meant; None for a name that the data does not
              know, or that could mean several
     calibrated
-             whether the probabilities were calibrated, which takes valid facts
+             whether the probabilities were calibrated, which takes valid facts; never for a
+             far time
+    far_time that the time is further from the facts than their whole span is long: a single
+             question about it is refused, in a list it is flagged
+    age_note how old the newest fact is, where the time lies after all facts
     by_class each class of predicates with the sum of their probabilities, the largest first;
              by_group the same for the groups
     """
@@ -76,6 +80,8 @@ class Answer:
     meant_subject: str | None
     meant_object: str | None
     calibrated: bool
+    far_time: bool
+    age_note: str
 
     @property
     def unknown_names(self) -> list[str]:
@@ -256,13 +262,22 @@ def _no_query(asked: Any) -> str:
 def queries_of(
     axis: TimeAxis, entity_id: Callable[[str], int | None], asked: Sequence[Query]
 ) -> Queries:
-    """Queries as ids; what has no id becomes -1, a time that is no time is a TimeFormatError."""
+    """Queries as ids; what has no id becomes -1.
+
+    A time that is no time is a TimeFormatError; of several queries it names the one, from 1.
+    """
 
     def ids(names: list[str]) -> Ints:
         found = map(entity_id, names)
         return np.asarray([-1 if entity is None else entity for entity in found], np.int32)
 
-    times = [axis.parse(query.time) for query in asked]
+    times = []
+    for number, query in enumerate(asked, 1):
+        try:
+            times.append(axis.parse(query.time))
+        except TimeFormatError as error:
+            where = f"query {number}: " if len(asked) > 1 else ""
+            raise TimeFormatError(f"{where}{error}") from None
     return Queries(
         ids([query.subject for query in asked]),
         ids([query.object for query in asked]),
@@ -281,8 +296,8 @@ def best_predicates(probabilities: Matrix, top: int | None) -> tuple[Longs, Matr
     an order is found.
     """
     width = probabilities.shape[1]
-    if top is not None and top < 1:
-        raise ApptekError(f"top is {top}; expected a number of predicates from 1, or None for all")
+    if top is not None:
+        check_count("top", top)
     top = width if top is None else top
     bits = np.ascontiguousarray(probabilities, np.float32).view(np.uint32).astype(np.int64)
     keys = (bits << 32) | np.arange(width - 1, -1, -1)
@@ -309,6 +324,7 @@ def best_answers(
     )
     classes = predicates.shares(probabilities, "class")
     groups = predicates.shares(probabilities, "group")
+    far = seen.far_times(queries.times).tolist()
 
     def answer(row: int, query: Query, subject: int, object_: int, time: int) -> Answer:
         view, best = ranked.views[row], columns[row]
@@ -327,7 +343,9 @@ def best_answers(
             groups[row],
             seen.name(subject),
             seen.name(object_),
-            calibrated,
+            calibrated and not far[row],
+            far[row],
+            seen.age_note(time),
         )
 
     return [

@@ -12,15 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
-from apptek.data.facts import Dataset
 from apptek.data.reading.columns import ColumnLayout, layout_finder
 from apptek.data.reading.exact_rows import RowError, check_cells, text_of
 from apptek.data.reading.options import ReadOptions
 from apptek.data.reading.reader import open_file
-from apptek.errors import WILDCARDS, DataError, TimeFormatError, UnknownName
+from apptek.errors import DataError, TimeFormatError
 from apptek.files import new_file, writing
 from apptek.models.answers import Answer, Answering, Query
-from apptek.safe_text import without_formulas
+from apptek.safe_text import counted, without_formulas
 
 BATCH = 10_000  # queries whose answers are written at a time
 USUAL = ReadOptions()
@@ -48,6 +47,7 @@ SCHEMA = pa.schema(
         ("group", pa.string()),
         ("group_probability", pa.float64()),
         ("calibrated", pa.bool_()),
+        ("far_time", pa.bool_()),
     ]
 )
 Numbered = tuple[int, Query | str]  # the line, and the query or what is wrong with it
@@ -55,10 +55,14 @@ Numbered = tuple[int, Query | str]  # the line, and the query or what is wrong w
 
 @dataclass(slots=True)
 class UnknownNames:
-    """The names in a file of queries that are not in the data, and how many queries have one."""
+    """The names in a file of queries that are not in the data, and how many queries have one.
+
+    far_times  how many queries have a time that is far from all facts
+    """
 
     names: Counter[str] = field(default_factory=Counter)
     queries: int = 0
+    far_times: int = 0
 
     def count(self, rows: pa.Table) -> None:
         """Count those of some queries, with one row of the answers for each."""
@@ -66,6 +70,7 @@ class UnknownNames:
         for name, is_unknown in unknown.items():
             self.names.update(rows.column(name).filter(is_unknown).to_pylist())
         self.queries += pc.sum(pc.or_(unknown["subject"], unknown["object"])).as_py() or 0
+        self.far_times += pc.sum(rows.column("far_time")).as_py() or 0
 
 
 class LeftOut(str):
@@ -119,22 +124,14 @@ def _check(
         problem = query if isinstance(query, str) else None
         if isinstance(query, Query):
             try:
-                _check_query(query, predictor.model.dataset)
+                predictor.model.dataset.axis.parse(query.time)
                 yield query
                 continue
-            except (TimeFormatError, UnknownName) as error:
+            except TimeFormatError as error:
                 problem = str(error).removesuffix(".")
         if not reading.skip_bad and not isinstance(problem, LeftOut):
             raise DataError(f"{file.name}:{line}: {problem}")
         left_out.append(f"{file.name}:{line}: {problem}")
-
-
-def _check_query(query: Query, data: Dataset) -> None:
-    """Raise TimeFormatError or UnknownName where a query can never be answered."""
-    data.axis.parse(query.time)
-    for name in (query.subject, query.object):
-        if name in WILDCARDS and data.entities.find(name) is None:
-            raise UnknownName(name)
 
 
 def read_queries(file: Path, options: ReadOptions = USUAL) -> Iterator[Numbered]:
@@ -164,7 +161,7 @@ def _cells(cells: list[bytes], columns: list[int], layout: ColumnLayout) -> list
     try:
         check_cells(cells, layout)
         if max(columns) >= len(cells):
-            return f"found {len(cells)} columns, expected {max(columns) + 1}"
+            return f"found {counted(len(cells), 'column')}, expected {max(columns) + 1}"
         texts = [text_of(cells[column], layout, column) for column in columns]
     except RowError as fault:
         return f"{fault.column}: found {fault.found}, expected {fault.expected}"
@@ -201,6 +198,7 @@ def answer_table(answers: Sequence[Answer], before: int = 0) -> pa.Table:
                 group or None,
                 groups.get(group),
                 answer.calibrated,
+                answer.far_time,
             )
             for name, value in zip(columns, row, strict=True):
                 columns[name].append(value)

@@ -8,11 +8,12 @@ from apptek.arrays import Bools, Ints, Longs
 from apptek.config import View
 from apptek.data.facts import Names
 from apptek.data.queries import Queries
-from apptek.data.times import UNKNOWN
+from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import ApptekError
 from apptek.graph.known_facts import known_among
 from apptek.graph.lookups import predicates_at
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.safe_text import counted
 
 
 class Seen:
@@ -76,20 +77,44 @@ class Seen:
 
         Forecasts draw the same line after the last fact.
         """
-        axis, times = self._graph.axis, self._times[self._times != UNKNOWN]
-        if code == UNKNOWN or not len(times):
+        if not self.far_times(np.asarray([code], np.int32))[0]:
             return
-        positions, moment = axis.positions(times), axis.position(code)
-        first, last = int(positions.min()), int(positions.max())
-        span = last - first + 1
-        steps = max(moment - last, first - moment)
-        if steps > span:
-            unit = "step" if axis.unit == "integer" else axis.unit
-            side = "after the last" if moment > last else "before the first"
-            raise ApptekError(
-                f"{axis.format(code)} is {steps:,} {unit}s {side} fact: that is too far for data "
-                f"that covers {span:,} {unit}{'s' * (span != 1)}"
-            )
+        axis, (first, last) = self._graph.axis, self._span
+        moment, unit = axis.position(code), self._unit
+        side = "after the last" if moment > last else "before the first"
+        raise ApptekError(
+            f"{axis.format(code)} is {counted(max(moment - last, first - moment), unit)} {side} "
+            f"fact: that is too far for data that covers {counted(last - first + 1, unit)}"
+        )
+
+    def far_times(self, codes: Ints) -> Bools:
+        """Which times are further from the facts than their whole span is long."""
+        first, last = self._span
+        positions = self._graph.axis.positions(codes).astype(np.int64)
+        steps = np.maximum(positions - last, first - positions)
+        far: Bools = (codes != UNKNOWN) & (steps > last - first + 1) & (first != UNKNOWN)
+        return far
+
+    def age_note(self, code: int) -> str:
+        """Say how old the newest fact is at a time after all facts; empty at other times."""
+        axis, last = self._graph.axis, self._last_start
+        moment = UNKNOWN if code == UNKNOWN else axis.position(code)
+        if UNKNOWN in (moment, last) or moment <= last:
+            return ""
+        age = counted(moment - last, self._unit)
+        newest = TimeAxis(axis.unit).format(last)
+        return f"The newest fact is from {newest}, {age} before this time."
+
+    @cached_property
+    def _span(self) -> tuple[int, int]:
+        """The positions of the first and the last fact; UNKNOWN where none is dated."""
+        positions = self._graph.axis.positions(self._times[self._times != UNKNOWN])
+        dated = len(positions) > 0
+        return (int(positions.min()), int(positions.max())) if dated else (UNKNOWN, UNKNOWN)
+
+    @property
+    def _unit(self) -> str:
+        return "step" if self._graph.axis.unit == "integer" else self._graph.axis.unit
 
     def lies_before(self, queries: Queries) -> Bools:
         """For which queries the last known start of a fact lies before their time."""

@@ -87,6 +87,12 @@ def update_model(
     updated = _with_facts(model, kept, entities, report)
     if observed_until is not None:
         position = observed_position(updated.dataset, kept, observed_until)
+        if (before := model.observed_until) is not None and position < before:
+            shown = TimeAxis(model.dataset.axis.unit).format(before)
+            raise DataError(
+                f"observed until {observed_until}: the model was already observed until {shown}; "
+                "expected that time or later"
+            )
         updated = replace(updated, observed_until=position)
     return updated, report
 

@@ -2,8 +2,9 @@
 
 import math
 
-from apptek.present.wording import counted, listed, meant_notes, percent, period_text
+from apptek.present.wording import listed, meant_notes, percent, period_text
 from apptek.results import DirectionForecast, Forecast, Note, WatchList
+from apptek.safe_text import counted
 
 CHANGED = "much may have changed since."
 RARE = 0.001  # expected facts; below, a number of windows is easier to understand

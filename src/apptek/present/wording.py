@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from apptek.data.times import TimeAxis
+from apptek.safe_text import counted
 
 _EXACT = 6  # days below which a span is told exactly
 _SPANS = (
@@ -91,14 +92,6 @@ def period_text(first: str, last: str) -> str:
 def percent(probability: float) -> str:
     """41.2 %, and what is below a tenth of that as such."""
     return "< 0.1 %" if 0 < probability < 0.0005 else f"{100 * probability:.1f} %"
-
-
-def counted(number: int, noun: str) -> str:
-    """1 fact, 2 facts; topologies and entities as well."""
-    if number == 1:
-        return f"1 {noun}"
-    plural = f"{noun[:-1]}ies" if re.search("[^aeiou]y$", noun) else f"{noun}s"
-    return f"{number:,} {plural}"
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:

@@ -9,6 +9,7 @@ from apptek.service.schemas.responses import ForecastOut
 from apptek.service.served_model import ServedModel
 
 NO_FORECASTS = "This model makes no forecasts"
+NOT_A_WINDOW = "Not a window of this data"
 
 
 def forecast(served: ServedModel, body: ForecastBody) -> ForecastOut:
@@ -54,7 +55,7 @@ def window_of(served: ServedModel, start: str | None, length: Length) -> Window:
         message = str(error)
         raise ServiceError(
             422,
-            "Not a window of this data",
+            NOT_A_WINDOW,
             f"{message[:1].upper()}{message[1:]}.",
             advice="Give the first time in `from`, and the last one in `until` or a length.",
             where=(length.given() or ["from"])[0],

@@ -58,6 +58,7 @@ def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> Answers:
         {
             "answers": answers,
             "unknown": sum(None in pair for pair in meant),
+            "far_times": sum(answer["far_time"] for answer in answers),
             "similar": served.similar(names),
         }
     )
@@ -88,6 +89,9 @@ def _answer(served: ServedModel, answer: Answer, code: int) -> dict[str, Any]:
         "unseen_time": answer.unseen_time,
         "view": answer.view,
         "outside_span": served.is_outside_span(code),
+        "far_time": answer.far_time,
+        "calibrated": answer.calibrated,
+        "age_note": answer.age_note,
     }
 
 

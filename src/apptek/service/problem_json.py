@@ -1,6 +1,7 @@
 """Errors as problem JSON (RFC 9457): what is wrong, where, and what to do. Never a traceback."""
 
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from apptek.errors import ApptekError, UnknownName
-from apptek.present.wording import shortened
+from apptek.present.wording import count_text, shortened
 from apptek.safe_text import printable
 
 MEDIA_TYPE = "application/problem+json"
@@ -53,6 +54,9 @@ class Problem(BaseModel):
     where: str = Field(default="", description="The field or parameter that is wrong, if any.")
     advice: str
     suggestions: list[str] = Field(default=[], description="Names similar to an unknown one.")
+    unknown: dict[str, list[str]] = Field(
+        default={}, description="Each unknown name, with names similar to it."
+    )
 
 
 class ServiceError(ApptekError):
@@ -67,6 +71,7 @@ class ServiceError(ApptekError):
         advice: str,
         where: str = "",
         suggestions: Sequence[str] = (),
+        unknown: Mapping[str, Sequence[str]] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
@@ -78,6 +83,7 @@ class ServiceError(ApptekError):
             where=printable(where),
             advice=advice,
             suggestions=list(suggestions),
+            unknown={name: list(similar) for name, similar in (unknown or {}).items()},
         )
 
     def response(self) -> Response:
@@ -98,6 +104,7 @@ def unknown_name(error: UnknownName, where: str = "") -> ServiceError:
         "a general answer.",
         where=where,
         suggestions=error.suggestions,
+        unknown={one.name: one.suggestions for one in (error, *error.others)},
     )
 
 
@@ -169,8 +176,15 @@ def add_error_handlers(app: FastAPI) -> None:
 async def refuse_unknown_parameters(request: Request) -> None:
     """Raise a ServiceError for a parameter of an address below /api that its route does not have.
 
-    A misspelt `view` that is ignored would give an answer of another view.
+    A misspelt `view` that is ignored would give an answer of another view; so would the first of
+    two that are given.
     """
+    given = Counter(name for name, _ in request.query_params.multi_items())
+    repeated = next((name for name, count in given.items() if count > 1), None)
+    if repeated is not None and request.url.path.startswith("/api/"):
+        detail = f"The parameter {quoted(repeated)} is given {count_text(given[repeated])}."
+        advice, where = "Give each parameter once.", repeated[:MAX_QUOTED]
+        raise ServiceError(422, TITLES[422], detail, advice=advice, where=where)
     known = {field.alias for field in request.scope["route"].dependant.query_params}
     unknown = next((name for name in request.query_params if name not in known), None)
     if unknown is not None and request.url.path.startswith("/api/"):

@@ -28,6 +28,7 @@ from apptek.service.schemas.requests import QueryFields
 SAMPLES = 4
 BEYOND = 30  # steps after the last fact that are shown at most
 UNKNOWN_NAMES = 50  # unknown names of a batch for which others are offered
+FAR_TIME = "A time far from all facts"
 CANDIDATES = 400  # tuning facts that the samples are chosen from
 
 
@@ -93,19 +94,19 @@ class ServedModel:
 
     def entity(self, name: str, where: str) -> int:
         """The id of an entity. Raises a ServiceError with similar names if there is none."""
-        self._check_name(name, where, allow_unknown=False)
+        self._check_names({name: where}, allow_unknown=False)
         entity = self.predictor.answerer.entities.find(name)
         assert entity is not None
         return entity
 
-    def _check_name(self, name: str, where: str, *, allow_unknown: bool) -> None:
+    def _check_names(self, places: dict[str, str], *, allow_unknown: bool) -> None:
         resolver = self.predictor.answerer.entities
-        if resolver.find(name) is None:
+        if any(resolver.find(name) is None for name in places):
             _ = self.index  # it is built once: wait for it, instead of building another
         try:
-            resolver.check(name, allow_unknown=allow_unknown)
+            resolver.check(*places, allow_unknown=allow_unknown)
         except UnknownName as error:
-            raise unknown_name(error, where) from None
+            raise unknown_name(error, places[error.name]) from None
 
     def query(self, fields: QueryFields, *, allow_unknown: bool) -> Query:
         """A single question. Raises a ServiceError if the data cannot answer it."""
@@ -115,9 +116,11 @@ class ServedModel:
         return Query(fields.subject, fields.object, fields.time)
 
     def check_names(self, subject: str, object_: str, *, allow_unknown: bool) -> None:
-        """Raises a ServiceError if one of the two is unknown, unless that is allowed."""
-        self._check_name(subject, "subject", allow_unknown=allow_unknown)
-        self._check_name(object_, "object", allow_unknown=allow_unknown)
+        """Raises a ServiceError for those of the two that are unknown, unless that is allowed."""
+        self._check_names(
+            {subject: "subject", object_: "object"} | {subject: "subject"},
+            allow_unknown=allow_unknown,
+        )
 
     def similar(self, names: Iterable[str]) -> dict[str, list[str]]:
         """Names like those that mean no entity; of the first few of them, for it takes time."""
@@ -168,7 +171,7 @@ class ServedModel:
         except ApptekError as error:
             raise ServiceError(
                 422,
-                "Not a time of this data",
+                FAR_TIME,
                 f"{str(error)[:1].upper()}{str(error)[1:]}.",
                 advice="/api/model has the span of the facts.",
                 where=where,

@@ -16,18 +16,24 @@ from apptek.service.served_model import ServedModel, Window
 PARTS = 120  # at most so many counts over a window
 
 
-def read_window(served: ServedModel, since: str | None, until: str | None) -> Window:
+def read_window(
+    served: ServedModel,
+    since: str | None,
+    until: str | None,
+    named: tuple[str, str] = ("from", "to"),
+) -> Window:
     """The window between two written times; by default the whole span of the data.
 
-    Raises a ServiceError if a time is unknown, or if the window ends before it begins.
+    Raises a ServiceError if a time is unknown, or if the window ends before it begins; it calls the
+    two as they are `named`.
     """
     axis = served.predictor.model.dataset.axis
     first, last = served.span.first, served.span.last
     if since is not None:
-        first = served.position(_known_time(served, since, "from"))
+        first = served.position(_known_time(served, since, named[0]))
     if until is not None:
         # "to=2014" includes the whole of 2014: take the last moment that the text can mean.
-        code = np.asarray([_known_time(served, until, "to")], np.int32)
+        code = np.asarray([_known_time(served, until, named[1])], np.int32)
         last = served.position(int(axis.last_moments(code)[0]))
     # With one end given, a time outside the span makes an empty window, not an error.
     if since is None:
@@ -40,7 +46,7 @@ def read_window(served: ServedModel, since: str | None, until: str | None) -> Wi
             TITLES[422],
             f"The window ends at {quoted(until)}, before it begins at {quoted(since)}.",
             advice="Exchange the two times.",
-            where="to",
+            where=named[1],
         )
     return Window(first, last)
 

@@ -9,6 +9,7 @@ import typer
 from apptek.commands.engine_options import Distribution, distributes
 from apptek.commands.options import JsonOption, SeedOption, TopOption, print_json
 from apptek.commands.reading_options import Reading, reads_data
+from apptek.safe_text import counted
 
 
 @distributes
@@ -97,7 +98,7 @@ def audit(
             tell(
                 f"Of the rows that were skipped, {listed:,} end before they start: they come first."
             )
-        tell(f"{summary['facts']:,} facts judged" + (f": {out}" if out else ""))
+        tell(f"{counted(summary['facts'], 'fact')} judged" + (f": {out}" if out else ""))
 
 
 def _print_first(rows: list[dict[str, Any]]) -> None:

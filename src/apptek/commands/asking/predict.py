@@ -17,6 +17,7 @@ from apptek.commands.options import (
     print_json,
 )
 from apptek.commands.reading_options import BAD_ROWS_SHOWN, OF_QUERIES, Reading, reads_queries
+from apptek.safe_text import counted
 
 if TYPE_CHECKING:
     from apptek.models.answers import Query
@@ -139,6 +140,7 @@ def _answer_file(
 ) -> None:
     from apptek.data.reading.options import ReadOptions
     from apptek.models.batch_files import UnknownNames, answer_file
+    from apptek.present.wording import count_text
     from apptek.terminal import tell, working
 
     options = ReadOptions(**{name: getattr(reading, name) for name in OF_QUERIES})
@@ -161,9 +163,14 @@ def _answer_file(
         commonest = [name for name, _ in unknown.names.most_common(UNKNOWN_SHOWN)]
         for name, near in predictor.similar_names(*commonest).items():
             like = f"; similar: {', '.join(near)}" if near else ""
-            tell(f"{name} ({unknown.names[name]:,} times){like}")
+            tell(f"{name} ({count_text(unknown.names[name])}){like}")
         if (others := len(unknown.names) - len(commonest)) > 0:
-            tell(f"... and {others:,} more names")
+            tell(f"... and {counted(others, 'more name')}")
+    if unknown.far_times:
+        tell(
+            f"{unknown.far_times:,} of {answered:,} {noun} with times that are far from all facts: "
+            "their probabilities are not calibrated (see the columns far_time and calibrated)"
+        )
     tell(f"{answered:,} {noun} answered, {len(skipped):,} skipped: {out}")
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from apptek.commands.options import JsonOption, ModelArgument, print_json
+from apptek.safe_text import counted
 
 rules_app = typer.Typer(no_args_is_help=True, help="Export what a model believes as rules.")
 
@@ -38,4 +39,4 @@ def export_rules(
     if as_json:
         print_json({"rules": count, "least": least, "out": str(out)})
         return
-    tell(f"{count:,} rules: {out}")
+    tell(f"{counted(count, 'rule')}: {out}")

@@ -17,6 +17,7 @@ from apptek.commands.asking.forecast import (
 )
 from apptek.commands.options import JsonOption, ModelArgument, print_result
 from apptek.commands.reading_options import BAD_ROWS_SHOWN, SKIP_BAD
+from apptek.safe_text import counted
 
 
 def watch(
@@ -88,7 +89,7 @@ def watch(
         tell(f"skipped: {defect}")
     if out is not None:
         write_result(out, listed, "watch")
-        tell(f"{len(listed.rows):,} pairs, {len(skipped):,} skipped: {out}")
+        tell(f"{counted(len(listed.rows), 'pair')}, {len(skipped):,} skipped: {out}")
         for line in watch_lines(listed):
             tell(line)
     if out is None or as_json:

@@ -110,7 +110,8 @@ def backtest(
 
 def _print(outcome: Any) -> None:
     from apptek.forecasting.skill import NAMES, no_skill_lines
-    from apptek.present.wording import counted, percent, period_text
+    from apptek.present.wording import percent, period_text
+    from apptek.safe_text import counted
     from apptek.terminal import output, table, tell
 
     console = output()

@@ -14,6 +14,7 @@ from apptek.commands.options import (
     print_json,
 )
 from apptek.commands.reading_options import Reading, reads_data
+from apptek.safe_text import counted
 
 if TYPE_CHECKING:
     from apptek.experiments.compare import Difference
@@ -57,7 +58,7 @@ def compare(
         return
     title = (
         f"{comparison.dataset}, {comparison.split} split, protocol {comparison.protocol}, "
-        f"{comparison.queries:,} queries"
+        f"{counted(comparison.queries, 'query')}"
     )
     rows = []
     for model, difference in zip(comparison.models, (None, *comparison.differences), strict=True):
@@ -165,7 +166,7 @@ def _gains_text(difference: "Difference", top: int) -> str:
     """Where a model gains and loses most, a line for each predicate."""
     gains = [gain for gain in difference.predicates if gain.after > gain.before][:top]
     losses = [gain for gain in difference.predicates[::-1] if gain.after < gain.before][:top]
-    counts = f"{difference.better:,} queries better, {difference.worse:,} worse"
+    counts = f"{counted(difference.better, 'query')} better, {difference.worse:,} worse"
     lines = [f"\n{difference.name} against {difference.against}: {counts}"]
     for title, part in (("gains most on", gains), ("loses most on", losses)):
         lines += [f"  {title}"] if part else []

@@ -22,7 +22,7 @@ from apptek.data.facts import (
     usual_open_end,
 )
 from apptek.data.reading.batches import FactReader
-from apptek.data.reading.fact_batch import NAME_ROLES, NAME_TYPE, FactBatch
+from apptek.data.reading.fact_batch import NAME_ROLES, NAME_TYPE, FactBatch, mostly_splits
 from apptek.data.reading.options import ReadOptions
 from apptek.data.reading.text_blocks import one_line
 from apptek.data.splitting import Splitting, split_facts
@@ -30,6 +30,8 @@ from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import DataError, TimeFormatError
 
 MOST_NAMES = 2**31 - 1
+FIRST = 10  # facts that are kept as they were read
+ON_GRID = 0.9  # of the times, at least, that show a grid although others lie off it
 
 
 def assemble(
@@ -80,8 +82,10 @@ def assemble(
             defect_count=reader.defect_count,
             how=_how_dated(axis, reader.times),
             merged=merged,
+            first_facts=train.first(FIRST),
             notes=(
                 *notes,
+                *_off_grid(axis, codes),
                 *_broken_names(entities, predicates),
                 *_spaced_names(entities, predicates),
             ),
@@ -179,6 +183,24 @@ def _spaced_names(*names: Names) -> list[str]:
     return [f"{count} from another only in the spaces around it, such as {spaced[0]!r}"]
 
 
+def _off_grid(axis: TimeAxis, codes: Mapping[Split, tuple[Ints, Ints]]) -> list[str]:
+    """A note where few integers lie off a grid that nearly all others share (0, 24, 48, 49)."""
+    times = np.unique(np.concatenate([part for pair in codes.values() for part in pair]))
+    times = times[times != UNKNOWN].astype(np.int64)
+    if axis.unit != "integer" or len(times) < FIRST:
+        return []
+    step = int(np.median(np.diff(times)))
+    residues, counts = np.unique(times % step, return_counts=True)
+    grid = residues[counts.argmax()]
+    off = times[times % step != grid]
+    if axis.stride >= step or counts.max() < ON_GRID * len(times):
+        return []
+    share = f"{counts.max():,} of {len(times):,} times"
+    return [
+        f"{share} lie {step:,} steps apart, but {off[0]} does not, so the step is {axis.stride}"
+    ]
+
+
 def _how_dated(axis: TimeAxis, times: TimeDictionary) -> dict[str, str]:
     """The unit of times, and how they are written."""
     dated = any(written is not None for written in times.written)
@@ -190,6 +212,25 @@ def _how_dated(axis: TimeAxis, times: TimeDictionary) -> dict[str, str]:
 
 
 def second_reader(
+    reader: FactReader, batches: Mapping[Split, list[FactBatch]]
+) -> FactReader | None:
+    """A reader that knows what only all rows together say, if the files must be read again.
+
+    Where nearly all rows of a column say train, valid or test, the others are bad rows.
+    """
+    again = _reader_of_dates(reader, batches)
+    if again is None and not reader.strict_splits and reader.options.splitting is None:
+        if len(batches) > 1 or not mostly_splits(batches):
+            return None
+        again, times = FactReader.of(reader.options), reader.times
+        again.times.state, again.times.voted = times.state, times.voted
+        again.times.precision, again.strict_splits = times.precision, True
+    elif again is not None:
+        again.strict_splits = reader.strict_splits
+    return again
+
+
+def _reader_of_dates(
     reader: FactReader, batches: Mapping[Split, list[FactBatch]]
 ) -> FactReader | None:
     """A reader that knows what only all dates together say, if the files must be read again.

@@ -58,6 +58,7 @@ class FactReader:
     defect_count: int = 0
     kinds: Counter[str] = field(default_factory=Counter)  # of all bad rows
     fact_count: int = 0
+    strict_splits: bool = False  # a row that says no split is bad
     extras: ExtraCounts = field(default_factory=ExtraCounts)
 
     @classmethod
@@ -67,6 +68,7 @@ class FactReader:
 
     def batch(self, file: str, chunk: Chunk, layout: ColumnLayout) -> FactBatch:
         """The facts of a table on the fast path; where that gives up, of its rows one by one."""
+        layout = replace(layout, splits=layout.splits or self.strict_splits)
         state = self.times.state
         batch = self._fast_batch(chunk.table, layout)
         if batch is None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from apptek.data.calendar.written import UNKNOWN_TEXTS
 from apptek.errors import DataError, UnfitOptionsError
+from apptek.safe_text import counted
 
 ROLES = ("subject", "predicate", "object", "time", "since", "until", "split")
 COLUMNS_HELP = "subject=NAME,predicate=NAME,object=NAME,time=NAME (or since=, until=)"
@@ -29,6 +30,7 @@ _TITLE_WORDS = {
 _MARKS = frozenset({"<occursSince>", "<occursUntil>", "occursSince", "occursUntil"})
 _NEARLY_ALL = 0.9  # of the first rows
 _ROWS_SHOWN, _COLUMNS_SHOWN = 3, 12
+_MANY_ROWS = 10  # in which none of the words of a header is expected
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,7 @@ def layout_finder(roles: tuple[str, ...]) -> FindLayout:
         if columns is None and len(first_row) != len(roles):
             listed = f"{', '.join(roles[:-1])} and {roles[-1]}"
             raise DataError(
-                f"{where}: found {len(first_row)} columns without the names {listed}; "
+                f"{where}: found {counted(len(first_row), 'column')} without the names {listed}; "
                 "expected these, in this order or under a header"
             )
         places = range(len(roles)) if columns is None else columns
@@ -199,12 +201,29 @@ def check_order(rows: list[list[str]], where: str) -> None:
         what = "the first row looks like a header without the words subject, predicate and object"
         advice = f"say --columns {COLUMNS_HELP}; or --no-header if it is a fact"
     elif wide or (untimed and len(rows) > 1):
-        what = f"found {len(rows[0])} columns, expected subject, predicate, object and a time"
+        columns = counted(len(rows[0]), "column")
+        what = f"found {columns}, expected subject, predicate, object and a time"
         advice = f"say --columns {COLUMNS_HELP}, or numbers from 1"
     else:
         return
     below = "; ".join(_shown_row(row) for row in rows[1 : 1 + _ROWS_SHOWN])
     raise DataError(f"{where}: {what}: {_shown_row(rows[0])} (below it: {below}); {advice}")
+
+
+def untold_header_note(rows: list[list[str]], where: str) -> str | None:
+    """A note where the first row of an undated file was read as a fact, but may be a header.
+
+    None of its words is in any other row, though there are many.
+    """
+    if len(rows) < _MANY_ROWS or len(rows[0]) != len(ROLES[:3]):
+        return None
+    others = {cell for row in rows[1:] for cell in row}
+    if others.intersection(rows[0]):
+        return None
+    return (
+        f"{where}: the first row was read as a fact: {_shown_row(rows[0])}; if it is a header, say "
+        f"--columns {COLUMNS_HELP}"
+    )
 
 
 def _is_title(cell: str) -> bool:

@@ -20,6 +20,7 @@ SPLIT_NAMES: dict[Split, tuple[str, ...]] = {
     "test": ("test",),
 }
 _NO_SPLIT = -1
+FEW_OTHERS = 0.1  # of the rows say no split: they are bad, the others count
 
 
 def split_code(text: str) -> int:
@@ -61,6 +62,16 @@ class FactBatch:
         rows = self.splits == code
         names = {role: column.filter(pa.array(rows)) for role, column in self.names.items()}
         return FactBatch.of(names, self.since[rows], self.until[rows])
+
+
+def mostly_splits(batches: Mapping[Split, list[FactBatch]]) -> bool:
+    """Whether nearly all rows of a column say train, valid or test, but not all of them."""
+    columns = [batch.splits for part in batches.values() for batch in part if len(batch)]
+    codes = np.concatenate([np.zeros(0, np.int8), *(c for c in columns if c is not None)])
+    if any(column is None for column in columns):
+        return False
+    others = int((codes == _NO_SPLIT).sum())
+    return 0 < others <= FEW_OTHERS * len(codes)
 
 
 def batches_by_split(

@@ -224,7 +224,10 @@ class _Reading:
         if not fact_count and bad_count:
             facts.check()
             first = next((str(d) for d in facts.defects if d.file == file.name), "")
-            raise DataError(f"{file.name}: all {bad_count} rows are bad; the first: {first}")
+            rows = "the only row is bad"
+            if bad_count > 1:
+                rows = f"all {bad_count:,} rows are bad; the first"
+            raise DataError(f"{file.name}: {rows}: {first}")
         if not fact_count and facts.extras.left_out:
             lacking = " or ".join(facts.extras.left_out)
             raise DataError(f"{file.name}: all rows lack {lacking}; expected facts")

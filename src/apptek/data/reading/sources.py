@@ -15,7 +15,7 @@ from apptek.data.facts import SPLITS, Split
 from apptek.data.reading.fact_batch import SPLIT_NAMES
 from apptek.data.reading.text_blocks import TextSource, read_start, stem_and_suffix, too_large
 from apptek.data.reading.text_cells import TEXT_FORMATS
-from apptek.errors import DataError
+from apptek.errors import DataError, NoFactsError
 
 JSON_LINES = (".jsonl", ".ndjson", ".json")
 SHEETS = (".xlsx", ".xls", ".ods")
@@ -45,7 +45,7 @@ def located(
     """
     sources = [source] if isinstance(source, str | Path) else list(source)
     if not sources:
-        raise DataError("there is no file to read")
+        raise NoFactsError("there is nothing to read: the list is empty")
     with tempfile.TemporaryDirectory(prefix="apptek-") as scratch:
         paths: list[Path] = []
         for one in sources:

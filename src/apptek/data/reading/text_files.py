@@ -18,6 +18,7 @@ from apptek.data.reading.columns import (
     find_layout,
     has_titles,
     left_out_note,
+    untold_header_note,
 )
 from apptek.data.reading.formats.dumps import DUMPS, dump_layout, find_dump, is_gdelt
 from apptek.data.reading.formats.id_files import find_id_layout
@@ -47,6 +48,7 @@ from apptek.data.reading.text_cells import (
     split_lines,
 )
 from apptek.errors import DataError
+from apptek.safe_text import counted
 
 _OF_GDELT = (TextFormat("\t", quoted=False), TextFormat(",", quoted=True))
 _BLANK_LINES = re.compile(rb"(?:\r?\n)*+")
@@ -83,6 +85,9 @@ def open_text(
     header = first.text[: first.text.index(b"\n") + 1] if has_header else b""
     first = replace(first, text=first.text[len(header) :])
     note = left_out_note(cells, layout, file.name) if has_header and columns is None else None
+    if layout.free and columns is None and options.header is None:
+        texts = [[cell.decode("utf-8", "replace") for cell in row] for row in rows]
+        note = untold_header_note(texts, where)
     notes = [line for line in (note, layout.note) if line]
     narrowest = min((len(row) for row in rows[:-1]), default=0)  # the last may be cut
     lines = _Lines(line, header, layout, form, notes, narrowest)
@@ -212,5 +217,5 @@ class _Lines:
 
 def _with_cut_end(rows: list[list[bytes]]) -> Iterator[list[bytes]]:
     """The rows, the last one as a bad one: it has fewer cells than all others, and no newline."""
-    found = f"{len(rows[-1])} columns in a last row without a newline"
+    found = f"{counted(len(rows[-1]), 'column')} in a last row without a newline"
     return iter([*rows[:-1], BrokenRow("row", found, "as many columns as before (cut off?)")])

@@ -3,6 +3,7 @@
 from apptek.experiments.reports.markdown import Results, markdown, title_of
 from apptek.experiments.result import Result
 from apptek.forecasting.skill import NAMES as GROUPS
+from apptek.safe_text import counted
 
 NAMES = {
     "forecasts": "forecasts",
@@ -57,7 +58,8 @@ def backtest_table(results: Results) -> str:
     for result in _longest(results):
         windows = result.extras["windows"]
         about = (
-            f"{windows['count']} of {windows['every']} {windows['unit']}s from {windows['first']}"
+            f"{windows['count']} of {counted(windows['every'], windows['unit'])} from "
+            f"{windows['first']}"
         )
         for name, words in NAMES.items():
             figures, skill = result.metrics[name], result.extras["skill"].get(name)

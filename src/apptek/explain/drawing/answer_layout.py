@@ -24,7 +24,8 @@ from apptek.explain.drawing.labels import (
     with_labels,
 )
 from apptek.explain.explanation import CitedFact, Explanation
-from apptek.present.wording import counted, percent
+from apptek.present.wording import percent
+from apptek.safe_text import counted
 
 WIDTH = 900.0  # of a report and a notebook
 RADIUS, SMALL_RADIUS = 12.0, 7.0

@@ -6,14 +6,8 @@ from apptek.data.predicate_table import PredicateTable
 from apptek.explain.contrast import Contrast, asked_at
 from apptek.explain.counterfactual import MOST, Counterfactual
 from apptek.explain.text import Length, name_notes, wrapped
-from apptek.present.wording import (
-    counted,
-    general_notes,
-    percent,
-    presumed,
-    shown_time,
-    signed,
-)
+from apptek.present.wording import general_notes, percent, presumed, shown_time, signed
+from apptek.safe_text import counted
 
 SHOWN = 10  # changes of a contrast
 OPPOSED = " (conflict is not tried for cooperation, nor cooperation for conflict)"

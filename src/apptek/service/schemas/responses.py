@@ -127,6 +127,11 @@ class AnswerOut(QueryFields):
     unseen_object: bool
     unseen_time: bool
     outside_span: bool
+    far_time: bool = Field(
+        description="The time is further from the facts than their whole span is long."
+    )
+    calibrated: bool = Field(description="Whether the probabilities are calibrated.")
+    age_note: str = Field(description="How old the newest fact is, for a time after all facts.")
     view: Literal["within", "ahead"] = Field(description=VIEW)
 
 
@@ -135,6 +140,7 @@ class Answers(BaseModel):
 
     answers: list[AnswerOut]
     unknown: int = Field(description="How many queries have a name that is not in the data.")
+    far_times: int = Field(description="How many queries have a time that is far from all facts.")
     similar: dict[str, list[str]] = Field(description=SIMILAR)
 
 

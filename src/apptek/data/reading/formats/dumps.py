@@ -24,6 +24,7 @@ from apptek.data.reading.columns import ColumnLayout, Extra
 from apptek.data.reading.fact_batch import NAME_ROLES
 from apptek.data.reading.formats.text_columns import compact
 from apptek.errors import DataError
+from apptek.safe_text import counted
 
 NOBODY = frozenset({"", "None", "NULL", "---"})
 _GDELT_WIDTHS = (61, 58, 57)
@@ -200,7 +201,7 @@ def dump_layout(
             return int(column) - 1
         raise DataError(
             f"{where}: there is no column {column!r}, which {dump.name} has; the first row has "
-            f"{len(first_row)} columns"
+            f"{counted(len(first_row), 'column')}"
         )
 
     titles = _lower(first_row)

@@ -42,7 +42,7 @@ def open_json_lines(
     if first is None:
         raise NoFactsError(f"{file.name}:1: the file is empty; expected {EXPECTED}")
     if first.text.lstrip()[:1] == b"[":
-        first, line = _lines_of_array([first, *blocks]), 1
+        first, line = _lines_of_array([first, *blocks], file.name), 1
     lines = first.text[:SAMPLE_BYTES].split(b"\n")
     objects = [_load(text) for text in islice(lines, SAMPLE_LINES) if text.strip()]
     if not isinstance(objects[0], dict):
@@ -59,12 +59,18 @@ def open_json_lines(
     )
 
 
-def _lines_of_array(blocks: list[Block]) -> Block:
+def _lines_of_array(blocks: list[Block], name: str) -> Block:
     """An array of objects as a line for each; errors then count objects from 1."""
-    text = b"".join(block.text for block in blocks)
-    entries = _load(text)
-    if isinstance(entries, list) and entries:
-        text = b"".join(json.dumps(entry).encode() + b"\n" for entry in entries)
+    try:
+        entries = json.loads(b"".join(block.text for block in blocks))
+    except (ValueError, RecursionError) as error:
+        fault = str(error).partition(":")[0]
+        raise DataError(
+            f"{name}: the JSON array cannot be read ({fault}); is it cut off? expected {EXPECTED}"
+        ) from None
+    if not entries:
+        raise NoFactsError(f"{name}: the JSON array is empty; expected facts")
+    text = b"".join(json.dumps(entry).encode() + b"\n" for entry in entries)
     return Block(text, blocks[-1].position)
 
 

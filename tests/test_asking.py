@@ -1,0 +1,288 @@
+"""What is asked in lists and over the network: flags, counts, and errors that say what to do."""
+
+import asyncio
+import pickle
+import re
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from command_line import apptek
+from fastapi.testclient import TestClient
+from mcp import Client
+from pyarrow import ipc
+from service_parts import client_of, problem
+
+from apptek.baselines.baseline import Baseline
+from apptek.data.reading.reader import read_dataset
+from apptek.errors import ApptekError, DataError, TimeFormatError, UnknownName
+from apptek.forecasting.backtest import backtest
+from apptek.mcp_server.server import create_server
+from apptek.models.answer_tables import answer_rows
+from apptek.models.batch_files import answer_table
+from apptek.predictor import Predictor, Query
+from apptek.service.served_model import ServedModel
+from apptek.service.tables.batches import ARROW
+
+FAR = "2990-01-01"
+IS_FAR = [False, True, False, True]  # of `queries`
+
+
+@pytest.fixture(scope="module")
+def served(explored_model: Path) -> ServedModel:
+    return ServedModel.open(explored_model)
+
+
+@pytest.fixture(scope="module")
+def predictor(served: ServedModel) -> Predictor:
+    return served.predictor
+
+
+@pytest.fixture(scope="module")
+def query(served: ServedModel) -> Query:
+    return served.samples[0]
+
+
+@pytest.fixture(scope="module")
+def queries(query: Query) -> list[Query]:
+    """An ordinary query, a far time, a wildcard, and an unknown name at a far time."""
+    return [
+        query,
+        Query(query.subject, query.object, FAR),
+        Query("?", query.object, query.time),
+        Query(query.subject, "Nobody at all", FAR),
+    ]
+
+
+@pytest.fixture(scope="module")
+def client(served: ServedModel) -> TestClient:
+    return client_of(served)
+
+
+def told(served: ServedModel, tool: str, **arguments: Any) -> str:
+    """The text that a tool of an assistant returns."""
+
+    async def ask() -> Any:
+        async with Client(create_server(served)) as client:
+            return await client.call_tool(tool, arguments)
+
+    text: str = asyncio.run(ask()).content[0].text
+    return text
+
+
+def test_lists_flag_and_count_far_times_and_wildcards(
+    predictor: Predictor, queries: list[Query]
+) -> None:
+    answers = predictor.predict(queries)
+    assert [answer.far_time for answer in answers] == IS_FAR
+    assert [answer.calibrated for answer in answers] == [True, False, True, False]
+    assert [answer.unknown_names for answer in answers] == [[], [], ["?"], ["Nobody at all"]]
+    assert (answers.far_count, answers.unknown_count) == (2, 2)
+    assert "2 of 4 answers: The time is far from all facts" in repr(answers)
+    assert all(predictor.predict([each])._repr_html_() for each in queries)
+    frame = pa.Table.from_pylist([asdict(each) for each in queries])
+    assert [answer.far_time for answer in predictor.predict(frame)] == IS_FAR
+    rows = answer_rows(predictor.answerer, queries, 0, top=2)
+    assert rows.equals(answer_table(predictor.predict(queries, top=2)))
+    assert rows.column("far_time").to_pylist()[::2] == IS_FAR
+
+
+def test_a_time_in_a_list_that_cannot_be_read_names_its_query(
+    predictor: Predictor, query: Query
+) -> None:
+    wrong = Query(query.subject, query.object, "someday")
+    with pytest.raises(TimeFormatError, match=r"^query 2: time 'someday': expected"):
+        predictor.predict([query, wrong])
+    with pytest.raises(TimeFormatError, match=r"^time 'someday': expected"):
+        predictor.predict(wrong)
+
+
+def test_the_service_flags_and_counts_them_too(client: TestClient, queries: list[Query]) -> None:
+    body = {"queries": [asdict(each) for each in queries]}
+    found = client.post("/api/predict", json=body).json()
+    assert (found["far_times"], found["unknown"]) == (2, 2)
+    assert [answer["far_time"] for answer in found["answers"]] == IS_FAR
+    assert [answer["calibrated"] for answer in found["answers"]] == [True, False, True, False]
+    table = client.post("/api/predict", json=body | {"top": 1}, headers={"Accept": ARROW})
+    rows = ipc.open_stream(table.content).read_all()
+    assert rows.column("far_time").to_pylist() == IS_FAR
+    assert rows.column("calibrated").to_pylist() == [True, False, True, False]
+
+
+def test_a_file_of_queries_flags_and_counts_them_too(
+    explored_model: Path, queries: list[Query], tmp_path: Path
+) -> None:
+    file, out = tmp_path / "queries.csv", tmp_path / "answers.csv"
+    rows = [f'"{each.subject}","{each.object}",{each.time}' for each in queries]
+    file.write_text("\n".join(["subject,object,time", *rows]), encoding="utf-8")
+    done = apptek(
+        "predict", str(explored_model), "--queries", str(file), "--out", str(out), "--top", "1"
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "2 of 4 queries with names that are not in this data:" in done.stderr
+    assert "Nobody at all (once)" in done.stderr
+    assert "2 of 4 queries with times that are far from all facts" in done.stderr
+    lines = out.read_text(encoding="utf-8").splitlines()
+    assert [line.endswith("false,true") for line in lines[1:]] == IS_FAR
+
+
+def test_an_answer_after_all_facts_says_how_old_they_are(
+    predictor: Predictor, query: Query, served: ServedModel
+) -> None:
+    axis, last = predictor.model.dataset.axis, predictor.model.graph.last_start
+    after = [Query(query.subject, query.object, axis.format(last + days)) for days in (1, 45)]
+    one, many = predictor.predict(after)
+    assert one.age_note == f"The newest fact is from {axis.format(last)}, 1 day before this time."
+    assert f"The newest fact is from {axis.format(last)}, 45 days before" in repr(many)
+    assert many.age_note in repr(predictor.explain(after[1]))
+    assert many.age_note in told(served, "predict", **asdict(after[1]))
+    assert "newest fact" not in repr(predictor.predict(query))
+    undated = Query(query.subject, query.object, "?")
+    assert "newest fact" not in repr(Predictor(predictor.model, as_of=True).predict(undated))
+
+
+@pytest.mark.parametrize("top", [1.5, "3", -1, 0, True, np.float64(2)])
+def test_a_count_that_is_none_is_a_value_error(
+    predictor: Predictor, query: Query, top: Any
+) -> None:
+    pair, said = (query.subject, query.object), "; expected a whole number from"
+    for ask in (
+        lambda: predictor.predict(query, top=top),
+        lambda: predictor.predict([query], top=top, hide_known=True),
+        lambda: predictor.forecast(*pair, top=top),
+        lambda: predictor.watch(most=top),
+        lambda: predictor.forecast(*pair, days=top),
+        lambda: predictor.watch([pair], steps=top),
+        lambda: predictor.explain(query, most=top if top != 0 else -1),
+    ):
+        with pytest.raises(ValueError, match=said) as error:
+            ask()
+        assert isinstance(error.value, ApptekError)
+    with pytest.raises(ValueError, match="hidden is 1,000,000; the model has the facts 0 to"):
+        predictor.explain(query, hidden=1_000_000)  # would be read beyond an array
+    two: Any = np.int64(2)
+    assert len(predictor.predict(query, top=two)[0].predicates) == 2
+
+
+def test_both_unknown_names_are_reported_at_once(
+    predictor: Predictor, query: Query, client: TestClient, served: ServedModel
+) -> None:
+    names = (f"{query.subject}x", f"{query.object}x")
+    with pytest.raises(UnknownName) as raised:
+        predictor.predict((*names, query.time))
+    error = pickle.loads(pickle.dumps(raised.value))
+    assert (error.name, error.suggestions[0]) == (names[0], query.subject)
+    assert [(other.name, other.suggestions[0]) for other in error.others] == [
+        (names[1], query.object)
+    ]
+    first, second = (f"{name!r} is not in this data." for name in names)
+    assert str(error).startswith(f"{first} Did you mean ")
+    assert f"? {second} Did you mean " in str(error)
+    asked = {"subject": names[0], "object": names[1], "time": query.time}
+    found = problem(client.post("/api/predict", json=asked), 404)
+    assert (found["where"], found["detail"]) == ("subject", f"{first} {second}")
+    assert found["unknown"][names[1]][0] == query.object
+    told_both = told(served, "predict", **asked)
+    assert f"Similar to {names[0]}: {query.subject}" in told_both
+    assert f"Similar to {names[1]}: {query.object}" in told_both
+    same = told(served, "predict", **asked | {"object": names[0]})
+    assert same.startswith(f"subject: {first} Did you mean ")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("predict", {"time": FAR}),
+        ("explain", {"time": FAR}),
+        ("predict", {"subject": "Nobody at all"}),
+        ("explain", {"predicate": "no such"}),
+        ("forecast", {"start": FAR}),
+        ("forecast", {"start": "someday"}),
+        ("forecast", {"days": 3, "hours": 3}),
+        ("history", {"since": "?"}),
+    ],
+)
+def test_tools_speak_of_tools_and_not_of_addresses(
+    served: ServedModel, query: Query, tool: str, arguments: dict[str, Any]
+) -> None:
+    pair = {"subject": query.subject, "object": query.object}
+    text = told(served, tool, **pair | arguments)
+    for address in ("/api/", "/docs", "`from`", "from:"):
+        assert address not in text
+    if arguments.get("time") == FAR:
+        assert text.endswith("history shows the dates of facts between two entities.")
+
+
+def test_the_forecast_of_an_assistant_has_the_lengths_of_the_command(
+    served: ServedModel, query: Query
+) -> None:
+    pair = {"subject": query.subject, "object": query.object}
+    assert '"length":3' in told(served, "forecast", **pair, steps=3).replace(" ", "")
+    for unit in ("hours", "minutes"):
+        refused = told(served, "forecast", **pair, **{unit: 3})
+        assert refused.startswith(f"{unit}: ")
+        assert "Extra inputs" not in refused
+
+
+def test_a_repeated_parameter_is_refused(client: TestClient, query: Query) -> None:
+    pair = f"subject={query.subject}&object={query.object}"
+    assert client.get(f"/api/pair?{pair}").status_code == 200
+    found = problem(client.get(f"/api/pair?{pair}&object=x"), 422)
+    assert found["detail"] == "The parameter 'object' is given twice."
+    assert found["where"] == "object"
+
+
+def test_a_lead_that_is_too_long_is_the_reason_and_the_longest_is_told(
+    predictor: Predictor,
+) -> None:
+    forecaster = predictor.forecaster
+    first, last = forecaster.span[0], forecaster.observed
+    every, longest = 400, last - 400 - first
+    start = predictor.model.dataset.axis.format(first + 1)
+    with pytest.raises(ApptekError, match=f"the longest lead that works is {longest:,} days"):
+        backtest(forecaster, every, start, lead=longest + 1)
+    outcome, _ = backtest(forecaster, every, start, lead=longest)
+    assert len(outcome.windows) == 1
+    with pytest.raises(ApptekError, match="there is no window of"):
+        backtest(forecaster, last - first + 10, start, lead=1)
+
+
+def test_a_baseline_flags_far_times_and_wildcards(
+    predictor: Predictor, queries: list[Query]
+) -> None:
+    baseline = Baseline.fit("frequency", predictor.model.dataset)
+    answers = baseline.predict(queries)
+    assert [answer.far_time for answer in answers] == IS_FAR
+    assert [answer.unknown_names for answer in answers] == [[], [], ["?"], ["Nobody at all"]]
+    with pytest.raises(ValueError, match="top is"):
+        baseline.predict(queries, top=-1)
+
+
+def test_one_of_something_is_never_told_as_many(predictor: Predictor, tmp_path: Path) -> None:
+    data = predictor.model.dataset
+    one = replace(
+        data, train=data.train.first(1), valid=data.train.first(0), test=data.train.first(0)
+    )
+    assert repr(one.train) == "<1 fact>"
+    assert ": 1 fact (train 1, valid 0, test 0), " in repr(one)
+    file = tmp_path / "bad.csv"
+    file.write_text("subject,predicate,object,time\na,p,b,someday\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"bad\.csv: the only row is bad: "):
+        read_dataset(file, skip_bad=True)
+
+
+def test_no_text_of_the_golden_files_tells_one_of_something_as_many() -> None:
+    wrong = re.compile(
+        r"(?<![\d.,:])1 (more )?"
+        "(facts|days|times|rows|queries|pairs|names|entities|predicates|columns|cells|rules|steps)"
+        r"\b(?! (of|from))"
+    )
+    folder = Path(__file__).parent / "golden"
+    texts = {path: path.read_text(encoding="utf-8") for path in folder.rglob("*.*")}
+    assert texts
+    assert [
+        (path.name, found.group()) for path in texts for found in wrong.finditer(texts[path])
+    ] == []
