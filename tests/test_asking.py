@@ -24,8 +24,8 @@ from apptek.mcp_server.server import create_server
 from apptek.models.answer_tables import answer_rows
 from apptek.models.batch_files import answer_table
 from apptek.predictor import Predictor, Query
+from apptek.service.arrow_batches import ARROW
 from apptek.service.served_model import ServedModel
-from apptek.service.tables.batches import ARROW
 
 FAR = "2990-01-01"
 IS_FAR = [False, True, False, True]  # of `queries`
@@ -106,7 +106,12 @@ def test_the_service_flags_and_counts_them_too(client: TestClient, queries: list
     assert (found["far_times"], found["unknown"]) == (2, 2)
     assert [answer["far_time"] for answer in found["answers"]] == IS_FAR
     assert [answer["calibrated"] for answer in found["answers"]] == [True, False, True, False]
-    table = client.post("/api/predict", json=body | {"top": 1}, headers={"Accept": ARROW})
+    sent, headers = pa.BufferOutputStream(), {"Content-Type": ARROW}
+    asked = pa.Table.from_pylist(body["queries"])
+    with ipc.new_stream(sent, asked.schema) as writer:
+        writer.write_table(asked)
+    content = sent.getvalue().to_pybytes()
+    table = client.post("/api/predict?top=1", content=content, headers=headers)
     rows = ipc.open_stream(table.content).read_all()
     assert rows.column("far_time").to_pylist() == IS_FAR
     assert rows.column("calibrated").to_pylist() == [True, False, True, False]
