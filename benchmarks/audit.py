@@ -8,12 +8,17 @@ import numpy as np
 from apptek.arrays import Bools
 from apptek.audit.audit import audit_facts
 from apptek.audit.judge import cross_fit
-from apptek.audit.measures import precision_among_first, roc_auc
-from apptek.audit.planting import SHARE, Error, plant_errors
 from apptek.data.facts import Dataset
 from apptek.data.reading.reader import read_dataset
 from apptek.data.synthetic.world import make_world
 from apptek.seeding import generator
+from benchmarks.planted_errors import (
+    SHARE,
+    Error,
+    plant_errors,
+    precision_among_first,
+    roc_auc,
+)
 from benchmarks.report import BenchReport, bench_dataset, seconds
 
 FIRST = (100, 1000)

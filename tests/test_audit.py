@@ -16,8 +16,6 @@ from worlds import dataset_of, facts_of, plain_facts
 from apptek.audit.audit import Audit, audit_facts
 from apptek.audit.intervals import impossible_partners
 from apptek.audit.judge import Judge, all_in_train, cross_fit
-from apptek.audit.measures import precision_among_first, roc_auc
-from apptek.audit.planting import Error, plant_errors
 from apptek.audit.report import audit_table, table_of_facts
 from apptek.audit.roles import Roles, is_mirrored
 from apptek.audit.why import Reasons
@@ -28,6 +26,7 @@ from apptek.data.times import TimeAxis
 from apptek.models.model_folder import load_model
 from apptek.present.wording import GIVEN
 from apptek.seeding import generator
+from benchmarks.planted_errors import Error, plant_errors, precision_among_first, roc_auc
 
 SIZE = 4000
 
@@ -201,11 +200,11 @@ def test_the_command_writes_the_same_audit_in_every_kind_of_file(tmp_path: Path)
         done = apptek("audit", source, "--out", str(file), "--reasons", "5", "--json")
         assert done.returncode == 0, done.stderr
         outputs[ending] = json.loads(done.stdout)
-    first = outputs["csv"]["first"][0]
+    first = outputs["csv"]["suspects"][0]
     stored = json.loads(files["json"].read_text(encoding="utf-8"))
     table = parquet.read_table(files["parquet"])
     assert stored["facts"] == table.num_rows == csv.read_csv(files["csv"]).num_rows
-    assert stored["findings"][0]["subject"] == table.column("subject")[0].as_py()
+    assert stored["suspects"][0]["subject"] == table.column("subject")[0].as_py()
     assert first["subject"] in files["html"].read_text(encoding="utf-8")
     assert "<script" not in files["html"].read_text(encoding="utf-8")
 
@@ -221,7 +220,7 @@ def test_labels_are_shown_beside_codes(tmp_path: Path) -> None:
     page = out["html"].read_text(encoding="utf-8")
     assert "<b>Consult (040)</b>" in page
     assert "<b>040</b>" not in page
-    stored = json.loads(out["json"].read_text(encoding="utf-8"))["findings"]
+    stored = json.loads(out["json"].read_text(encoding="utf-8"))["suspects"]
     assert {row["predicate"] for row in stored} == set(codes)
     assert not any(f"'{code}'" in row["reason"] for row in stored for code in codes)
     assert f" ({stored[0]['predicate']}) | " in done.stdout
@@ -238,7 +237,7 @@ def test_a_model_is_used_as_it_is(tmp_path: Path) -> None:
     assert content["models"] == 1
     judge = Judge.of_model(load_model(Path(model)))
     assert content["facts"] == len(judge.model.graph.facts)
-    assert content["first"][0]["reason"]
+    assert content["suspects"][0]["reason"]
     printed = apptek("audit", model, "--reasons", "2", "--json")  # no file is needed
     assert json.loads(printed.stdout) == content | {"out": None}
     sheet = tmp_path / "a.xlsx"
@@ -251,16 +250,22 @@ def test_a_model_is_used_as_it_is(tmp_path: Path) -> None:
 def test_an_unknown_ending_is_refused_before_any_work(tmp_path: Path) -> None:
     done = apptek("audit", "no-such-data", "--out", str(tmp_path / "a.docx"))
     assert done.returncode == 1
-    assert "expected .html, .csv, .parquet, .xlsx, .json" in done.stderr
+    assert "expected .html, .csv, .tsv, .parquet, .xlsx, .jsonl, .json" in done.stderr
 
 
 def test_bad_rows_are_counted_and_do_not_stop_an_audit(tmp_path: Path) -> None:
     rows = [f"e{n % 7},p{n % 3},e{(n + 1 + n % 2) % 7},{n % 9},{n % 9 + 2}" for n in range(80)]
     file = tmp_path / "facts.csv"
-    file.write_text("\n".join(["subject,predicate,object,since,until", *rows, "a,p1,b,9,3"]))
-    done = apptek("audit", str(file), "--out", str(tmp_path / "a.json"), "--json")
+    bad = ("a,p1,b,9,3", "a,p1,,4,5")
+    file.write_text("\n".join(["subject,predicate,object,since,until", *rows, *bad]))
+    done = apptek("audit", str(file), "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["bad_rows"] == 1
+    found = json.loads(done.stdout)
+    assert (found["bad_rows"], found["bad_rows_listed"], found["suspected"]["interval"]) == (
+        2,
+        1,
+        1,
+    )
 
 
 def test_a_row_that_ends_before_it_starts_is_listed_first(tmp_path: Path) -> None:
@@ -276,7 +281,7 @@ def test_a_row_that_ends_before_it_starts_is_listed_first(tmp_path: Path) -> Non
     page = out.read_text(encoding="utf-8")
     assert "1 row with an end before the start" in page
     assert "could not be read" not in page
-    first = found["first"][0]
+    first = found["suspects"][0]
     assert [first[column] for column in ("subject", "since", "until", "finding")] == [
         "c",
         "2010",

@@ -18,6 +18,7 @@ from apptek.present.tables import to_arrow, write_result, write_table
 from apptek.present.text import render_text
 from apptek.results import (
     NOTE_KINDS,
+    AuditReport,
     ChanceUntil,
     DirectionForecast,
     Forecast,
@@ -25,6 +26,7 @@ from apptek.results import (
     OccurrenceReason,
     PredicateForecast,
     Result,
+    SuspectFact,
     WatchList,
     WatchRow,
     to_dict,
@@ -59,6 +61,19 @@ WATCH = WatchList(
         subject="=A", object=EVIL, probability=0.6, expected=1.0, previous=0.5, change=0.1,
         predicates=(PART,), reason="more facts", past=(0, 2, 1), unseen=(EVIL,),
     ),),
+)  # fmt: skip
+SUSPECT = SuspectFact(
+    subject="A", predicate="040", object=EVIL, since="2014", until="2014", label="Consult",
+    finding="predicate", suspicion=0.9, log_odds=2.2, probability=0.0001, rank=3.0, expected="190",
+    expected_label="Fight", expected_probability=0.8, direction_log_odds=-4.0, reason="'Fight'",
+)  # fmt: skip
+AUDIT = AuditReport(
+    dataset="world", facts=480, models=4, prior=0.01, bad_rows=3, bad_rows_listed=1,
+    suspected={"predicate": 1, "direction": 0, "interval": 1}, suspects=(
+        SUSPECT,
+        replace(SUSPECT, finding="direction"),
+        replace(SUSPECT, finding="interval", probability=None, until="?"),
+    ),
 )  # fmt: skip
 
 
@@ -98,9 +113,9 @@ def test_a_note_has_a_known_kind() -> None:
         Note("nonsense", "text")
 
 
-@pytest.mark.parametrize("result", [FORECAST, WATCH], ids=["forecast", "watch"])
+@pytest.mark.parametrize("result", [FORECAST, WATCH, AUDIT], ids=["forecast", "watch", "audit"])
 def test_text_and_pages_show_names_as_text(result: Result) -> None:
-    text, page = render_text(result, 80), result.html()
+    text, page = render_text(result, 120), result.html()
     assert repr(result) == render_text(result)
     assert "<b>\N{REPLACEMENT CHARACTER}Evil</b>" in text
     assert "\u202e" not in text + page
@@ -108,6 +123,15 @@ def test_text_and_pages_show_names_as_text(result: Result) -> None:
     for html in (page, result._repr_html_()):
         assert "&lt;b&gt;\N{REPLACEMENT CHARACTER}Evil&lt;/b&gt;" in html
     assert render_fragment(result).startswith('<div class="apptek-report"><style>.apptek-report {')
+
+
+@pytest.mark.parametrize("words", [render_text(AUDIT), AUDIT.html()], ids=["text", "page"])
+def test_what_is_expected_has_the_same_words_everywhere(words: str) -> None:
+    for instead in ("Fight (190) (80.0 %)", "subject and object exchanged", "other dates"):
+        assert instead in words
+    for line in ("1 row with an end before the start", "2 rows could not be read.", "since 2014"):
+        assert line in words
+    assert "Consult (040)" in words
 
 
 def test_a_table_fits_the_width() -> None:
@@ -131,5 +155,6 @@ def test_tables_are_written_by_their_suffix(tmp_path: Path) -> None:
         write_result(tmp_path / "w.doc", WATCH)
     write_result(tmp_path / "w.json", WATCH)
     assert json.loads((tmp_path / "w.json").read_text(encoding="utf-8")) == to_dict(WATCH)
+    assert AUDIT.to_frame("arrow").column_names == [field.name for field in fields(SuspectFact)]
     assert FORECAST.to_frame("arrow").schema.field("share").type == pa.float64()
     assert replace(FORECAST, predicates=()).to_frame("arrow").num_rows == 0

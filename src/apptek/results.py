@@ -236,3 +236,44 @@ class WatchList(Result):
     def unseen(self) -> tuple[str, ...]:
         """The names that the facts do not contain, each once."""
         return tuple(dict.fromkeys(name for row in self.rows for name in row.unseen))
+
+
+@record
+class SuspectFact:
+    """A fact that fits the others least: in which way, what was expected, and why."""
+
+    subject: str = described("The subject of the fact.")
+    predicate: str = described("The predicate, as the data names it.")
+    object: str = described("The object of the fact.")
+    since: str = described("The first time of the fact; ? if unknown.")
+    until: str = described("The last time of the fact, the same for a point in time.")
+    label: str = described("How to show the predicate.")
+    finding: str = described(
+        "What is most likely wrong: the predicate, the direction (which is the subject), or the "
+        "interval (the dates)."
+    )
+    suspicion: float = described("The probability of that, if 1 % of the facts are wrong.")
+    log_odds: float | None = described("The same as log-odds; null if the dates cannot be.")
+    probability: float | None = described("Of its own predicate, with the fact itself hidden.")
+    rank: float | None = described("The rank of its own predicate.")
+    expected: str | None = described("The most probable predicate.")
+    expected_label: str | None = described("How to show the expected predicate.")
+    expected_probability: float | None = described("The probability of the expected predicate.")
+    direction_log_odds: float | None = described("That subject and object are exchanged.")
+    reason: str = described("Why it looks wrong; empty if nobody asked for a reason.")
+
+
+@record
+class AuditReport(Result):
+    """The facts that look wrong, the least plausible first. Unusual is not the same as wrong."""
+
+    dataset: str = described("The name of the data.")
+    facts: int = described("How many facts were judged.")
+    models: int = described("How many models judged them, each its own part.")
+    prior: float = described("The share of facts that are taken to be wrong in each way.")
+    suspected: dict[str, int] = described(
+        "How many facts are more likely wrong than right, by finding."
+    )
+    bad_rows: int = described("How many rows could not be read as facts.")
+    bad_rows_listed: int = described("Those of them that end before they start, and come first.")
+    suspects: tuple[SuspectFact, ...] = described("The least plausible facts.")

@@ -11,17 +11,15 @@ exchanged direction are those of the logistic regression there, times the same p
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from apptek.arrays import AnyInts, Doubles, Ints, Longs
 from apptek.audit.intervals import impossible_partners
-from apptek.audit.judge import Judge
-from apptek.audit.judgement import Judgements, judge_facts
+from apptek.audit.judge import Judge, Judgements, judge_facts
 from apptek.audit.roles import Roles, direction_log_odds
 
-Finding = Literal["predicate", "direction", "interval"]
+FINDINGS = ("predicate", "direction", "interval")  # in which way a fact may be wrong
 PRIOR = 0.01  # the share of facts that are taken to be wrong in each way
 NOISE = 0.3  # 1: errors have predicates as often as they occur; 0: each as often
 LIFT = 0.1  # both were tried on ICEWS14 with errors planted in it
@@ -56,12 +54,17 @@ class Audit:
         """All facts, the least plausible first; of equal ones the first in the graph."""
         return np.argsort(-self.odds, kind="stable")
 
-    def finding(self, fact: int) -> Finding:
-        """In which way a fact is most likely to be wrong, if it is."""
+    @property
+    def findings(self) -> Longs:
+        """In which way each fact is most likely to be wrong, if it is: places in FINDINGS."""
+        exchanged = (self.direction_odds > self.predicate_odds).astype(np.int64)
+        return np.where(self.partners >= 0, 2, exchanged)
+
+    def finding(self, fact: int) -> str:
+        """The finding of one fact."""
         if self.partners[fact] >= 0:
-            return "interval"
-        is_exchanged = self.direction_odds[fact] > self.predicate_odds[fact]
-        return "direction" if is_exchanged else "predicate"
+            return FINDINGS[2]
+        return FINDINGS[int(self.direction_odds[fact] > self.predicate_odds[fact])]
 
 
 def audit_facts(judge: Judge, chosen: Longs | None = None) -> Audit:

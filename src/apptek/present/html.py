@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apptek.present import forecast_words, wording
-from apptek.results import Forecast, Result, WatchList
+from apptek.present import audit_words, forecast_words, wording
+from apptek.results import AuditReport, Forecast, Result, WatchList
 from apptek.safe_text import printable
 
 if TYPE_CHECKING:
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 TEMPLATES = Path(__file__).with_name("templates")
 SHOWN = 10  # predicates of a forecast
 SPARK_WIDTH, SPARK_HEIGHT = 120, 28
-_NAMES: dict[type[Result], str] = {Forecast: "forecast.html.j2", WatchList: "watch.html.j2"}
+_NAMES: dict[type[Result], str] = {
+    AuditReport: "audit.html.j2",
+    Forecast: "forecast.html.j2",
+    WatchList: "watch.html.j2",
+}
 
 
 def render_page(result: Result) -> str:
@@ -85,6 +89,7 @@ def _environment() -> "Environment":
         "spark_width": SPARK_WIDTH,
         "spark_height": SPARK_HEIGHT,
         "shown": SHOWN,
+        "audit": audit_words,
         "words": forecast_words,
     }
     names = ("counted", "percent", "points", "signed")

@@ -12,7 +12,7 @@ from pyarrow import csv, parquet
 from apptek.errors import DataError
 from apptek.files import new_file, writing
 from apptek.present.xlsx import write_xlsx
-from apptek.results import Forecast, Result, WatchList, to_dict
+from apptek.results import AuditReport, Forecast, Result, WatchList, to_dict
 from apptek.safe_text import without_formulas
 
 PREDICATES = 3  # of a row of a watch list
@@ -61,6 +61,11 @@ def _watch(watched: WatchList) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
+@to_arrow.register
+def _audit(report: AuditReport) -> pa.Table:
+    return pa.Table.from_pylist([to_dict(each) for each in report.suspects])
+
+
 def _write_text_table(path: Path, table: pa.Table, delimiter: str) -> None:
     csv.write_csv(without_formulas(table), path, csv.WriteOptions(delimiter=delimiter))
 
@@ -78,6 +83,7 @@ _WRITERS: dict[str, Callable[[Path, pa.Table, str], None]] = {
     ".xlsx": lambda path, table, name: write_xlsx(table, path, name),
     ".jsonl": lambda path, table, _: _write_json_lines(path, table),
 }
+TABLES = tuple(_WRITERS)
 SUFFIXES = (".html", *_WRITERS, ".json")  # of a result
 
 
@@ -89,7 +95,7 @@ def check_suffix(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
 
 def write_table(path: Path, table: pa.Table, name: str = "table") -> None:
     """Write a table as the suffix of the path says; `name` is that of the sheet. Atomic."""
-    check_suffix(path, tuple(_WRITERS))
+    check_suffix(path, TABLES)
     with new_file(path) as temporary, writing(path):
         _WRITERS[path.suffix.lower()](temporary, table, name)
 

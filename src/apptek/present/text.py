@@ -2,6 +2,7 @@
 
 from functools import singledispatch
 
+from apptek.present.audit_words import audit_lines, instead_words, shown_predicate, when_words
 from apptek.present.forecast_words import (
     WATCH_COLUMNS,
     based_on,
@@ -12,7 +13,7 @@ from apptek.present.forecast_words import (
     window_text,
 )
 from apptek.present.wording import general_notes, percent, points, signed, similar_lines
-from apptek.results import Forecast, Result, WatchList, WatchRow
+from apptek.results import AuditReport, Forecast, Result, WatchList, WatchRow
 from apptek.safe_text import printable_lines
 from apptek.terminal import BAR, table_text
 
@@ -72,3 +73,17 @@ def _watch_cells(row: WatchRow) -> tuple[str, ...]:
         row.predicates[0].shown,
         percent(row.predicates[0].probability),
     )
+
+
+@_text.register
+def _audit(report: AuditReport, width: int) -> str:
+    rows = [
+        (
+            f"{each.subject} | {shown_predicate(each)} | {each.object}",
+            when_words(each),
+            instead_words(each),
+        )
+        for each in report.suspects
+    ]
+    table = table_text("Least plausible", ("fact", "when", "expected"), rows, width)
+    return "\n".join([table, *audit_lines(report)])

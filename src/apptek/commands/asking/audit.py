@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from apptek.commands.engine_options import Distribution, distributes
-from apptek.commands.options import JsonOption, SeedOption, TopOption, print_json
+from apptek.commands.options import JsonOption, SeedOption, TopOption, print_json, print_result
 from apptek.commands.reading_options import Reading, reads_data
 from apptek.safe_text import counted
 
@@ -29,7 +29,7 @@ def audit(
         typer.Option(
             "--out",
             metavar="FILE",
-            help="The file for all facts (.html, .csv, .parquet, .xlsx, .json).",
+            help="The file for all facts (.html, .csv, .tsv, .parquet, .xlsx, .json, .jsonl).",
         ),
     ] = None,
     explained: Annotated[
@@ -49,22 +49,17 @@ def audit(
     Example: `apptek audit world --out suspects.html`
     """
     from apptek.audit.audit import audit_facts
-    from apptek.audit.html import shown_rows
     from apptek.audit.judge import Judge, all_in_train, cross_fit
-    from apptek.audit.report import (
-        audit_summary,
-        audit_table,
-        check_audit_file,
-        plain_rows,
-        write_audit,
-    )
-    from apptek.files import is_file
+    from apptek.audit.report import audit_report, audit_table, write_audit
+    from apptek.files import check_target, is_file
     from apptek.models.model_folder import load_model
-    from apptek.present.wording import GIVEN
+    from apptek.present.tables import check_suffix
+    from apptek.results import to_dict
     from apptek.terminal import tell, working
 
     if out is not None:
-        check_audit_file(out)
+        check_suffix(out)
+        check_target(out)
     beside = out or Path("audit")  # where an engine keeps its files
     spread.check(beside)
     bad_rows, left_out = 0, list[Any]()
@@ -83,40 +78,11 @@ def audit(
         with working("asking about every fact"):
             found = audit_facts(judge if engine is None else judge.on_engine(engine))
             table = audit_table(found, explained, left_out)
-    listed = sum(defect.fact is not None for defect in left_out)
-    summary = audit_summary(found, table, bad_rows, listed)
-    labels = judge.model.dataset.labels
+    report = audit_report(found, table, top, bad_rows)
     if out is not None:
-        write_audit(summary, table, out, labels)
+        write_audit(out, report, table)
+        tell(f"{counted(report.facts, 'fact')} judged: {out}")
     if as_json:
-        written = None if out is None else str(out)
-        print_json({**summary, "first": plain_rows(table.slice(0, top)), "out": written})
+        print_json(to_dict(report) | {"out": None if out is None else str(out)})
     else:
-        _print_first(shown_rows(table.slice(0, top), labels))
-        tell(f"Probabilities are those {GIVEN}.")
-        if listed:
-            tell(
-                f"Of the rows that were skipped, {listed:,} end before they start: they come first."
-            )
-        tell(f"{counted(summary['facts'], 'fact')} judged" + (f": {out}" if out else ""))
-
-
-def _print_first(rows: list[dict[str, Any]]) -> None:
-    from apptek.present.wording import percent, when_text
-    from apptek.terminal import output, table
-
-    def instead(row: dict[str, Any]) -> str:
-        texts = {"direction": "the other direction", "interval": "other dates"}
-        if row["finding"] in texts:
-            return texts[row["finding"]]
-        return f"{row['expected']} ({percent(row['expected_probability'])})"
-
-    shown = [
-        (
-            f"{row['subject']} | {row['predicate']} | {row['object']}",
-            when_text(row["since"], row["until"]),
-            instead(row),
-        )
-        for row in rows
-    ]
-    output().print(table("Least plausible", ("fact", "when", "expected"), shown), markup=False)
+        print_result(report, as_json=False)

@@ -1,11 +1,11 @@
-"""Errors on purpose: some facts get another predicate, or subject and object are exchanged."""
+"""Errors on purpose, by predicate or by direction, and how well a score finds them."""
 
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
-from apptek.arrays import Bools
+from apptek.arrays import Bools, Doubles
 from apptek.audit.roles import exchanged
 from apptek.data.fact_keys import fact_keys
 from apptek.data.facts import Dataset, Facts
@@ -50,3 +50,20 @@ def _other_predicates(data: Dataset, error: Error, rng: np.random.Generator) -> 
         shares = np.minimum(shares, 1.0)
     drawn = rng.choice(len(shares), len(train), p=shares / shares.sum()).astype(np.int32)
     return Facts(train.subjects, drawn, train.objects, train.since, train.until)
+
+
+def roc_auc(scores: Doubles, wrong: Bools) -> float:
+    """The chance that a wrong one scores higher than a right one; a tie counts half."""
+    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    middle_ranks = np.cumsum(counts) - (counts - 1) / 2
+    positives = int(np.count_nonzero(wrong))
+    negatives = len(wrong) - positives
+    if not positives or not negatives:
+        raise ValueError("there must be both wrong and right ones")
+    total = middle_ranks[inverse[wrong]].sum() - positives * (positives + 1) / 2
+    return float(total / (positives * negatives))
+
+
+def precision_among_first(scores: Doubles, wrong: Bools, count: int) -> float:
+    """The share of wrong ones among the `count` highest; of equal ones the first in order."""
+    return float(np.mean(wrong[np.argsort(-scores, kind="stable")[:count]]))

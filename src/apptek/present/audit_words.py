@@ -1,0 +1,94 @@
+"""Audits in words: what looks wrong with a fact, and why."""
+
+from pathlib import Path
+
+from apptek.data.predicate_table import labelled
+from apptek.present.wording import GIVEN, percent, when_text
+from apptek.results import AuditReport, SuspectFact
+from apptek.safe_text import counted
+
+COLUMNS = ("fact", "when", "looks wrong", "expected", "why")
+NOTHING_KNOWN = "nothing is known of the two: the base rates of the predicates speak against it"
+INSTEAD = {"direction": "subject and object exchanged", "interval": "other dates"}
+
+
+def shown_predicate(suspect: SuspectFact) -> str:
+    """Return the predicate for people: "Consult (040)"."""
+    return labelled(suspect.predicate, suspect.label)
+
+
+def own_probability(suspect: SuspectFact) -> str:
+    """Return the probability of the fact's own predicate in brackets, if there is one."""
+    return "" if suspect.probability is None else f" ({percent(suspect.probability)})"
+
+
+def when_words(suspect: SuspectFact) -> str:
+    """Return when the fact holds."""
+    return when_text(suspect.since, suspect.until)
+
+
+def instead_words(suspect: SuspectFact) -> str:
+    """Return what was expected in place of the fact."""
+    if suspect.finding in INSTEAD:
+        return INSTEAD[suspect.finding]
+    expected = labelled(suspect.expected or "", suspect.expected_label or "")
+    return f"{expected} ({percent(suspect.expected_probability or 0.0)})"
+
+
+def bad_row_lines(report: AuditReport) -> list[str]:
+    """Return how many rows are no facts, and where they are."""
+    listed, unread = report.bad_rows_listed, report.bad_rows - report.bad_rows_listed
+    lines = [f"{counted(listed, 'row')} with an end before the start stand first."] * bool(listed)
+    return lines + [f"{counted(unread, 'row')} could not be read."] * bool(unread)
+
+
+def audit_lines(report: AuditReport) -> list[str]:
+    """Return how many facts were judged, and what their numbers mean."""
+    suspected = ", ".join(f"{count:,} by {kind}" for kind, count in report.suspected.items())
+    hidden = f"{report.facts:,} facts were asked about, each with itself hidden."
+    if_wrong = (
+        f"If {percent(report.prior)} of them are wrong, these are more likely wrong than right"
+    )
+    meaning = f"A percentage after a predicate is its probability {GIVEN}."
+    return [f"{hidden} {if_wrong}: {suspected}.", *bad_row_lines(report), meaning]
+
+
+def left_out_reason(line: int, file: str) -> str:
+    """Return why a row that no model was asked about looks wrong."""
+    return f"it ends before it starts; line {line} of {Path(file).name}, left out"
+
+
+def interval_reason(dates: str, other: str | None) -> str:
+    """Return that the dates of a fact, or of it and another one, contradict each other."""
+    partner = "" if other is None else f", and another fact of the two {other}"
+    return f"it ends before it starts: {dates}{partner}"
+
+
+def leaning_reason(predicate: str, subject: str, object_: str, *, dated: bool) -> str:
+    """Return that the model finds the reversed fact more plausible."""
+    when = " of that time" if dated else ""
+    return (
+        f"by what else is known{when}, '{predicate}' from {object_} to {subject} is "
+        f"more plausible than from {subject} to {object_}"
+    )
+
+
+def roles_reason(
+    predicate: str, ends: tuple[str, str], does: tuple[int, int], gets: tuple[int, int]
+) -> str:
+    """Return how often each of the two is subject and object of the predicate elsewhere.
+
+    does  how often the subject and the object are its subject
+    gets  how often the object and the subject are its object
+    """
+    subject, object_ = ends
+    return (
+        f"elsewhere '{predicate}' has {subject} as its subject {counted(does[0], 'time')} and "
+        f"{object_} {counted(does[1], 'time')}; it has {object_} as its object "
+        f"{counted(gets[0], 'time')} and {subject} {counted(gets[1], 'time')}"
+    )
+
+
+def predicate_reason(label: str, sentences: list[str]) -> str:
+    """Return why another predicate was expected."""
+    return f"'{label}' because {'; '.join(sentences)}" if sentences else NOTHING_KNOWN
