@@ -246,8 +246,6 @@ def test_a_forecast_that_fails_late_is_no_problem_of_the_first_screen(
 def test_odd_values_of_the_address_count_as_none(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
-    opened(page, address, within="abc", **query)
-    expect(page.locator("#within-label")).to_contain_text("At any time")
     page.goto(link(address, **(query | {"subject": "  "})))
     expect(page.locator("#welcome")).to_be_visible()
     page.locator("#subject").fill("  ")
@@ -316,23 +314,8 @@ def test_the_focus_stays_where_something_was_done(
 def test_paper_has_no_controls(page: Page, address: str, query: dict[str, str]) -> None:
     opened(page, address, **query)
     page.emulate_media(media="print")
-    controls = (".top", "#ask", ".tools", ".strike", "#counterfactual", "#within", "#hide-known")
+    controls = (".top", "#ask", ".tools", ".strike", "#counterfactual", "#hide-known")
     for control in controls:
         expect(page.locator(control).first).to_be_hidden()
     for part in ("#answer", "#reasons .reason", "#facts tr", "#hindsight"):
         expect(page.locator(part).first).to_be_visible()
-
-
-def test_the_graph_does_not_glide_for_those_who_want_no_motion(
-    page: Page, address: str, query: dict[str, str]
-) -> None:
-    page.emulate_media(reduced_motion="reduce")
-    opened(page, address, **query)
-    sheet = page.locator("#graph svg > g").first
-    sheet.evaluate(
-        "g => { globalThis.moves = 0; new MutationObserver((all) => (moves += all.length))"
-        ".observe(g, { attributeFilter: ['transform'] }); }"
-    )
-    page.get_by_role("button", name="Zoom in").click()
-    expect(sheet).to_have_attribute("transform", re.compile(r"scale\(1\.4\)"))
-    assert page.evaluate("moves") <= 2

@@ -16,7 +16,6 @@ from browser_pages import (
     hold_in,
     link,
     settles,
-    state,
     too_wide,
 )
 from http_clients import running_service
@@ -94,15 +93,9 @@ def test_from_the_first_letter_to_the_shared_view(
     page.locator("#reasons .reason").nth(1).click()
     comes_to(page, reason="2")
 
-    page.locator("#within").fill("0")
-    comes(page, lambda: "within" in state(page), True)
-    dimmed = page.locator("#graph svg .far").count()
-
     again = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
     again.goto(page.url)
     expect(again.locator("#answer")).to_contain_text(second)
-    expect(again.locator("#within-label")).to_have_text(page.locator("#within-label").inner_text())
-    expect(again.locator("#graph svg .far")).to_have_count(dimmed)
     page.mouse.move(0, 0)  # nothing is pointed at
     for each in (page, again):
         each.locator("#timelines").scroll_into_view_if_needed()
@@ -113,25 +106,6 @@ def test_from_the_first_letter_to_the_shared_view(
 
     page.go_back()
     expect(bars.nth(0)).to_have_attribute("aria-pressed", "true")
-
-
-@SLOW
-def test_the_slider_dims_what_is_further_away(
-    page: Page, address: str, query: dict[str, str]
-) -> None:
-    page.goto(link(address, **query))
-    slider = page.locator("#within")
-    expect(page.locator("#graph svg .edge").first).to_be_attached()
-    expect(page.locator("#graph svg .far")).to_have_count(0)
-    most = int(slider.get_attribute("max") or 0)
-    assert most > 0
-    counts = []
-    for place in range(most, -1, -1):
-        slider.fill(str(place))
-        counts.append(page.locator("#graph svg .edge.far").count())
-    assert counts == sorted(counts)
-    assert counts[0] == 0
-    expect(page.locator("#within-label")).to_contain_text(query["time"])
 
 
 def test_page_and_file_show_the_same_drawing(
@@ -273,10 +247,10 @@ def test_the_timelines_come_into_sight_and_have_the_range_of_the_ribbon(
     page.on("request", lambda request: asked.append(request.url))
     page.goto(link(address, **query))
     lanes = page.locator("#lanes svg")
-    expect(page.locator("#forecast .chance")).to_be_visible()
+    expect(page.locator("#ribbon .handle")).to_be_visible()
     settles(page)
     paths = [urlsplit(url).path for url in asked if "/api/" in url]
-    assert sorted(paths) == ["/api/explain", "/api/model", "/api/outlook", "/api/ribbon"]
+    assert paths == ["/api/model", "/api/explain", "/api/ribbon"]  # this model makes no forecasts
     page.locator("#timelines").scroll_into_view_if_needed()
     expect(lanes.locator(".lane")).to_have_count(4)
     expect(lanes.locator(".query text")).to_have_text(query["time"])

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
@@ -201,9 +202,18 @@ def test_foresight_uses_only_what_was_known_then(
 def test_the_forecast_has_a_chance_and_its_reliability(
     page: Page, address: str, query: dict[str, str], predictor: Predictor
 ) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(urlsplit(request.url).path))
     opened(page, address, **query)
+    question = {path for path in asked if path.startswith("/api/") and path != "/api/model"}
+    assert question == {"/api/explain", "/api/ribbon", "/api/outlook"}
     made = predictor.forecast(query["subject"], query["object"], query["time"], days=7)
     expect(page.locator("#forecast .chance b")).to_have_text(percent(made.probability))
+    expect(page.locator("#occurrence")).to_have_text(
+        f"Chance that something happens in the 7 days from {query['time']}: "
+        f"{percent(made.probability)}"
+    )
+    expect(page.locator("#answer")).to_contain_text("If something happens: ")
     expect(page.locator("#forecast")).to_contain_text(
         re.compile("(In fact|So far, up to .*), (there were|nothing)")
     )

@@ -2,13 +2,6 @@
 
 import assert from "node:assert/strict";
 import { served, timeless } from "./without_browser.js";
-import { isFar } from "../../src/apptek/service/explorer/graph.js";
-import {
-  citedFacts,
-  distancesOf,
-  rangeText,
-  stopOf,
-} from "../../src/apptek/service/explorer/graph_tools.js";
 import { noteTexts } from "../../src/apptek/service/explorer/notices.js";
 import { firstShown, rankingOf, withSelected } from "../../src/apptek/service/explorer/ranking.js";
 import {
@@ -203,27 +196,6 @@ Deno.test("facts are bundled by partner where one of several comes repeatedly", 
   );
   assert.deepEqual(bundlesOf({ family: "out", partners, facts: facts.slice(0, 2) }), []);
   assert.deepEqual(bundlesOf(undefined), []);
-});
-
-Deno.test("the slider has a stop for each distance in time, and a last one for all facts", () => {
-  const facts = citedFacts(REASONS);
-  assert.deepEqual(
-    facts.map(({ fact }) => fact),
-    [4, 5, 6],
-  );
-  const distances = distancesOf(facts);
-  assert.deepEqual(distances, [3, 9]);
-  const stops = { 0: 0, 3: 0, 8: 0, 9: 1, 99: 1 };
-  for (const [within, stop] of Object.entries(stops)) assert.equal(stopOf(distances, within), stop);
-  for (const odd of [undefined, null, "abc", "-3", ""]) assert.equal(stopOf(distances, odd), 2);
-  const farAt = (limit) => facts.filter((fact) => isFar(fact, limit)).length;
-  assert.deepEqual([0, 3, 9, null].map(farAt), [3, 2, 1, 0]); // an undated one is near no time
-});
-
-Deno.test("the range of the slider is said in the unit of the data", () => {
-  assert.equal(rangeText(null, "2014", "year"), "At any time");
-  assert.equal(rangeText(0, "2014-08-15", "day"), "At 2014-08-15");
-  assert.equal(rangeText(3, "2014", "year"), "Within 3 years of 2014");
 });
 
 const whatIfOf = (state, answer = ANSWER) => {

@@ -11,7 +11,6 @@ import {
   readSteps,
   readZoom,
   toggled,
-  withName,
   writeSteps,
 } from "../../src/apptek/service/explorer/state.js";
 
@@ -28,7 +27,6 @@ Deno.test("facts and ranges are numbers or nothing", () => {
   assert.deepEqual(readFacts("1,22,x,-3,4.5,,9999999999"), [1, 22]);
   assert.deepEqual(readFacts(undefined), []);
   assert.deepEqual(readZoom("3..9"), [3, 9]);
-  assert.equal(readZoom("all"), "all");
   for (const text of ["9..3", "1..1", "..", "a..b", undefined]) assert.equal(readZoom(text), null);
 });
 
@@ -44,7 +42,6 @@ Deno.test("any range in the address is inside the data, or nothing", () => {
     const range = readZoom(text);
     return Array.isArray(range) ? clipped(range, whole) : range;
   };
-  assert.equal(shown("all"), "all");
   assert.deepEqual(shown("-99999999999..99999999999"), whole);
   assert.deepEqual(shown("12.5..14"), [12.5, 14]);
   const none = ["5", "9..2", "..", "1e9..2e9", "1..2..3", "1..2", "x", `1..${"9".repeat(400)}`];
@@ -91,10 +88,4 @@ Deno.test("a new question leaves behind what belonged to the earlier one", () =>
   assert.deepEqual(readState(addressOf(later)), ranges);
   const struck = questionChanges(state, { ...state, page: null, view: null, without: "7" });
   assert.equal(struck.without, "7"); // what is asked for stays
-});
-
-Deno.test("a known name takes the place of the unknown one", () => {
-  const query = { subject: "Japn", object: "China", time: "1" };
-  assert.deepEqual(withName(query, "Japn", "Japan"), { ...query, subject: "Japan" });
-  assert.deepEqual(withName(query, "China", "Chile"), { ...query, object: "Chile" });
 });

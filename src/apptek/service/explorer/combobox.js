@@ -92,11 +92,7 @@ export class Combobox {
 
   // Shows a line of text instead of names.
   showMessage(text, kind = "lead") {
-    this.options = [];
-    this.list.replaceChildren(el("li", { class: kind, role: "presentation" }, text));
-    this.list.hidden = false;
-    this.input.setAttribute("aria-expanded", "true");
-    this.mark(-1);
+    this.open([], el("li", { class: kind, role: "presentation" }, text));
   }
 
   /**

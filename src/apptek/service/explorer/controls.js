@@ -28,7 +28,7 @@ export function bindControls(page, actions) {
   }
   byId("hide-known").addEventListener("change", async ({ target }) => {
     const hide = target.checked ? "1" : null;
-    await update({ hide, predicate: null, reason: null, within: null });
+    await update({ hide, predicate: null, reason: null });
     if (page.answer) await explain();
   });
   byId("nearby").addEventListener("change", async ({ target }) => {

@@ -27,7 +27,7 @@ async function standalone(svg) {
   }
   const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
   const response = await fetch("/explorer/drawing.css");
-  style.textContent = `${await response.text()}.apptek .far { opacity: 0.14; }`;
+  style.textContent = await response.text();
   copy.prepend(style);
   return {
     text: new XMLSerializer().serializeToString(copy),

@@ -1,7 +1,7 @@
 // The graph of an answer. Its layout comes from explain/drawing/answer_layout.py and its look from
 // explain/drawing/svg.py, so that page and file show the same. Here entities can be asked about.
 
-import { button, el, isZoomGesture, put, set } from "./dom.js";
+import { all, button, byId, el, isZoomGesture, put, set } from "./dom.js";
 import { shown, timely } from "./wording.js";
 
 const { d3 } = globalThis;
@@ -19,6 +19,9 @@ export class Graph {
     this.scroller = el("div", { class: "scroller" });
     this.unplaced = el("ul", { class: "unplaced soft" });
     container.replaceChildren(this.scroller, this.unplaced);
+    byId("zoom-in").addEventListener("click", () => this.zoomBy(1.4));
+    byId("zoom-out").addEventListener("click", () => this.zoomBy(1 / 1.4));
+    byId("zoom-fit").addEventListener("click", () => this.zoomBy(null));
     new ResizeObserver(() => {
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.isUnfit() && onResize(), PAUSE);
@@ -104,30 +107,33 @@ export class Graph {
     writeTexts(this.labels);
   }
 
+  // The drawing of an explanation; null: there is none.
+  show(explanation) {
+    const isDrawn = Boolean(explanation?.drawing.edges.some(({ kind }) => kind !== "question"));
+    if (isDrawn) this.draw(explanation.drawing);
+    else if (explanation) this.empty(`No facts connect the two${timely(" around that time")}.`);
+    else this.empty("There is no explanation to draw.");
+    byId("nearby").disabled = !explanation;
+    for (const tool of all("#zoom-in, #zoom-out, #zoom-fit, [data-export]")) {
+      tool.disabled = tool.dataset.export === "json" ? !explanation : !isDrawn;
+    }
+  }
+
   empty(message) {
     this.unplaced.replaceChildren();
     this.scroller.replaceChildren(el("p", { class: "empty" }, message));
   }
 
-  // Dims what is further from the query in time than `limit`; null: dims nothing.
-  within(limit) {
-    this.mark("far", ({ distance }) => !isFar({ distance }, limit));
-  }
-
   // Lights the facts of some reasons and dims the rest; null: all are alike.
   light(numbers) {
-    this.mark("dim", ({ reasons }) => !numbers || reasons.some((one) => numbers.includes(one)));
-  }
-
-  // Gives a class to all that does not belong to what is wanted.
-  mark(name, isWanted) {
     if (!this.svg) return;
-    const other = (edge) => edge.kind !== "question" && !isWanted(edge);
-    this.lines.classed(name, other);
-    this.labels.classed(name, other);
-    const wanted = this.lines.filter((edge) => !other(edge)).data();
+    const isLit = ({ reasons }) => !numbers || reasons.some((one) => numbers.includes(one));
+    const isDim = (edge) => edge.kind !== "question" && !isLit(edge);
+    this.lines.classed("dim", isDim);
+    this.labels.classed("dim", isDim);
+    const wanted = this.lines.filter((edge) => !isDim(edge)).data();
     const near = new Set(wanted.flatMap((edge) => [edge.source, edge.target]));
-    this.nodes.classed(name, (node) => !near.has(node.id));
+    this.nodes.classed("dim", (node) => !near.has(node.id));
   }
 
   listen(svg) {
@@ -148,14 +154,9 @@ export class Graph {
 
   // null: back to the original size
   zoomBy(factor) {
-    if (!this.svg) return;
-    const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    const transition = d3
-      .select(this.svg)
-      .transition()
-      .duration(isStill ? 0 : 150);
-    if (factor) transition.call(this.zoom.scaleBy, factor);
-    else transition.call(this.zoom.transform, d3.zoomIdentity);
+    const svg = d3.select(this.svg);
+    if (factor) svg.call(this.zoom.scaleBy, factor);
+    else svg.call(this.zoom.transform, d3.zoomIdentity);
   }
 
   // What can be done with an entity. The browser closes the menu and gives the focus back.
@@ -187,9 +188,6 @@ export class Graph {
 }
 
 const removeClosed = ({ newState, target }) => newState === "closed" && target.remove();
-
-export const isFar = (fact, limit) =>
-  limit !== null && (fact?.distance == null || Math.abs(fact.distance) > limit);
 
 // The texts of nodes or labels, where the service has placed them.
 function writeTexts(groups) {

@@ -9,6 +9,7 @@ import { counted, percent, shown, timely } from "./wording.js";
 
 const { d3 } = globalThis;
 const FINDINGS = { predicate: "predicate", direction: "direction", interval: "dates" };
+const SHOWN = 60; // rows; a file has all of them
 const DIRECTIONS = { rising: (row) => row.change > 0, falling: (row) => row.change < 0 };
 
 const comparing = () => "The chances of all pairs are compared with those before.";
@@ -242,8 +243,8 @@ function showList(title, about, tools, { rows, columns, order, groupsOf, filters
   const fill = () => {
     const found = rows.filter((row) => isWanted(row, wanted, { groupsOf, filters }));
     listed = sortedBy(found, columns[by].value, down);
-    body.replaceChildren(...listed.map(rowOf));
-    count.textContent = `${listed.length} of ${rows.length}`;
+    body.replaceChildren(...listed.slice(0, SHOWN).map(rowOf));
+    count.textContent = `${Math.min(listed.length, SHOWN)} of ${rows.length}`;
     for (const [place, head] of heads.entries()) {
       const direction = down ? "descending" : "ascending";
       head.setAttribute("aria-sort", place === by ? direction : "none");

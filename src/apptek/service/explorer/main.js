@@ -10,17 +10,16 @@ import { exportView } from "./export.js";
 import { FirstScreen } from "./first_screen.js";
 import { ForecastPanel } from "./forecast.js";
 import { Graph } from "./graph.js";
-import { GraphTools } from "./graph_tools.js";
 import { ListPages } from "./list_pages.js";
 import { showModel } from "./model_summary.js";
 import { clearProblems, guardedBy, showNotes } from "./notices.js";
 import { Ranking, showMeter, showShares } from "./ranking.js";
-import { chosenOf, lightFacts, Reasons } from "./reasons.js";
+import { chosenOf, lightFacts, Reasons, showFacts } from "./reasons.js";
 import { Ribbon, showLegend } from "./ribbon.js";
 import { rankedAt, sharesAt } from "./ribbon_shape.js";
 import { QuestionSearch } from "./search.js";
 import { FRESH, questionChanges, readNames, readState, readZoom } from "./state.js";
-import { toggled, withName, writeState } from "./state.js";
+import { toggled, writeState } from "./state.js";
 import { StepByStep } from "./steps.js";
 import { clearAnswer, EXPLAINED, isAbout, markOld, notesOf } from "./story.js";
 import { showAnswer, showHeadline, showViews, Tones } from "./story.js";
@@ -44,12 +43,11 @@ const graph = new Graph(byId("graph"), {
 });
 const push = (changes) => update(changes, { push: true });
 const whatIf = new WhatIf(page, { onChange: (changes) => push(changes).then(explain) });
-const tools = new GraphTools(page, graph, whatIf, update);
 const stepByStep = new StepByStep(graph, { onSteps: (steps) => push({ steps }).then(showReason) });
 const tones = new Tones();
 const ranking = new Ranking({ onSelect: choosePredicate });
 const reasons = new Reasons({
-  onSelect: (reason) => update({ reason, within: null }).then(showReason),
+  onSelect: (reason) => update({ reason }).then(showReason),
   onPoint: (reason) => lightFacts(reason, graph, ribbon),
 });
 // These need the time axis of the model, and are made as soon as it is known.
@@ -259,7 +257,7 @@ async function follow() {
 }
 
 async function choosePredicate(predicate) {
-  await update({ predicate, reason: null, within: null }, { push: true });
+  await update({ predicate, reason: null }, { push: true });
   await explain();
   if (innerWidth <= NARROW) byId("answer-card").scrollIntoView({ block: "start" });
 }
@@ -299,8 +297,7 @@ async function fetchExplanation(signal) {
     showViews(explanation.view, page.state, axis);
   }
   page.explanation = explanation;
-  const instead = (unknown, name) => ask(withName(query(), unknown, name));
-  showNotes(notesOf(explanation, axis), explanation.similar, instead);
+  showNotes(notesOf(explanation, axis));
   showShares(explanation, tones);
   whatIf.show(answered.predicates, explanation);
   update({ without: explanation.without.map(({ fact }) => fact).join(",") }); // what is no fact goes
@@ -315,7 +312,7 @@ function clearExplanation() {
   clearAnswer();
   showNotes([]);
   reasons.clear();
-  tools.clear();
+  graph.show(null);
 }
 
 function showReason() {
@@ -324,8 +321,9 @@ function showReason() {
     page.chosen = chosenOf(explanation, state.reason);
     showAnswer(explanation, page.dragging);
     reasons.show(explanation, page.chosen?.number);
-    tools.show();
-  } else tools.clear();
+    showFacts(page.chosen, (fact) => whatIf.strike([fact.fact]));
+  }
+  graph.show(explanation);
   if (!stepByStep.mark(page.unknown.length ? null : state.steps)) return;
   const { signal } = page.explaining;
   guarded("steps", () => stepByStep.show(query(), view(), state.steps, signal), signal);

@@ -18,20 +18,8 @@ export const noteTexts = (notes, part) =>
     .filter(({ kind }) => !SAID[part].includes(kind))
     .map(({ text }) => shown(text));
 
-// similar: for each unknown name, names like it; onSuggestion(unknown, name): ask about one of them.
-export function showNotes(texts, similar = {}, onSuggestion = null) {
-  const offers = Object.entries(similar)
-    .filter(([, names]) => names.length)
-    .map(([unknown, names]) =>
-      el(
-        "p",
-        { class: "tools" },
-        `Instead of ${shown(unknown)}: `,
-        ...names.map((name) => button(shown(name), () => onSuggestion(unknown, name))),
-      ),
-    );
-  byId("notice").replaceChildren(...texts.map((text) => el("p", {}, text)), ...offers);
-}
+export const showNotes = (texts) =>
+  byId("notice").replaceChildren(...texts.map((text) => el("p", {}, text)));
 
 const NAMES = new Set(["subject", "object"]);
 

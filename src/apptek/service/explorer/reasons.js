@@ -59,8 +59,10 @@ export class Reasons {
   }
 
   clear() {
-    byId("reasons-note").textContent = "";
-    for (const id of ["reasons", "against", "sums"]) byId(id).replaceChildren();
+    byId("facts-title").textContent = "Facts";
+    for (const id of ["reasons-note", "reasons", "against", "sums", "facts"]) {
+      byId(id).replaceChildren();
+    }
     byId("further").hidden = true;
   }
 
@@ -139,19 +141,19 @@ export function pathFirst(reason) {
 
 // Lists the facts of a reason: those on the path from subject to object first.
 // onStrike(fact): a fact is to be struck out, where the model allows it.
-export function showFacts(reason, isFar, onStrike) {
+export function showFacts(reason, onStrike) {
   const [path, others] = pathFirst(reason);
   const folded = [...path.slice(OPEN), ...others];
   const bundles = bundlesOf(reason);
   byId("facts-title").textContent = reason ? `The facts of reason ${reason.number}` : "Facts";
   byId("facts").replaceChildren(...statisticsOf(reason));
   if (bundles.length) {
-    byId("facts").append(...bundles.map((bundle) => bundleOf(bundle, isFar, onStrike)));
+    byId("facts").append(...bundles.map((bundle) => bundleOf(bundle, onStrike)));
     return;
   }
   byId("facts").append(
     path.length
-      ? table(path.slice(0, OPEN), isFar, onStrike)
+      ? table(path.slice(0, OPEN), onStrike)
       : soft(reason ? `This reason is ${aboutOf(reason)}; it cites no facts.` : NO_REASON),
   );
   if (folded.length) {
@@ -159,9 +161,7 @@ export function showFacts(reason, isFar, onStrike) {
       folded.length === others.length
         ? `${counted(others.length, "other fact")} leading elsewhere`
         : counted(folded.length, "more fact");
-    byId("facts").append(
-      el("details", {}, el("summary", {}, label), table(folded, isFar, onStrike)),
-    );
+    byId("facts").append(el("details", {}, el("summary", {}, label), table(folded, onStrike)));
   }
 }
 
@@ -188,16 +188,13 @@ export function bundlesOf(reason) {
   }));
 }
 
-function bundleOf({ entity, facts }, isFar, onStrike) {
+function bundleOf({ entity, facts }, onStrike) {
   const label = `${counted(facts.length, "fact")} with ${shown(entity)}`;
   const open = facts.length <= OPEN ? "" : null;
-  return el("details", { open }, el("summary", {}, label), table(facts, isFar, onStrike));
+  return el("details", { open }, el("summary", {}, label), table(facts, onStrike));
 }
 
-/** @type {(fact: any) => boolean} */
-const nothing = () => false;
-
-export function table(facts, isFar = nothing, onStrike = null) {
+export function table(facts, onStrike = null) {
   const strike = (fact) => {
     const words = `${shown(fact.subject)} ${shown(fact.predicate)} ${shown(fact.object)}`;
     const attributes = {
@@ -214,7 +211,7 @@ export function table(facts, isFar = nothing, onStrike = null) {
   const row = (fact) =>
     el(
       "tr",
-      { class: isFar(fact) ? "far" : null, "data-fact": fact.fact },
+      { "data-fact": fact.fact },
       el(
         "td",
         {},

@@ -10,7 +10,6 @@ const FIELDS = [
   "predicate",
   "reason",
   "without", // facts that are struck out
-  "within",
   "nearby",
   "expand", // entities of the graph whose own facts are drawn
   "hide",
@@ -40,13 +39,8 @@ export function writeState(state, { push = false } = {}) {
   else history.replaceState(null, "", address);
 }
 
-/**
- * A range of positions: two ascending numbers, "all", or null for anything else.
- * @param {string | null | undefined} text
- * @returns {[number, number] | "all" | null}
- */
+// A range of positions: two ascending numbers, or null for anything else.
 export function readZoom(text) {
-  if (text === "all") return text;
   const match = /^(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)$/.exec(text ?? "");
   const [first, last] = match ? [Number(match[1]), Number(match[2])] : [];
   return Number.isFinite(first) && Number.isFinite(last) && first < last ? [first, last] : null;
@@ -94,7 +88,7 @@ export const writeSteps = (steps) =>
   steps.map((step) => step.replaceAll(/[%|]/g, encodeURIComponent)).join("|");
 
 // What another question or another day leaves behind.
-export const FRESH = { predicate: null, reason: null, within: null, without: null, steps: null };
+export const FRESH = { predicate: null, reason: null, without: null, steps: null };
 
 // What changes with a new question; of the same pair, the ranges that are shown stay, and whether
 // a general answer is wanted.
@@ -103,10 +97,3 @@ export function questionChanges(state, changes) {
   const ranges = isSamePair ? {} : { span: null, general: null };
   return { ...FRESH, page: null, expand: null, ...ranges, ...changes };
 }
-
-// A query about a known name in the place of an unknown one.
-export const withName = ({ subject, object, time }, unknown, name) => ({
-  subject: subject === unknown ? name : subject,
-  object: object === unknown ? name : object,
-  time,
-});

@@ -41,7 +41,7 @@ export class WhatIf {
 
   // The button that was pressed goes, so what it has changed gets the focus.
   async change(facts) {
-    await this.onChange({ without: facts.join(","), reason: null, within: null });
+    await this.onChange({ without: facts.join(","), reason: null });
     const box = byId("what-if");
     if (document.activeElement !== document.body) return;
     (box.hidden ? byId("answer-card") : box).focus({ preventScroll: true });
