@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from browser_pages import IN_BROWSER, covered, link
+from browser_pages import IN_BROWSER, covered, link, scroll_to
 from fact_files import write
 from playwright.sync_api import Page, expect
 from test_explorer_undated import words_of
@@ -27,7 +27,7 @@ def test_hours_are_asked_and_drawn(open_model: Opened, tmp_path: Path) -> None:
     expect(page.locator("#time")).to_have_value("2021-05-03 14:00")
     expect(page.locator("#time-hint")).to_have_text("2021-05-01 00:00 to 2021-05-05 03:00")
     expect(page.locator("#forecast .chance")).to_be_visible()
-    page.locator("#timelines").scroll_into_view_if_needed()
+    scroll_to(page, "#timelines", "#lanes svg")
     expect(page.locator("#lanes text.axis").first).to_have_text(re.compile(r"^(\d+ May|\d\d:00)"))
     assert covered(page, "#lanes text.axis, #lanes .query text") == []
     assert covered(page, "#ribbon .axis text, #ribbon .handle rect") == []

@@ -14,6 +14,7 @@ from browser_pages import (
     fresh_page,
     hold_in,
     link,
+    scroll_to,
     settles,
     state,
 )
@@ -279,7 +280,7 @@ def test_the_count_stands_after_a_name_that_is_written_from_the_right(
     page.route("**/api/**", as_if_known)
     page.goto(link(address, **(query | {"subject": name})))
     expect(page.locator("#forecast .chance")).to_be_visible()
-    page.locator("#timelines").scroll_into_view_if_needed()
+    scroll_to(page, "#timelines", "#lanes svg")
     title = page.locator("#lanes .title").nth(2)
     expect(title).to_contain_text(re.compile(r"\d+ facts"))
     end, begin = title.evaluate(ENDS)

@@ -15,6 +15,7 @@ from browser_pages import (
     fresh_page,
     hold_in,
     link,
+    scroll_to,
     settles,
     too_wide,
 )
@@ -96,9 +97,10 @@ def test_from_the_first_letter_to_the_shared_view(
     again = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
     again.goto(page.url)
     expect(again.locator("#answer")).to_contain_text(second)
-    page.mouse.move(0, 0)  # nothing is pointed at
+    page.mouse.move(0, 0)  # nothing is pointed at, and no reason has the focus
+    page.locator("#answer-card").focus()
     for each in (page, again):
-        each.locator("#timelines").scroll_into_view_if_needed()
+        scroll_to(each, "#timelines", "#lanes svg")
     for part in ("#graph svg", "#lanes svg"):
         one, other = page.locator(part), again.locator(part)
         comes(page, lambda: one.inner_html() == other.inner_html(), True)  # noqa: B023
@@ -251,7 +253,7 @@ def test_the_timelines_come_into_sight_and_have_the_range_of_the_ribbon(
     settles(page)
     paths = [urlsplit(url).path for url in asked if "/api/" in url]
     assert paths == ["/api/model", "/api/explain", "/api/ribbon"]  # this model makes no forecasts
-    page.locator("#timelines").scroll_into_view_if_needed()
+    scroll_to(page, "#timelines", "#lanes svg")
     expect(lanes.locator(".lane")).to_have_count(4)
     expect(lanes.locator(".query text")).to_have_text(query["time"])
     summary = page.locator("#history summary")
@@ -263,6 +265,7 @@ def test_the_timelines_come_into_sight_and_have_the_range_of_the_ribbon(
     before = lanes.inner_html()
     page.get_by_role("button", name="Show fewer days").click()
     expect(page).to_have_url(re.compile("span="))
+    scroll_to(page, "#timelines", "#lanes svg")
     comes(page, lambda: lanes.count() == 1 and lanes.inner_html() != before, True)
     expect(lanes.locator(".query text")).to_have_text(query["time"])
 
@@ -285,7 +288,7 @@ def test_an_unknown_name_leads_to_the_right_one_and_is_answered_on_request(
     expect(page.locator("#answer-card")).to_have_class(re.compile("general"))
     expect(page.locator("#ribbon-card")).to_be_hidden()
     expect(page.locator("#show-steps")).to_be_disabled()
-    page.locator("#timelines").scroll_into_view_if_needed()
+    scroll_to(page, "#timelines", "#lanes svg")
     expect(page.locator("#lanes")).to_contain_text("not in the data")
     expect(page.get_by_role("alert")).to_have_count(0)
     settles(page)
@@ -475,13 +478,12 @@ def test_problems_of_a_part_stay_and_leave_nothing_old_beside_them(
     page.goto(link(address, **query))
     expect(page.locator("#reasons .reason").first).to_be_visible()
     settles(page)
-    page.locator("#timelines").scroll_into_view_if_needed()
+    scroll_to(page, "#timelines", "[role=alert]")
     expect(page.get_by_role("alert")).to_have_count(1)
     expect(page.locator("#lanes svg")).to_have_count(0)
     page.unroute("**/api/pair*")
     page.get_by_role("button", name="Try again").click()
-    page.locator("#timelines").scroll_into_view_if_needed()
-    expect(page.locator("#lanes svg")).to_be_visible()
+    scroll_to(page, "#timelines", "#lanes svg")
     expect(page.get_by_role("alert")).to_have_count(0)
 
     page.route("**/api/explain", lambda route: route.abort())

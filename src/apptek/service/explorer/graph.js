@@ -69,7 +69,7 @@ export class Graph {
   drawEdges(edges, nodes) {
     this.lines = this.view.selectAll("path.edge").data(edges).join("path");
     set(this.lines, {
-      class: ({ kind, tone }) => `edge ${kind} ${tone}`,
+      class: ({ kind, tone }) => `edge ${kind} ${tone}`.trim(),
       "stroke-width": ({ thickness }) => thickness,
       "marker-end": "url(#apptek-head)",
       d: ({ curve }) => pathOf(curve.map((number) => number.toFixed(1))),
@@ -80,7 +80,7 @@ export class Graph {
   drawNodes(nodes) {
     this.nodes = this.view.selectAll("g.node").data(nodes).join("g");
     set(this.nodes, {
-      class: ({ role, side }) => `node ${role} ${side}`,
+      class: ({ role, side }) => `node ${role} ${side}`.trim(),
       tabindex: 0,
       role: "button",
       "aria-haspopup": "dialog",
@@ -94,7 +94,7 @@ export class Graph {
   writeLabels(edges) {
     this.labels = this.view.selectAll("g.label").data(edges).join("g");
     this.labels.attr("class", ({ kind, tone }) =>
-      kind === "question" ? `label question-label ${tone}` : `label ${tone}`,
+      kind === "question" ? `label question-label ${tone}`.trim() : `label ${tone}`.trim(),
     );
     put(this.labels, "rect", {
       class: "pill",
