@@ -1,5 +1,7 @@
 """The facts of an entity, or between two entities, in order of time."""
 
+from typing import Any
+
 import numpy as np
 
 from apptek.arrays import Ints
@@ -79,8 +81,7 @@ def pair_history(
     """The timelines between two entities, one for each direction."""
     model = served.predictor.model
     data, graph = model.dataset, model.graph
-    source = served.entity(subject, "subject")
-    target = served.entity(object_, "object")
+    source, target = served.pair(subject, object_)
     facts = [between(graph, source, target), between(graph, target, source)]
     forward, backward = (
         timeline_of(data, graph, by_time(graph, way), window, limit) for way in facts
@@ -144,18 +145,23 @@ def timeline_of(
 
 def describe_fact(data: Dataset, graph: TemporalGraph, fact: int) -> Fact:
     """A fact with its names and dates."""
+    return Fact(**fact_fields(data, graph, fact))
+
+
+def fact_fields(data: Dataset, graph: TemporalGraph, fact: int) -> dict[str, Any]:
+    """The fields of Fact."""
     facts, axis = graph.facts, graph.axis
     since, until = (axis.format(int(codes[fact])) for codes in (facts.since, facts.until))
     (first,), (last,) = ends_of(graph, np.asarray([fact]))
     dated = int(first) != UNKNOWN
-    return Fact(
-        fact=fact,
-        subject=data.entities[int(facts.subjects[fact])],
-        predicate=data.predicates[int(facts.predicates[fact])],
-        object=data.entities[int(facts.objects[fact])],
-        since=since,
-        until=until,
-        date=when_text(since, until),
-        start=int(first) if dated else None,
-        end=int(last) if dated else None,
-    )
+    return {
+        "fact": fact,
+        "subject": data.entities[int(facts.subjects[fact])],
+        "predicate": data.predicates[int(facts.predicates[fact])],
+        "object": data.entities[int(facts.objects[fact])],
+        "since": since,
+        "until": until,
+        "date": when_text(since, until),
+        "start": int(first) if dated else None,
+        "end": int(last) if dated else None,
+    }
