@@ -113,17 +113,17 @@ def test_names_are_never_looked_for_on_the_event_loop(
     client: TestClient, query: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on_loop: list[bool] = []
-    usual = ServedModel.entity
+    usual = ServedModel._ids
 
-    def look_up(served: ServedModel, name: str, *where: Any, **options: Any) -> int:
+    def look_up(served: ServedModel, *names: Any, **options: Any) -> list[int]:
         on_loop.append(asyncio._get_running_loop() is not None)
-        return usual(served, name, *where, **options)
+        return usual(served, *names, **options)
 
-    monkeypatch.setattr(ServedModel, "entity", look_up)
+    monkeypatch.setattr(ServedModel, "_ids", look_up)
     for path in ("/api/ribbon", "/api/pair"):
         assert client.get(path, params=pair_of(query)).status_code == 200
     assert client.get(f"/api/entity/{query['subject']}/timeline").status_code == 200
-    assert on_loop
+    assert len(on_loop) == 3
     assert not any(on_loop)
 
 
