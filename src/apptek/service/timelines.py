@@ -9,8 +9,7 @@ from apptek.data.facts import Dataset
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.graph.lookups import between, ends_of, incoming, outgoing
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.present.wording import when_text
-from apptek.service.held_out import describe_held_out, held_out_facts
+from apptek.service.held_out import describe_held_out, held_out_facts, row_fields
 from apptek.service.problem_json import TITLES, ServiceError, quoted
 from apptek.service.schemas.responses import EntityTimeline, Fact, PairHistory, Timeline
 from apptek.service.served_model import ServedModel, Window
@@ -150,18 +149,5 @@ def describe_fact(data: Dataset, graph: TemporalGraph, fact: int) -> Fact:
 
 def fact_fields(data: Dataset, graph: TemporalGraph, fact: int) -> dict[str, Any]:
     """The fields of Fact."""
-    facts, axis = graph.facts, graph.axis
-    since, until = (axis.format(int(codes[fact])) for codes in (facts.since, facts.until))
     (first,), (last,) = ends_of(graph, np.asarray([fact]))
-    dated = int(first) != UNKNOWN
-    return {
-        "fact": fact,
-        "subject": data.entities[int(facts.subjects[fact])],
-        "predicate": data.predicates[int(facts.predicates[fact])],
-        "object": data.entities[int(facts.objects[fact])],
-        "since": since,
-        "until": until,
-        "date": when_text(since, until),
-        "start": int(first) if dated else None,
-        "end": int(last) if dated else None,
-    }
+    return {"fact": fact, **row_fields(data, graph.facts, fact, (int(first), int(last)))}

@@ -87,7 +87,9 @@ def explore(served: ServedModel, body: StepsBody) -> Steps:
         meeting=[entities[entity] for entity in sorted(played.met)],
         over=over,
         left=max(left, 0),
-        choices=[] if over else _choices(served, process, queries, trail),
+        choices=[]
+        if over
+        else _choices(served, process, queries, trail, played.environment.edges[0]),
         agent=None if over else _of_agent(served, queries, trail),
         drawing=_drawing(question, view, played, body.width or WIDTH),
     )
@@ -122,10 +124,10 @@ def _play(process: DecisionProcess, queries: Queries, trail: tuple[int, ...]) ->
 
 
 def _choices(
-    served: ServedModel, process: DecisionProcess, queries: Queries, trail: tuple[int, ...]
-) -> list[Choice]:
+    served: ServedModel, process: DecisionProcess, queries: Queries, trail: tuple[int, ...],
+    counts: Ints,
+) -> list[Choice]:  # fmt: skip
     """What can be chosen, those first after which the sides meet, then those with more facts."""
-    counts = _play(process, queries, trail).environment.edges[0]
     actions = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
     many = queries.take(np.zeros(len(actions), np.intp))
     trails = np.asarray([[*trail, action] for action in actions.tolist()], np.int32)
