@@ -23,8 +23,8 @@ from apptek.audit.audit import audit_facts
 from apptek.audit.judge import Judge
 from apptek.audit.report import audit_table
 from apptek.errors import ApptekError
+from apptek.mcp_server.questions import Questions
 from apptek.mcp_server.server import create_server
-from apptek.mcp_server.suspects import Suspects
 from apptek.predictor import Predictor, Query
 from apptek.present.wording import GIVEN, when_text
 from apptek.service.network.request_limits import RequestLimits
@@ -209,7 +209,7 @@ def test_the_audit_lists_the_least_plausible_facts_with_reasons(
 
 
 def test_the_audit_of_a_large_model_judges_some_facts(served: ServedModel, query: Query) -> None:
-    suspects = Suspects(served, most=200)
+    suspects = Questions(served, max_judged=200)
     assert suspects.audit().judged == 200
     count = sum(query.subject in (fact[0], fact[2]) for fact in written_facts(served))
     found = suspects.audit(query.subject, limit=5)

@@ -20,13 +20,13 @@ from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN
 from apptek.forecasting.learning import codes_at
 from apptek.predictor import Predictor, Query
-from apptek.service.page_data import kept, lists, routes
+from apptek.service.page_data import lists, routes
 from apptek.service.page_data import questions as questions_of
-from apptek.service.page_data.kept import started, within
 from apptek.service.page_data.questions import striking_questions
 from apptek.service.page_data.reliability import PastForecasts, past_forecasts
 from apptek.service.problem_json import ServiceError
 from apptek.service.served_model import ServedModel
+from apptek.service.workers import MAX_PENDING, MAX_RESULTS, BackgroundWork, within
 from apptek.setting_rules import with_settings
 
 
@@ -113,17 +113,17 @@ def test_names_are_never_looked_for_on_the_event_loop(
     client: TestClient, query: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on_loop: list[bool] = []
-    usual = ServedModel.entity
+    usual = ServedModel._ids
 
-    def look_up(served: ServedModel, name: str, *where: Any) -> int:
+    def look_up(served: ServedModel, *names: Any, **options: Any) -> list[int]:
         on_loop.append(asyncio._get_running_loop() is not None)
-        return usual(served, name, *where)
+        return usual(served, *names, **options)
 
-    monkeypatch.setattr(ServedModel, "entity", look_up)
+    monkeypatch.setattr(ServedModel, "_ids", look_up)
     for path in ("/api/ribbon", "/api/pair"):
         assert client.get(path, params=pair_of(query)).status_code == 200
     assert client.get(f"/api/entity/{query['subject']}/timeline").status_code == 200
-    assert on_loop
+    assert len(on_loop) == 3
     assert not any(on_loop)
 
 
@@ -366,8 +366,7 @@ def test_what_takes_longer_than_a_request_may_is_said_not_to_be_ready(
 ) -> None:
     """On large data the first answer takes minutes; no request waits for it to the end."""
     pending: Future[Any] = Future()
-    for module in (lists, routes):
-        monkeypatch.setattr(module, "started", lambda *_: pending)
+    monkeypatch.setattr(BackgroundWork, "start", lambda *_: pending)
     monkeypatch.setattr(routes, "PATIENCE", 0.05)
     client = client_of(forecasting)
     body = client.get(path).json()
@@ -442,7 +441,7 @@ def test_the_trained_agent_says_what_it_would_choose(tmp_path: Path) -> None:
     assert body["agent"] in {choice["name"] for choice in body["choices"]}
 
 
-def test_a_failure_is_told_once_and_then_tried_again(forecasting: ServedModel) -> None:
+def test_a_failure_is_told_once_and_then_tried_again() -> None:
     tries: list[int] = []
 
     def work() -> int:
@@ -451,27 +450,26 @@ def test_a_failure_is_told_once_and_then_tried_again(forecasting: ServedModel) -
             raise MemoryError
         return len(tries)
 
-    predictor = forecasting.predictor
-    with pytest.raises(MemoryError):
-        started(predictor, "fails once", work).result(20)
-    with pytest.raises(MemoryError):  # a request that came later is told, too
-        started(predictor, "fails once", work).result(20)
-    assert [started(predictor, "fails once", work).result(20) for _ in range(2)] == [2, 2]
+    background = BackgroundWork()
+    for _ in range(2):  # a request that came later is told, too
+        with pytest.raises(MemoryError):
+            background.start("fails once", work).result(20)
+    assert [background.start("fails once", work).result(20) for _ in range(2)] == [2, 2]
 
 
-def test_kept_results_and_pending_work_are_bounded(forecasting: ServedModel) -> None:
-    predictor, go_on = forecasting.predictor, Event()
-    for number in range(2 * kept.MOST_KEPT):
-        started(predictor, f"number {number}", lambda: 1).result(20)
-        started(predictor, "often", lambda: 2).result(20)
-    assert len(kept._results[predictor]) <= kept.MOST_KEPT
-    assert "often" in kept._results[predictor]
-    waiting = [started(predictor, f"waits {n}", go_on.wait) for n in range(kept.MOST_PENDING)]
+def test_kept_results_and_pending_work_are_bounded() -> None:
+    background, go_on = BackgroundWork(), Event()
+    for number in range(2 * MAX_RESULTS):
+        background.start(f"number {number}", lambda: 1).result(20)
+        background.start("often", lambda: 2).result(20)
+    assert len(background.names) <= MAX_RESULTS
+    assert "often" in background.names
+    waiting = [background.start(f"waits {n}", go_on.wait) for n in range(MAX_PENDING)]
     with pytest.raises(ServiceError, match="Too many lists"):
-        started(predictor, "one too many", lambda: 3)
+        background.start("one too many", lambda: 3)
     go_on.set()
     assert all(work.result(20) for work in waiting)
-    assert started(predictor, "one too many", lambda: 3).result(20) == 3
+    assert background.start("one too many", lambda: 3).result(20) == 3
 
 
 def test_watch_lists_of_one_length_are_computed_once(forecasting: ServedModel) -> None:
@@ -479,7 +477,7 @@ def test_watch_lists_of_one_length_are_computed_once(forecasting: ServedModel) -
     longest = ready(client, "/api/watch", days=9, limit=200)["rows"]
     for limit in (1, 7):
         assert ready(client, "/api/watch", days=9, limit=limit)["rows"] == longest[:limit]
-    names = [name for name in kept._results[forecasting.predictor] if name.startswith("watch 9")]
+    names = [name for name in forecasting.background.names if name.startswith("watch 9")]
     assert names == ["watch 9"]
 
 
@@ -494,7 +492,7 @@ def test_the_audit_of_the_page_judges_a_bounded_number_of_facts(
         return audit_facts(judge, chosen)
 
     monkeypatch.setattr(lists, "audit_facts", audited)
-    monkeypatch.setattr(lists, "started", lambda _predictor, _name, work: done(work()))
+    monkeypatch.setattr(BackgroundWork, "start", lambda _self, _name, work: done(work()))
     found = client_of(forecasting).get("/api/audit").json()
     assert (judged, found["facts"], len(found["rows"])) == ([30], 30, 30)
 

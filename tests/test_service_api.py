@@ -1,6 +1,7 @@
 import json
 import re
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from service_parts import client_of, problem, tuning_query
 
+from apptek.data.name_matching import NameResolver
+from apptek.data.times import TimeAxis
 from apptek.explain.drawing.answer_layout import draw_answer
 from apptek.explain.drawing.svg import drawing_json
 from apptek.predictor import Query
@@ -306,3 +309,26 @@ def test_a_model_folder_deleted_while_serving_does_no_harm(
     assert not client.get("/api/health").json()["model_on_disk"]
     assert client.post("/api/predict", json=tuning_query(gone)).json() == before
     assert client.post("/api/explain", json=tuning_query(gone, 5)).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/api/predict", "/api/explain", "/api/steps"])
+@pytest.mark.parametrize("view", [None, "ahead"])
+def test_names_and_times_are_looked_up_once(
+    served: ServedModel, monkeypatch: pytest.MonkeyPatch, path: str, view: str | None
+) -> None:
+    looked_up: Counter[str] = Counter()
+    find, parse = NameResolver.find, TimeAxis.parse
+
+    def counting_find(self: NameResolver, name: str) -> int | None:
+        looked_up[name] += 1
+        return find(self, name)
+
+    def counting_parse(self: TimeAxis, text: str) -> int:
+        looked_up[text] += 1
+        return parse(self, text)
+
+    monkeypatch.setattr(NameResolver, "find", counting_find)
+    monkeypatch.setattr(TimeAxis, "parse", counting_parse)
+    query = tuning_query(served)
+    assert client_of(served).post(path, json=query | {"view": view}).status_code == 200
+    assert looked_up == dict.fromkeys(query.values(), 1)

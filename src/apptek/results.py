@@ -68,6 +68,8 @@ def record(cls: type[T]) -> type[T]:
 
 def to_dict(value: Any) -> Any:
     """Return a result as plain values for JSON: dataclasses become dicts, and NaN becomes None."""
+    if isinstance(value, str | int) or value is None:  # most values; a bool is an int
+        return value
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):

@@ -9,6 +9,7 @@ import numpy as np
 
 from apptek.data.facts import Names
 from apptek.data.name_matching import NameResolver
+from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError, UnknownPredicateError
 from apptek.explain.evidence import DIRECT, Evidence, Key
@@ -51,15 +52,18 @@ def explain(
     against: str | None = None,
     most: int = 5,
     hidden: int = -1,
+    queries: Queries | None = None,
 ) -> Explanation:
     """Why `predicate` (the most probable one if None) and not the runner-up.
 
     The runner-up is the most probable other predicate, or the one named by `against`. The facts of
     the `most` strongest reasons for the predicate are looked up, and of as many against it.
-    `hidden` is the training fact that the query must not see, -1 where there is none.
+    `hidden` is the training fact that the query must not see, -1 where there is none. `queries`
+    is the query as ids, where its names and its time were looked up before.
     """
     model = answerer.model
-    queries = replace(answerer.queries_of([query]), hidden=np.asarray([hidden], np.int32))
+    queries = answerer.queries_of([query]) if queries is None else queries
+    queries = replace(queries, hidden=np.asarray([hidden], np.int32))
     view = answerer.view_of(queries)
     scored, classifier = view.scored(queries), view.fitted.classifier
     probabilities = view.probabilities(scored.scores)

@@ -1,35 +1,40 @@
 """The questions that an assistant may ask of a model, each a tool; its docstring is the manual."""
 
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
-from apptek.arrays import Ints
+from apptek.arrays import AnyInts, Ints, Longs
+from apptek.audit.audit import MOST_JUDGED, Audit, audit_facts, spread_evenly
+from apptek.audit.judge import Judge
+from apptek.audit.report import table_of_facts
 from apptek.data.times import UNKNOWN
-from apptek.evaluation.predicate_classes import Shares
 from apptek.explain.explainer import explain
 from apptek.explain.explanation import Reason
 from apptek.explain.shown_answers import answer_notes, recorded
 from apptek.explain.text import notes
 from apptek.graph.lookups import between, ends_of
 from apptek.mcp_server.results import (
+    AuditResult,
     FactOut,
     HistoryPage,
     PairForecast,
     Prediction,
     ReasonFound,
+    SuspectFact,
     WhyPredicate,
 )
-from apptek.models.answerer import Answerer
-from apptek.present.wording import presumed
-from apptek.service.forecasts import forecast
+from apptek.present.wording import presumed, when_text
+from apptek.service.forecasts import ForecastQuestion, forecast
 from apptek.service.model_info import find_entities
+from apptek.service.predict_explain import answer_fields
 from apptek.service.schemas.requests import ForecastBody, Name, QueryFields, Steps, Time
-from apptek.service.schemas.responses import ClassShare, Entities, RankedPredicate
-from apptek.service.served_model import ServedModel
-from apptek.service.timelines import by_time, describe_fact, read_window
+from apptek.service.schemas.responses import Entities
+from apptek.service.served_model import Question, ServedModel
+from apptek.service.timelines import by_time, fact_fields, facts_of, read_window
 
 FACTS = 8  # cited with a reason
 LATEST = 5  # facts cited with a forecast
@@ -47,6 +52,7 @@ class Questions:
     """What is asked of a served model. An unknown name or time is a ServiceError."""
 
     served: ServedModel
+    max_judged: int = MOST_JUDGED  # facts that the audit judges
 
     def search_entities(
         self,
@@ -74,30 +80,21 @@ class Questions:
         two at that time: use `forecast` for the chance that anything happens at all. `known`
         means that the data has this very fact.
         """
-        query = self.served.query(
-            QueryFields(subject=subject, object=object, time=time), allow_unknown=False
-        )
-        answerer = self._answerer(as_of)
-        ranked = answerer.ranked(answerer.queries_of([query]))
-        (answer,) = answerer.answers([query], ranked, top=top)
-        rows = zip(answer.predicates, answer.labels, answer.probabilities, strict=True)
-        return Prediction(
-            subject=answer.meant_subject or subject,
-            object=answer.meant_object or object,
-            time=query.time,
-            predicates=[
-                RankedPredicate(predicate=p, label=label, probability=x, known=p in answer.known)
-                for p, label, x in rows
-            ],
-            by_class=_first(answer.by_class, top),
-            by_group=_first(answer.by_group, top),
-            view=answer.view,
-            condition=presumed(query.time),
-            notes=[
-                note
-                for note in (recorded(answer), *answer_notes(answer))
-                if note not in ("", presumed(query.time))
-            ],
+        asked = self._question(subject, object, time, as_of)
+        ranked = asked.answerer.ranked(asked.ids)
+        (answer,) = asked.answerer.answers([asked.query], ranked, top=top)
+        given, fields = presumed(time), answer_fields(self.served, answer, asked.time)
+        notes = [note for note in (recorded(answer), *answer_notes(answer)) if note]
+        return Prediction.model_validate(
+            fields
+            | {
+                "subject": answer.meant_subject,
+                "object": answer.meant_object,
+                "by_class": fields["by_class"][:top],
+                "by_group": fields["by_group"][:top],
+                "condition": given,
+                "notes": [note for note in notes if note != given],
+            }
         )
 
     def explain(
@@ -114,29 +111,20 @@ class Questions:
         Explains the most probable predicate, or `predicate`, compared with the runner-up, or
         with `against`. Each reason cites facts of the data: quote them with their dates.
         """
-        served = self.served
         for name, where in ((predicate, "predicate"), (against, "against")):
             if name is not None:
-                served.predicate(name, where)
-        query = served.query(
-            QueryFields(subject=subject, object=object, time=time), allow_unknown=False
-        )
-        why = explain(self._answerer(as_of), query, predicate, against=against)
-        return WhyPredicate(
-            subject=why.subject,
-            object=why.object,
-            time=why.time,
-            predicate=why.predicate,
-            probability=why.probability,
-            runner_up=why.runner_up,
-            runner_up_probability=why.runner_up_probability,
-            condition=presumed(why.time),
-            paragraph=why.paragraph,
-            reasons=[_reason(reason) for reason in why.reasons],
-            against=[_reason(reason) for reason in why.against],
-            further=len(why.further),
-            view=why.view,
-            notes=notes(why),
+                self.served.predicate(name, where)
+        asked = self._question(subject, object, time, as_of)
+        why = explain(asked.answerer, asked.query, predicate, against=against, queries=asked.ids)
+        return WhyPredicate.model_validate(
+            why.as_json()
+            | {
+                "condition": presumed(why.time),
+                "reasons": [_reason(reason) for reason in why.reasons],
+                "against": [_reason(reason) for reason in why.against],
+                "further": len(why.further),
+                "notes": notes(why),
+            }
         )
 
     def forecast(
@@ -163,12 +151,12 @@ class Questions:
             subject=subject, object=object, start=start, until=until, days=days, hours=hours,
             minutes=minutes, months=months, years=years, steps=steps, top=top,
         )  # fmt: skip
-        made = forecast(self.served, body)
-        first = self.served.position(self.served.time(made.first, "start"))
-        facts = self._between(subject, object)
+        question = ForecastQuestion.of(self.served, body)
+        facts = self._between(*question.ids)
         starts, _ = ends_of(self.served.predictor.model.graph, facts)
-        before = facts[(starts != UNKNOWN) & (starts < first)]
-        return PairForecast(**dict(made), latest=self._described(before[-LATEST:]))
+        before = facts[(starts != UNKNOWN) & (starts < question.window.first)]
+        made = forecast(self.served, question, top)
+        return PairForecast.model_validate(made | {"latest": self._facts(before[-LATEST:])})
 
     def history(
         self,
@@ -184,43 +172,82 @@ class Questions:
         With `since` or `until`, only dated facts in that window.
         """
         graph, names = self.served.predictor.model.graph, self.served.predictor.model.dataset
-        facts = self._between(subject, object)
+        pair = self.served.pair(subject, object)
+        facts = self._between(*pair)
         if since is not None or until is not None:
             window = read_window(self.served, since, until, ("since", "until"))
             first, last = ends_of(graph, facts)
             facts = facts[(first != UNKNOWN) & (first <= window.last) & (last >= window.first)]
         end = offset + limit
         return HistoryPage(
-            subject=names.entities[self.served.entity(subject, "subject")],
-            object=names.entities[self.served.entity(object, "object")],
+            subject=names.entities[pair[0]],
+            object=names.entities[pair[1]],
             total=len(facts),
-            facts=self._described(facts[offset:end]),
+            facts=self._facts(facts[offset:end]),
             next_offset=end if end < len(facts) else None,
         )
 
-    def _answerer(self, as_of: bool) -> Answerer:
-        answerer = self.served.predictor.answerer
-        return answerer.ahead() if as_of else answerer
+    def audit(
+        self,
+        entity: Annotated[Name | None, Field(description="Only facts of this entity.")] = None,
+        limit: Annotated[int, Field(ge=1, le=50)] = 10,
+    ) -> AuditResult:
+        """Which recorded facts look wrong? The least plausible ones, each with a reason.
 
-    def _between(self, subject: str, object_: str) -> Ints:
+        Each fact is asked about with itself hidden: a predicate that hardly fits, subject and
+        object that seem exchanged, dates that cannot be. A fact on this list is unusual, which is
+        not the same as wrong: somebody has to look at it.
+        """
+        graph = self.served.predictor.model.graph
+        of_entity = None
+        if entity is not None:
+            of_entity = facts_of(graph, self.served.entity(entity, "entity"))
+        audit, judged = self._audited(of_entity)
+        order = audit.order[: len(judged)]
+        if of_entity is not None:
+            judged = np.intersect1d(judged, of_entity)
+            order = order[np.isin(order, of_entity)]
+        table = table_of_facts(audit, order[:limit], limit)
+        return AuditResult(
+            facts=len(graph.facts),
+            judged=len(judged),
+            suspects=[_suspect(row) for row in table.to_pylist()],
+        )
+
+    def _audited(self, of_entity: AnyInts | None) -> tuple[Audit, Longs]:
+        """The audit, and the facts that it judges.
+
+        Of more facts than `max_judged`, so many are judged, evenly spread over the data; where an
+        entity is named, half as many, and of its own facts at most the other half.
+        """
+        model, most = self.served.predictor.model, self.max_judged
+        every = np.arange(len(model.graph.facts))
+        if of_entity is not None and len(every) > most:
+            judged = np.union1d(
+                spread_evenly(every, most // 2), spread_evenly(of_entity, most // 2)
+            )
+            return audit_facts(Judge.of_model(model), judged), judged
+        judged = spread_evenly(every, most)
+        work = partial(audit_facts, Judge.of_model(model), judged)
+        return self.served.background.start(f"audit of {most}", work).result(), judged
+
+    def _question(self, subject: str, object_: str, time: str, as_of: bool) -> Question:
+        fields = QueryFields(subject=subject, object=object_, time=time)
+        return self.served.question(fields, "ahead" if as_of else None, allow_unknown=False)
+
+    def _between(self, one: int, other: int) -> Ints:
         """The facts between two entities in both directions, by time; undated ones last."""
         graph = self.served.predictor.model.graph
-        one, other = self.served.entity(subject, "subject"), self.served.entity(object_, "object")
         directions = {(one, other), (other, one)}  # a single one where they are the same
         facts = np.concatenate([between(graph, *direction) for direction in directions])
         return by_time(graph, facts)
 
-    def _described(self, facts: Ints) -> list[FactOut]:
+    def _facts(self, facts: Ints) -> list[FactOut]:
         model = self.served.predictor.model
-        described = (describe_fact(model.dataset, model.graph, int(fact)) for fact in facts)
         return [
-            FactOut(subject=f.subject, predicate=f.predicate, object=f.object, date=f.date)
-            for f in described
+            FactOut.model_validate(fact_fields(model.dataset, model.graph, int(fact)))
+            for fact in facts
         ]
-
-
-def _first(shares: Shares, count: int) -> list[ClassShare]:
-    return [ClassShare(name=name, probability=share) for name, share in shares[:count]]
 
 
 def _reason(reason: Reason) -> ReasonFound:
@@ -228,15 +255,11 @@ def _reason(reason: Reason) -> ReasonFound:
     return ReasonFound(
         sentence=reason.contribution.sentence,
         log_odds=reason.contribution.log_odds,
-        facts=[
-            FactOut(
-                subject=fact.subject,
-                predicate=fact.predicate,
-                object=fact.object,
-                date=fact.date,
-                apart=fact.apart,
-            )
-            for fact in cited[:FACTS]
-        ],
+        facts=[FactOut.model_validate(asdict(fact)) for fact in cited[:FACTS]],
         more_facts=max(0, len(cited) - FACTS),
     )
+
+
+def _suspect(row: dict[str, Any]) -> SuspectFact:
+    fact = FactOut.model_validate(row | {"date": when_text(row["since"], row["until"])})
+    return SuspectFact.model_validate(row | {"fact": fact})

@@ -16,7 +16,6 @@ from starlette.types import ASGIApp
 from apptek import __version__
 from apptek.errors import ApptekError
 from apptek.mcp_server.questions import Questions
-from apptek.mcp_server.suspects import Suspects
 from apptek.present.wording import GIVEN, shortened
 from apptek.safe_text import printable
 from apptek.service.forecasts import NOT_A_WINDOW
@@ -24,7 +23,7 @@ from apptek.service.network.http_server import Reach, serve
 from apptek.service.network.request_limits import RequestLimits
 from apptek.service.problem_json import MAX_QUOTED, Problem, ServiceError
 from apptek.service.served_model import FAR_TIME, ServedModel
-from apptek.service.worker_pool import WorkerPool
+from apptek.service.workers import WorkerPool
 from apptek.terminal import tell
 
 READS_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
@@ -56,10 +55,10 @@ class ModelServer(MCPServer[Any]):
 def create_server(served: ServedModel, limits: RequestLimits | None = None) -> ModelServer:
     """The server of a served model. Answers are computed in threads, within the limits."""
     pool = WorkerPool(limits or RequestLimits(workers=os.cpu_count() or 1))
-    asked, suspects = Questions(served), Suspects(served)
+    asked = Questions(served)
     tools = (
         asked.search_entities, asked.predict, asked.explain, asked.forecast, asked.history,
-        suspects.audit,
+        asked.audit,
     )  # fmt: skip
     return ModelServer(
         "apptek",

@@ -12,7 +12,7 @@ from apptek import __version__
 from apptek.service import model_info, timelines
 from apptek.service.arrow_batches import add_arrow_predictions
 from apptek.service.explorer_files import read_explorer_files
-from apptek.service.forecasts import forecast
+from apptek.service.forecasts import ForecastQuestion, forecast
 from apptek.service.network.request_limits import RequestLimits
 from apptek.service.page_data.routes import add_page_data
 from apptek.service.predict_explain import explain, predict
@@ -45,7 +45,7 @@ from apptek.service.schemas.responses import (
 from apptek.service.schemas.what_if import ContrastOut, CounterfactualOut
 from apptek.service.served_model import ServedModel
 from apptek.service.what_if import contrast, counterfactual
-from apptek.service.worker_pool import WorkerPool
+from apptek.service.workers import WorkerPool
 
 ABOUT = """Which predicate holds between a subject and an object at a time, and why.
 
@@ -198,7 +198,11 @@ def _add_predictions(
     @app.post("/api/forecast", response_model=ForecastOut, tags=["answers"])
     async def forecasts(body: ForecastBody) -> Response:
         """What will happen between two entities in a window, and whether anything will."""
-        return await pool.answer(partial(forecast, served, body))
+
+        def work() -> dict[str, Any]:
+            return forecast(served, ForecastQuestion.of(served, body), body.top)
+
+        return await pool.answer(work)
 
 
 def _add_pages(app: FastAPI) -> None:

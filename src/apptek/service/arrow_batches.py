@@ -23,7 +23,7 @@ from apptek.present.wording import shortened
 from apptek.service.network.request_limits import RequestLimits
 from apptek.service.problem_json import MAX_QUOTED, TITLES, ServiceError
 from apptek.service.served_model import ServedModel
-from apptek.service.worker_pool import WorkerPool
+from apptek.service.workers import WorkerPool
 
 ARROW = "application/vnd.apache.arrow.stream"
 MAX_NAME_BYTES = 10_000

@@ -1,28 +1,42 @@
 """Forecasts of the served model."""
 
+from dataclasses import dataclass
+from typing import Any
+
 from apptek.errors import ApptekError
 from apptek.forecasting.window import Length, Window
 from apptek.results import to_dict
 from apptek.service.problem_json import ServiceError
 from apptek.service.schemas.requests import ForecastBody
-from apptek.service.schemas.responses import ForecastOut
 from apptek.service.served_model import ServedModel
 
 NO_FORECASTS = "This model makes no forecasts"
 NOT_A_WINDOW = "Not a window of this data"
 
 
-def forecast(served: ServedModel, body: ForecastBody) -> ForecastOut:
-    """The forecast of a pair. Raises a ServiceError if the model or the window allows none."""
-    predictor = served.predictor
-    require_forecasts(served)
-    served.check_names(body.subject, body.object, allow_unknown=body.allow_unknown)
-    window = window_of_body(served, body)
-    (made,) = predictor.forecaster.forecast(
-        [(body.subject, body.object)], window, top=body.top, why=True
-    )
-    similar = served.similar([body.subject, body.object])
-    return ForecastOut.model_validate(to_dict(made) | {"similar": similar})
+@dataclass(frozen=True, slots=True)
+class ForecastQuestion:
+    """A question about a window whose names and times were looked up; see `Question`."""
+
+    names: tuple[str, str]
+    ids: tuple[int, int]
+    window: Window
+
+    @classmethod
+    def of(cls, served: ServedModel, body: ForecastBody) -> "ForecastQuestion":
+        """Raises a ServiceError if the model, the names or the window allow no forecast."""
+        require_forecasts(served)
+        names = (body.subject, body.object)
+        ids = served.pair(*names, allow_unknown=body.allow_unknown)
+        return cls(names, ids, window_of_body(served, body))
+
+
+def forecast(served: ServedModel, question: ForecastQuestion, top: int) -> dict[str, Any]:
+    """The forecast of a pair, as `ForecastOut` describes it."""
+    forecaster, window = served.predictor.forecaster, question.window
+    (made,) = forecaster.forecast([question.names], window, top=top, why=True)
+    similar = served.similar(zip(question.ids, question.names, strict=True))
+    return {**to_dict(made), "similar": similar}
 
 
 def require_forecasts(served: ServedModel) -> None:

@@ -1,9 +1,11 @@
 """Facts of valid and test that a model does not answer from: what happened, too, between two."""
 
+from typing import Any
+
 import numpy as np
 
 from apptek.arrays import Ints
-from apptek.data.facts import Facts, join_facts
+from apptek.data.facts import Dataset, Facts, join_facts
 from apptek.data.times import UNKNOWN
 from apptek.graph.lookups import between
 from apptek.graph.temporal_graph import positions_of
@@ -44,23 +46,24 @@ def _ends(model: Model, facts: Facts) -> tuple[Ints, Ints]:
 
 def describe_held_out(model: Model, facts: Facts) -> list[Fact]:
     """The facts with their names and dates; they have no number."""
-    data, axis = model.dataset, model.dataset.axis
-    first, last = (ends.tolist() for ends in _ends(model, facts))
-    described = []
-    for row in range(len(facts)):
-        since, until = (axis.format(int(codes[row])) for codes in (facts.since, facts.until))
-        dated = first[row] != UNKNOWN
-        described.append(
-            Fact(
-                fact=NO_FACT,
-                subject=data.entities[int(facts.subjects[row])],
-                predicate=data.predicates[int(facts.predicates[row])],
-                object=data.entities[int(facts.objects[row])],
-                since=since,
-                until=until,
-                date=when_text(since, until),
-                start=first[row] if dated else None,
-                end=last[row] if dated else None,
-            )
-        )
-    return described
+    ends = zip(*(ends.tolist() for ends in _ends(model, facts)), strict=True)
+    return [
+        Fact(fact=NO_FACT, **row_fields(model.dataset, facts, row, each))
+        for row, each in enumerate(ends)
+    ]
+
+
+def row_fields(data: Dataset, facts: Facts, row: int, ends: tuple[int, int]) -> dict[str, Any]:
+    """The fields of Fact but its number, of a row of facts with its first and last position."""
+    since, until = (data.axis.format(int(codes[row])) for codes in (facts.since, facts.until))
+    start, end = ends if ends[0] != UNKNOWN else (None, None)
+    return {
+        "subject": data.entities[int(facts.subjects[row])],
+        "predicate": data.predicates[int(facts.predicates[row])],
+        "object": data.entities[int(facts.objects[row])],
+        "since": since,
+        "until": until,
+        "date": when_text(since, until),
+        "start": start,
+        "end": end,
+    }

@@ -3,8 +3,11 @@
 from dataclasses import replace
 from typing import Any, Literal
 
+import numpy as np
+
 from apptek.arrays import Longs
 from apptek.compiling import in_threads
+from apptek.data.queries import Queries
 from apptek.evaluation.predicate_classes import shares_json
 from apptek.explain.drawing.answer_layout import WIDTH, draw_answer
 from apptek.explain.drawing.svg import drawing_json
@@ -16,56 +19,56 @@ from apptek.features.topologies.connection import time_distance
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.predictor import Answer, Query
 from apptek.present.wording import apart_text, listed
-from apptek.service.schemas.explanations import ExplanationOut
 from apptek.service.schemas.requests import ExplainBody, PredictBatch, PredictQuery
-from apptek.service.schemas.responses import Answers, NearFact
-from apptek.service.served_model import ServedModel
-from apptek.service.timelines import describe_fact
+from apptek.service.served_model import Question, ServedModel
+from apptek.service.timelines import fact_fields
 
 CHUNK = 250  # queries of a batch that one thread answers
-Ends = Literal["subject", "object"]
+Side = Literal["subject", "object"]
 
 NEAREST = 12  # facts of the periphery on each side
 
 
-def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> Answers:
-    """The answers to one query or to a batch."""
-    if isinstance(body, PredictBatch):
-        queries = [
-            (
-                Query(each.subject, each.object, each.time),
-                served.time(each.time, f"queries.{row}.time"),
-            )
-            for row, each in enumerate(body.queries)
-        ]
-    else:
-        query = served.query(body, allow_unknown=body.allow_unknown)
-        queries = [(query, served.time(query.time, "time"))]
+def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> dict[str, Any]:
+    """The answers to one query or to a batch, as `Answers` describes them."""
     answerer = served.answerer(body.view)
+    if isinstance(body, PredictBatch):
+        asked = [Query(each.subject, each.object, each.time) for each in body.queries]
+        times = [served.time(q.time, f"queries.{row}.time") for row, q in enumerate(asked)]
+        ends = [[answerer.entity_id(name) for name in (q.subject, q.object)] for q in asked]
+        subjects, objects = np.asarray(ends, np.int32).T.copy()
+        ids = Queries(
+            subjects, objects, np.asarray(times, np.int32), np.full(len(asked), -1, np.int32)
+        )
+    else:
+        question = served.question(body, body.view, allow_unknown=body.allow_unknown)
+        asked, ids = [question.query], question.ids
 
     def answer_chunk(start: int) -> list[dict[str, Any]]:
-        chunk = queries[start : start + CHUNK]
-        asked = [query for query, _ in chunk]
-        answers = answerer.answers(asked, answerer.ranked(answerer.queries_of(asked)), top=body.top)
-        codes = (code for _, code in chunk)
-        return [_answer(served, *pair) for pair in zip(answers, codes, strict=True)]
+        part = ids.take(np.arange(start, min(start + CHUNK, len(ids))))
+        answers = answerer.answers(
+            asked[start : start + CHUNK], answerer.ranked(part), top=body.top
+        )
+        codes = part.times.tolist()
+        return [answer_fields(served, *pair) for pair in zip(answers, codes, strict=True)]
 
-    chunks = in_threads(answer_chunk, range(0, len(queries), CHUNK))
-    names = (name for query, _ in queries for name in (query.subject, query.object))
-    answers = [answer for chunk in chunks for answer in chunk]
-    meant = ((answer["meant_subject"], answer["meant_object"]) for answer in answers)
-    return Answers.model_validate(
-        {
-            "answers": answers,
-            "unknown": sum(None in pair for pair in meant),
-            "far_times": sum(answer["far_time"] for answer in answers),
-            "similar": served.similar(names),
-        }
+    chunks = in_threads(answer_chunk, range(0, len(asked), CHUNK))
+    names = ((query.subject, query.object) for query in asked)
+    pairs = zip(ids.subjects.tolist(), ids.objects.tolist(), names, strict=True)
+    named = (
+        (entity, name) for *two, texts in pairs for entity, name in zip(two, texts, strict=True)
     )
+    answers = [answer for chunk in chunks for answer in chunk]
+    return {
+        "answers": answers,
+        "unknown": int(((ids.subjects < 0) | (ids.objects < 0)).sum()),
+        "far_times": sum(answer["far_time"] for answer in answers),
+        "similar": served.similar(named),
+    }
 
 
-def _answer(served: ServedModel, answer: Answer, code: int) -> dict[str, Any]:
-    """The fields of AnswerOut, not validated yet: `predict` validates all answers at once."""
+def answer_fields(served: ServedModel, answer: Answer, code: int) -> dict[str, Any]:
+    """The fields of AnswerOut."""
     ranked = zip(answer.predicates, answer.labels, answer.probabilities, strict=True)
     return {
         "subject": answer.query.subject,
@@ -95,31 +98,31 @@ def _answer(served: ServedModel, answer: Answer, code: int) -> dict[str, Any]:
     }
 
 
-def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
-    """An explanation with its drawing and the periphery."""
-    query = served.query(body, allow_unknown=body.allow_unknown)
-    code = served.time(query.time, "time")
-    if body.predicate is not None:
-        served.predicate(body.predicate, "predicate")
-    if body.against is not None:
-        served.predicate(body.against, "against")
-    whole = answerer = served.answerer(body.view)
-    kept, known = None, len(answerer.model.graph.facts)
+def explain(served: ServedModel, body: ExplainBody) -> dict[str, Any]:
+    """An explanation with its drawing and the periphery, as `ExplanationOut` describes it."""
+    question = served.question(body, body.view, allow_unknown=body.allow_unknown)
+    for name, where in ((body.predicate, "predicate"), (body.against, "against")):
+        if name is not None:
+            served.predicate(name, where)
+    whole = answerer = question.answerer
+    kept, known = None, len(whole.model.graph.facts)
     without = [fact for fact in dict.fromkeys(body.without) if fact < known]
     if without:
-        part = without_facts(answerer, answerer.queries_of([query]), without)
+        part = without_facts(whole, question.ids, without)
         answerer, kept = part.answerer, part.kept
     explanation = explain_query(
-        answerer, query, body.predicate, against=body.against, most=body.top
-    )
+        answerer, question.query, body.predicate,
+        against=body.against, most=body.top, queries=question.ids,
+    )  # fmt: skip
     if kept is not None:
         explanation = _renamed(explanation, kept)
     cited = {fact.fact for reason in explanation.all_reasons() for fact in reason.facts}
-    graph = whole.view_of(whole.queries_of([query])).space.process.graph
+    # As the answer saw it: looking ahead, facts of that day or later must not show.
+    graph = whole.views[explanation.view].space.process.graph
     shown = cited | set(without)
-    periphery = _periphery(served, query, code, graph, shown)
+    periphery = _periphery(served, question, graph, shown)
     expanded = {
-        name: [_as_cited(f) for f in _nearest(served, entity, code, graph, shown, "subject")]
+        name: [_as_cited(f) for f in _nearest(served, entity, question.time, graph, shown)]
         for name in body.expand
         if (entity := whole.entities.find(name)) is not None
     }
@@ -129,19 +132,15 @@ def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
         nearby=[_as_cited(fact) for fact in periphery] if body.nearby else (),
         expanded=expanded,
     )
-    return ExplanationOut.model_validate(
-        explanation.as_json()
-        | {
-            "notes": [*notes(explanation), *_missing(body.without, known)],
-            "similar": served.similar([query.subject, query.object]),
-            "drawing": drawing_json(answer),
-            "periphery": periphery,
-            "without": [
-                describe_fact(served.predictor.model.dataset, whole.model.graph, fact)
-                for fact in without
-            ],
-        }
-    )
+    return explanation.as_json() | {
+        "notes": [*notes(explanation), *_missing(body.without, known)],
+        "similar": question.similar,
+        "drawing": drawing_json(answer),
+        "periphery": periphery,
+        "without": [
+            fact_fields(served.predictor.model.dataset, whole.model.graph, fact) for fact in without
+        ],
+    }
 
 
 def _missing(facts: list[int], known: int) -> list[str]:
@@ -164,41 +163,35 @@ def _renamed(explanation: Explanation, kept: Longs) -> Explanation:
     )
 
 
-def _as_cited(fact: NearFact) -> CitedFact:
-    return CitedFact(
-        fact=fact.fact, subject=fact.subject, predicate=fact.predicate, object=fact.object,
-        since=fact.since, until=fact.until, date=fact.date, distance=fact.distance,
-        apart=fact.apart, side=fact.side, step=0, expanded_by="", on_path=False,
-    )  # fmt: skip
+def _as_cited(fact: dict[str, Any]) -> CitedFact:
+    ends = {name: value for name, value in fact.items() if name not in ("start", "end")}
+    return CitedFact(**ends, step=0, expanded_by="", on_path=False)
 
 
 def _periphery(
-    served: ServedModel, query: Query, code: int, graph: TemporalGraph, cited: set[int]
-) -> list[NearFact]:
-    """The N_tknn facts of both entities that no reason cites, the first of each side.
-
-    graph  as the answer saw it: looking ahead, facts of that day or later must not show
-    """
-    resolver = served.predictor.answerer.entities
-    first, second = resolver.find(query.subject), resolver.find(query.object)
-    facts = [] if first is None else _nearest(served, first, code, graph, cited, "subject")
-    shown = cited | {fact.fact for fact in facts}  # a fact between the two is listed once
-    return facts + (
-        [] if second is None else _nearest(served, second, code, graph, shown, "object")
-    )
+    served: ServedModel, question: Question, graph: TemporalGraph, cited: set[int]
+) -> list[dict[str, Any]]:
+    """The N_tknn facts of both entities that no reason cites, the first of each side."""
+    facts: list[dict[str, Any]] = []
+    sides: tuple[Side, Side] = ("subject", "object")
+    for entity, side in zip(question.ends, sides, strict=True):
+        if entity >= 0:
+            shown = cited | {fact["fact"] for fact in facts}  # one between the two is listed once
+            facts += _nearest(served, entity, question.time, graph, shown, side)
+    return facts
 
 
 def _nearest(
-    served: ServedModel, entity: int, code: int, graph: TemporalGraph, shown: set[int], side: Ends
-) -> list[NearFact]:
-    """The facts of an entity nearest in time that are not shown yet."""
+    served: ServedModel, entity: int, code: int, graph: TemporalGraph, shown: set[int],
+    side: Side = "subject",
+) -> list[dict[str, Any]]:  # fmt: skip
+    """The facts of an entity nearest in time that are not shown yet, as NearFact describes them."""
     model, data = served.predictor.model, served.predictor.model.dataset
     nearest = graph.nearest([entity], [code], model.config.agent.tknn)[0].tolist()
     facts = []
     for fact in [f for f in nearest if f >= 0 and f not in shown][:NEAREST]:
         distance = time_distance(graph, fact, served.position(code))
-        described = describe_fact(data, graph, fact)
-        lasting = described.start != described.end
-        apart = apart_text(data.axis, distance, lasting=lasting)
-        facts.append(NearFact(**described.model_dump(), side=side, distance=distance, apart=apart))
+        fields = fact_fields(data, graph, fact)
+        apart = apart_text(data.axis, distance, lasting=fields["start"] != fields["end"])
+        facts.append(fields | {"side": side, "distance": distance, "apart": apart})
     return facts

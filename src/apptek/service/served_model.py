@@ -1,8 +1,8 @@
 """The model that is served: its predictor, an index of its names, its time span, sample queries."""
 
 from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
@@ -14,6 +14,7 @@ from apptek.arrays import Ints
 from apptek.config import View
 from apptek.data.facts import Dataset, Facts
 from apptek.data.name_index import NameIndex, entity_counts
+from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError, TimeFormatError, UnknownName
 from apptek.graph.lookups import ends_of
@@ -24,6 +25,7 @@ from apptek.predictor import Predictor, Query
 from apptek.service.private_copy import private_copy
 from apptek.service.problem_json import ServiceError, quoted, unknown_name
 from apptek.service.schemas.requests import QueryFields
+from apptek.service.workers import BackgroundWork
 
 SAMPLES = 4
 BEYOND = 30  # steps after the last fact that are shown at most
@@ -41,11 +43,36 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """A single question whose names and time were looked up, once. Routes pass it on.
+
+    ids       one row; a name that is not in the data has an id below 0
+    answerer  of the view that was asked for
+    similar   names like those that are not in the data
+    """
+
+    query: Query
+    ids: Queries
+    answerer: Answerer
+    similar: dict[str, list[str]]
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The ids of subject and object."""
+        return int(self.ids.subjects[0]), int(self.ids.objects[0])
+
+    @property
+    def time(self) -> int:
+        """The code of the time."""
+        return int(self.ids.times[0])
+
+
+@dataclass(frozen=True, slots=True)
 class ServedModel:
     """Everything that the answers are made from; nothing of it can be changed by others.
 
-    The index of names is built in a thread of its own: with many entities it takes seconds, and
-    the service can answer queries before it is ready.
+    The index of names is built in the background: with many entities it takes seconds, and the
+    service can answer queries before it is ready.
     """
 
     predictor: Predictor
@@ -55,6 +82,7 @@ class ServedModel:
     samples: tuple[Query, ...]
     counts: Ints  # facts of each entity
     pending_index: "Future[NameIndex]"
+    background: BackgroundWork = field(default_factory=BackgroundWork)
 
     @classmethod
     def open(cls, folder: Path) -> "ServedModel":
@@ -64,9 +92,8 @@ class ServedModel:
             predictor = Predictor.load(copy)
         model = predictor.model
         counts = entity_counts(model.graph.facts, len(model.dataset.entities))
-        pool = ThreadPoolExecutor(1)
-        pending_index = pool.submit(lambda: predictor.answerer.entities.index)
-        pool.shutdown(wait=False)
+        background = BackgroundWork()
+        pending_index = background.start("names", lambda: predictor.answerer.entities.index)
         samples = sample_queries(predictor, counts)
         predictor.explain(samples[0])
         if model.occurrence is not None:
@@ -75,7 +102,7 @@ class ServedModel:
         asked = predictor.queries_of(samples[:1])
         Environment(predictor.answerer.main.space.process, asked)  # for the steps of the agent
         span = time_span(model.graph)
-        return cls(predictor, folder, digest, span, samples, counts, pending_index)
+        return cls(predictor, folder, digest, span, samples, counts, pending_index, background)
 
     def answerer(self, view: View | None) -> Answerer:
         """What answers: with `ahead`, every query from what was known before its time."""
@@ -94,42 +121,50 @@ class ServedModel:
 
     def entity(self, name: str, where: str) -> int:
         """The id of an entity. Raises a ServiceError with similar names if there is none."""
-        self._check_names({name: where}, allow_unknown=False)
-        entity = self.predictor.answerer.entities.find(name)
-        assert entity is not None
+        (entity,) = self._ids({name: where}, [name], allow_unknown=False)
         return entity
 
-    def _check_names(self, places: dict[str, str], *, allow_unknown: bool) -> None:
-        resolver = self.predictor.answerer.entities
-        if any(resolver.find(name) is None for name in places):
+    def pair(self, subject: str, object_: str, *, allow_unknown: bool = False) -> tuple[int, int]:
+        """The ids of two entities; below 0 for a name that is not in the data, if that is allowed.
+
+        Raises a ServiceError with similar names if it is not.
+        """
+        places = {subject: "subject", object_: "object"} | {subject: "subject"}
+        one, other = self._ids(places, [subject, object_], allow_unknown=allow_unknown)
+        return one, other
+
+    def _ids(self, places: dict[str, str], names: list[str], *, allow_unknown: bool) -> list[int]:
+        """The ids of names; `places` says of each where it was given."""
+        answerer = self.predictor.answerer
+        ids = [answerer.entity_id(name) for name in names]
+        if min(ids) < 0:
             _ = self.index  # it is built once: wait for it, instead of building another
-        try:
-            resolver.check(*places, allow_unknown=allow_unknown)
-        except UnknownName as error:
-            raise unknown_name(error, places[error.name]) from None
+            try:
+                answerer.entities.check(*places, allow_unknown=allow_unknown)
+            except UnknownName as error:
+                raise unknown_name(error, places[error.name]) from None
+        return ids
 
-    def query(self, fields: QueryFields, *, allow_unknown: bool) -> Query:
-        """A single question. Raises a ServiceError if the data cannot answer it."""
-        self.time(fields.time, "time")
-        self.check_names(fields.subject, fields.object, allow_unknown=allow_unknown)
-        self.near_time(fields.time, "time")
-        return Query(fields.subject, fields.object, fields.time)
-
-    def check_names(self, subject: str, object_: str, *, allow_unknown: bool) -> None:
-        """Raises a ServiceError for those of the two that are unknown, unless that is allowed."""
-        self._check_names(
-            {subject: "subject", object_: "object"} | {subject: "subject"},
-            allow_unknown=allow_unknown,
+    def question(self, fields: QueryFields, view: View | None, *, allow_unknown: bool) -> Question:
+        """Look up a single question. Raises a ServiceError if the data cannot answer it."""
+        code = self.time(fields.time, "time")
+        pair = self.pair(fields.subject, fields.object, allow_unknown=allow_unknown)
+        self.check_near(code, "time")
+        columns = [np.asarray([value], np.int32) for value in (*pair, code, -1)]
+        return Question(
+            Query(fields.subject, fields.object, fields.time),
+            Queries(*columns),
+            self.answerer(view),
+            self.similar(zip(pair, (fields.subject, fields.object), strict=True)),
         )
 
-    def similar(self, names: Iterable[str]) -> dict[str, list[str]]:
-        """Names like those that mean no entity; of the first few of them, for it takes time."""
-        resolver = self.predictor.answerer.entities
-        unknown = (name for name in dict.fromkeys(names) if resolver.find(name) is None)
-        first = list(islice(unknown, UNKNOWN_NAMES))
-        if first:
+    def similar(self, named: Iterable[tuple[int, str]]) -> dict[str, list[str]]:
+        """Names like those whose id is below 0; of the first few of them, for it takes time."""
+        unknown = dict.fromkeys(name for entity, name in named if entity < 0)
+        if unknown:
             _ = self.index  # waits for it
-        return {name: resolver.suggestions(name) for name in first}
+        resolver = self.predictor.answerer.entities
+        return {name: resolver.suggestions(name) for name in islice(unknown, UNKNOWN_NAMES)}
 
     def predicate(self, name: str, where: str, status: int = 422) -> int:
         """The id of a predicate. Raises a ServiceError with similar names if there is none."""
@@ -163,9 +198,8 @@ class ServedModel:
                 where=where,
             ) from None
 
-    def near_time(self, text: str, where: str) -> int:
-        """`time`, for a single question. Raises a ServiceError where it is far from all facts."""
-        code = self.time(text, where)
+    def check_near(self, code: int, where: str) -> None:
+        """Raise a ServiceError for a time of a single question that is far from all facts."""
         try:
             self.predictor.answerer.seen.check_time(code)
         except ApptekError as error:
@@ -176,7 +210,6 @@ class ServedModel:
                 advice="/api/model has the span of the facts.",
                 where=where,
             ) from None
-        return code
 
     def position(self, code: int) -> int:
         """The position of a time on the axis; UNKNOWN for an unknown time."""

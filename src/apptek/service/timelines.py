@@ -1,5 +1,7 @@
 """The facts of an entity, or between two entities, in order of time."""
 
+from typing import Any
+
 import numpy as np
 
 from apptek.arrays import Ints
@@ -7,8 +9,7 @@ from apptek.data.facts import Dataset
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.graph.lookups import between, ends_of, incoming, outgoing
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.present.wording import when_text
-from apptek.service.held_out import describe_held_out, held_out_facts
+from apptek.service.held_out import describe_held_out, held_out_facts, row_fields
 from apptek.service.problem_json import TITLES, ServiceError, quoted
 from apptek.service.schemas.responses import EntityTimeline, Fact, PairHistory, Timeline
 from apptek.service.served_model import ServedModel, Window
@@ -79,8 +80,7 @@ def pair_history(
     """The timelines between two entities, one for each direction."""
     model = served.predictor.model
     data, graph = model.dataset, model.graph
-    source = served.entity(subject, "subject")
-    target = served.entity(object_, "object")
+    source, target = served.pair(subject, object_)
     facts = [between(graph, source, target), between(graph, target, source)]
     forward, backward = (
         timeline_of(data, graph, by_time(graph, way), window, limit) for way in facts
@@ -144,18 +144,10 @@ def timeline_of(
 
 def describe_fact(data: Dataset, graph: TemporalGraph, fact: int) -> Fact:
     """A fact with its names and dates."""
-    facts, axis = graph.facts, graph.axis
-    since, until = (axis.format(int(codes[fact])) for codes in (facts.since, facts.until))
+    return Fact(**fact_fields(data, graph, fact))
+
+
+def fact_fields(data: Dataset, graph: TemporalGraph, fact: int) -> dict[str, Any]:
+    """The fields of Fact."""
     (first,), (last,) = ends_of(graph, np.asarray([fact]))
-    dated = int(first) != UNKNOWN
-    return Fact(
-        fact=fact,
-        subject=data.entities[int(facts.subjects[fact])],
-        predicate=data.predicates[int(facts.predicates[fact])],
-        object=data.entities[int(facts.objects[fact])],
-        since=since,
-        until=until,
-        date=when_text(since, until),
-        start=int(first) if dated else None,
-        end=int(last) if dated else None,
-    )
+    return {"fact": fact, **row_fields(data, graph.facts, fact, (int(first), int(last)))}

@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
 from apptek.safe_text import printable
@@ -107,6 +108,8 @@ class Drawing:
 
 def letters(words: str) -> int:
     """How many letters wide a text is: one of Chinese, Japanese or Korean counts as two."""
+    if words.isascii():
+        return len(words)
     return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in words)
 
 
@@ -141,9 +144,10 @@ def with_labels(drawing: Drawing) -> Drawing:
         if edge.kind == "bystander":
             edges.append(edge)
             continue
-        places = [_labelled(edge, point) for point in _points(edge)]
-        free = (e for e in places if _is_free(e.pill, taken, drawing))
-        edges.append(next(free, replace(places[0], room=0)))
+        places = (_labelled(edge, point) for point in _points(edge))
+        first = next(places)
+        free = (e for e in chain([first], places) if _is_free(e.pill, taken, drawing))
+        edges.append(next(free, replace(first, room=0)))
         taken += [e.pill for e in edges[-1:] if e.room and e.pill is not None]
     return replace(drawing, edges=tuple(edges))
 

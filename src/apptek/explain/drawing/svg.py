@@ -1,11 +1,11 @@
 """A drawing as SVG text that needs nothing else; its colours follow light and dark."""
 
 import math
-from dataclasses import asdict
 from html import escape
 from typing import Any
 
 from apptek.explain.drawing.labels import Drawing, DrawnEdge, Node, Text
+from apptek.results import to_dict
 from apptek.safe_text import printable
 
 NAMESPACE = "http://www.w3.org/2000/svg"
@@ -77,7 +77,7 @@ def draw_svg(drawing: Drawing) -> str:
 
 def drawing_json(drawing: Drawing) -> dict[str, Any]:
     """The drawing for a page: every text and its place, so that it looks as in a file."""
-    content = asdict(drawing)
+    content: dict[str, Any] = to_dict(drawing)
     for edge, written in zip(drawing.edges, content["edges"], strict=True):
         written |= {"thickness": line_width(edge), "tone": tone_class(edge.group).strip()}
     return content

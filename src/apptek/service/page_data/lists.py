@@ -12,9 +12,9 @@ from apptek.forecasting.window import Length, Window
 from apptek.present.wording import when_text
 from apptek.results import Note, to_dict
 from apptek.service.forecasts import require_forecasts, window_of
-from apptek.service.page_data.kept import started, within
 from apptek.service.schemas.responses import PredicateForecastOut
 from apptek.service.served_model import ServedModel
+from apptek.service.workers import within
 
 AUDITED = 120  # facts that are listed with their reasons
 MOST_WATCHED = 200  # pairs of a list
@@ -82,7 +82,7 @@ def watched_pairs(served: ServedModel, length: Length, count: int, wait: float) 
     forecaster = served.predictor.forecaster
     window = window_of(served, None, length)
     name = f"watch {window.length}"  # the longest list, once, whatever count is asked for
-    work = started(served.predictor, name, lambda: _watch(forecaster, window))
+    work = served.background.start(name, lambda: _watch(forecaster, window))
     found = within(wait, work)
     if found is not None:
         return found.model_copy(update={"rows": found.rows[:count]})
@@ -100,7 +100,7 @@ def _watch(forecaster: Forecaster, window: Window) -> WatchedPairs:
 
 def suspect_facts(served: ServedModel, wait: float) -> SuspectFacts:
     """The facts that look wrong, if they are found within some seconds; else nothing yet."""
-    work = started(served.predictor, "audit", lambda: _audit(served))
+    work = served.background.start("audit", lambda: _audit(served))
     rows = within(wait, work)
     judged = min(len(served.predictor.model.graph.facts), MOST_JUDGED)
     return SuspectFacts(ready=rows is not None, facts=judged, rows=rows or [])

@@ -1,7 +1,8 @@
 """The outlook of a pair: its forecast, and how reliable such forecasts were."""
 
-from concurrent.futures import Future
+from typing import Any
 
+import numpy as np
 from pydantic import BaseModel, Field
 
 from apptek.forecasting.forecaster import Forecaster
@@ -10,12 +11,12 @@ from apptek.models.model import observed_text
 from apptek.occurrence.events import pair_keys
 from apptek.occurrence.snapshots import counts_in
 from apptek.present.forecast_words import begins_note
-from apptek.service.forecasts import forecast, window_of_body
-from apptek.service.page_data.kept import started
-from apptek.service.page_data.reliability import PastForecasts, Reliability, past_forecasts
+from apptek.service.forecasts import ForecastQuestion, forecast
+from apptek.service.page_data.reliability import Reliability, past_forecasts
 from apptek.service.schemas.requests import ForecastBody
 from apptek.service.schemas.responses import ForecastOut
 from apptek.service.served_model import ServedModel
+from apptek.service.workers import within
 
 PATIENCE = 4.0  # seconds that a forecast waits for its reliability
 
@@ -34,50 +35,41 @@ class Outlook(BaseModel):
     happened_until: str | None = Field(description="Up to when the facts reach in the window.")
 
 
-def outlook(served: ServedModel, body: ForecastBody) -> Outlook:
+def outlook(served: ServedModel, body: ForecastBody) -> dict[str, Any]:
     """The outlook of a pair. Raises a ServiceError if the model or the window allows none."""
-    made = forecast(served, body)
-    forecaster, window = served.predictor.forecaster, window_of_body(served, body)
+    question = ForecastQuestion.of(served, body)
+    made = forecast(served, question, body.top)
+    forecaster, window = served.predictor.forecaster, question.window
     if body.start is None:  # the page asks so for a time before all facts, and for none
-        made.notes.append(begins_note(observed_text(forecaster.model)))
+        made["notes"] = [*made["notes"], begins_note(observed_text(forecaster.model))]
     leads = forecaster.occurrence.leads  # few: such forecasts are counted for each of them
     lead = min(leads, key=lambda learned: abs(learned - window.lead))
-    past = started(
-        served.predictor,
+    past = served.background.start(
         f"reliability {window.length} {lead}",
         lambda: past_forecasts(forecaster, window.length, lead),
     )
-    reliability = _near(past, made.probability)
-    happened, until = _happened(forecaster, (body.subject, body.object), window)
-    return Outlook(
-        forecast=made,
-        counting=not past.done(),
-        reliability=reliability,
-        happened=happened,
-        happened_until=until,
-    )
+    counted = within(PATIENCE, past)
+    happened, until = _happened(forecaster, question.ids, window)
+    return {
+        "forecast": made,
+        "counting": not past.done(),
+        "reliability": None if counted is None else counted.near(made["probability"]),
+        "happened": happened,
+        "happened_until": until,
+    }
 
 
 def _happened(
-    forecaster: Forecaster, names: tuple[str, str], window: Window
+    forecaster: Forecaster, pair: tuple[int, int], window: Window
 ) -> tuple[int | None, str | None]:
     """How many of the facts that forecasts count lie in a window, and up to when they reach."""
     last = min(window.last, forecaster.observed)
     if window.first > last:
         return None, None
-    subject, object_ = forecaster.ids(names)[:, None]
+    subject, object_ = np.asarray(pair, np.int64)[:, None]
     events, count = forecaster.events, 0
     if subject[0] >= 0 and object_[0] >= 0:
         for ends in ((subject, object_), (object_, subject)):
             keys = pair_keys(*ends, events.width)
             count += int(counts_in(events, keys, window.first, last).sum())
     return count, time_of(forecaster.model.dataset.axis, last)
-
-
-def _near(pending: "Future[PastForecasts | None]", chance: float) -> Reliability | None:
-    """Similar past forecasts. The first request for a length starts to count, and may not wait."""
-    try:
-        past = pending.result(timeout=PATIENCE)
-    except TimeoutError:
-        return None
-    return None if past is None else past.near(chance)

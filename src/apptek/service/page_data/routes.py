@@ -2,14 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Response
 from pydantic import BaseModel
 
 from apptek.config import View
 from apptek.forecasting.window import Length
-from apptek.service.page_data.kept import started, within
 from apptek.service.page_data.lists import (
     MOST_WATCHED,
     SuspectFacts,
@@ -24,8 +23,9 @@ from apptek.service.page_data.steps import Steps, StepsBody, explore
 from apptek.service.schemas.requests import ForecastBody
 from apptek.service.served_model import ServedModel, Window
 from apptek.service.timelines import read_window
+from apptek.service.workers import within
 
-Answer = Callable[[Callable[[], BaseModel]], Awaitable[Response]]
+Answer = Callable[[Callable[[], BaseModel | dict[str, Any]]], Awaitable[Response]]
 Name = Annotated[str, Query(min_length=1, max_length=10_000)]
 PATIENCE = 2.0  # seconds that a request waits for what is computed once
 
@@ -44,7 +44,7 @@ def add_page_data(app: FastAPI, served: ServedModel, answer: Answer) -> None:
         """The answers about a pair over a range of times, in both directions."""
 
         def work() -> Ribbon:  # in the pool: an unknown name waits for the index of names
-            pair = (served.entity(subject, "subject"), served.entity(object_, "object"))
+            pair = served.pair(subject, object_)
             window = read_window(served, since, to)
             if to is None:
                 window = Window(window.first, max(window.last, served.span.last) + served.beyond)
@@ -63,7 +63,7 @@ def add_page_data(app: FastAPI, served: ServedModel, answer: Answer) -> None:
         """
         if q.strip():
             return await answer(partial(find_questions, served, q, limit))
-        work = started(served.predictor, "questions", partial(striking_questions, served))
+        work = served.background.start("questions", partial(striking_questions, served))
         nothing = Questions(ready=False, questions=[])
         return await answer(lambda: within(PATIENCE, work) or nothing)
 

@@ -16,14 +16,12 @@ from apptek.explain.explainer import explain as explain_query
 from apptek.explain.sentences import Ends
 from apptek.features.topologies.connection import CoreFact, Side, Surroundings, connect
 from apptek.features.topologies.topology import action_name, from_names
-from apptek.models.answerer import Answerer, WorkingView
-from apptek.models.answers import Query
+from apptek.models.answerer import WorkingView
 from apptek.models.model import with_training_facts
-from apptek.service.page_data.kept import started
 from apptek.service.problem_json import ServiceError
 from apptek.service.schemas.explanations import DrawingOut
 from apptek.service.schemas.requests import Name, QueryFields, View
-from apptek.service.served_model import ServedModel
+from apptek.service.served_model import Question, ServedModel
 
 CHOICES = 40  # that are returned
 FACTS = 120  # of a side that are drawn or counted
@@ -74,10 +72,8 @@ class _Episode:
 
 def explore(served: ServedModel, body: StepsBody) -> Steps:
     """Plays the steps. Raises a ServiceError if one of them cannot be taken."""
-    query = served.query(body, allow_unknown=False)
-    answerer = served.predictor.answerer
-    answerer = answerer.ahead() if body.view == "ahead" else answerer
-    queries = answerer.queries_of([query])
+    question = served.question(body, body.view, allow_unknown=False)
+    answerer, queries = question.answerer, question.ids
     view = answerer.view_of(queries)
     process, names = view.space.process, served.predictor.model.dataset.predicates
     trail = from_names([names[served.predicate(s, "steps")] for s in body.steps], names)
@@ -91,9 +87,11 @@ def explore(served: ServedModel, body: StepsBody) -> Steps:
         meeting=[entities[entity] for entity in sorted(played.met)],
         over=over,
         left=max(left, 0),
-        choices=[] if over else _choices(served, process, queries, trail),
+        choices=[]
+        if over
+        else _choices(served, process, queries, trail, played.environment.edges[0]),
         agent=None if over else _of_agent(served, queries, trail),
-        drawing=_drawing(answerer, view, query, played, body.width or WIDTH),
+        drawing=_drawing(question, view, played, body.width or WIDTH),
     )
 
 
@@ -126,10 +124,10 @@ def _play(process: DecisionProcess, queries: Queries, trail: tuple[int, ...]) ->
 
 
 def _choices(
-    served: ServedModel, process: DecisionProcess, queries: Queries, trail: tuple[int, ...]
-) -> list[Choice]:
+    served: ServedModel, process: DecisionProcess, queries: Queries, trail: tuple[int, ...],
+    counts: Ints,
+) -> list[Choice]:  # fmt: skip
     """What can be chosen, those first after which the sides meet, then those with more facts."""
-    counts = _play(process, queries, trail).environment.edges[0]
     actions = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
     many = queries.take(np.zeros(len(actions), np.intp))
     trails = np.asarray([[*trail, action] for action in actions.tolist()], np.int32)
@@ -149,15 +147,12 @@ def _choices(
     return sorted(found, key=lambda choice: not choice.meets)[:CHOICES]
 
 
-def _drawing(
-    answerer: Answerer, view: WorkingView, query: Query, played: _Episode, width: float
-) -> DrawingOut:
+def _drawing(question: Question, view: WorkingView, played: _Episode, width: float) -> DrawingOut:
     """What was reached, drawn as the reasons of an answer are."""
-    explanation = explain_query(answerer, query, most=0)
-    evidence = Evidence(
-        answerer, view, view.scored(answerer.queries_of([query])),
-        Ends(explanation.subject, explanation.object),
-    )  # fmt: skip
+    answerer, queries = question.answerer, question.ids
+    explanation = explain_query(answerer, question.query, most=0, queries=queries)
+    ends = Ends(explanation.subject, explanation.object)
+    evidence = Evidence(answerer, view, view.scored(queries), ends)
     facts = {core.fact: cited_fact(evidence, core) for core in played.facts}
     drawing = draw_answer(explanation, width=width, nearby=list(facts.values()))
     return DrawingOut.model_validate(drawing_json(drawing))
@@ -168,7 +163,7 @@ def _of_agent(served: ServedModel, queries: Queries, trail: tuple[int, ...]) -> 
     if served.predictor.model.agent is None:
         return None
     try:
-        agent = started(served.predictor, "agent", lambda: _Agent(served)).result()
+        agent = served.background.start("agent", lambda: _Agent(served)).result()
     except ImportError:
         return None
     return agent.choice(queries, trail)
