@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 from apptek.errors import ApptekError
-from apptek.experiments.result import Result, write_result
+from apptek.research.result import Result, write_result
 from apptek.terminal import output, table, working
 from benchmarks.report import BenchReport
 

@@ -35,8 +35,6 @@ from apptek.data.queries import Queries, QueryColumns, training_queries
 from apptek.data.reading.reader import read_dataset
 from apptek.evaluation.groups import groups
 from apptek.evaluation.ranking import expected_ranks
-from apptek.experiments.compare import bootstrap_interval
-from apptek.experiments.result import Result, plain_settings, write_result
 from apptek.features.clock import EVER, MIDDLE, UNDATED_EVER, Clock, Fading, add_clock
 from apptek.features.copies import Copies
 from apptek.features.history import History
@@ -67,6 +65,8 @@ from apptek.models.fitting.linear_fit import fit_linear_softmax
 from apptek.models.fitting.stages import Fit, FitOptions
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources
+from apptek.research.compare import bootstrap_interval
+from apptek.research.result import Result, plain_settings, write_result
 from apptek.seeding import generator
 from apptek.setting_rules import with_settings
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from apptek.experiments import provenance
-from apptek.experiments.result import Result, write_result
+from apptek.research import provenance
+from apptek.research.result import Result, write_result
 from benchmarks import torture_files, torture_service
 from benchmarks.torture_files import Attack, can_mount, models_of
 

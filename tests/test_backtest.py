@@ -14,13 +14,13 @@ from pyarrow import parquet
 from apptek.data.facts import Facts
 from apptek.errors import ApptekError
 from apptek.evaluation.yes_no import ReliabilityBin, YesNoFigures
-from apptek.experiments.result import read_result
 from apptek.forecasting.backtest import SURPRISING, backtest
 from apptek.forecasting.forecaster import Forecaster
 from apptek.forecasting.window import Window
 from apptek.models.model_folder import load_model
 from apptek.models.updating import update_model
 from apptek.present.reliability_diagram import reliability_png, reliability_svg
+from apptek.research.result import read_result
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ from apptek.config import HistoryConfig
 from apptek.data.facts import Dataset
 from apptek.data.queries import training_queries
 from apptek.data.synthetic.world import make_world
-from apptek.experiments.reports.docs_tables import DOCS_TABLES
-from apptek.experiments.result import Result
 from apptek.features.clock import Clock
 from apptek.features.history import History
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.research.docs_tables import DOCS_TABLES
+from apptek.research.result import Result
 from benchmarks.cold_pairs import constants, most_frequent, with_prior
 
 MOST = 40
@@ -108,15 +108,15 @@ def test_the_tables_show_every_trial_beside_the_preset() -> None:
         trial("prior=3", "within", all=0.5125, unseen_pair=0.475),
         trial("default", "ahead", all=0.5, unseen_pair=0.5),
     ]
-    results = [
-        Result(
+    results = {
+        f"cold-pairs-{max(l2)}": Result(
             model="cold_pairs",
             dataset="icews14",
             settings={"classifier": {"l2": l2}},
             extras={"trials": trials},
         )
         for l2 in ([0.0], [0.0, 3.0])
-    ]
+    }
     header, _, preset, prior = DOCS_TABLES["cold pairs"](results).splitlines()
     assert header.startswith("| trial | ICEWS14, within | ICEWS14, ahead | ICEWS14 with l2, within")
     assert preset == "| the default preset |" + " 0.5000 (0.5000) |" * 4

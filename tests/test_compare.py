@@ -13,11 +13,11 @@ from apptek.cli import app
 from apptek.data.facts import Dataset
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError
-from apptek.experiments.compare import bootstrap_interval, compare_results
-from apptek.experiments.model_result import evaluate_model, write_evaluation
-from apptek.experiments.reports.docs_tables import comparison_table
-from apptek.experiments.result import read_result
 from apptek.predictor import Predictor
+from apptek.research.compare import bootstrap_interval, compare_results
+from apptek.research.docs_tables import comparison_table
+from apptek.research.model_result import evaluate_model, write_evaluation
+from apptek.research.result import read_result
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_a_comparison_is_kept_and_shown_in_a_table(
     assert CliRunner().invoke(app, words).exit_code == 0
     recorded, (gap,) = read_result(kept), compare_results(paths).differences
     assert [model["files"] for model in recorded.extras["models"]] == [["one.json"], ["other.json"]]
-    first, row = comparison_table([recorded]).splitlines()[2:]
+    first, row = comparison_table({"new": recorded}).splitlines()[2:]
     assert first.startswith(f"| {data.name} | {recorded.extras['models'][0]['name']} | ")
     assert f" | {gap.mean:+.4f} | {gap.low:+.4f} to {gap.high:+.4f} | " in row
     assert f"{gap.better:,} / {gap.worse:,}" in row
@@ -110,7 +110,7 @@ def test_a_comparison_is_kept_and_shown_in_a_table(
     models, gaps = recorded.extras["models"], recorded.extras["differences"]
     third = {"models": [*models, {"name": "third", "mrr": 0.5}], "differences": [*gaps, gaps[0]]}
     older = replace(recorded, extras={**recorded.extras, **third})
-    shown = comparison_table([older, recorded]).splitlines()[2:]
+    shown = comparison_table({"old": older, "new": recorded}).splitlines()[2:]
     assert [line.split(" | ")[1] for line in shown] == [
         models[0]["name"], "third", models[0]["name"], models[1]["name"],
     ]  # fmt: skip

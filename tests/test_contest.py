@@ -3,6 +3,7 @@
 import json
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -12,10 +13,9 @@ from apptek.cli import app
 from apptek.commands.reading_options import Reading
 from apptek.data.reading.reader import read_dataset
 from apptek.errors import ApptekError
-from apptek.experiments import contest as contests
-from apptek.experiments import runner as running
-from apptek.experiments.contest import contest_experiment, run_contest
-from apptek.experiments.result import read_result
+from apptek.research import contest as contests
+from apptek.research.contest import run_contest
+from apptek.research.result import read_result
 
 QUICK = ("frequency", "pair")
 
@@ -59,16 +59,16 @@ def test_a_contest_goes_on_and_more_may_join(
 ) -> None:
     out = tmp_path / "contest"
     ran: list[str] = []
-    execute = running.execute
+    fit_and_evaluate = contests.fit_and_evaluate
 
-    def noted(one: running.Run, tell: running.Tell) -> None:
-        ran.append(one.name)
-        execute(one, tell)
+    def noted(name: str, *more: Any) -> None:
+        ran.append(name)
+        fit_and_evaluate(name, *more)
 
-    monkeypatch.setattr(running, "execute", noted)
+    monkeypatch.setattr(contests, "fit_and_evaluate", noted)
     assert run(events, "--out", out, "--models", "pair")[0] == 0
     assert run(events, "--out", out, "--models", "pair,frequency", "--json")[0] == 0
-    assert ran == ["pair-seed0", "frequency-seed0"]
+    assert ran == ["pair", "frequency"]
 
 
 def test_a_table_is_shown_with_the_interval_and_where_the_best_stands(
@@ -130,18 +130,17 @@ def test_a_failure_says_so_and_keeps_the_rest(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = read_dataset(world)
-    experiments = [contest_experiment(name, str(world)) for name in QUICK]
 
     def fail(*_: object) -> None:
         raise ApptekError("out of luck")
 
     with monkeypatch.context() as patched:
-        patched.setattr(running, "execute", fail)
+        patched.setattr(contests, "fit_and_evaluate", fail)
         with pytest.raises(
             ApptekError, match="frequency-seed0: out of luck; finished runs are kept"
         ):
-            run_contest(data, experiments, tmp_path / "c", lambda _: None)
-    assert len(run_contest(data, experiments, tmp_path / "c", lambda _: None)) == 2
+            run_contest(data, QUICK, tmp_path / "c", lambda _: None)
+    assert len(run_contest(data, QUICK, tmp_path / "c", lambda _: None)) == 2
 
 
 def test_without_torch_the_others_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +148,7 @@ def test_without_torch_the_others_take_part(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("apptek.extras.find_spec", lambda _: None)
     assert contests.usual_models() == contests.WITHOUT_TORCH
     for name in contests.WITHOUT_TORCH:
-        contest_experiment(name, "d").config()
+        contests.check_model(name)
 
 
 # Reading

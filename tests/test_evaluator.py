@@ -25,9 +25,9 @@ from apptek.data.synthetic.world import make_world, write_world
 from apptek.errors import ApptekError
 from apptek.evaluation.calibration import softmax
 from apptek.evaluation.forecast import evaluate_forecast
-from apptek.experiments.compare import compare_results
-from apptek.experiments.model_result import evaluate_model
-from apptek.experiments.result import read_result
+from apptek.research.compare import compare_results
+from apptek.research.model_result import evaluate_model
+from apptek.research.result import read_result
 from apptek.setting_rules import with_settings
 
 PAGE = Path(__file__).parents[1] / "docs" / "own-models.md"

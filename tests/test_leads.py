@@ -17,8 +17,6 @@ from apptek.arrays import Doubles
 from apptek.config import preset
 from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError, DataError
-from apptek.experiments.reports.backtest_table import backtest_table, lead_table
-from apptek.experiments.result import Result
 from apptek.features.clock import Clock
 from apptek.forecasting.backtest import backtest
 from apptek.forecasting.forecaster import Forecaster
@@ -39,6 +37,8 @@ from apptek.occurrence.fitting import Period
 from apptek.occurrence.model import Horizon, LeadEffect, OccurrenceModel, Regression
 from apptek.occurrence.snapshots import Meetings, draw_never_seen
 from apptek.predictor import Predictor
+from apptek.research.docs_tables import backtest_table, lead_table
+from apptek.research.result import Result
 from apptek.seeding import generator
 from apptek.setting_rules import with_settings
 
@@ -414,8 +414,8 @@ def test_the_tables_take_leads_apart() -> None:
     figures = dict.fromkeys(("log_loss", "brier", "auc", "calibration_error", "share"), 0.5)
     metrics = dict.fromkeys(("forecasts", "own_rate", "last_30"), figures | {"forecasts": 9})
     windows = {"every": 7, "unit": "day", "first": "2014-12-01"}
-    results = [
-        Result(
+    results = {
+        f"backtest-{lead}-{count}": Result(
             model="backtest",
             dataset="icews14",
             metrics=metrics,
@@ -423,7 +423,7 @@ def test_the_tables_take_leads_apart() -> None:
             extras={"windows": windows | {"lead": lead, "count": count}, "skill": {}},
         )
         for lead, count in ((28, 4), (0, 4), (0, 9))
-    ]
+    }
     plain, by_lead = backtest_table(results), lead_table(results)
     assert plain.count("9 of 7 days from 2014-12-01") == 3
     assert plain.count("\n") == 4

@@ -24,8 +24,8 @@ from apptek.config import VIEWS, View
 from apptek.data.facts import Dataset
 from apptek.data.queries import Queries
 from apptek.errors import ApptekError, ConfigError, ModelError
-from apptek.experiments.result import read_result
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.research.result import read_result
 
 
 class Smoothed:

@@ -1,51 +1,45 @@
-import fcntl
 import json
 import re
-import shutil
+import shlex
 import struct
 import tomllib
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from apptek.cli import app
 from apptek.config import preset
-from apptek.data.synthetic.world import make_world, write_world
 from apptek.errors import ApptekError, ConfigError
-from apptek.experiments import runner as running
-from apptek.experiments.experiment import SHOWN, Experiment, read_experiment, read_experiments
-from apptek.experiments.matching import find_differences, results_of
-from apptek.experiments.quick_experiments import quick_versions
-from apptek.experiments.reports.docs_tables import DOCS_TABLES
-from apptek.experiments.reports.figures import FIGURES, nearest_names, write_figure
-from apptek.experiments.reports.markdown import NOTHING, with_tables
-from apptek.experiments.reports.overview import mark_best, overview
-from apptek.experiments.reports.paper_tables import (
+from apptek.research.docs_tables import DOCS_TABLES
+from apptek.research.figures import FIGURES, nearest_names, write_figure
+from apptek.research.reproduce import FIGURES as FIGURE_NAMES
+from apptek.research.reproduce import TABLES, reproduce
+from apptek.research.result import Result, plain_settings, read_result, write_result
+from apptek.research.runs import RunList, quick_runs, read_runs
+from apptek.research.tables import (
+    NOTHING,
     all_tables,
+    mark_best,
+    overview,
     reproduced,
     table2,
     table3,
     table_m,
     table_search,
+    with_tables,
 )
-from apptek.experiments.reproduce import reproduce
-from apptek.experiments.result import Result, read_result, write_result
-from apptek.experiments.runner import Folders, Run, missing_runs, run_all
+from tools.rename_results import renamed
 
 ROOT = Path(__file__).parents[1]
-EXPERIMENTS = ROOT / "paper" / "experiments"
-PAIR = Experiment(
-    name="pair-world",
-    what="baseline",
-    serves=("table2",),
-    dataset="w",
-    baseline="pair",
-    preset="default",
+RUNS = ROOT / "paper" / "runs.toml"
+SHOWN = (*TABLES, *FIGURE_NAMES)
+PAIR = (
+    "apptek baseline pair {} --seed 0 --out pair-world && "
+    "apptek evaluate pair-world --result pair-world.json"
 )
 
 
@@ -53,173 +47,73 @@ def quiet(_: str) -> None:
     """For runs that nobody watches."""
 
 
-def made_up(experiment: Experiment, mrr: float, seed: int = 0, **more: Any) -> Result:
-    """A result of an experiment that nobody ran."""
+def made_up(model: str, mrr: float, seed: int = 0, changed: Any = None, **more: Any) -> Result:
+    """A result of a run that nobody did, with the settings of our preset but for some."""
     metrics = {"mrr": mrr, "hits_at_1": mrr / 2, "hits_at_10": mrr / 2 + 0.5}
-    entries = {**experiment.identity(), "seed": seed, "metrics": metrics}
-    return Result.from_json(entries | more)
+    entries: dict[str, Any] = {
+        "model": model,
+        "dataset": "icews14",
+        "protocol": "official",
+        "split": "test",
+    }
+    if model.startswith("apptek_"):
+        settings = plain_settings(preset(model.removeprefix("apptek_")))
+        for key, value in (changed or {}).items():
+            section, _, name = key.partition(".")
+            settings[section][name] = value
+        entries["settings"] = settings
+    return Result.from_json(entries | {"seed": seed, "metrics": metrics} | more)
 
 
-def experiment_file(folder: Path, text: str) -> Path:
-    path = folder / "experiment.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
+def named(*results: Result) -> dict[str, Result]:
+    """Results under names of files."""
+    return {f"run{number}": result for number, result in enumerate(results)}
 
 
-# Experiments
+# The list of runs
 
 
-def test_every_experiment_of_the_paper_is_sound() -> None:
-    experiments = read_experiments(EXPERIMENTS)
-    for experiment in experiments:
-        experiment.config()
-    assert {shown for experiment in experiments for shown in experiment.serves} == set(SHOWN)
-    names = [
-        experiment.result_name(seed) for experiment in experiments for seed in experiment.seeds
-    ]
+def test_every_run_of_the_paper_has_commands_that_the_command_line_takes() -> None:
+    sections = tomllib.loads(RUNS.read_text(encoding="utf-8"))
+    names = [name for what, runs in sections.items() if what != "also" for name in runs]
     assert len(set(names)) == len(names)
+    runs = read_runs(RUNS)
+    assert set(runs.shown) == set(SHOWN)
+    assert {name for of_table in runs.shown.values() for name in of_table} == set(names)
+    for name, line in runs.commands.items():
+        for command in line.split(" && "):
+            program, *words = shlex.split(command)
+            assert program == "apptek"
+            parent: Any = typer.main.get_command(app)
+            while hasattr(parent, "commands"):
+                parent, words = parent.commands[words[0]], words[1:]
+            with parent.make_context("apptek", words, resilient_parsing=False):
+                pass
+        fits_or_writes = {f"--out {name}", f"{name}.json", "data stats"}
+        assert any(words in line for words in fits_or_writes), name
 
 
 def test_table2_has_every_model_on_every_data_set() -> None:
-    experiments = [
-        experiment for experiment in read_experiments(EXPERIMENTS) if "table2" in experiment.serves
-    ]
-    asked = {
-        (experiment.model, experiment.dataset)
-        for experiment in experiments
-        if experiment.protocol == "official"
-    }
-    models = {model for model, _ in asked}
+    data = ("icews14", "icews05-15", "yago15k")
+    pattern = rf"(\w+)-({'|'.join(data)})-(official|paper)(-seed\d|-preset_paper)?"
+    found = [re.fullmatch(pattern, name) for name in read_runs(RUNS).shown["table2"]]
+    runs = {match.groups()[:3] for match in found if match}
+    assert None not in found
+    models = {model for model, _, _ in runs}
     assert len(models) == 12
-    assert asked == {(m, d) for m in models for d in ("icews14", "icews05-15", "yago15k")}
-    assert {
-        experiment.model for experiment in experiments if experiment.protocol == "paper"
-    } == models
+    assert {run[:2] for run in runs if run[2] == "official"} == {
+        (model, name) for model in models for name in data
+    }
+    assert {model for model, _, protocol in runs if protocol == "paper"} == models
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('what = "dance"', "what is 'dance'; known: statistics, baseline"),
-        ('what = "fit"\nserves = ["table2"]\ndataset = "d"', "needs preset"),
-        ('what = "statistics"\nserves = ["table1"]\ndataset = "d"\nseed = 1', "has no seed"),
-        ('what = "statistics"\nserves = ["table9"]\ndataset = "d"', "serves is 'table9'"),
-        ('what = "statistics"\nserves = []\ndataset = "d"', "serves must be a non-empty list"),
-        (
-            'what = "baseline"\nserves = ["table2"]\ndataset = "d"\nname = "oracle"',
-            "name is 'oracle'; known: frequency",
-        ),
-        (
-            'what = "agent"\nserves = ["figure-actions"]\ndataset = "d"\nseeds = [1, 1]',
-            "seeds must be distinct",
-        ),
-        (
-            'what = "agent"\nserves = ["figure-actions"]\ndataset = "d"\nsettings = 3',
-            "settings come in sections",
-        ),
-        ('what = "agent"\nserves = ["figure-actions"]\ndataset = 3', "dataset must be a name"),
-        (
-            'what = "agent"\nserves = ["table2"]\ndataset = "d"',
-            "does not show experiments of agent",
-        ),
-        (
-            'what = "search"\nserves = ["table-search"]\ndataset = "d"\nname = "re_gcn"',
-            "needs minutes",
-        ),
-        (
-            'what = "search"\nserves = ["table-search"]\ndataset = "d"\nname="re_gcn"\nminutes=0',
-            "minutes must be a number above 0, not 0",
-        ),
-        ("what = ", "Invalid value"),
-    ],
-)
-def test_a_wrong_experiment_is_refused_with_its_file(
-    tmp_path: Path, text: str, message: str
-) -> None:
-    with pytest.raises(ConfigError, match=r"experiment\.toml") as caught:
-        read_experiment(experiment_file(tmp_path, text))
-    assert message in str(caught.value)
-
-
-def test_an_unknown_setting_is_refused(tmp_path: Path) -> None:
-    text = 'what = "agent"\nserves = ["figure-actions"]\ndataset = "d"\n[settings.agent]\ntknnn = 5'
-    with pytest.raises(ConfigError, match=r"the experiment experiment: .*did you mean tknn"):
-        read_experiment(experiment_file(tmp_path, text)).config()
-
-
-def test_a_folder_without_experiments_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ApptekError, match="holds no experiments"):
-        read_experiments(tmp_path)
-
-
-def test_the_command_of_an_experiment_says_all_that_differs() -> None:
-    experiment = read_experiment(EXPERIMENTS / "re_gcn-icews05-15-official.toml")
-    assert experiment.command(0) == (
-        "apptek baseline re_gcn icews05-15 --preset default --protocol official --seed 0 "
-        "--out re_gcn-icews05-15-official --set model.size=64 --set training.batch_size=500 "
-        "--set training.learning_rate=0.002"
-    )
-    assert read_experiment(EXPERIMENTS / "agent-icews14-paper-tknn5.toml").command(0) == (
-        "apptek train-agent icews14 --seed 0 --out agent-icews14-paper-tknn5 --set agent.tknn=5"
-    )
-
-
-def test_a_result_has_the_presets_value_of_a_setting_that_is_younger_than_it() -> None:
-    entries = PAIR.identity()
-    del entries["settings"]["counting"]["floor"]
-    old = Result.from_json(entries)
-    assert find_differences(PAIR, old) == []
-    younger = replace(PAIR, settings=("counting.floor=[0.5]",))
-    assert "counting.floor" in find_differences(younger, old)[0]  # the result had the preset's
-    older = replace(old, settings={})
-    assert find_differences(PAIR, older) == []
-    assert "counting.floor" in find_differences(younger, older)[0]
-    other = replace(old, settings={"counting": {"smoothing": [1.0]}})
-    assert "counting.smoothing [1.0], not" in find_differences(PAIR, other)[0]
-
-
-def test_a_retired_setting_must_have_had_the_value_that_stayed() -> None:
-    fit = Experiment(name="f", what="fit", serves=("table2",), dataset="icews14", preset="paper")
-    result = made_up(fit, 0.5)
-    for reward, count in (("connection", 1), ("information", 0)):
-        agent = {**result.settings["agent"], "reward": reward}
-        old = replace(result, settings={**result.settings, "agent": agent})
-        assert len(results_of(fit, [old])) == count
-
-
-def test_answers_as_of_each_time_are_another_run() -> None:
-    experiment = read_experiment(EXPERIMENTS / "apptek_default-icews14-official.toml")
-    assert results_of(experiment, [made_up(experiment, 0.5, as_of=False)])
-    assert not results_of(experiment, [made_up(experiment, 0.5, as_of=True)])
-    past = replace(experiment, name="past", settings=("features.past_only=true",))
-    assert results_of(past, [made_up(past, 0.5)])
-    assert not results_of(past, [made_up(experiment, 0.5, as_of=True)])
-    ordinary = made_up(experiment, 0.5)
-    settings = {name: part for name, part in ordinary.settings.items() if name != "features"}
-    ordinary = replace(ordinary, settings=settings)
-    assert not results_of(past, [ordinary])
-
-
-def test_ranks_by_another_filter_or_among_other_candidates_are_another_run() -> None:
-    ordinary = made_up(PAIR, 0.5)
-    assert results_of(PAIR, [ordinary])
-    assert not results_of(PAIR, [replace(ordinary, filtering="raw")])
-    assert not results_of(PAIR, [replace(ordinary, candidates="2R")])
-
-
-def test_a_run_that_is_recorded_twice_counts_once() -> None:
-    experiment = replace(PAIR, seeds=(0, 1))
-    results = [made_up(experiment, 0.5), made_up(experiment, 0.5), made_up(experiment, 0.7, seed=1)]
-    results.append(made_up(experiment, 0.9, seed=7))  # none of the experiment's seeds
-    assert [result.seed for result in results_of(experiment, results)] == [0, 1]
-
-
-def test_data_of_one_name_in_different_places_is_refused(tmp_path: Path) -> None:
-    for place in ("a", "b"):
-        text = f'what = "statistics"\nserves = ["table1"]\ndataset = "{place}/world"\n'
-        (tmp_path / f"{place}.toml").write_text(text)
-    with pytest.raises(ConfigError, match="experiments a and b have data of one name"):
-        read_experiments(tmp_path)
+@pytest.mark.parametrize("text", ["runs = ", "runs = 3", None])
+def test_a_file_that_is_no_list_of_runs_is_refused(tmp_path: Path, text: str | None) -> None:
+    path = tmp_path / "runs.toml"
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"runs\.toml is no list of runs"):
+        read_runs(path)
 
 
 # Results
@@ -234,6 +128,33 @@ def test_a_recorded_result_is_written_again_as_it_was_read(tmp_path: Path) -> No
         copy = tmp_path / path.name
         write_result(copy, read_result(path))
         assert copy.read_bytes() == path.read_bytes(), path.name
+
+
+def test_a_recorded_result_has_the_names_of_today_once() -> None:
+    for path in RECORDED:
+        entries = json.loads(path.read_text(encoding="utf-8"))
+        assert renamed(entries) == entries, f"{path.name}: run python -m tools.rename_results"
+
+
+def test_a_renamed_result_keeps_its_command_and_gets_the_one_of_today() -> None:
+    old = {
+        "command": "apptek bench graph --json",
+        "settings": {"agent": {"reward": "connection", "tknn": 5}},
+        "view": "ahead",
+        "within": None,
+    }
+    new = renamed(old)
+    assert new == old | {
+        "command_now": "python -m benchmarks graph --json",
+        "settings": {"agent": {"tknn": 5}},
+    }
+    assert renamed(new) == new
+    assert renamed({"settings": {"agent": {"reward": "information"}}, "command": "a"}) == {
+        "settings": {"agent": {"reward": "information"}},
+        "command": "a",
+    }
+    views = renamed(old, views=True)
+    assert (views["view"], views["all_facts"], "within" in views) == ("past_only", None, False)
 
 
 def test_a_result_keeps_the_difference_between_nothing_changed_and_not_recorded(
@@ -251,113 +172,110 @@ def test_a_result_keeps_the_difference_between_nothing_changed_and_not_recorded(
 
 
 @pytest.fixture
-def folders(tmp_path: Path) -> Folders:
-    return Folders(tmp_path / "paper")
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a list of runs, in which commands are run."""
+    (tmp_path / "paper").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "paper"
 
 
-def test_an_experiment_is_run_once_and_its_result_tells_how(world: Path, folders: Folders) -> None:
-    experiment = replace(PAIR, dataset=str(world), seeds=(0, 1))
-    runs = missing_runs([experiment], folders)
-    said: list[str] = []
-    assert run_all(runs, said.append) == []
-    assert [line for line in said if line.startswith("run")] == [
-        "run 1 of 2: pair-world-seed0",
-        "run 2 of 2: pair-world-seed1",
-    ]
-    assert missing_runs([experiment], folders) == []
-    result = read_result(folders.results / "pair-world-seed1.json")
-    assert (result.model, result.seed, result.dataset) == ("pair", 1, "world")
-    assert result.command == (
-        f"apptek baseline pair {world} --preset default --protocol official --seed 1 "
-        "--out pair-world-seed1 && "
-        "apptek evaluate pair-world-seed1 --result pair-world-seed1.json"
+def reproduces(checkout: Path, what: str = "table2", *words: str, **lines: str) -> Any:
+    """Run `reproduce` with these lines as the runs of what is shown."""
+    runs = "".join(
+        f"{name.replace('_', '-')} = {json.dumps(line)}\n" for name, line in lines.items()
     )
-    assert list(folders.work.iterdir()) == []
+    (checkout / "runs.toml").write_text(f"[{what}]\n{runs}", encoding="utf-8")
+    return CliRunner().invoke(app, ["reproduce", what, *words])
 
 
-def test_an_interrupted_experiment_goes_on_and_counts_once(
-    world: Path, folders: Folders, monkeypatch: pytest.MonkeyPatch
+def results_of(checkout: Path) -> list[str]:
+    return sorted(path.name for path in (checkout / "results").glob("*.json"))
+
+
+def stop(*_words: object, **_more: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_run_is_done_once_and_its_result_tells_how(world: Path, checkout: Path) -> None:
+    line = PAIR.format(world)
+    done = reproduces(checkout, pair_world=line)
+    assert done.exit_code == 0, done.output
+    assert "run 1 of 1: pair-world" in done.stderr
+    assert done.stdout.startswith("table2\n\n**Official protocol**")
+    result = read_result(checkout / "results" / "pair-world.json")
+    assert (result.model, result.seed, result.dataset) == ("pair", 0, "world")
+    assert result.command == line
+    assert (checkout / "results" / str(result.ranks["file"])).is_file()
+    assert list((checkout / "work").iterdir()) == []
+    again = reproduces(checkout, pair_world=line)
+    assert again.stdout == done.stdout
+    assert "run 1" not in again.stderr
+
+
+def test_a_run_that_was_stopped_goes_on(
+    world: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = ("model.rank=8", "training.epochs=3", "training.patience=3")
-    experiment = replace(
-        PAIR, name="tnt", baseline="tnt_complex", dataset=str(world), settings=settings
-    )
-
-    def stop(*_words: object, **_more: object) -> None:
-        raise KeyboardInterrupt
-
+    settings = "--set model.rank=8 --set training.epochs=3 --set training.patience=3"
+    line = f"apptek baseline tnt_complex {world} --out tnt {settings}"
+    line += " && apptek evaluate tnt --result tnt.json"
     for where in (
-        "apptek.baselines.baseline.save_baseline",
-        "apptek.experiments.runner.write_evaluation",
+        "apptek.baselines.baseline.save_baseline",  # while it is fitted ...
+        "apptek.research.model_result.write_evaluation",  # ... and before it is written
     ):
-        with (
-            monkeypatch.context() as patched
-        ):  # first while it is fitted, then before it is written
+        with monkeypatch.context() as patched:
             patched.setattr(where, stop)
-            with pytest.raises(KeyboardInterrupt):
-                run_all(missing_runs([experiment], folders), quiet)
-        assert list(folders.results.iterdir()) == []
-    assert (folders.work / "tnt").is_dir()  # the second time it was fitted to the end
+            assert reproduces(checkout, tnt=line).exit_code == 1
+        assert results_of(checkout) == []
+    assert (checkout / "work" / "tnt").is_dir()  # the second time it was fitted to the end
     with monkeypatch.context() as patched:
         patched.setattr("apptek.baselines.baseline.Baseline.fit", stop)  # not again
-        assert run_all(missing_runs([experiment], folders), quiet) == []
-    assert [path.name for path in folders.results.glob("*.json")] == ["tnt.json"]
-    assert missing_runs([experiment], folders) == []
+        done = reproduces(checkout, tnt=line)
+    assert done.exit_code == 0, done.output
+    assert results_of(checkout) == ["tnt.json"]
+    assert read_result(checkout / "results" / "tnt.json").command == line
 
 
 def test_an_agent_that_was_stopped_goes_on(
-    world: Path, folders: Folders, monkeypatch: pytest.MonkeyPatch
+    world: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    experiment = Experiment(
-        name="agent-w", what="agent", serves=("figure-actions",), dataset=str(world)
-    )
-
-    def stop(*_words: object, **_more: object) -> None:
-        raise KeyboardInterrupt
-
+    line = f"apptek train-agent {world} --seed 0 --out agent-w"
     with monkeypatch.context() as patched:
-        patched.setattr("apptek.experiments.agent_run._result", stop)
-        with pytest.raises(KeyboardInterrupt):
-            run_all(missing_runs([experiment], folders), quiet)
-    assert run_all(missing_runs([experiment], folders), quiet) == []
-    assert read_result(folders.results / "agent-w.json").extras["episodes"] > 0
+        patched.setattr("apptek.research.agent_run._result", stop)
+        assert reproduces(checkout, "figure-actions", agent_w=line).exit_code == 1
+    done = reproduces(checkout, "figure-actions", agent_w=line)
+    assert done.exit_code == 0, done.output
+    result = read_result(checkout / "results" / "agent-w.json")
+    assert result.extras["episodes"] > 0
+    assert result.command == line
 
 
 def test_a_model_of_another_run_is_not_taken(
-    world: Path, folders: Folders, monkeypatch: pytest.MonkeyPatch
+    world: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    experiment = replace(PAIR, dataset=str(world))
-
-    def stop(*_words: object, **_more: object) -> None:
-        raise KeyboardInterrupt
-
+    line = PAIR.format(world)
     with monkeypatch.context() as patched:
-        patched.setattr("apptek.experiments.runner.write_evaluation", stop)
-        with pytest.raises(KeyboardInterrupt):
-            run_all(missing_runs([experiment], folders), quiet)
-    other = replace(experiment, settings=("counting.smoothing=[1.0]",))
-    (failure,) = run_all(missing_runs([other], folders), quiet)
-    assert "belongs to another run (counting.smoothing" in failure
-    assert run_all(missing_runs([experiment], folders), quiet) == []
+        patched.setattr("apptek.research.model_result.write_evaluation", stop)
+        assert reproduces(checkout, pair_world=line).exit_code == 1
+    other = line.replace("--seed 0", "--seed 0 --set counting.smoothing=[1.0]")
+    done = reproduces(checkout, pair_world=other)
+    assert "belongs to another run (apptek baseline pair" in str(done.exception)
+    assert reproduces(checkout, pair_world=line).exit_code == 0
 
 
-def test_an_experiment_that_fails_does_not_stop_the_others(world: Path, folders: Folders) -> None:
-    bad = replace(PAIR, name="bad", dataset="no such data")
-    good = replace(PAIR, dataset=str(world))
-    (failure,) = run_all(missing_runs([bad, good], folders), quiet)
-    assert failure.startswith("bad: ")
-    assert [path.stem for path in folders.results.glob("*.json")] == ["pair-world"]
+def test_statistics_are_kept_without_examples(world: Path, checkout: Path) -> None:
+    done = reproduces(checkout, "table1", statistics_w=f"apptek data stats {world} --json")
+    assert "| train | " in done.stdout, done.output
+    result = read_result(checkout / "results" / "statistics-w.json")
+    assert (result.model, result.seed) == ("statistics", 0)
+    assert {"first_facts", "reading", "bad_row_list"} & result.extras.keys() == set()
 
 
-def test_two_processes_do_not_run_one_experiment(world: Path, folders: Folders) -> None:
-    experiment = replace(PAIR, dataset=str(world))
-    folders.work.mkdir(parents=True)
-    said: list[str] = []
-    with (folders.work / ".pair-world.lock").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        run_all(missing_runs([experiment], folders), said.append)
-    assert said[-1] == "pair-world is being run by another process"
-    assert missing_runs([experiment], folders) == [Run(experiment, 0, folders)]
+def test_a_run_that_fails_does_not_stop_the_others(world: Path, checkout: Path) -> None:
+    bad = "apptek data stats nowhere --json"
+    done = reproduces(checkout, bad=bad, pair_world=PAIR.format(world))
+    assert str(done.exception).startswith("bad: nowhere")
+    assert "finished runs are kept" in str(done.exception)
+    assert results_of(checkout) == ["pair-world.json"]
 
 
 @pytest.mark.parametrize(
@@ -373,69 +291,29 @@ def test_two_processes_do_not_run_one_experiment(world: Path, folders: Folders) 
     ],
 )
 def test_a_damaged_result_stops_everything_before_it_starts(
-    folders: Folders, content: str, message: str
+    tmp_path: Path, content: str, message: str
 ) -> None:
-    folders.results.mkdir(parents=True)
-    damaged = folders.results / "pair-world.json"
+    damaged = tmp_path / "results" / "pair-world.json"
+    damaged.parent.mkdir()
     damaged.write_text(content, encoding="utf-8")
+    runs = RunList({"pair-world": "apptek"}, {"table2": ["pair-world"]})
     with pytest.raises(ApptekError, match=r"pair-world\.json") as caught:
-        reproduce("table2", [PAIR], folders, quiet)
+        reproduce("table2", runs, tmp_path, quiet, execute=lambda *_: pytest.fail("it ran"))
     assert message in str(caught.value)
     assert damaged.read_text(encoding="utf-8") == content
 
 
-def test_a_result_of_another_run_keeps_its_file(folders: Folders) -> None:
-    folders.results.mkdir(parents=True)
-    path = folders.results / "pair-world.json"
-    write_result(path, made_up(replace(PAIR, settings=("counting.smoothing=[1.0]",)), 0.5))
-    before = path.read_bytes()
-    with pytest.raises(ApptekError, match=r"another run \(counting.smoothing .*: move it away"):
-        missing_runs([PAIR], folders)
-    assert path.read_bytes() == before
-
-
-def test_an_experiment_on_a_single_file_knows_its_result(world: Path, folders: Folders) -> None:
-    experiment = replace(PAIR, dataset=str(world / "train.tsv"))
-    assert run_all(missing_runs([experiment], folders), quiet) == []
-    assert missing_runs([experiment], folders) == []
-    assert read_result(folders.results / "pair-world.json").dataset == "train"
-
-
-def test_a_model_of_other_facts_is_not_taken(
-    world: Path, folders: Folders, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    data = tmp_path / "world"
-    shutil.copytree(world, data)
-
-    def stop(*_words: object, **_more: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr("apptek.experiments.runner.write_evaluation", stop)
-        with pytest.raises(KeyboardInterrupt):
-            run_all(missing_runs([replace(PAIR, dataset=str(data))], folders), quiet)
-    write_world(make_world(500, 1), tmp_path / "elsewhere" / "world")
-    other = replace(PAIR, dataset=str(tmp_path / "elsewhere" / "world"))
-    (failure,) = run_all(missing_runs([other], folders), quiet)
-    assert "belongs to another run (training facts " in failure
-
-
-def test_a_place_for_figures_that_is_none_is_refused(folders: Folders) -> None:
-    experiments, results = made_up_results()
-    folders.root.mkdir()
-    folders.figures.write_text("")
+def test_a_place_for_figures_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "figures").write_text("")
     with pytest.raises(ApptekError, match="figures cannot be written"):
-        write_figure("figure-actions", experiments, results, folders.figures)
+        write_figure("figure-actions", made_up_results("figure-actions"), tmp_path / "figures")
 
 
-def test_a_table_without_experiments_says_so(folders: Folders) -> None:
-    with pytest.raises(ApptekError, match="there is no experiment for table3"):
-        reproduce("table3", [PAIR], folders, quiet)
-
-
-def test_a_pattern_that_fits_no_experiment_lists_them(folders: Folders) -> None:
-    with pytest.raises(ApptekError, match="table2 has no experiment 'x'; it has pair-world"):
-        reproduce("table2", [PAIR], folders, quiet, only="x")
+def test_a_pattern_that_fits_no_run_lists_them(tmp_path: Path) -> None:
+    runs = RunList({"pair-world": "apptek"}, {"table2": ["pair-world"]})
+    for what, only, known in (("table2", "x", "pair-world"), ("table3", "*", "none")):
+        with pytest.raises(ApptekError, match=rf"{what} has no run '{only[0]}?.*its runs: {known}"):
+            reproduce(what, runs, tmp_path, quiet, execute=lambda *_: "", only=only)
 
 
 # Tables
@@ -448,19 +326,15 @@ def test_the_best_is_bold_and_the_second_italic() -> None:
 
 
 def test_table2_shows_means_over_seeds_beside_the_printed() -> None:
-    first = replace(PAIR, dataset="icews14", seeds=(0, 1, 2))
-    experiments = [first, replace(PAIR, name="y", dataset="yago15k")]
-    experiments.append(replace(PAIR, name="z", dataset="icews14", baseline="profile"))
-    results = [
-        made_up(experiments[0], 0.6),
-        made_up(experiments[0], 0.8, seed=1),
-        made_up(experiments[2], 0.5),
-    ]
-    text = table2(experiments, results)
-    assert text.endswith(
-        "Not recorded yet: pair on yago15k.\n\n"
-        "Means of fewer seeds than asked for: pair on icews14 (2 of 3)."
-    )
+    results = {
+        "a": made_up("pair", 0.6),
+        "b": made_up("pair", 0.8, seed=1),
+        "c": made_up("profile", 0.5),
+        "y": made_up("recency", 0.4, dataset="yago15k"),
+    }
+    runs = RunList({}, {"table2": ["a", "b", "c", "y", "missing"]})
+    text = all_tables(runs)["table2"](results)
+    assert text.endswith("\n\nNot recorded yet: missing.")
     assert "| pair | **0.7000** | **0.8500** | **0.3500** |  |  |  |" in text
     assert "| profile | *0.5000* |" in text
     assert "| DE-SimplE, as printed | 0.5074 | 0.7573 | 0.3882 | 0.2749 |" in text
@@ -468,13 +342,12 @@ def test_table2_shows_means_over_seeds_beside_the_printed() -> None:
 
 
 def test_models_that_see_only_the_past_have_rows_of_their_own() -> None:
-    fit = Experiment(name="f", what="fit", serves=("table2",), dataset="icews14", preset="default")
-    past = replace(fit, name="p", settings=("features.past_only=true",))
-    results = [made_up(fit, 0.7), made_up(past, 0.5)]
-    text = table2([fit, past], results)
+    past = made_up("apptek_default", 0.5, changed={"features.past_only": True})
+    results = named(made_up("apptek_default", 0.7), past)
+    text = table2(results)
     assert "| apptek_default | **0.7000** |" in text
     assert "| apptek_default, ahead | *0.5000* |" in text
-    assert overview([fit, past], results).splitlines() == [  # alone in its view: unmarked
+    assert overview(results).splitlines() == [  # alone in its view: unmarked
         "| model | ICEWS14 within | ICEWS14 ahead |",
         "| --- | --- | --- |",
         "| `fit --preset default` | 0.7000 |  |",
@@ -483,108 +356,90 @@ def test_models_that_see_only_the_past_have_rows_of_their_own() -> None:
 
 
 def test_both_views_of_a_model_stand_beside_each_other() -> None:
-    fit = Experiment(name="f", what="fit", serves=("table2",), dataset="icews14", preset="default")
-    other = replace(PAIR, dataset="icews14")
-    views = {"within": {"mrr": 0.7, "ece": 0.01}, "ahead": {"mrr": 0.6, "ece": 0.02}}
-    of_other = made_up(other, 0.5)
-    results = [replace(made_up(fit, 0.7), extras=views), replace(of_other, extras={"ahead": None})]
-    assert overview([fit, other], results).splitlines()[2:] == [
+    views: dict[str, Any] = {
+        "within": {"mrr": 0.7, "ece": 0.01},
+        "ahead": {"mrr": 0.6, "ece": 0.02},
+    }
+    results = named(made_up("apptek_default", 0.7, **views), made_up("pair", 0.5, ahead=None))
+    assert overview(results).splitlines()[2:] == [
         "| `baseline pair` | *0.5000* |  |",
         "| `fit --preset default` | **0.7000** | 0.6000 |",
     ]
 
 
 def test_the_overview_leaves_mirrored_queries_out_where_they_are_many() -> None:
-    fit = Experiment(name="f", what="fit", serves=("table2",), dataset="icews14", preset="default")
-    result = made_up(fit, 0.7)
     for queries, ends in ((30, " 0.7000 | 0.6000 |"), (5, " 0.7000 |")):
         groups = {
             "mirrored": {"queries": queries, "mrr": 0.9},
             "not_mirrored": {"queries": 70, "mrr": 0.6},
         }
-        text = overview([fit], [replace(result, groups=groups)])
+        text = overview(named(made_up("apptek_default", 0.7, groups=groups)))
         assert text.splitlines()[2] == f"| `fit --preset default` |{ends}"
 
 
 def test_the_overview_holds_the_official_test_alone() -> None:
-    paper = replace(PAIR, name="p", dataset="icews14", protocol="paper")
-    results = [made_up(paper, 0.9)]
-    assert overview([paper, replace(PAIR, dataset="icews14")], results) == NOTHING
+    assert overview(named(made_up("pair", 0.9, protocol="paper"))) == NOTHING
 
 
 def test_the_reproduction_stands_beside_the_printed_numbers() -> None:
-    fit = Experiment(name="f", what="fit", serves=("table2",), dataset="icews14", preset="paper")
-    experiments = [fit, replace(fit, name="p", protocol="paper")]
-    results = [made_up(experiments[0], 0.9), made_up(experiments[1], 0.6)]
-    assert reproduced(experiments, results).splitlines()[2:] == [
+    results = named(made_up("apptek_paper", 0.9), made_up("apptek_paper", 0.6, protocol="paper"))
+    assert reproduced(results).splitlines()[2:] == [
         "| ICEWS14 | 0.6000 | 0.4889 | 0.8000 | 0.7749 | 0.3000 | 0.3421 |"
     ]
 
 
 def test_the_table_of_the_search_names_what_it_changed() -> None:
-    experiment = Experiment(
-        name="s", what="search", serves=("table-search",), dataset="icews14", minutes=5.0
-    )
-    experiment = replace(experiment, baseline="de_simple", preset="default")
     trials = [{"valid_mrr": 0.5}, {"valid_mrr": 0.6}]
-    result = made_up(experiment, 0.6, trials=trials, best={"model.size": 50, "training.epochs": 3})
-    assert table_search([experiment], [result]).splitlines()[2:] == [
+    best = {"model.size": 50, "training.epochs": 3}
+    found: dict[str, Any] = {
+        "baseline": "de_simple",
+        "minutes": 5.0,
+        "trials": trials,
+        "best": best,
+    }
+    assert table_search(named(made_up("search", 0.6, **found))).splitlines()[2:] == [
         "| de_simple | ICEWS14 | 5 | 2 | 0.5000 | 0.6000 | `model.size=50`, `training.epochs=3` |"
     ]
 
 
-def test_two_experiments_for_one_place_are_refused() -> None:
-    other = replace(PAIR, name="other", settings=("counting.floor=[0.5]",))
-    with pytest.raises(
-        ConfigError, match="experiments other and pair-world fill the same row: pair"
-    ):
-        table2([PAIR, other], [])
+def test_two_runs_for_one_place_are_refused() -> None:
+    with pytest.raises(ConfigError, match="the runs run0 and run1 fill the same row: pair"):
+        table2(named(made_up("pair", 0.5), made_up("pair", 0.6)))
 
 
 def test_our_models_count_a_run_once() -> None:
-    fit = Experiment(name="f", what="fit", serves=("table2",), dataset="icews14", preset="default")
     groups = {"mirrored": None, "not_mirrored": None}
-    run = made_up(fit, 0.5, seconds={"fit": 1.0}, groups=groups, command="c")
-    run = replace(run, metrics={**run.metrics, "ece": 0.01})
-    assert DOCS_TABLES["models"]([run, run]) == DOCS_TABLES["models"]([run])
+    run = made_up("apptek_default", 0.5, seconds={"fit": 1.0}, groups=groups, command="c")
+    run.metrics["ece"] = 0.01  # type: ignore[index]
+    assert DOCS_TABLES["models"](named(run, run)) == DOCS_TABLES["models"](named(run))
+    assert DOCS_TABLES["models"](named(run)) != NOTHING
 
 
 def test_table3_has_the_time_of_an_episode() -> None:
-    fit = Experiment(name="f", what="fit", serves=("table3",), dataset="icews14", preset="paper")
-    fit = replace(fit, protocol="paper", settings=("agent.tknn=5",))
-    count = Experiment(name="c", what="statistics", serves=("table3",), dataset="icews14")
-    results = [
-        made_up(fit, 0.5, seconds={"train the agent": 20.0}),
-        Result.from_json({**count.identity(), "official": {"train": 10_000}}),
-    ]
-    line = table3([fit, count], results).splitlines()[-1]
+    settings = {"agent.tknn": 5}
+    fit = made_up("apptek_paper", 0.5, changed=settings, seconds={"train the agent": 20.0})
+    count = Result(model="statistics", dataset="icews14", extras={"official": {"train": 10_000}})
+    line = table3(named(fit, count)).splitlines()[-1]
     assert line == "| 5 | 0.5000 | 0.4297 | 0.7500 | 0.7563 | 0.2500 | 0.2849 | 2.00 | 23 |"
 
 
-def test_table_m_names_what_is_not_recorded() -> None:
-    fit = Experiment(name="f", what="fit", serves=("table-m",), dataset="icews14", preset="paper")
-    other = replace(fit, name="g", settings=("mining.top=15",))
-    text = table_m([fit, other], [made_up(fit, 0.5, topologies={"number": 7})])
-    assert text.endswith("Not recorded yet: g.")
-
-
 def test_table_m_is_sorted_by_m() -> None:
-    fit = Experiment(name="f", what="fit", serves=("table-m",), dataset="icews14", preset="paper")
-    experiments = [replace(fit, name=f"f{m}", settings=(f"mining.top={m}",)) for m in (50, 15)]
-    results = [made_up(experiment, 0.5, topologies={"number": 1000}) for experiment in experiments]
-    rows = [line.split(" | ")[:3] for line in table_m(experiments, results).splitlines()[2:]]
+    runs = [
+        made_up("apptek_paper", 0.5, changed={"mining.top": m}, topologies={"number": 1000})
+        for m in (50, 15)
+    ]
+    rows = [line.split(" | ")[:3] for line in table_m(named(*runs)).splitlines()[2:]]
     assert rows == [["| ICEWS14", "15", "1,000"], ["| ICEWS14", "50", "1,000"]]
 
 
 def test_without_results_every_table_says_so() -> None:
-    for make in all_tables(read_experiments(EXPERIMENTS)).values():
-        assert make([]) == NOTHING
+    for make in all_tables(read_runs(RUNS)).values():
+        assert make({}) == NOTHING
 
 
 def test_rows_of_tknn_and_m_stay_out_of_the_table_of_predictions() -> None:
-    fit = Experiment(name="f", what="fit", serves=("table3",), dataset="icews14", preset="paper")
-    varied = replace(fit, settings=("agent.tknn=5",))
-    assert DOCS_TABLES["prediction"]([made_up(varied, 0.5)]) == NOTHING
+    varied = made_up("apptek_paper", 0.5, changed={"agent.tknn": 5})
+    assert DOCS_TABLES["prediction"](named(varied)) == NOTHING
     assert preset("paper").agent.tknn != 5
 
 
@@ -599,7 +454,7 @@ def test_the_table_of_controls_has_a_row_for_each_reading() -> None:
         for tknn in (20, 5)
         for hides in (True, False)
     ]
-    *_, hidden, left_in = DOCS_TABLES["controls"](results[:-1]).splitlines()
+    *_, hidden, left_in = DOCS_TABLES["controls"](named(*results[:-1])).splitlines()
     assert hidden == "| icews14 | hidden | 0.1000 / 0.0500 | 0.1000 / 0.2000 |"
     assert left_in == "| icews14 | left in |  | 0.1000 / 0.2000 |"
 
@@ -607,7 +462,7 @@ def test_the_table_of_controls_has_a_row_for_each_reading() -> None:
 def test_only_what_stands_between_marks_is_made_anew() -> None:
     text = "a\n<!-- table: models -->\nold\n<!-- end -->\nb\n"
     assert (
-        with_tables(text, [], DOCS_TABLES)
+        with_tables(text, {}, DOCS_TABLES)
         == f"a\n<!-- table: models -->\n{NOTHING}\n<!-- end -->\nb\n"
     )
 
@@ -615,24 +470,29 @@ def test_only_what_stands_between_marks_is_made_anew() -> None:
 # Figures
 
 
-def agent_results(experiments: Sequence[Experiment]) -> list[Result]:
+def made_up_results(figure: str) -> list[Result]:
+    """Results as a figure shows them."""
+    if figure == "figure-topologies":
+        return [topology_result()]
     return [
-        Result.from_json(
-            {
-                **experiment.identity(),
-                "seed": 0,
+        Result(
+            model="agent",
+            dataset=dataset,
+            settings={"agent": {"tknn": tknn}},
+            extras={
                 "legal_actions": [3.0, 4.0, None],
                 "rewards": {"episodes": [1, 2], "mean_500": [0.1, 0.2], "mean_10000": [0.1, 0.1]},
                 "success": {
                     name: [7, 0.5] for name in ("Consult", "Reject", "Accuse", "Visit", "Riot")
                 },
-            }
+            },
         )
-        for experiment in experiments
+        for dataset in ("icews14", "icews05-15")
+        for tknn in (20, 5, 10)
     ]
 
 
-def topology_result(experiment: Experiment) -> Result:
+def topology_result() -> Result:
     fact = {
         "subject": "A",
         "predicate": "p",
@@ -650,22 +510,14 @@ def topology_result(experiment: Experiment) -> Result:
         "bystanders": {"subject": 9, "object": 0},
     }
     one = {"topology": ["p", "q"], "connected": 3, "share": 0.5, "weight": 0.1, "example": example}
-    found = {name: [one, {**one, "example": None}] for name in experiment.predicates}
-    return Result.from_json({**experiment.identity(), "seed": 0, "topologies": found})
-
-
-def made_up_results() -> tuple[list[Experiment], list[Result]]:
-    experiments = read_experiments(EXPERIMENTS)
-    agents = [experiment for experiment in experiments if experiment.what == "agent"]
-    (topologies,) = (experiment for experiment in experiments if experiment.what == "topologies")
-    return experiments, [*agent_results(agents), topology_result(topologies)]
+    found = {name: [one, {**one, "example": None}] for name in ("Reject", "Consult", "Riot")}
+    return Result(model="topologies", dataset="icews14", topologies=found)
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_written_as_svg_and_png_the_same_each_time(name: str, tmp_path: Path) -> None:
-    experiments, results = made_up_results()
-    svg, png = write_figure(name, experiments, results, tmp_path / "one")
-    again, _ = write_figure(name, experiments, results, tmp_path / "two")
+    svg, png = write_figure(name, made_up_results(name), tmp_path / "one")
+    again, _ = write_figure(name, made_up_results(name), tmp_path / "two")
     assert ET.parse(svg).getroot().tag == "{http://www.w3.org/2000/svg}svg"
     assert svg.read_bytes() == again.read_bytes()
     head = png.read_bytes()[:24]
@@ -675,7 +527,7 @@ def test_a_figure_is_written_as_svg_and_png_the_same_each_time(name: str, tmp_pa
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_of_nothing_is_not_written(name: str, tmp_path: Path) -> None:
-    assert write_figure(name, read_experiments(EXPERIMENTS), [], tmp_path / "figures") == []
+    assert write_figure(name, [], tmp_path / "figures") == []
     assert not (tmp_path / "figures").exists()
 
 
@@ -687,12 +539,19 @@ def test_a_predicate_that_does_not_exist_is_replaced_by_the_nearest() -> None:
     ]
 
 
-def test_without_matplotlib_figures_say_what_to_install(
-    folders: Folders, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("library", "what", "advice"),
+    [
+        ("matplotlib", "figure-actions", r"pip install 'apptek\[figures\]'"),
+        ("pandas", "table1", r"pip install -e '\.\[dev\]'"),
+    ],
+)
+def test_a_missing_library_is_named_before_anything_is_run(
+    library: str, what: str, advice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("apptek.extras.find_spec", lambda _: None)
-    with pytest.raises(ApptekError, match=r"pip install 'apptek\[figures\]'"):
-        reproduce("figure-actions", read_experiments(EXPERIMENTS), folders, quiet)
+    monkeypatch.setattr("apptek.extras.find_spec", lambda name: None if name == library else name)
+    with pytest.raises(ApptekError, match=advice):
+        reproduce(what, read_runs(RUNS), tmp_path, quiet, execute=lambda *_: pytest.fail("it ran"))
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -706,38 +565,27 @@ def test_the_figures_of_the_docs_are_there(name: str) -> None:
 # The command
 
 
-def test_quick_versions_are_of_every_kind(tmp_path: Path) -> None:
-    real, quick = (
-        read_experiments(EXPERIMENTS),
-        quick_versions(read_experiments(EXPERIMENTS), tmp_path),
-    )
-    assert {(c.what, c.model, c.preset) for c in quick} == {
-        (c.what, c.model, c.preset) for c in real
-    }
-    assert {shown for experiment in quick for shown in experiment.serves} == set(SHOWN)
-    for experiment in quick:
-        experiment.config()
-
-
-def test_the_quick_version_of_a_forecast_has_the_splits_of_the_world(tmp_path: Path) -> None:
-    forecast = replace(PAIR, name="f", dataset="icews14", protocol="forecast")
-    (quick,) = quick_versions([forecast], tmp_path)
-    assert quick.protocol == "official"
-    paper = replace(forecast, protocol="paper")
-    assert quick_versions([paper], tmp_path)[0].protocol == "paper"
+def test_quick_runs_are_of_every_kind(tmp_path: Path) -> None:
+    real, quick = read_runs(RUNS), quick_runs(read_runs(RUNS), tmp_path)
+    verbs = [
+        {tuple(line.split()[1:3]) for line in runs.commands.values() if "baseline" in line}
+        for runs in (real, quick)
+    ]
+    assert verbs[0] == verbs[1]
+    assert set(quick.shown) == set(SHOWN)
+    assert {name for names in quick.shown.values() for name in names} == set(quick.commands)
+    lines = " ".join(quick.commands.values())
+    for gone in ("icews", "yago15k", "--protocol forecast", "--minutes 15", "--seed 1"):
+        assert gone not in lines
+    fit = quick.commands["apptek_max-world-official"].split(" && ")
+    assert fit[0].endswith("--set classifier.epochs=1 --set reranker.rounds=5")
+    assert "--protocol paper" in quick.commands["pair-world-paper"]
+    assert "Reject" not in quick.commands["topologies-world-official"]
 
 
 def test_what_is_recorded_is_shown_and_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "execute", lambda *_: pytest.fail("something was run"))
+    monkeypatch.setattr("apptek.research.runs._run", lambda *_: pytest.fail("something was run"))
     done = CliRunner().invoke(app, ["reproduce", "table1", "--only-recorded"])
-    assert done.exit_code == 0, done.output
-    assert "72,826" in done.stdout
-
-
-@pytest.mark.parametrize("option", ["--experiments", "--cells"])
-def test_the_folder_of_the_experiments_has_two_names(option: str) -> None:
-    words = ["reproduce", "table1", "--only-recorded", option, str(EXPERIMENTS)]
-    done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     assert "72,826" in done.stdout
 

@@ -1,8 +1,10 @@
 """The search for a baseline's settings on valid."""
 
 import json
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +27,13 @@ from apptek.baselines.search import (
     space_values,
 )
 from apptek.cli import app
+from apptek.data.benchmarks import BENCHMARKS
 from apptek.data.facts import Dataset
 from apptek.data.reading.reader import read_dataset
-from apptek.errors import ApptekError, ConfigError, DivergedError
-from apptek.experiments.experiment import Experiment, read_experiments
-from apptek.experiments.matching import results_of
-from apptek.experiments.result import read_result, read_results
-from apptek.experiments.runner import Folders, missing_runs, run_all
-from apptek.experiments.search_result import search_result
+from apptek.errors import ApptekError, CheckpointError, ConfigError, DivergedError
+from apptek.research.result import read_result, read_results, write_result
+from apptek.research.runs import read_runs
+from apptek.research.search_result import finished_trials, search_result
 from apptek.setting_rules import setting_texts, with_settings
 
 ROOT = Path(__file__).parents[1]
@@ -185,90 +186,37 @@ def test_a_trial_that_fails_is_told_and_the_others_go_on(data: Dataset, slow_bas
         search_result(made_up_search(1.0), search(data, 1.0))
 
 
-# As an experiment
+# What the paper's runs use
 
 
-EXPERIMENT = Experiment(
-    name="search-w",
-    what="search",
-    serves=("table-search",),
-    dataset="w",
-    baseline="de_distmult",
-    preset="default",
-    minutes=0.02,
-    settings=("model.size=8", "training.epochs=1"),
-)
-
-
-@pytest.mark.gate
-def test_an_interrupted_search_goes_on(
-    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folders, experiment = Folders(tmp_path), replace(EXPERIMENT, dataset=str(world))
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr("apptek.experiments.runner.search_result", stop)
-        with pytest.raises(KeyboardInterrupt):
-            run_all(missing_runs([experiment], folders), lambda _: None)
-    kept = folders.work / "search-w" / "trials.json"
-    tried = json.loads(kept.read_text(encoding="utf-8"))["trials"]
-    assert tried
-    other = replace(experiment, minutes=0.03)
-    (failure,) = run_all(missing_runs([other], folders), lambda _: None)
-    assert "belongs to another run (minutes 0.02, not 0.03)" in failure
-    assert run_all(missing_runs([experiment], folders), lambda _: None) == []
-    result = read_result(folders.results / "search-w.json")
-    assert result.extras["trials"] == tried  # not one of them was run again
-    assert missing_runs([experiment], folders) == []
-    assert not kept.exists()
-
-
-def test_damaged_trials_are_refused(world: Path, tmp_path: Path) -> None:
-    folders, experiment = Folders(tmp_path), replace(EXPERIMENT, dataset=str(world))
-    kept = folders.work / "search-w" / "trials.json"
-    kept.parent.mkdir(parents=True)
-    kept.write_text('{"trials": [', encoding="utf-8")
-    (failure,) = run_all(missing_runs([experiment], folders), lambda _: None)
-    assert "trials.json is damaged" in failure
-
-
-def test_the_experiments_of_the_baselines_have_the_settings_that_the_search_has_chosen() -> None:
-    """ICEWS05-15 takes over those of ICEWS14, but for what its experiments say themselves."""
-    experiments = read_experiments(ROOT / "paper" / "experiments")
-    results = read_results(ROOT / "paper" / "results")
-    searched = {
-        (experiment.baseline, experiment.dataset): found[0].extras["best"]
-        for experiment in experiments
-        if experiment.what == "search" and (found := results_of(experiment, results))
-    }
+def test_the_runs_of_the_baselines_have_the_settings_that_the_search_has_chosen() -> None:
+    """ICEWS05-15 takes over those of ICEWS14, but for what its runs say themselves."""
+    runs, results = (
+        read_runs(ROOT / "paper" / "runs.toml"),
+        read_results(ROOT / "paper" / "results"),
+    )
+    searches = [results[name] for name in runs.shown["table-search"]]
+    searched = {(r.extras["baseline"], r.dataset): r.extras["best"] for r in searches}
     everywhere = {(name, data) for name in LEARNED_NAMES for data in ("icews14", "yago15k")}
     assert set(searched) == everywhere - {("re_gcn", "yago15k")}  # that one has the preset's
-    for experiment in experiments:
-        if (
-            experiment.what != "baseline"
-            or experiment.baseline not in LEARNED_NAMES
-            or experiment.preset == "paper"
-        ):
+    checked = 0
+    for name, line in runs.commands.items():
+        words = shlex.split(line)
+        baseline = next((word for word in words if word in LEARNED_NAMES), None)
+        if baseline is None or "search" in words or "preset_paper" in name:
             continue
-        chosen = searched.get(
-            (experiment.baseline, experiment.dataset.replace("icews05-15", "icews14")), {}
-        )
-        own = replace(experiment, settings=()).config()
-        space = search_space(experiment.baseline)
+        data = next(word for word in words if word in BENCHMARKS)
+        chosen = searched.get((baseline, data.replace("icews05-15", "icews14")), {})
+        settings = [text for option, text in pairwise(words) if option == "--set"]
+        own, space = preset_of(baseline, "default"), search_space(baseline)
         expected = space_values(own, space) | chosen
-        present = space_values(experiment.config(), space)
-        free = (
-            {"model.size", "training.batch_size"} if experiment.dataset == "icews05-15" else set()
-        )
+        present = space_values(with_settings(own, settings), space)
+        free = {"model.size", "training.batch_size"} if data == "icews05-15" else set()
         assert {k: v for k, v in present.items() if k not in free} == {
             k: v for k, v in expected.items() if k not in free
-        }, experiment.name
-
-
-# The command
+        }, name
+        checked += 1
+    assert checked > 20
 
 
 @pytest.mark.gate
@@ -309,10 +257,29 @@ def test_a_search_that_is_stopped_leaves_what_it_has_found(
     done = CliRunner().invoke(app, words)
     recorded = read_result(path)
     assert len(recorded.extras["trials"]) == 3
-    assert done.exit_code == 0
+    assert done.exit_code == 130
     assert "stopped" in messages[-2]
     assert f"best: MRR {recorded.metrics['mrr']:.4f}" in messages[-1]
     assert done.stdout.startswith("apptek baseline x ")
+    monkeypatch.setattr("apptek.terminal.tell", messages.append)
+    assert CliRunner().invoke(app, [*words, "--resume"]).exit_code == 0
+    trials = read_result(path).extras["trials"]
+    assert trials[:3] == recorded.extras["trials"]
+    assert len(trials) > 3
+    other = CliRunner().invoke(app, [*words, "--resume", "--minutes", "8"])
+    assert "belongs to another run (minutes 9.0, not 8.0)" in str(other.exception)
+
+
+def test_trials_that_are_no_trials_are_refused(tmp_path: Path) -> None:
+    task, path = made_up_search(1.0), tmp_path / "result.json"
+    assert finished_trials(path, task) == []
+    found = search_result(task, [trial(0.5, size=1, rate=0.1, kind="a")])
+    write_result(path, replace(found, extras={**found.extras, "trials": [{"mrr": 1}]}))
+    with pytest.raises(CheckpointError, match="is damaged"):
+        finished_trials(path, task)
+    path.write_text('{"trials": [', encoding="utf-8")
+    with pytest.raises(ApptekError, match="is not a result file"):
+        finished_trials(path, task)
 
 
 def test_a_search_of_data_that_no_setting_helps_stops_at_once(tmp_path: Path) -> None:

@@ -10,10 +10,9 @@ from typer.cli import get_docs_for_click
 
 from apptek.cli import app
 from apptek.config import DEFAULT, PRESETS, Config
-from apptek.experiments.experiment import read_experiments
-from apptek.experiments.reports.markdown import with_tables
-from apptek.experiments.reports.paper_tables import all_tables
-from apptek.experiments.result import read_results
+from apptek.research.result import read_results
+from apptek.research.runs import read_runs
+from apptek.research.tables import all_tables, with_tables
 from apptek.setting_rules import changed_settings, values_of
 from tools.dependencies import licence_table
 
@@ -47,7 +46,7 @@ def cli_docs() -> str:
 def page_with_tables(name: str) -> str:
     """A page whose tables come from the recorded results."""
     text = (ROOT / name).read_text(encoding="utf-8")
-    tables = all_tables(read_experiments(ROOT / "paper" / "experiments"))
+    tables = all_tables(read_runs(ROOT / "paper" / "runs.toml"))
     return with_tables(text, read_results(ROOT / "paper" / "results"), tables)
 
 

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from apptek.data.splitting import Splitting
     from apptek.data.synthetic.world import make_world
     from apptek.errors import UnknownName
-    from apptek.experiments.evaluator import Evaluator
     from apptek.explain.explanation import Explanation
     from apptek.graph.temporal_graph import TemporalGraph
     from apptek.predictor import Answer, Predictor, Query
+    from apptek.research.evaluator import Evaluator
     from apptek.results import Forecast
 
 __version__ = "0.1.0"
@@ -64,7 +64,7 @@ _HOMES = {
     "Answer": "apptek.predictor",
     "Baseline": "apptek.baselines.baseline",
     "Dataset": "apptek.data.facts",
-    "Evaluator": "apptek.experiments.evaluator",
+    "Evaluator": "apptek.research.evaluator",
     "Explanation": "apptek.explain.explanation",
     "Facts": "apptek.data.facts",
     "Forecast": "apptek.results",

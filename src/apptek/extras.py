@@ -56,6 +56,12 @@ def require_matplotlib() -> None:
         raise ApptekError("figures need Matplotlib: pip install 'apptek[figures]'")
 
 
+def require_pandas() -> None:
+    """Raises ApptekError with the command that installs pandas, if it is missing."""
+    if find_spec("pandas") is None:
+        raise ApptekError("tables of results need pandas: pip install -e '.[dev]' in a checkout")
+
+
 def require_trees(who: str = "boosted trees") -> None:
     """Raises ApptekError with the command that installs LightGBM, if it is missing."""
     if find_spec("lightgbm") is None:

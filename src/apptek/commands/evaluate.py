@@ -76,8 +76,8 @@ def evaluate(
     Example: `apptek evaluate model --result model.json`
     """
     from apptek.baselines.open_model import on_engine, open_model
-    from apptek.experiments.model_result import evaluate_model, write_evaluation
     from apptek.files import check_target
+    from apptek.research.model_result import evaluate_model, write_evaluation
     from apptek.terminal import output, table, tell_next, working
 
     if result is not None:

@@ -91,8 +91,8 @@ def fit(
     """
     from apptek.config import preset
     from apptek.data.entity_types import read_types
-    from apptek.experiments.provenance import about_run
     from apptek.predictor import Predictor
+    from apptek.research.provenance import about_run
     from apptek.setting_rules import with_settings
     from apptek.terminal import tell
 
@@ -216,12 +216,12 @@ def update(
 
     Example: `apptek update model world/test.tsv --out newer`
     """
-    from apptek.experiments.provenance import about_run, finished_at
     from apptek.files import check_new_folder, sole_writer
     from apptek.models.model import observed_text
     from apptek.models.model_folder import load_model, save_model
     from apptek.models.storage import RUN, read_json
     from apptek.models.updating import update_model
+    from apptek.research.provenance import about_run, finished_at
     from apptek.terminal import tell, tell_next, working
 
     if (out is None) != in_place:

@@ -95,8 +95,8 @@ def backtest(
         write_backtest(out, outcome, forecasts)
         tell(f"every forecast, the figures and the reliability diagram are in {out}")
     if result is not None:
-        from apptek.experiments.provenance import command
-        from apptek.experiments.result import Result, write_result
+        from apptek.research.provenance import command
+        from apptek.research.result import Result, write_result
 
         fitted_by = read_json(model, RUN).get("command")
         commands = " && ".join(words for words in (fitted_by, command()) if words)

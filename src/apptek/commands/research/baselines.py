@@ -66,7 +66,7 @@ def baseline(
     """
     from apptek.baselines.baseline import Baseline
     from apptek.baselines.registry import preset_of
-    from apptek.experiments.provenance import about_run
+    from apptek.research.provenance import about_run
     from apptek.setting_rules import with_settings
     from apptek.terminal import step_progress, tell, tell_next
 
@@ -117,13 +117,16 @@ def search(
         Path | None,
         typer.Option("--result", metavar="FILE", help="Write every trial to this JSON file."),
     ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue the search that has left --result.")
+    ] = False,
     *,
     reading: Reading,
 ) -> None:
     """Search for the settings with which a model does best on the valid split.
 
     The first trial is the preset; every other one changes two settings of the best so far. The test
-    split is not used. Ctrl-C ends the search with the best trial so far.
+    split is not used. Ctrl-C ends the search with the best trial so far; --resume continues it.
 
     Example: `apptek search de_simple world --minutes 1`
     """
@@ -135,9 +138,9 @@ def search(
         search_settings,
         search_space,
     )
-    from apptek.experiments.result import write_result
-    from apptek.experiments.search_result import describe, search_result
     from apptek.files import check_target
+    from apptek.research.result import write_result
+    from apptek.research.search_result import describe, finished_trials, search_result
     from apptek.setting_rules import setting_texts, with_settings
     from apptek.terminal import step_progress, tell
 
@@ -147,7 +150,7 @@ def search(
         check_target(result)
     dataset = reading.read(data)
     task = Search(baseline=name, config=config, minutes=minutes, protocol=protocol, seed=seed)
-    trials: list[Trial] = []
+    trials: list[Trial] = finished_trials(result, task) if resume and result else []
 
     def on_trial(done: list[Trial]) -> None:
         trials[:] = done
@@ -156,12 +159,14 @@ def search(
             write_result(result, replace(summary, dataset=dataset.name, preset=preset_name))
         tell(f"trial {len(trials)}: {describe(trials[-1])}")
 
+    stopped = False
     try:
         with step_progress(f"searching {name}") as progress:
-            search_settings(task, dataset, on_trial=on_trial, progress=progress)
+            search_settings(task, dataset, done=trials, on_trial=on_trial, progress=progress)
     except KeyboardInterrupt:
         if best_trial(trials) is None:
             raise
+        stopped = True
         tell("stopped; this is the best so far")
     summary = search_result(task, trials)
     changes = [*(settings or []), *setting_texts(summary.extras["best"])]
@@ -171,3 +176,5 @@ def search(
     words += ["--seed", str(seed), *(word for text in changes for word in ("--set", text))]
     tell(f"best: MRR {summary.metrics['mrr']:.4f} on valid; fit it with")
     typer.echo(shlex.join([*words, *reading.words(), "--out", "model"]))
+    if stopped:
+        raise typer.Exit(130)

@@ -17,7 +17,7 @@ from apptek.commands.reading_options import Reading, reads_data
 from apptek.safe_text import counted
 
 if TYPE_CHECKING:
-    from apptek.experiments.compare import Difference
+    from apptek.research.compare import Difference
 
 
 def compare(
@@ -41,9 +41,9 @@ def compare(
 
     Example: `apptek compare recency.json model.json`
     """
-    from apptek.experiments.compare import compare_results
-    from apptek.experiments.result import write_result
     from apptek.files import check_target
+    from apptek.research.compare import compare_results
+    from apptek.research.result import write_result
     from apptek.terminal import output, table
 
     if len(results) < 2:
@@ -110,21 +110,16 @@ def contest(
 
     Example: `apptek contest world --out contest --models recency,default`
     """
-    from apptek.experiments.contest import (
-        clear_best,
-        contest_experiment,
-        run_contest,
-        usual_models,
-    )
+    from apptek.research.contest import clear_best, run_contest, usual_models
     from apptek.terminal import output, table, tell, tell_next
 
     names = [name.strip() for name in models.split(",")] if models else usual_models()
     if len(set(names)) < len(names):
         raise typer.BadParameter(f"{models!r} names a model twice")
-    experiments = [
-        contest_experiment(name, data, seed, protocol) for name in names for seed in range(seeds)
-    ]
-    contestants = run_contest(reading.read(data), experiments, out, tell, reading=reading.words())
+    command = [data, *reading.words()]
+    contestants = run_contest(
+        reading.read(data), names, out, tell, seeds=seeds, protocol=protocol, command=command
+    )
     best = clear_best(contestants)
     if as_json:
         entries = [asdict(contestant) for contestant in contestants]

@@ -35,9 +35,9 @@ def faithfulness(
     """
     from apptek.audit.faithfulness import measure_faithfulness
     from apptek.audit.planted_rules import fit_and_recover
-    from apptek.experiments.result import Result, write_result
     from apptek.files import check_target
     from apptek.models.model_folder import load_model
+    from apptek.research.result import Result, write_result
     from apptek.seeding import generator
     from apptek.terminal import output, table, working
 

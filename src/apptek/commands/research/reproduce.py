@@ -1,24 +1,31 @@
 """The command `reproduce`."""
 
+import io
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+from unittest.mock import patch
 
 import typer
 
-from apptek.errors import ApptekError
+from apptek.errors import ApptekError, StoppedError
+
+if TYPE_CHECKING:
+    from apptek.research.runs import Execute
 
 What = Literal[
     "table1", "table2", "table3", "table-m", "table-search", "table-forecast",
     "figure-actions", "figure-rewards", "figure-success", "figure-topologies",
     "all",
 ]  # fmt: skip
-EXPERIMENTS = Path("paper") / "experiments"
+RUNS = Path("paper") / "runs.toml"
 
 
 def reproduce(
+    context: typer.Context,
     what: Annotated[
         What, typer.Argument(metavar="WHAT", help="A table or figure of the paper, or all.")
     ],
@@ -35,18 +42,9 @@ def reproduce(
         typer.Option(
             "--only",
             metavar="PATTERN",
-            help="Run only experiments whose name matches, such as `re_gcn-*`.",
+            help="Run only what has a name that matches, such as `re_gcn-*`.",
         ),
     ] = "*",
-    experiments: Annotated[
-        Path | None,
-        typer.Option(
-            "--experiments",
-            "--cells",
-            metavar="DIR",
-            help="The folder of the experiments.  [default: paper/experiments]",
-        ),
-    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -59,26 +57,27 @@ def reproduce(
 ) -> None:
     """Rebuild a table or figure of the paper: run what is missing, then read the results.
 
-    Every run leaves a result file and is not run again while that file exists. A run that was
-    stopped continues where it was.
+    `paper/runs.toml` lists the commands. Every run leaves a result file and is not run again while
+    that file exists. A run that was stopped continues where it was.
 
     Example: `apptek reproduce table2 --only-recorded`
     """
-    from apptek.experiments.experiment import read_experiments
-    from apptek.experiments.quick_experiments import quick_versions
-    from apptek.experiments.reproduce import reproduce as make
-    from apptek.experiments.runner import Folders
+    from apptek.research.reproduce import reproduce as make
+    from apptek.research.runs import quick_runs, read_runs
     from apptek.terminal import tell
 
     if only_recorded and only != "*":
         raise typer.BadParameter("--only chooses what to run, but --only-recorded runs nothing")
-    chosen = read_experiments(experiments or _paper_folder() / "experiments")
+    # The list of the current folder, else that of the checkout that this file is in.
+    listed = RUNS if RUNS.is_file() else Path(__file__).parents[4] / RUNS
+    runs = read_runs(listed)
     if only_recorded and out is not None and not out.is_dir():
         raise ApptekError(f"{out}: no such folder, so nothing is recorded in it")
-    with _output_folder(out, quick) as root:
+    execute = None if only_recorded else _executor(context)
+    with _output_folder(out, None if quick else listed.parent) as root:
         if quick:
-            chosen = quick_versions(chosen, root)
-        made = make(what, chosen, Folders(root), tell, only=only, run=not only_recorded)
+            runs = quick_runs(runs, root)
+        made = make(what, runs, root, tell, execute=execute, only=only)
         for name, table in made.tables.items():
             typer.echo(f"{name}\n\n{table}\n")
         for name, paths in made.figures.items():
@@ -91,16 +90,24 @@ def reproduce(
         raise ApptekError(f"{made.failures[0]}{more}; finished runs are kept")
 
 
-def _paper_folder() -> Path:
-    """The folder `paper` of the current folder, else that of the checkout that this file is in."""
-    here, checkout = EXPERIMENTS.parent, Path(__file__).parents[4] / EXPERIMENTS.parent
-    return here if EXPERIMENTS.is_dir() else checkout
+def _executor(context: typer.Context) -> "Execute":
+    """Return a function that runs a command of this program and returns what it prints."""
+    program = context.find_root().command
+
+    def execute(words: list[str], recorded: list[str]) -> str:
+        with redirect_stdout(io.StringIO()) as printed, patch.object(sys, "argv", recorded):
+            code = program.main(words, prog_name="apptek", standalone_mode=False)
+        if code:
+            raise StoppedError("stopped: run the same command to continue")
+        return printed.getvalue()
+
+    return execute
 
 
 @contextmanager
-def _output_folder(out: Path | None, quick: bool) -> Iterator[Path]:
-    if out is not None or not quick:
-        yield out or _paper_folder()
+def _output_folder(out: Path | None, usual: Path | None) -> Iterator[Path]:
+    if out is not None or usual is not None:
+        yield out or usual  # type: ignore[misc]
         return
     with TemporaryDirectory(prefix="apptek-quick-") as folder:
         yield Path(folder)

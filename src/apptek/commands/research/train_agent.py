@@ -18,7 +18,7 @@ from apptek.commands.reading_options import Reading, reads_data
 from apptek.extras import require_torch
 
 if TYPE_CHECKING:
-    from apptek.experiments.result import Result
+    from apptek.research.result import Result
 
 
 @reads_data
@@ -61,7 +61,7 @@ def train_agent(
     require_torch()
     from apptek.commands.training_progress import training_progress
     from apptek.config import preset
-    from apptek.experiments.agent_run import AgentRun, run_agent, run_controls
+    from apptek.research.agent_run import AgentRun, run_agent, run_controls
     from apptek.terminal import tell_next
 
     config = with_settings(preset("paper"), settings or []).agent

@@ -1,0 +1,160 @@
+"""A run of the agent: train it, compare it with its controls, and record what the figures show."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from apptek.agent.controls import compare_with_controls, play_greedily
+from apptek.agent.dqn import FrozenPolicy
+from apptek.agent.environment import DecisionProcess, play
+from apptek.agent.trainer import History, Trainer
+from apptek.agent.training_run import Observer, moving_means, train
+from apptek.arrays import Bools, Ints
+from apptek.config import AgentConfig
+from apptek.data.facts import Dataset, Names
+from apptek.data.queries import held_out_queries
+from apptek.errors import ApptekError
+from apptek.extras import one_torch_thread
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.research.result import Result, plain_settings, write_result
+
+RESULT = "result.json"
+CURVE_POINTS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRun:
+    """An agent to be trained into a folder."""
+
+    dataset: Dataset
+    config: AgentConfig
+    folder: Path
+    seed: int = 0
+    resume: bool = False
+    checkpoint_seconds: float = 60.0
+    observers: Sequence[Observer] = ()  # called after every step of training
+
+
+@one_torch_thread()
+def run_agent(run: AgentRun) -> Result:
+    """Trains an agent, compares it with its controls, and writes result.json into its folder.
+
+    The comparison is on the training queries, each with its own fact hidden or, where the settings
+    say so, left in, and on those of valid.
+    """
+    process = DecisionProcess(TemporalGraph.of(run.dataset), run.config)
+    started, is_new = time.monotonic(), not run.folder.exists()
+    trainer = Trainer(process, process.training_queries(), seed=run.seed)
+    train(
+        trainer,
+        run.folder,
+        resume=run.resume,
+        checkpoint_seconds=run.checkpoint_seconds,
+        observers=run.observers,
+    )
+    trained = time.monotonic()
+    result = _result(trainer, run.dataset, run.seed)
+    # The time before a resumed run was stopped is not known.
+    training_seconds = trained - started if is_new else None
+    seconds = {
+        "train": training_seconds,
+        "train_ms_per_episode": training_seconds and 1000 * training_seconds / len(trainer.order),
+        "evaluate": time.monotonic() - trained,
+    }
+    result = replace(result, seconds=seconds)
+    write_result(run.folder / RESULT, result)
+    return result
+
+
+def run_controls(run: AgentRun) -> Result:
+    """Plays the controls on the queries of train and valid, and writes result.json; no training.
+
+    How often they connect depends on tknn and on whether a training query sees its own fact.
+    """
+    process = DecisionProcess(TemporalGraph.of(run.dataset), run.config)
+    queries_of = {"train": process.training_queries(), "valid": held_out_queries(run.dataset.valid)}
+    metrics = {
+        split: {
+            "queries": len(queries),
+            "random": float(play(process, queries, "random", seed=run.seed).met.mean()),
+            "commonest": float(play(process, queries, "commonest").met.mean()),
+        }
+        for split, queries in queries_of.items()
+        if len(queries)
+    }
+    result = Result(
+        model="controls",
+        dataset=run.dataset.name,
+        seed=run.seed,
+        settings={"agent": plain_settings(run.config)},
+        metrics=metrics,
+    )
+    try:
+        run.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ApptekError(f"{run.folder} cannot be written: {error.strerror}") from None
+    write_result(run.folder / RESULT, result)
+    return result
+
+
+def _result(trainer: Trainer, dataset: Dataset, seed: int) -> Result:
+    process, pair_of_fact = trainer.process, trainer.table.pair_of_fact
+    policy = FrozenPolicy(trainer.learner.network)
+    queries_of = {"train": trainer.queries, "valid": held_out_queries(dataset.valid)}
+    metrics = {
+        split: asdict(compare_with_controls(process, queries, policy, pair_of_fact, seed=seed))
+        for split, queries in queries_of.items()
+        if len(queries)
+    }
+    greedy = play_greedily(process, trainer.queries, policy, pair_of_fact)
+    return Result(
+        model="agent",
+        dataset=dataset.name,
+        seed=seed,
+        settings={"agent": plain_settings(trainer.config)},
+        metrics=metrics,
+        extras={
+            "rewards": reward_curve(trainer.history),
+            "legal_actions": mean_legal_actions(greedy.legal_counts),
+            "success": success_by_predicate(
+                greedy.met, dataset.train.predicates, dataset.predicates
+            ),
+            "episodes": trainer.episodes_done,
+            "environment_steps": trainer.environment_steps,
+        },
+    )
+
+
+def reward_curve(history: History) -> dict[str, list[float]]:
+    """The mean reward of the last 500 and 10,000 episodes, at evenly spread points of training."""
+    count = len(history.met)
+    # A short training has fewer episodes than points: np.unique drops the repeated ones.
+    ends = np.unique(np.linspace(min(500, count), count, CURVE_POINTS).astype(np.intp))
+    means = moving_means(history.met, ends)
+    return {
+        "episodes": ends.tolist(),
+        "mean_500": np.round(means[:, 0], 5).tolist(),
+        "mean_10000": np.round(means[:, 1], 5).tolist(),
+    }
+
+
+def mean_legal_actions(legal_counts: Ints) -> list[float | None]:
+    """The mean number of legal actions before each step, over the episodes that took it."""
+    taken = legal_counts > 0
+    return [
+        float(legal_counts[taken[:, step], step].mean()) if taken[:, step].any() else None
+        for step in range(legal_counts.shape[1])
+    ]
+
+
+def success_by_predicate(met: Bools, predicates: Ints, names: Names) -> dict[str, list[float]]:
+    """For each predicate the number of its queries, and the share of them that connected."""
+    counts = np.bincount(predicates, minlength=len(names))
+    hits = np.bincount(predicates, weights=met, minlength=len(names))
+    return {
+        names[row]: [int(counts[row]), float(hits[row] / counts[row])]
+        for row in np.flatnonzero(counts).tolist()
+    }

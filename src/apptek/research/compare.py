@@ -1,0 +1,248 @@
+"""Comparing models query by query: a paired bootstrap, and the predicates on which they differ.
+
+Results that differ in nothing but the seed are one model, whose reciprocal ranks are means over the
+seeds. Every model is compared with the first.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from apptek.arrays import Doubles
+from apptek.errors import ApptekError
+from apptek.research.rank_files import Ranks, read_ranks
+from apptek.research.result import Result, read_result
+from apptek.seeding import generator
+
+COMPARISON = "comparison"  # the `model` of a comparison's result
+PAST_ONLY, ROLLING = ", ahead", ", rolling"
+RESAMPLES = 2000
+_SHARED = (
+    "dataset",
+    "protocol",
+    "split",
+    "filtering",
+    "candidates",
+)  # equal in all results of a comparison
+_IDENTITY = ("model", "preset", "settings", "types", "data")
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedModel:
+    """A model: its result files, and the mean and spread of its MRR over the seeds."""
+
+    name: str
+    files: tuple[str, ...]
+    seeds: tuple[int, ...]
+    mrr: float
+    deviation: float | None  # between seeds; None where there is only one
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateGain:
+    """The MRR of both models on the queries of one predicate."""
+
+    predicate: str
+    queries: int
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """MRR of `name` minus that of `against`, with its 95 % interval over resampled queries."""
+
+    name: str
+    against: str
+    mean: float
+    low: float
+    high: float
+    better: int  # queries whose true predicate ranks higher
+    worse: int
+    predicates: tuple[PredicateGain, ...]  # by their part in the difference, gains first
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All models, and the difference of each other one from the first."""
+
+    dataset: str
+    protocol: str | None
+    split: str | None
+    queries: int
+    models: tuple[ComparedModel, ...]
+    differences: tuple[Difference, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return asdict(self)
+
+    def as_result(self) -> Result:
+        """The same in short: without predicates, and with names of files instead of paths."""
+        entries = self.as_json()
+        for model in entries["models"]:
+            model["files"] = [Path(file).name for file in model["files"]]
+        for difference in entries["differences"]:
+            del difference["predicates"]
+        # A split would mark the result as the evaluation of one model.
+        entries |= {"model": COMPARISON, "split": None, "asked": self.split}
+        return Result.from_json(entries)
+
+
+@dataclass(frozen=True, slots=True)
+class _RankedResult:
+    path: Path
+    result: Result
+    ranks: Ranks
+
+
+def compare_results(paths: Sequence[str | Path]) -> Comparison:
+    """Compares result files on the same queries; ApptekError where that is not possible."""
+    ranked = [_read(Path(path)) for path in paths]
+    groups = _group_by_model(ranked)
+    _check_comparable(ranked, groups)
+    names = _names([group[0] for group in groups])
+    models = [_compared_model(name, group) for name, group in zip(names, groups, strict=True)]
+    values = [_mean_reciprocals(group) for group in groups]
+    first = ranked[0]
+    differences = [
+        difference((name, names[0]), after, values[0], first.ranks)
+        for name, after in zip(names[1:], values[1:], strict=True)
+    ]
+    about = first.result
+    return Comparison(
+        about.dataset,
+        about.protocol,
+        about.split,
+        len(values[0]),
+        tuple(models),
+        tuple(differences),
+    )
+
+
+def _read(path: Path) -> _RankedResult:
+    result = read_result(path)
+    return _RankedResult(path, result, read_ranks(path, result))
+
+
+def _group_by_model(ranked: Sequence[_RankedResult]) -> list[list[_RankedResult]]:
+    """The results of each model, whatever their seeds.
+
+    Entries that not all results have are not compared: older results lack some.
+    """
+    all_entries = [item.result.as_json() for item in ranked]
+    keys = [key for key in _IDENTITY if all(key in entries for entries in all_entries)]
+    groups: dict[str, list[_RankedResult]] = {}
+    for item, entries in zip(ranked, all_entries, strict=True):
+        identity = [entries[key] for key in keys] + [item.result.looks_ahead, item.result.rolling]
+        groups.setdefault(json.dumps(identity, sort_keys=True), []).append(item)
+    return list(groups.values())
+
+
+def _check_comparable(
+    ranked: Sequence[_RankedResult], groups: Sequence[Sequence[_RankedResult]]
+) -> None:
+    first = ranked[0]
+    for item in ranked:
+        for key in _SHARED:
+            value, expected = getattr(item.result, key), getattr(first.result, key)
+            if value != expected:
+                raise ApptekError(
+                    f"{item.path} has {key} {value}, {first.path} has {expected}: "
+                    "they cannot be compared"
+                )
+        if item.ranks.queries != first.ranks.queries:
+            raise ApptekError(f"{item.path} and {first.path} answer different queries")
+    for group in groups:
+        of_seed: dict[int | None, Path] = {}
+        for item in group:
+            seed = item.result.seed
+            if seed in of_seed:
+                raise ApptekError(
+                    f"{item.path} and {of_seed[seed]} are the same run: give only one of them"
+                )
+            of_seed[seed] = item.path
+    if len(groups) < 2:
+        raise ApptekError("a comparison needs results of at least two models")
+
+
+def _names(firsts: Sequence[_RankedResult]) -> list[str]:
+    """The models' names; where two share one, the file's; where they share that, its path."""
+    results = [item.result for item in firsts]
+    names = [
+        one.model + (ROLLING if one.rolling else PAST_ONLY * one.looks_ahead) for one in results
+    ]
+    paths = [item.path for item in firsts]
+    for others in ([path.stem for path in paths], [str(path) for path in paths]):
+        shared = {name for name in names if names.count(name) > 1}
+        names = [
+            other if name in shared else name for name, other in zip(names, others, strict=True)
+        ]
+    return names
+
+
+def _compared_model(name: str, group: Sequence[_RankedResult]) -> ComparedModel:
+    mrr = [float(np.mean(1 / item.ranks.ranks, dtype=np.float64)) for item in group]
+    return ComparedModel(
+        name,
+        tuple(str(item.path) for item in group),
+        tuple(item.result.seed or 0 for item in group),
+        float(np.mean(mrr)),
+        float(np.std(mrr, ddof=1)) if len(mrr) > 1 else None,
+    )
+
+
+def _mean_reciprocals(group: Sequence[_RankedResult]) -> Doubles:
+    """1 / rank of every query, as a mean over the seeds."""
+    stacked = np.stack([item.ranks.ranks for item in group]).astype(np.float64)
+    return np.asarray((1 / stacked).mean(axis=0))
+
+
+def difference(
+    names: tuple[str, str], after: Doubles, before: Doubles, queries: Ranks
+) -> Difference:
+    """How far the first named model is ahead of the second on the same queries."""
+    gains = after - before
+    # The same stream for every pair of models, so that an interval does not depend on the others.
+    low, high = bootstrap_interval(gains, rng=generator(0, "bootstrap"))
+    return Difference(
+        *names,
+        float(gains.mean()),
+        low,
+        high,
+        int((gains > 0).sum()),
+        int((gains < 0).sum()),
+        _by_predicate(after, before, queries),
+    )
+
+
+def bootstrap_interval(gains: Doubles, *, rng: np.random.Generator) -> tuple[float, float]:
+    """The 95 % interval of the mean gain over queries that are resampled with replacement."""
+    # One resample at a time: all at once would take RESAMPLES times the memory.
+    means = [gains[rng.integers(len(gains), size=len(gains))].mean() for _ in range(RESAMPLES)]
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def _by_predicate(after: Doubles, before: Doubles, queries: Ranks) -> tuple[PredicateGain, ...]:
+    count = len(queries.names)
+    query_counts = np.bincount(queries.predicates, minlength=count)
+    sum_before, sum_after = (
+        np.bincount(queries.predicates, weights=values, minlength=count)
+        for values in (before, after)
+    )
+    # By sums, not means: a small gain on many queries moves the MRR more than a large one on few.
+    order = np.argsort(sum_before - sum_after, kind="stable").tolist()
+    return tuple(
+        PredicateGain(
+            queries.names[row],
+            int(query_counts[row]),
+            float(sum_before[row] / query_counts[row]),
+            float(sum_after[row] / query_counts[row]),
+        )
+        for row in order
+    )

@@ -1,0 +1,174 @@
+"""A contest: several models are fitted on the same data and evaluated on the same queries."""
+
+import shlex
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from apptek.baselines.baseline import Baseline
+from apptek.baselines.open_model import open_model
+from apptek.baselines.registry import baseline_names
+from apptek.config import PRESETS, preset
+from apptek.data.facts import SPLITS, Dataset
+from apptek.data.protocols import Protocol, apply_protocol
+from apptek.errors import ApptekError
+from apptek.extras import require_torch
+from apptek.files import make_folder
+from apptek.models.answers import Answering
+from apptek.predictor import Predictor
+from apptek.research.compare import Difference, compare_results
+from apptek.research.model_result import evaluate_model, write_evaluation
+from apptek.research.provenance import about_run
+from apptek.research.result import Result, mean_seconds, read_result
+from apptek.resuming import claim
+from apptek.terminal import step_progress
+
+USUAL = ("recency", "tnt_complex", "paper", "default")  # counting, an embedding, the agent, ours
+WITHOUT_TORCH = ("recency", "pair", "default")
+METRICS = ("mrr", "hits_at_1", "hits_at_10", "ece")
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """A model of a contest: means over its seeds, and its difference from the best model."""
+
+    name: str
+    folder: str  # the model of the first seed
+    metrics: dict[str, float]
+    seconds: float | None  # to fit; None where a run was stopped on the way
+    against_best: Difference | None  # None for the best itself
+
+
+def usual_models() -> tuple[str, ...]:
+    """The models of a contest by default: those that can be fitted with what is installed."""
+    try:
+        require_torch()
+    except ApptekError:
+        return WITHOUT_TORCH
+    return USUAL
+
+
+def check_model(name: str) -> None:
+    """Raise ApptekError, with the known names, where there is no preset or baseline of the name."""
+    known_names = (*PRESETS, *baseline_names())
+    if name not in known_names:
+        known = ", ".join(known_names)
+        raise ApptekError(f"there is no model {name!r}; known: {known}")
+
+
+def run_contest(
+    dataset: Dataset,
+    models: Sequence[str],
+    folder: Path,
+    tell: Callable[[str], None],
+    *,
+    seeds: int = 1,
+    protocol: Protocol = "official",
+    command: Sequence[str] = (),
+) -> list[Contestant]:
+    """Fit and evaluate the models that have no result in the folder yet; return all, best first.
+
+    command  the words of a command that name the data, and how it is read
+    """
+    for name in models:
+        check_model(name)
+    splits = apply_protocol(dataset, protocol)
+    if len(splits.test) == 0:
+        raise ApptekError(f"{dataset.name} has no test facts to evaluate on")
+    digests: dict[str, str] = {split: splits.split(split).digest() for split in SPLITS}
+    claim(
+        folder / "contest.json",
+        {"dataset": dataset.name} | digests,
+        "the folder holds a contest on other data, another split or protocol; choose another",
+    )
+    for name in models:
+        for seed in range(seeds):
+            run = f"{name}-seed{seed}"
+            if not (folder / "results" / f"{run}.json").exists():
+                tell(f"run: {run}")
+                try:
+                    fit_and_evaluate(name, dataset, folder, tell, seed, protocol, command)
+                except ApptekError as error:
+                    raise ApptekError(f"{run}: {error}; finished runs are kept") from None
+    return rank_contestants(models, folder, seeds)
+
+
+def fit_and_evaluate(
+    name: str,
+    dataset: Dataset,
+    folder: Path,
+    tell: Callable[[str], None],
+    seed: int,
+    protocol: Protocol,
+    command: Sequence[str],
+) -> None:
+    """Fit a model, from where that was stopped, and write its result on the test split."""
+    run, is_ours = f"{name}-seed{seed}", name in PRESETS
+    model, preset_name = folder / "models" / run, name if is_ours else "default"
+    verb = ["fit"] if is_ours else ["baseline", name]
+    options = ["--preset", preset_name, "--protocol", protocol, "--seed", str(seed), "--out", run]
+    fitted_by = shlex.join(["apptek", *verb, *command[:1], *options, *command[1:]])
+    common: dict[str, Any] = {
+        "preset": preset_name,
+        "protocol": protocol,
+        "seed": seed,
+        "folder": model,
+        "resume": (model.parent / f".{run}-fit").exists(),
+        "about_run": about_run() | {"command": fitted_by},
+    }
+    make_folder(model.parent)
+    make_folder(folder / "results")
+    fitted: Answering
+    if model.exists():
+        fitted = open_model(model)
+    elif is_ours:
+        if "topologies" in preset(name).features.parts:  # mined by the agent, which is a network
+            require_torch()
+        fitted = Predictor.fit(dataset, on_stage=lambda stage: tell(f"stage: {stage}"), **common)
+    else:
+        with step_progress(f"fitting {name}") as progress:
+            fitted = Baseline.fit(name, dataset, progress=progress, **common)
+    evaluated_by = shlex.join(["apptek", "evaluate", run, "--result", f"{run}.json"])
+    result = folder / "results" / f"{run}.json"
+    evaluated = evaluate_model(fitted, "test")
+    write_evaluation(result, fitted, model, evaluated, evaluated_by=evaluated_by)
+
+
+def rank_contestants(models: Sequence[str], folder: Path, seeds: int) -> list[Contestant]:
+    """Return the contestants of a folder by their MRR, best first, each compared with the best."""
+    files = {
+        name: [folder / "results" / f"{name}-seed{seed}.json" for seed in range(seeds)]
+        for name in models
+    }
+    results = {name: [read_result(path) for path in paths] for name, paths in files.items()}
+    ranked = sorted(files, key=lambda name: -_mean(results[name], "mrr"))
+    against: dict[str, Difference] = {}
+    if len(ranked) > 1:
+        comparison = compare_results([path for name in ranked for path in files[name]])
+        against = dict(zip(ranked[1:], comparison.differences, strict=True))
+    return [
+        Contestant(
+            name,
+            str(folder / "models" / files[name][0].stem),
+            {metric: _mean(results[name], metric) for metric in METRICS},
+            mean_seconds(results[name]),
+            against.get(name),
+        )
+        for name in ranked
+    ]
+
+
+def clear_best(contestants: Sequence[Contestant]) -> Contestant | None:
+    """Return the first contestant; None where another one may be as good.
+
+    That is so where the 95 % interval of a difference from the first includes 0.
+    """
+    differences = [contestant.against_best for contestant in contestants[1:]]
+    overlaps = any(difference is None or difference.high >= 0 for difference in differences)
+    return None if overlaps else contestants[0]
+
+
+def _mean(results: Sequence[Result], metric: str) -> float:
+    return float(statistics.mean(result.metrics[metric] for result in results))

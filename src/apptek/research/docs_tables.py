@@ -1,0 +1,543 @@
+"""Tables of the docs that the paper does not have, each made from every recorded result."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from apptek.config import VIEWS, preset
+from apptek.data.benchmarks import BENCHMARKS
+from apptek.forecasting.skill import NAMES as PAIR_GROUPS
+from apptek.research.compare import COMPARISON, PAST_ONLY
+from apptek.research.printed import PRINTED_OWN
+from apptek.research.result import Result, mean_seconds, plain_settings
+from apptek.research.tables import KEYS, NOTHING, Maker, Results, four_digits, markdown, title_of
+from apptek.safe_text import counted
+from apptek.setting_rules import setting_texts
+
+GROUPS = (
+    "mirrored", "not_mirrored", "seen_pair", "unseen_pair", "unseen_entity", "dated", "undated",
+)  # fmt: skip
+MODEL_METRICS = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_10": "Hits@10", "ece": "ECE"}
+PRESET_ORDER = ["paper", "default", "max"]
+ERRORS = {  # planted ones: the name and the ending of their figures
+    "predicate, by frequency": ("predicate", ""),
+    "predicate, uniformly": ("predicate", "_uniform"),
+    "direction": ("direction", ""),
+}
+BACKTESTED = {
+    "forecasts": "forecasts",
+    "own_rate": "the pair's own rate so far",
+    "last_30": "its rate in the last 30 days",
+}
+BACKTEST_METRICS = {
+    "log_loss": "log-loss", "brier": "Brier", "auc": "AUC",
+    "calibration_error": "calibration error",
+}  # fmt: skip
+SKILLS = {"base_rate": "base rate", "no_change": "no change", "own_rate": "own rate"}
+NOTHING_KNOWN, READ = "new names, nothing known", "new names, read"
+SCALE = {
+    "reading": ("read_seconds", "{:,.0f} s"),
+    "indexing": ("index_seconds", "{:,.0f} s"),
+    "fit": ("fit_seconds", "{:,.0f} s"),
+    "memory after indexing": ("graph_mb", "{:,.0f} MB"),
+    "most memory of the fit": ("fit_peak_mb", "{:,.0f} MB"),
+    "most memory of reading": ("read_peak_mb", "{:,.0f} MB"),
+    "queries answered a second": ("predict_queries_per_s", "{:,.0f}"),
+    "MRR of 100,000 test queries": ("mrr", "{:.4f}"),
+}
+ENGINES = {"one_process": "one process, two threads", "local": "`local`", "ray": "`ray`"}
+ENGINE = {
+    "start": ("start_seconds", "{:.1f} s"),
+    "parts": ("parts_seconds", "{:.1f} s"),
+    "features": ("features_seconds", "{:.1f} s"),
+    "features, processor time": ("features_processor_seconds", "{:.1f} s"),
+    "joining": ("join_seconds", "{:.1f} s"),
+    "most memory of a worker": ("worker_peak_mb", "{:,.0f} MB"),
+}
+ATTACKS = {
+    "damaged_models": "a file of a model is changed, cut, removed or exchanged",
+    "damaged_work": "a file of a stopped fit is damaged, and the fit resumed",
+    "damaged_facts": "a damaged file of 16 kinds is read as facts and as queries",
+    "bombs": "a small compressed file grows to gigabytes",
+    "kills": "a fit is killed at any moment, once or twice, and resumed",
+    "cuts": "the power is cut during a fit or an update, or up to 12 s after its start",
+    "full_disks": "the disk is full at some moment of a fit or an update",
+    "writers": "three updates of one model at once, while two processes read it",
+}
+
+
+def _of_model(results: Results, model: str) -> list[Result]:
+    return [result for result in results.values() if result.model == model]
+
+
+def settings_unlike_preset(result: Result) -> dict[str, Any]:
+    """Return the settings of our model, by section.key, that are not those of its preset by now."""
+    present = plain_settings(preset(result.model.removeprefix("apptek_")))
+    return {
+        f"{section}.{key}": value
+        for section, values in result.settings.items()
+        for key, value in values.items()
+        if present.get(section, {}).get(key) != value
+    }
+
+
+def prediction_table(results: Results) -> str:
+    """The paper's method beside the numbers that the paper prints, each with its command."""
+    rows = []
+    for result in _of_model(results, "apptek_paper"):
+        changed = settings_unlike_preset(result)
+        if changed.keys() & {"agent.tknn", "mining.top"}:  # in the tables of tknn and m
+            continue
+        printed = PRINTED_OWN[result.dataset] if result.protocol == "paper" else ()
+        command = result.first_command  # and what the preset had then
+        new = [text for text in setting_texts(changed) if f"{text.split('=')[0]}=" not in command]
+        rows.append(
+            {
+                "data": result.dataset,
+                "protocol": str(result.protocol),
+                "topologies": "{number:,} from {from}".format(**result.topologies),
+                **{title: four_digits(result.metrics[key]) for key, title in KEYS.items()},
+                "ECE": f"{result.metrics['ece']:.3f}",
+                "the paper's": " / ".join(map(four_digits, printed)),
+                "command": f"`{' --set '.join([command, *new])}`",
+            }
+        )
+    return markdown(rows)
+
+
+def agent_table(results: Results) -> str:
+    """The agent beside its controls, on the training queries and on valid."""
+    rows = []
+    for result in _of_model(results, "agent"):
+        settings = result.settings["agent"]
+        for split, metrics in result.metrics.items():
+            about = [result.dataset, _kind_of_agent(settings), settings["tknn"], split]
+            gain = "{mean:+.4f} [{low:+.4f}, {high:+.4f}]".format(
+                **metrics["agent_minus_commonest"]
+            )
+            means = [four_digits(metrics[name]) for name in ("agent", "random", "commonest")]
+            rows.append([*about, f"{settings['epochs']:g}", *means, gain])
+    names = ["data", "settings", "tknn", "queries", "epochs", "agent", "random", "commonest"]
+    frame = pd.DataFrame(rows, columns=[*names, "agent - commonest, 95 % interval"])
+    frame = frame.sort_values(names[:4], kind="stable").astype({"tknn": str})
+    return markdown(frame[[*names[:3], "epochs", "queries", *frame.columns[5:]]])
+
+
+def _kind_of_agent(settings: Mapping[str, Any]) -> str:
+    """Return the name under which the page describes these settings. Older results lack some."""
+    if settings.get("fingerprint", "paper") == "marked":
+        return "marked"
+    if settings["fingerprint_size"] > 16:
+        return "wide"
+    often = ", ratio 64" if settings["replay_ratio"] == 64 else ""
+    return f"paper{often}" + ("" if settings.get("hide_query", True) else ", own fact left in")
+
+
+def controls_table(results: Results) -> str:
+    """The controls on the training queries, by tknn: own fact hidden, and left in the graph."""
+    rows = [
+        {
+            "data": result.dataset,
+            "own fact": "hidden" if settings["hide_query"] else "left in",
+            "tknn": settings["tknn"],
+            "rewards": "{random:.4f} / {commonest:.4f}".format(**result.metrics["train"]),
+        }
+        for result in _of_model(results, "controls")
+        for settings in [result.settings["agent"]]
+    ]
+    if not rows:
+        return NOTHING
+    table = pd.DataFrame(rows).pivot(index=["data", "own fact"], columns="tknn", values="rewards")
+    return markdown(table.add_prefix("tknn ").reset_index())
+
+
+def models_table(results: Results) -> str:
+    """Our models under the official protocol, both views: mean and spread over the seeds."""
+    rows = []
+    for (dataset, name), runs in _by_model(results):
+        row = {"data": dataset, "model": name}
+        for view in VIEWS:
+            figures = pd.DataFrame(filter(None, (run.in_view(view) for run in runs)))
+            for key, title in MODEL_METRICS.items():
+                spread = f" ± {figures[key].std():.4f}" if len(figures) > 1 else ""
+                mean = f"{figures[key].mean():.4f}{spread}" if len(figures) else ""
+                row[f"{view}: {title}"] = mean
+        about = {"seeds": str(len(runs)), "fitted in": _seconds_to_fit(runs)}
+        rows.append(row | about | {"command": f"`{runs[0].first_command}`"})
+    return markdown(rows)
+
+
+def groups_table(results: Results) -> str:
+    """The MRR of our models by kind of query, means over the seeds."""
+    rows = []
+    for (dataset, name), runs in _by_model(results):
+        for view in VIEWS:
+            figures = [found for run in runs if (found := run.in_view(view)) is not None]
+            if figures:
+                groups = {_title(group): _mean_of_group(figures, group) for group in GROUPS}
+                rows.append({"data": dataset, "model": name, "view": view} | groups)
+    return markdown(rows)
+
+
+def _mean_of_group(figures: Sequence[Mapping[str, Any]], name: str) -> str:
+    """Return the mean MRR of a group of queries, and in brackets its share of all queries."""
+    if not all(of_run[name] for of_run in figures):
+        return ""
+    groups = pd.DataFrame(of_run[name] for of_run in figures)
+    share = groups["queries"].iloc[0] / figures[0]["queries"]
+    return f"{groups['mrr'].mean():.4f} ({share:.1%})"
+
+
+def _by_model(results: Results) -> list[tuple[tuple[str, str], list[Result]]]:
+    """Return official test results of our presets by data set and model: the seeds of each."""
+    groups: dict[tuple[str, str], dict[int, Result]] = {}
+    for result in filter(_is_of_preset, results.values()):
+        name = result.model.removeprefix("apptek_") + PAST_ONLY * result.fitted_on_the_past
+        seeds = groups.setdefault((result.dataset, name), {})
+        seeds.setdefault(result.seed or 0, result)  # a run that is recorded twice counts once
+    order = sorted(groups, key=lambda key: (key[0], PRESET_ORDER.index(key[1].split(",")[0]), key))
+    return [(key, list(groups[key].values())) for key in order]
+
+
+def _is_of_preset(result: Result) -> bool:
+    """Return whether it is our model on a benchmark's official test, with a preset's settings.
+
+    But for the view that is fitted.
+    """
+    return (
+        result.model.startswith("apptek_")
+        and result.dataset in BENCHMARKS
+        and (result.protocol, result.split) == ("official", "test")
+        and result.sees_only_the_past == result.fitted_on_the_past
+        and settings_unlike_preset(result).keys() <= {"features.past_only"}
+    )
+
+
+def _seconds_to_fit(results: Sequence[Result]) -> str:
+    seconds = mean_seconds(results)
+    return "" if seconds is None else f"{seconds:.0f} s"
+
+
+def _title(group: str) -> str:
+    return group.replace("_", " ")
+
+
+def comparison_table(results: Results) -> str:
+    """Recorded comparisons: the difference of every model from the first, with its interval.
+
+    What a comparison of fewer models has compared again is not shown of one of more models.
+    """
+    comparisons = _of_model(results, COMPARISON)
+    newest = {
+        (result.dataset, result.extras["models"][0]["name"], model["name"]): result
+        for result in sorted(comparisons, key=lambda each: -len(each.extras["models"]))
+        for model in result.extras["models"]
+    }
+    rows = []
+    for result in comparisons:
+        first, *others = result.extras["models"]
+        rows.append(_compared(result, first))
+        for model, gap in zip(others, result.extras["differences"], strict=True):
+            if newest[result.dataset, first["name"], model["name"]] is result:
+                rows.append(_compared(result, model) | _difference(gap))
+    return markdown(rows)
+
+
+def _compared(result: Result, model: Mapping[str, Any]) -> dict[str, str]:
+    return {"data": result.dataset, "model": model["name"], "MRR": four_digits(model["mrr"])}
+
+
+def _difference(gap: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        "minus the first": f"{gap['mean']:+.4f}",
+        "95 % interval": f"{gap['low']:+.4f} to {gap['high']:+.4f}",
+        "queries better / worse": f"{gap['better']:,} / {gap['worse']:,}",
+    }
+
+
+def ablation_table(results: Results) -> str:
+    """The default preset on ICEWS14's valid split, with one part changed in each row."""
+    ablations = [
+        (setting_texts(settings_unlike_preset(result)), result)
+        for result in _of_model(results, "apptek_default")
+        if (result.dataset, result.split) == ("icews14", "valid")
+    ]
+    ablations.sort(key=lambda pair: (bool(pair[0]), -pair[1].metrics["mrr"]))
+    if not ablations or ablations[0][0]:  # nothing to compare with
+        return NOTHING
+    rows = []
+    for changes, result in ablations:
+        difference = result.metrics["mrr"] - ablations[0][1].metrics["mrr"]
+        groups = {name: result.groups[name] for name in GROUPS[:5]}  # every query is dated
+        rows.append(
+            {
+                "changed": "; ".join(f"`{text}`" for text in changes) or "the default preset",
+                "MRR": four_digits(result.metrics["mrr"]),
+                "difference": f"{difference:+.4f}" if result is not ablations[0][1] else "",
+                "Hits@1": four_digits(result.metrics["hits_at_1"]),
+                "Hits@10": four_digits(result.metrics["hits_at_10"]),
+                **{
+                    _title(n): four_digits(group["mrr"]) if group else ""
+                    for n, group in groups.items()
+                },
+                "fit": _seconds_to_fit([result]),
+            }
+        )
+    return markdown(rows)
+
+
+def cold_pairs_table(results: Results) -> str:
+    """The MRR on unseen pairs, and of all queries in brackets: of the preset, then differences."""
+    rows: dict[str, dict[str, str]] = {}
+    for title, view, trials in _cold_trials(results):
+        for name, trial in trials.items():
+            if name not in (NOTHING_KNOWN, READ):
+                is_first = name == "default"
+                key, form = ("mrr", "{:.4f}") if is_first else ("difference", "{:+.4f}")
+                cold, every = (form.format(trial[group][key]) for group in ("unseen_pair", "all"))
+                words = "the default preset" if is_first else f"`{name}`"
+                row = rows.setdefault(words, {"trial": words})
+                row[f"{title}, {view}"] = f"{cold} ({every})"
+    return markdown(list(rows.values()))
+
+
+def new_names_table(results: Results) -> str:
+    """The MRR on unseen entities whose names are in no vocabulary, read and not read."""
+    rows = []
+    for title, view, trials in _cold_trials(results):
+        first, read = (trials.get(name, {}).get("unseen_entity") for name in (NOTHING_KNOWN, READ))
+        if first is not None and read is not None:
+            row = {"data": title, "view": view, "queries": f"{read['queries']:,}"}
+            row["nothing known"] = four_digits(first["mrr"])
+            row["read from the name"] = four_digits(read["mrr"])
+            rows.append(row | {"difference": f"{read['mrr'] - first['mrr']:+.4f}"})
+    return markdown(rows)
+
+
+def _cold_trials(results: Results) -> Iterator[tuple[str, str, dict[str, Mapping[str, Any]]]]:
+    """Yield the title, the view and the trials by name of what was tried for unseen pairs."""
+    for result in _of_model(results, "cold_pairs"):
+        with_l2 = max(result.settings["classifier"]["l2"]) > 0
+        title, trials = title_of(result.dataset) + " with l2" * with_l2, result.extras["trials"]
+        for view in dict.fromkeys(trial["view"] for trial in trials):
+            yield title, view, {t["trial"]: t for t in trials if t["view"] == view}
+
+
+def _longest_backtests(results: Results) -> list[Result]:
+    """Return the backtest without a lead that has most windows, of each data set."""
+    without_lead = [
+        r for r in _of_model(results, "backtest") if not r.extras["windows"].get("lead")
+    ]
+    chosen: dict[str, Result] = {}
+    for result in without_lead:
+        known = chosen.setdefault(result.dataset, result)
+        if result.extras["windows"]["count"] > known.extras["windows"]["count"]:
+            chosen[result.dataset] = result
+    return list(chosen.values())
+
+
+def backtest_table(results: Results) -> str:
+    """The figures of each backtest, and of its baselines."""
+    rows = []
+    for result in _longest_backtests(results):
+        windows = result.extras["windows"]
+        every = counted(windows["every"], windows["unit"])
+        about = f"{windows['count']} of {every} from {windows['first']}"
+        for name, words in BACKTESTED.items():
+            figures, skill = result.metrics[name], result.extras["skill"].get(name)
+            rows.append(
+                {
+                    "data": title_of(result.dataset),
+                    "windows": about,
+                    "pairs": f"{figures['forecasts']:,}",
+                    "with a fact": f"{figures['share']:.2%}",
+                    "model": words,
+                    **{head: four_digits(figures[key]) for key, head in BACKTEST_METRICS.items()},
+                    "Brier skill against it": "" if skill is None else f"{skill:+.3f}",
+                }
+            )
+    return markdown(rows)
+
+
+def lead_table(results: Results) -> str:
+    """By lead and group of pairs: the metrics of each backtest, and its Brier skill."""
+    backtests = [result for result in _of_model(results, "backtest") if result.groups]
+    rows = []
+    for result in sorted(backtests, key=lambda r: (r.dataset, r.extras["windows"]["lead"])):
+        for name, words in PAIR_GROUPS.items():
+            if (group := result.groups.get(name)) is not None:
+                skills = {f"skill: {SKILLS[rule]}": group["skill"][rule] for rule in SKILLS}
+                rows.append(
+                    {
+                        "data": title_of(result.dataset),
+                        "lead": str(result.extras["windows"]["lead"]),
+                        "pairs": words,
+                        "pairs and windows": f"{group['pairs']:,.0f}",
+                        "with a fact": f"{100 * group['share']:.3g} %",
+                        "mean forecast": f"{100 * group['forecast']:.3g} %",
+                        "Brier": f"{group['brier']:.3g}",
+                        "calibration error": f"{group['calibration_error']:.3g}",
+                        **{
+                            n: "" if skill is None else f"{skill:+.4f}"
+                            for n, skill in skills.items()
+                        },
+                    }
+                )
+    return markdown(rows)
+
+
+def predicate_table(results: Results) -> str:
+    """How often predicates came true that were forecast at a probability."""
+    return markdown(
+        [
+            {
+                "data": title_of(result.dataset),
+                "forecast at": f"{100 * part['lower']:g} % to {100 * part['upper']:g} %",
+                "forecasts": f"{part['forecasts']:,}",
+                "on average": f"{part['forecast']:.1%}",
+                "happened": f"{part['happened']:.1%}",
+            }
+            for result in _longest_backtests(results)
+            for part in result.extras["predicate_reliability"]
+        ]
+    )
+
+
+def audit_table(results: Results) -> str:
+    """How many planted errors an audit finds: AUC / precision, its own and the baseline's."""
+    variants = {"AUC / precision": "", "in the list": "_in_list", "baseline": "_baseline"}
+    rows = []
+    for figures in (result.metrics for result in _of_model(results, "bench_audit")):
+        for error, (name, ending) in ERRORS.items():
+            row = {"data": title_of(figures["data"]), "error": error}
+            for head, variant in variants.items():
+                auc, precision = (
+                    figures[f"{name}_{m}{ending}{variant}"] for m in ("auc", "precision")
+                )
+                row[head] = f"{auc:.3f} / {precision:.2f}"
+            for head, count in (("among the first 100", 100), ("among 1,000", 1000)):
+                row[head] = f"{figures[f'{name}_precision_{count}{ending}']:.2f}"
+            rows.append(row)
+    return markdown(rows)
+
+
+def faithfulness_table(results: Results) -> str:
+    """Whether reasons are true to the model, for each model that was measured."""
+    rows = []
+    for result in _of_model(results, "faithfulness"):
+        figures, world = result.metrics, result.extras.get("world")
+        guesses = "{guesses_as_facts} of {guesses_told}" if "guesses_told" in figures else ""
+        rows.append(
+            {
+                "data": title_of(result.dataset),
+                "model": result.extras["of"],
+                "questions": f"{figures['questions']:,}",
+                "cited beats random": _percent(figures["cited_beats_random"]),
+                "log-odds lost: cited / random": "{cited_drop:.2f} / {random_drop:.2f}".format(
+                    **figures
+                ),
+                "sufficiency": _percent(figures["sufficiency"]),
+                "same answer a day off": _percent(figures["same_answer"]),
+                "same first reason": _percent(figures["same_first_reason"]),
+                "planted rule named first": _percent(world["named"] if world else None),
+                "guessed types told as facts": guesses.format(**figures),
+            }
+        )
+    return markdown(rows)
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.1f} %"
+
+
+def scale_table(results: Results) -> str:
+    """Seconds and memory of reading, indexing, fitting and asking worlds of each size."""
+    benches = [result.metrics for result in _of_model(results, "bench_scale")]
+    sizes = {size: figures for figures in benches for size in figures["facts"]}
+    rows = [
+        {"facts": words}
+        | {f"{s / 1e6:g} M": form.format(sizes[s][key][str(s)]) for s in sorted(sizes)}
+        for words, (key, form) in SCALE.items()
+    ]
+    return markdown(rows if sizes else [])
+
+
+def engine_table(results: Results) -> str:
+    """The features of the largest recorded benchmark of the engine: threads, processes, Ray."""
+    benches = [result.metrics for result in _of_model(results, "bench_engine")]
+    if not benches:
+        return NOTHING
+    figures = max(benches, key=lambda each: int(each["facts"]))
+    about = f"{figures['facts'] / 1e6:g} M facts, {figures['queries']:,} queries"
+    rows = []
+    for words, (key, form) in ENGINE.items():
+        costs = {head: figures[name].get(key) for name, head in ENGINES.items()}
+        cells = {head: "" if cost is None else form.format(cost) for head, cost in costs.items()}
+        rows.append({about: words} | cells)
+    return markdown(rows)
+
+
+def torture_table(results: Results) -> str:
+    """Every attack of all recorded campaigns, and the figures of the service under attack."""
+    rows = []
+    for result in _of_model(results, "torture"):
+        for name, words in ATTACKS.items():
+            if name in result.metrics:
+                counts = result.metrics[name]
+                came = [f"{what}: {n:,}" for what, n in sorted(counts["outcomes"].items()) if n]
+                rows.append([words, f"{counts['tried']:,}", "; ".join(came), str(counts["failed"])])
+        rows += [
+            tell(result.metrics[name]) for name, tell in SERVICE.items() if name in result.metrics
+        ]
+    return markdown(
+        pd.DataFrame(rows, columns=["what was done", "times", "what came of it", "failures"])
+    )
+
+
+def _slow_clients(figures: Mapping[str, Any]) -> list[str]:
+    health, answers = figures["health_ms"], figures["answers"]
+    clients = f"{figures['slow']:,} clients send a byte a second, {figures['busy']} others ask"
+    came = f"health answered within {health['p50']:g} ms (median), {health['p95']:g} ms (95 %), "
+    came += f"{health['max']:,.0f} ms at most; {answers.get('200', 0):,} questions answered"
+    lost = len(figures["health_unanswered"]) + _unanswered(answers)
+    return [f"{clients}, {figures['seconds']:g} s", f"{figures['health_asked']:,}", came, str(lost)]
+
+
+def _load(figures: Mapping[str, Any]) -> list[str]:
+    memory = f"memory {figures['first_mb']:g} MB after a tenth of the time, "
+    memory += f"{figures['last_mb']:g} MB at the end ({100 * figures['growth']:+.1f} %)"
+    answers, clients = figures["answers"], "{clients} clients ask for {minutes:g} minutes"
+    return [
+        clients.format(**figures),
+        f"{answers.get('200', 0):,}",
+        memory,
+        str(_unanswered(answers)),
+    ]
+
+
+def _unanswered(answers: Mapping[str, int]) -> int:
+    """Return how many questions were not answered with 200."""
+    return sum(count for status, count in answers.items() if status != "200")
+
+
+SERVICE = {"slow_clients": _slow_clients, "load": _load}
+DOCS_TABLES: dict[str, Maker] = {
+    "prediction": prediction_table,
+    "agent": agent_table,
+    "controls": controls_table,
+    "models": models_table,
+    "groups": groups_table,
+    "ablation": ablation_table,
+    "cold pairs": cold_pairs_table,
+    "new names": new_names_table,
+    "comparison": comparison_table,
+    "backtest": backtest_table,
+    "backtest-predicates": predicate_table,
+    "backtest-leads": lead_table,
+    "audit": audit_table,
+    "engine": engine_table,
+    "scale": scale_table,
+    "torture": torture_table,
+    "faithfulness": faithfulness_table,
+}

@@ -1,0 +1,265 @@
+"""Ranking any scorer on a data set, as our own models are ranked, with a result to compare."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, get_args
+
+from apptek.arrays import Doubles, Matrix
+from apptek.baselines.tuning import calibrate
+from apptek.config import View
+from apptek.data.facts import SPLITS, Dataset, Facts, Split
+from apptek.data.protocols import Protocol, apply_protocol
+from apptek.data.queries import Queries, held_out_queries
+from apptek.data.reading.reader import as_dataset
+from apptek.errors import ApptekError
+from apptek.evaluation.filters import Filter
+from apptek.evaluation.forecast import evaluate_forecast
+from apptek.evaluation.ranking import Evaluation, Metrics
+from apptek.evaluation.scorer import (
+    Candidates,
+    RollingScores,
+    ViewScorer,
+    check_evaluated,
+    checked_scores,
+    evaluate_both_directions,
+    evaluate_split,
+)
+from apptek.models.answers import Answering
+from apptek.research.model_result import (
+    EvaluatedModel,
+    describe_model,
+    evaluation_result,
+    write_ranked_result,
+)
+from apptek.research.result import Result
+from apptek.safe_text import counted
+
+
+@dataclass(frozen=True, slots=True)
+class ScorerReport:
+    """What a scorer reached: the rank of every query, and the metrics of all and of each group."""
+
+    result: Result
+    evaluated: EvaluatedModel
+    dataset: Dataset = field(repr=False)
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """Ranks, metrics and groups."""
+        return self.evaluated.main
+
+    @property
+    def metrics(self) -> Metrics:
+        """The metrics of all queries."""
+        return self.evaluation.metrics
+
+    @property
+    def groups(self) -> dict[str, Metrics | None]:
+        """The metrics of each group of queries, None where it is empty."""
+        return self.evaluation.groups
+
+    @property
+    def ranks(self) -> Doubles:
+        """The rank of each query's true predicate, in the order of the facts of the split."""
+        return self.evaluation.ranks
+
+    @property
+    def forecast(self) -> dict[str, dict[str, Any]] | None:
+        """The four figures of forecasts, where the split lies beyond train."""
+        return self.evaluated.forecast
+
+    def save(self, path: str | Path) -> None:
+        """Writes a result file, and the ranks beside it: `apptek compare` reads both."""
+        write_ranked_result(Path(path), self.result, self.evaluated, self.dataset)
+
+    def __repr__(self) -> str:
+        about = self.result
+        view = "rolling" if about.rolling else about.view
+        head = f"{about.model} on {about.dataset}, {about.split}, {view}"
+        rows = {"all": self.metrics, **self.groups}
+        lines = [f"{'':<16}{'queries':>9}{'MRR':>9}{'Hits@1':>9}{'Hits@10':>9}"]
+        lines += [
+            f"{name.replace('_', ' '):<16}{part.queries:>9,}{part.mrr:>9.4f}"
+            f"{part.hits_at_1:>9.4f}{part.hits_at_10:>9.4f}"
+            for name, part in rows.items()
+            if part is not None
+        ]
+        return "\n".join([head, *lines])
+
+
+class Evaluator:
+    """Ranks any scorer on the held-out facts of a data set, as our own models are ranked.
+
+        evaluator = Evaluator("icews14")
+        report = evaluator.evaluate(scorer, name="mine")
+        print(report.metrics.mrr)
+        report.save("mine.json")                        then: apptek compare mine.json other.json
+
+    A scorer is a function, or an object with a method `scores`, that takes Queries (arrays of ids:
+    subjects, objects, times) and returns a score for each predicate: (B, R). Ids count the names in
+    `dataset.entities` and `dataset.predicates`; an id is never above those, and times are codes of
+    `dataset.axis`. It learns from `train`; `valid` is for choices. Our own models are scorers, too.
+
+    data        a Dataset, or what `read_dataset` takes
+    protocol    what the splits are: official, paper or forecast
+    split       the facts that are asked about: test or valid
+    view        what the scorer sees: within, any training fact; ahead, only what was known before a
+                query's time, which the scorer has to see to. By default within, unless the split
+                lies beyond train
+    rolling     ahead, and the facts of valid and test are shown when their time has passed: the
+                scorer has a method `observe(facts)`, which is called with them as time goes on
+    filtering   what is left out of a ranking: raw, static or time-aware
+    candidates  R: the predicates of (s, ?, o, t); 2R: those of (o, ?, s, t) as well. A scorer may
+                return 2 R columns then, the reversed second; R columns get a direction prior
+
+    The rank is the expected one over ties: 1 + the better ones + half of the equal ones.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        protocol: Protocol = "official",
+        split: Split = "test",
+        view: View | None = None,
+        rolling: bool = False,
+        filtering: Filter = "time-aware",
+        candidates: Candidates = "R",
+    ) -> None:
+        check_evaluated(split, view)
+        _one_of("filtering", filtering, get_args(Filter))
+        _one_of("candidates", candidates, get_args(Candidates))
+        self.dataset = apply_protocol(as_dataset(data).labelled(), protocol)
+        self.protocol, self.split, self.rolling = protocol, split, rolling
+        self.filtering, self.candidates = filtering, candidates
+        beyond = self.dataset.lies_beyond_train(split)
+        if view == "within" and (rolling or beyond):
+            reason = "rolling looks ahead" if rolling else f"the {split} facts lie after train"
+            raise ApptekError(f"the view cannot be 'within': {reason}")
+        self._view = view
+        self.view: View = view or ("ahead" if rolling or beyond else "within")
+
+    @property
+    def train(self) -> Facts:
+        """The facts that a scorer may learn from."""
+        return self.dataset.train
+
+    @property
+    def queries(self) -> Queries:
+        """The queries that a scorer will be asked, in the order of the ranks."""
+        return held_out_queries(self.dataset.split(self.split))
+
+    def evaluate(
+        self,
+        scorer: Any,
+        *,
+        name: str | None = None,
+        seed: int = 0,
+        settings: Mapping[str, Mapping[str, Any]] | None = None,
+        probabilities: Callable[[Matrix], Matrix] | None = None,
+    ) -> ScorerReport:
+        """Asks a scorer about every fact of the split, and ranks what it says.
+
+        name           of the model in results; by default that of the function or class
+        seed           results that differ in their seed alone are one model to `compare`
+        settings       the model's own settings by section and key, to be kept in the result
+        probabilities  turns scores into probabilities; by default they are calibrated on valid, as
+                       those of the baselines are
+        """
+        started = time.monotonic()
+        if _is_ours(scorer):
+            described, view_scorer, view = self._ours(scorer)
+        else:
+            view, view_scorer = self.view, self._foreign(scorer, probabilities)
+            described = Result(
+                model=name or _name_of(scorer),
+                dataset=self.dataset.name,
+                protocol=self.protocol,
+                seed=seed,
+                settings=settings or {},
+                data=self._digests(),
+            )
+        described = replace(described, filtering=self.filtering, candidates=self.candidates)
+        evaluation, forecast = self._evaluation(view_scorer), self._forecast(view_scorer)
+        by_view: dict[View, Evaluation] = {} if self.rolling else {view: evaluation}
+        rolled = evaluation if self.rolling else None
+        evaluated = EvaluatedModel(self.split, by_view, rolled, forecast)
+        result = evaluation_result(described, evaluated)
+        if not _is_ours(scorer):
+            result = replace(result, seconds={"evaluate": time.monotonic() - started})
+        return ScorerReport(result, evaluated, self.dataset)
+
+    def _evaluation(self, scorer: ViewScorer) -> Evaluation:
+        data, split, filtering = self.dataset, self.split, self.filtering
+        if self.candidates == "R":
+            return evaluate_split(scorer, data, split, filtering)
+        return evaluate_both_directions(scorer, data, split, filtering, rolling=self.rolling)
+
+    def _forecast(self, scorer: ViewScorer) -> dict[str, dict[str, Any]] | None:
+        data, split = self.dataset, self.split
+        shares = scorer.probabilities
+        if shares is None or not data.lies_beyond_train(split):
+            return None
+        figures = evaluate_forecast(scorer.scores, shares, data, split, rolling=self.rolling)
+        return figures.as_json()
+
+    def _ours(self, fitted: Answering) -> tuple[Result, ViewScorer, View]:
+        """A Predictor or Baseline, which must have been fitted on these splits."""
+        described = describe_model(fitted)
+        if described.data != self._digests():
+            raise ApptekError(
+                f"the model was fitted on other splits than those of {self.dataset.name} under the "
+                f"protocol {self.protocol}"
+            )
+        known: tuple[View, ...] = ("ahead",) if self.rolling else fitted.views_of(self.split)
+        view = self._view or known[0]
+        return described, fitted.scorer(self.split, view, rolling=self.rolling), view
+
+    def _foreign(self, scorer: Any, probabilities: Callable[[Matrix], Matrix] | None) -> ViewScorer:
+        call = scorer.scores if hasattr(scorer, "scores") else scorer
+        if not callable(call):
+            raise ApptekError(
+                f"a scorer is a function of queries, or has a method scores, not {scorer!r}"
+            )
+        data, count = self.dataset, len(self.dataset.predicates)
+        widths = (count,) if self.candidates == "R" else (count, 2 * count)
+
+        def scores(queries: Queries) -> Matrix:
+            return checked_scores(call(queries), queries, widths)
+
+        if probabilities is None and len(data.valid):
+            first = scores(held_out_queries(data.valid.first(1)))
+            if first.shape[1] == count:
+                probabilities = calibrate(scores, data).probabilities
+        if not self.rolling:
+            return ViewScorer(scores, probabilities)
+        if not callable(getattr(scorer, "observe", None)):
+            raise ApptekError("to be evaluated rolling, a scorer has a method observe(facts)")
+        return ViewScorer(RollingScores(scores, scorer.observe, data, self.split), probabilities)
+
+    def _digests(self) -> dict[str, str]:
+        return {split: self.dataset.split(split).digest() for split in SPLITS}
+
+    def __repr__(self) -> str:
+        seen = "rolling" if self.rolling else self.view
+        return (
+            f"Evaluator of {counted(len(self.queries), 'query')} of {self.dataset.name!r}: "
+            f"{self.split}, "
+            f"protocol {self.protocol}, {seen}, {self.filtering}, {self.candidates} candidates"
+        )
+
+
+def _one_of(what: str, value: Any, known: tuple[Any, ...]) -> None:
+    if value not in known:
+        names = ", ".join(str(name) for name in known if name is not None)
+        raise ApptekError(f"{what} is {value!r}; known: {names}")
+
+
+def _is_ours(scorer: Any) -> bool:
+    return all(hasattr(scorer, name) for name in ("model", "scorer", "views_of"))
+
+
+def _name_of(scorer: Any) -> str:
+    return str(getattr(scorer, "__name__", type(scorer).__name__))

@@ -1,0 +1,184 @@
+"""The paper's figures rebuilt from results, as SVG and PNG.
+
+A figure is as wide as a column of print, so that it is not scaled: texts have 7 and 8 points. The
+colours are those of Okabe and Ito; lines that differ in colour also differ in their markers.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from apptek.errors import ApptekError
+from apptek.extras import require_matplotlib
+from apptek.research.printed import TITLES
+from apptek.research.result import Result
+from apptek.research.topology_figure import topologies_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Results = Sequence[Result]
+WIDTH, PANEL = 3.35, 1.75  # inches: a column, and the height of a panel
+BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
+STYLES = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"))
+SUCCESS = (
+    "Make statement", "Consult", "Criticize or denounce", "Demand military aid",
+    "Protest violently, riot",
+)  # fmt: skip
+LOOK: Any = {
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "legend.fontsize": 7,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.5,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 4,
+    "legend.frameon": False,
+    "font.family": "DejaVu Sans",  # comes with Matplotlib: the same on every machine
+    "svg.hashsalt": "apptek",  # the same ids, and so the same bytes, each time
+    "savefig.dpi": 300,
+}
+
+
+@contextmanager
+def drawing_style() -> Iterator[None]:
+    """Matplotlib with the style of our figures, and as before after the block."""
+    require_matplotlib()
+    import matplotlib as mpl
+
+    with mpl.rc_context(LOOK):
+        yield
+
+
+def write_figure(name: str, results: Results, folder: Path) -> list[Path]:
+    """Writes NAME.svg and NAME.png from the results of its runs; no file where there are none."""
+    if not results:
+        return []
+    with drawing_style():
+        figure = FIGURES[name](results)
+        paths = [folder / f"{name}.svg", folder / f"{name}.png"]
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            # Without dates and versions, so that an unchanged figure keeps its bytes.
+            figure.savefig(paths[0], metadata={"Date": None, "Creator": None})
+            figure.savefig(paths[1], metadata={"Software": None})
+        except OSError as error:
+            raise ApptekError(f"{folder} cannot be written: {error.strerror}") from None
+    return paths
+
+
+def _by_panel(recorded: Results) -> dict[str, list[Result]]:
+    """Results by panel: data sets in the paper's order, in each by rising tknn.
+
+    The runs in which a query sees its own fact have a panel of their own.
+    """
+    names = sorted({result.dataset for result in recorded}, key=lambda n: [*TITLES, n].index(n))
+    panels: dict[str, list[Result]] = {}
+    for name in names:
+        for hides, ending in ((True, ""), (False, ", own fact left in")):
+            here = [r for r in recorded if r.dataset == name and _hides_query(r) == hides]
+            if here:
+                panels[TITLES.get(name, name) + ending] = sorted(here, key=_tknn)
+    return panels
+
+
+def _hides_query(result: Result) -> bool:
+    return bool(result.settings["agent"].get("hide_query", True))
+
+
+def _tknn(result: Result) -> int:
+    return int(result.settings["agent"]["tknn"])
+
+
+def agent_figure(
+    results: Results, draw: "Callable[[Axes, Results], None]", xlabel: str
+) -> "Figure":
+    """A panel for each data set and reading, in which every tknn has its colour."""
+    from matplotlib.figure import Figure
+
+    panels = _by_panel(results)
+    figure = Figure(figsize=(WIDTH, PANEL * len(panels) + 0.3), layout="constrained")
+    axes = figure.subplots(len(panels), squeeze=False)[:, 0]
+    for panel, (title, recorded) in zip(axes, panels.items(), strict=True):
+        panel.set_title(title)
+        draw(panel, recorded)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    axes[-1].set_xlabel(xlabel)
+    return figure
+
+
+def _styled(results: Results) -> Iterator[tuple[Result, dict[str, Any]]]:
+    """Each result with the style of its line."""
+    for result, (colour, marker) in zip(results, STYLES, strict=False):
+        yield result, {"color": colour, "marker": marker, "label": f"tknn {_tknn(result)}"}
+
+
+def _draw_actions(panel: "Axes", results: Results) -> None:
+    """The mean number of legal actions before each step."""
+    for result, style in _styled(results):
+        means = enumerate(result.extras["legal_actions"], start=1)
+        points = [(step, mean) for step, mean in means if mean is not None]
+        steps, counts = zip(*points, strict=True) if points else ((), ())
+        panel.plot(steps, counts, **style)
+    longest = max(len(result.extras["legal_actions"]) for result in results)
+    panel.set(ylabel="legal actions", ylim=(0, None))
+    panel.set_xticks(range(1, longest + 1))
+
+
+def _draw_rewards(panel: "Axes", results: Results) -> None:
+    """The mean reward while the agent learns: of the last 500 episodes, and of the last 10,000."""
+    for result, style in _styled(results):
+        curve = result.extras["rewards"]
+        episodes = curve["episodes"]
+        panel.plot(episodes, curve["mean_500"], color=style["color"], linewidth=0.5, alpha=0.5)
+        # Markers tell the lines apart without colour; a few of them are enough.
+        markevery = max(len(episodes) // 6, 1)
+        panel.plot(episodes, curve["mean_10000"], markevery=markevery, **style)
+    panel.set(ylabel="mean reward")
+    panel.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    panel.locator_params(axis="x", nbins=5)
+
+
+def _draw_success(panel: "Axes", results: Results) -> None:
+    """The share of training queries that the greedy agent connects, for five predicates."""
+    first = results[0].extras["success"]
+    predicates = nearest_names(SUCCESS, list(first))
+    for result, style in _styled(results):
+        shares = [result.extras["success"][predicate][1] for predicate in predicates]
+        panel.plot(shares, range(len(predicates)), linestyle="", **style)
+    labels = [f"{predicate} ({first[predicate][0]:,})" for predicate in predicates]
+    panel.set_yticks(range(len(predicates)), labels)
+    panel.set(xlim=(-0.03, 1.03), ylim=(len(predicates) - 0.5, -0.5))
+
+
+def nearest_names(names: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Each name, or the nearest known one in its place; no known name is taken twice."""
+    nearest: list[str] = []
+    for name in names:
+        left = [other for other in known if other not in nearest]
+        nearest += [name] if name in left else get_close_matches(name, left, n=1, cutoff=0.0)
+    return nearest
+
+
+FIGURES: "dict[str, Callable[[Results], Figure]]" = {
+    "figure-actions": partial(agent_figure, draw=_draw_actions, xlabel="step of the episode"),
+    "figure-rewards": partial(
+        agent_figure,
+        draw=_draw_rewards,
+        xlabel="episodes (thin: mean of 500; thick: of 10,000)",
+    ),
+    "figure-success": partial(agent_figure, draw=_draw_success, xlabel="share connected"),
+    "figure-topologies": topologies_figure,
+}

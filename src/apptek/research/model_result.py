@@ -1,0 +1,184 @@
+"""A fitted model as a result: how it was fitted, and what it reached on a split."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from apptek.baselines.baseline import Baseline
+from apptek.baselines.registry import preset_of
+from apptek.config import VIEWS, View
+from apptek.data.facts import SPLITS, Dataset, Split
+from apptek.evaluation.ranking import Evaluation
+from apptek.evaluation.scorer import evaluate_split
+from apptek.features.traits import Kind
+from apptek.models.answers import Answering
+from apptek.research.provenance import command
+from apptek.research.rank_files import write_ranks
+from apptek.research.result import Result, plain_settings, write_result
+from apptek.setting_rules import changed_settings
+
+if TYPE_CHECKING:  # the result of a baseline without torch must not need torch
+    from apptek.predictor import Predictor
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluatedModel:
+    """What a model reached on a split: in each view, and as a forecast where that makes sense."""
+
+    split: Split
+    by_view: Mapping[View, Evaluation]  # the usual one first
+    rolled: Evaluation | None = None  # where each query saw every fact before its time
+    forecast: dict[str, dict[str, Any]] | None = None
+
+    @property
+    def rolling(self) -> bool:
+        """Whether the facts rolled on."""
+        return self.rolled is not None
+
+    @property
+    def main_view(self) -> View:
+        """The view of the metrics that stand for the model."""
+        return "ahead" if self.rolling else next(iter(self.by_view))
+
+    @property
+    def main(self) -> Evaluation:
+        """The metrics that stand for the model: rolling, if they were asked for."""
+        return self.rolled or self.by_view[self.main_view]
+
+
+def evaluate_model(
+    fitted: Answering,
+    split: Split,
+    view: View | None = None,
+    *,
+    rolling: bool = False,
+    most: int | None = None,
+) -> EvaluatedModel:
+    """Evaluates a model in a view, or in every one that it and the split allow.
+
+    On a split that lies beyond train, the figures of the forecasting literature come with it.
+
+    rolling  also as if the model were updated day by day
+    most     how many queries to ask, of each view alone; by default all, with every figure
+    """
+    rolled = fitted.evaluate(split, rolling=True) if rolling else None
+    views = fitted.views_of(split) if view is None else (view,)
+    data = fitted.model.dataset
+    by_view = {
+        name: evaluate_split(fitted.scorer(split, name), data, split, most=most) for name in views
+    }
+    forecast = None
+    if most is None and fitted.model.dataset.lies_beyond_train(split):
+        forecast = fitted.evaluate_forecast(split, rolling=rolling).as_json()
+    return EvaluatedModel(split, by_view, rolled, forecast)
+
+
+def write_evaluation(
+    path: Path,
+    fitted: Answering,
+    folder: Path,
+    evaluated: EvaluatedModel,
+    *,
+    evaluated_by: str | None = None,
+) -> None:
+    """Writes the result of a model on a split, and the rank of every query beside it.
+
+    The metrics and ranks are the rolling ones, if there are any, else those of the first view;
+    `within` and `ahead` hold the metrics of both views, null where one was not evaluated.
+
+    folder        the model's folder, which knows how and how long the model was fitted
+    evaluated_by  the command that evaluates; by default that of this process
+    """
+    evaluated_by = evaluated_by or command()
+    run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    fitted_by = run.get("command")
+    described = describe_model(fitted)
+    if not isinstance(fitted, Baseline):
+        tuning = _tuning(cast("Predictor", fitted).model.fitted(evaluated.main_view).report)
+        described = replace(described, tuning=tuning)
+    result = replace(
+        evaluation_result(described, evaluated),
+        seconds=run.get("seconds") or {},
+        command=f"{fitted_by} && {evaluated_by}" if fitted_by else evaluated_by,
+    )
+    write_ranked_result(path, result, evaluated, fitted.model.dataset)
+
+
+def evaluation_result(described: Result, evaluated: EvaluatedModel) -> Result:
+    """The description of a model with what it reached on a split."""
+    evaluation = evaluated.main
+    extras: dict[str, Any] = {
+        name: evaluated.by_view[name].as_json() if name in evaluated.by_view else None
+        for name in VIEWS
+    }
+    return replace(
+        described,
+        split=evaluated.split,
+        view=evaluated.main_view,
+        rolling=evaluated.rolling,
+        metrics=asdict(evaluation.metrics),
+        groups={name: group and asdict(group) for name, group in evaluation.groups.items()},
+        forecast=evaluated.forecast or {},
+        extras={**described.extras, **extras},
+    )
+
+
+def write_ranked_result(
+    path: Path, result: Result, evaluated: EvaluatedModel, data: Dataset
+) -> None:
+    """Writes a result, and beside it the rank of every query in its main view."""
+    ranks = write_ranks(path, evaluated.main.ranks, data, evaluated.split)
+    write_result(path, replace(result, ranks=ranks))
+
+
+def describe_model(fitted: Answering) -> Result:
+    """A model as its results describe it: its name, data, settings, and choices on valid."""
+    model = fitted.model
+    common = Result(
+        model="",
+        dataset=model.dataset.name,
+        protocol=model.protocol,
+        seed=model.seed,
+        data={split: model.dataset.split(split).digest() for split in SPLITS},
+    )
+    if isinstance(fitted, Baseline):
+        baseline = fitted.model
+        return replace(
+            common,
+            model=baseline.name,
+            preset=baseline.preset,
+            settings=plain_settings(baseline.config),
+            changed=changed_settings(baseline.config, preset_of(baseline.name, baseline.preset)),
+            tuning=baseline.report,
+        )
+    predictor = cast("Predictor", fitted)
+    ours = predictor.model
+    return replace(
+        common,
+        model=f"apptek_{ours.preset}",
+        as_of=predictor.answerer.always_ahead,
+        settings=plain_settings(ours.config),
+        changed=ours.changed,
+        topologies={"from": ours.config.mining.policy, "number": len(ours.sources.topologies)},
+        tuning=_tuning(ours.main.report),
+        extras={"types": types_digest(ours.main.kinds)},
+    )
+
+
+def _tuning(report: dict[str, Any]) -> dict[str, Any]:
+    return {key: report[key] for key in ("l2", "epoch", "valid_mrr", "ece_after")}
+
+
+def types_digest(kinds: Sequence[Kind]) -> str | None:
+    """A digest of the types of a model's entities; None where it has none."""
+    if not kinds:
+        return None
+    # Over names, values and the assignment: models with other types must not count as one model.
+    digest = hashlib.blake2b(digest_size=16)
+    for kind in kinds:
+        digest.update(json.dumps([kind.name, kind.values]).encode())
+        digest.update(kind.of_entity.tobytes())
+    return digest.hexdigest()

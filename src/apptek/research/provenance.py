@@ -1,0 +1,82 @@
+"""Where a result comes from: the command, commit and machine of this process."""
+
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from apptek.compiling import processor
+
+_ROOT = Path(__file__).parents[3]
+_WRITTEN_BY_RUNS = ("paper/results", "paper/figures", "docs")
+
+
+def about_run() -> dict[str, Any]:
+    """The command, commit, machine and date of this process."""
+    return {"command": command(), "commit": commit(), "machine": machine(), "date": date()}
+
+
+def date() -> str:
+    """The day, in UTC."""
+    return datetime.now(UTC).date().isoformat()
+
+
+def finished_at() -> str:
+    """The time of day, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def command() -> str:
+    """The command line of this process, without the path of the program."""
+    program = Path(sys.argv[0])
+    if program.suffix != ".py":
+        return shlex.join([program.name, *sys.argv[1:]])
+    package, module = program.parent.name, program.stem
+    words = ["python", "-m", package if module == "__main__" else f"{package}.{module}"]
+    return shlex.join([*words, *sys.argv[1:]])
+
+
+def commit() -> str | None:
+    """The commit of the checkout that runs; None outside of a checkout.
+
+    It ends in '+changes' if a tracked file has changed. Results, figures and docs do not count:
+    runs themselves write them.
+    """
+    git = ["git", "--no-optional-locks", "-C", str(_ROOT)]  # it writes nothing there
+    excluded = [f":(exclude){path}" for path in _WRITTEN_BY_RUNS]
+    status = ["status", "--porcelain", "--untracked-files=no", "--", "."]
+    try:
+        head = _output([*git, "rev-parse", "HEAD"])
+        changes = _output([*git, *status, *excluded])
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return f"{head}+changes" if changes else head
+
+
+def _output(words: list[str]) -> str:
+    done = subprocess.run(words, check=True, capture_output=True, text=True)  # noqa: S603
+    return done.stdout.strip()
+
+
+def machine() -> dict[str, Any]:
+    """Cores, memory, the processor, and the versions that results rest on; None: not installed."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return {
+        "cores": os.cpu_count(),
+        "processor": processor(),
+        "memory_gib": round(memory / 2**30, 1),
+        "python": platform.python_version(),
+        **{name: _version(name) for name in ("numpy", "numba", "torch", "lightgbm")},
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,184 @@
+"""A result: what was run, on what data, with which settings, and what came out.
+
+Result files are read by `read_result` and written by `write_result`, and nowhere else.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from apptek.baselines.registry import PAST_ONLY_NAMES
+from apptek.config import View
+from apptek.errors import ApptekError
+from apptek.files import write_whole
+from apptek.research import provenance
+
+FORMAT = 1
+Settings = Mapping[str, Mapping[str, Any]]  # values by section and key
+Entries = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """The result of one run, or of a comparison of models.
+
+    An attribute that has its default is not in the file. `extras` holds all further entries of a
+    file: those of one kind of run only, as the trials of a search, and any that is null or empty.
+    """
+
+    model: str  # as apptek_default or recency; for a run that fits no model its kind, as statistics
+    dataset: str = ""
+    protocol: str | None = None
+    split: str | None = None  # the one that was evaluated
+    preset: str | None = None  # of a baseline; ours is part of the model's name
+    seed: int | None = None
+    view: str | None = None  # in which the metrics were measured: within or ahead
+    rolling: bool = False  # whether each query saw every fact before its time
+    filtering: str = "time-aware"  # what was left out of the rankings
+    candidates: str = "R"  # 2R: the predicates of both directions were ranked
+    as_of: bool | None = None  # whether each query saw only what was known before its time
+    settings: Settings = field(default_factory=dict)
+    changed: Entries | None = None  # by section.key: settings that differ from the preset's
+    metrics: Entries = field(default_factory=dict)
+    groups: Entries = field(default_factory=dict)  # the metrics by kind of query
+    forecast: Entries = field(default_factory=dict)  # raw and filtered, R and 2R
+    tuning: Entries = field(default_factory=dict)  # what was chosen on the tuning split
+    topologies: Entries = field(default_factory=dict)
+    data: Mapping[str, str] = field(default_factory=dict)  # a digest of each split
+    ranks: Entries = field(default_factory=dict)  # the file with the rank of every query
+    seconds: Mapping[str, float | None] = field(default_factory=dict)  # by stage
+    command: str | None = None
+    commit: str | None = None
+    machine: Entries = field(default_factory=dict)
+    extras: Entries = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, entries: Entries) -> "Result":
+        """The result that a file's entries describe."""
+        # A null or empty entry stays in `extras`: as an attribute it would not be written again.
+        known = {
+            name: entries[name]
+            for name, default in _DEFAULTS.items()
+            if entries.get(name) not in (None, default)
+        }
+        others = {name: entry for name, entry in entries.items() if name not in known}
+        return cls(**known, extras=others)
+
+    def as_json(self) -> dict[str, Any]:
+        """Its entries as a file has them, without the file's format."""
+        values = {name: getattr(self, name) for name in _DEFAULTS}
+        known = {name: value for name, value in values.items() if value != _DEFAULTS[name]}
+        return known | dict(self.extras)
+
+    @property
+    def fitted_on_the_past(self) -> bool:
+        """Whether the model was fitted with only the facts before each query's time."""
+        return bool(self.settings.get("features", {}).get("past_only", False))
+
+    @property
+    def sees_only_the_past(self) -> bool:
+        """Whether the queries of the evaluation saw only facts before their time."""
+        return self.fitted_on_the_past if self.as_of is None else self.as_of
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether the metrics are those of a view that knows only the past."""
+        looks_ahead = self.view == "ahead" or self.model in PAST_ONLY_NAMES
+        return self.sees_only_the_past or looks_ahead
+
+    def in_view(self, view: View) -> dict[str, Any] | None:
+        """The metrics in a view, and those of each group under its name; None if it has none."""
+        figures: dict[str, Any] | None = self.extras.get(view)
+        if figures is None and self.looks_ahead == (view == "ahead"):
+            return {**self.metrics, **self.groups}
+        return figures
+
+    @property
+    def first_command(self) -> str:
+        """The command that fits the model, as it is written today, without those that evaluate."""
+        return str(self.extras.get("command_now", self.command)).split(" && ")[0]
+
+
+_DEFAULTS: dict[str, Any] = {
+    known.name: known.default if known.default_factory is MISSING else known.default_factory()
+    for known in fields(Result)
+    if known.name != "extras"
+}
+
+
+def mean_seconds(results: Sequence[Result]) -> float | None:
+    """The mean time of some runs, all stages together; None where one was stopped on the way."""
+    total = 0.0
+    for seconds in (stage for result in results for stage in result.seconds.values()):
+        if seconds is None:
+            return None
+        total += seconds
+    return total / len(results)
+
+
+def plain_settings(config: Any) -> dict[str, Any]:
+    """The settings of a config as JSON has them: with lists, not tuples."""
+    settings: dict[str, Any] = json.loads(json.dumps(asdict(config)))
+    return settings
+
+
+def write_result(path: Path, result: Result) -> None:
+    """Write a result, with the command, commit and machine where it does not name them.
+
+    A new result also gets its date. Some recorded ones have none, and none is invented for them.
+    """
+    entries = result.as_json()
+    is_new = "commit" not in entries
+    for name in ("command", "commit", "machine", *(["date"] if is_new else [])):
+        if name not in entries:
+            entries[name] = getattr(provenance, name)()
+    text = json.dumps({"format": FORMAT} | entries, indent=1, sort_keys=True) + "\n"
+    write_whole(path, text.encode())
+
+
+def read_results(folder: Path) -> dict[str, Result]:
+    """Every result file of a folder, by its name without .json."""
+    return {path.stem: read_result(path) for path in sorted(folder.glob("*.json"))}
+
+
+def read_result(path: Path) -> Result:
+    """A result file; ApptekError where it is damaged or of another format."""
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))
+    except IsADirectoryError:
+        raise ApptekError(
+            f"{path} is a folder, not a result file: apptek evaluate MODEL --result FILE writes one"
+        ) from None
+    except OSError as error:
+        raise ApptekError(f"{path} is not a result file: {error.strerror}") from None
+    except ValueError as error:
+        raise ApptekError(f"{path} is not a result file: it is not JSON ({error})") from None
+    if not isinstance(entries, dict) or entries.get("format") != FORMAT:
+        raise ApptekError(f"{path}: a result of another format; expected format {FORMAT}")
+    if damage := _find_damage(entries):
+        raise ApptekError(f"{path} is damaged: {damage}")
+    del entries["format"]
+    return Result.from_json(entries)
+
+
+def _find_damage(entries: Entries) -> str | None:
+    """What is wrong with the entries that tables and comparisons rely on."""
+    seed, settings = entries.get("seed"), entries.get("settings", {})
+    if not (seed is None or type(seed) is int):
+        return f"the seed {seed!r}"
+    if not isinstance(settings, dict) or not all(isinstance(s, dict) for s in settings.values()):
+        return "its settings"
+    if entries.get("split") is not None:  # it is the evaluation of a model
+        metrics = entries.get("metrics")
+        if not isinstance(metrics, dict) or not _is_share(metrics.get("mrr")):
+            return "its metrics"
+        hits = [metrics[key] for key in ("hits_at_1", "hits_at_10") if key in metrics]
+        if not all(map(_is_share, hits)):
+            return "its metrics"
+    return None if isinstance(entries.get("model"), str) else "it names no model"
+
+
+def _is_share(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value <= 1

@@ -1,0 +1,186 @@
+"""The runs behind the paper: a plain list of command lines, each of which leaves one result file.
+
+A run is executed if its result file is missing. What it leaves before that, such as a model, stays
+in a work folder, from which the next attempt continues.
+"""
+
+import json
+import re
+import shlex
+import shutil
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from apptek.baselines.registry import BASELINES, find_baseline
+from apptek.data.benchmarks import BENCHMARKS
+from apptek.data.reading.reader import read_dataset
+from apptek.data.synthetic.world import make_world, write_world
+from apptek.errors import ApptekError, CheckpointError, ConfigError, StoppedError
+from apptek.files import make_folder
+from apptek.predictor import Predictor
+from apptek.research.model_result import describe_model
+from apptek.research.result import Result, write_result
+from apptek.research.topology_examples import mined_topologies
+from apptek.setting_rules import setting_texts
+
+Tell = Callable[[str], None]
+Execute = Callable[[list[str], list[str]], str]  # words to run, words to record; what is printed
+UNRECORDED = ("first_facts", "reading", "bad_row_list")  # of the statistics of data
+QUICK_FACTS = 2_000
+QUICK_MINUTES = "0.01"  # for a search
+QUICK_SETTINGS: dict[str, dict[str, Any]] = {
+    "paper": {"classifier.epochs": 2, "classifier.l2": [3.0], "mining.rollouts": 1},
+    "default": {"classifier.epochs": 1},
+    "max": {"classifier.epochs": 1, "reranker.rounds": 5},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RunList:
+    """Command lines by the name of the result file, and the runs that a table or figure shows."""
+
+    commands: Mapping[str, str]
+    shown: Mapping[str, list[str]]
+
+
+def read_runs(path: Path) -> RunList:
+    """Read a list of runs; ConfigError where there is none, or it is damaged."""
+    try:
+        sections = tomllib.loads(path.read_text(encoding="utf-8"))
+        also = sections.pop("also", {})
+        commands = {name: line for runs in sections.values() for name, line in runs.items()}
+    except (OSError, ValueError, AttributeError) as error:
+        raise ConfigError(f"{path} is no list of runs: {error}") from None
+    shown = {what: [*sections.get(what, ()), *also.get(what, ())] for what in {**sections, **also}}
+    return RunList(commands, shown)
+
+
+def run_missing(
+    commands: Mapping[str, str], folder: Path, execute: Execute, tell: Tell
+) -> list[str]:
+    """Execute the runs without a result file; return a line for each one that failed."""
+    missing = [name for name in commands if not (folder / "results" / f"{name}.json").exists()]
+    failures = []
+    for number, name in enumerate(missing, start=1):
+        tell(f"run {number} of {len(missing)}: {name}")
+        try:
+            _run(name, commands[name], folder, execute)
+        except StoppedError:
+            raise
+        except ApptekError as error:
+            tell(f"{name} failed: {error}")
+            failures.append(f"{name}: {error}")
+    return failures
+
+
+def _run(name: str, line: str, folder: Path, execute: Execute) -> None:
+    """Execute one run, from where it was stopped, and put its result beside the others."""
+    work, results = folder / "work", folder / "results"
+    try:
+        make_folder(work)
+        make_folder(results)
+    except OSError as error:
+        raise ApptekError(f"{folder} cannot be written: {error.strerror}") from None
+    model, result = work / name, work / f"{name}.json"
+    paths = {name: str(model), result.name: str(result)}
+    printed = ""
+    for command in line.split(" && "):
+        recorded = shlex.split(command)
+        words = [paths.get(word, word) for word in recorded[1:]]
+        if "--out" in words and (model / "run.json").exists():
+            _check_model(model, command)
+            continue
+        stopped = model.exists() or (work / f".{name}-fit").exists()
+        if ("--out" in words and stopped) or ("--minutes" in words and result.exists()):
+            words.append("--resume")
+        printed = execute(words, recorded)
+    if (model / "result.json").exists():  # of an agent
+        shutil.copy(model / "result.json", result)
+    elif "--predicate" in line:
+        _write_topologies(result, model, line)
+    elif not result.exists():
+        counts = {k: v for k, v in json.loads(printed).items() if k not in UNRECORDED}
+        about = {"model": "statistics", "seed": 0, "command": line}
+        write_result(result, Result.from_json(counts | about))
+    for path in sorted(work.glob(f"{name}.*"), reverse=True):  # the ranks before the result
+        path.replace(results / path.name)
+    shutil.rmtree(model, ignore_errors=True)
+
+
+def _check_model(model: Path, command: str) -> None:
+    """Raise CheckpointError where a finished model was fitted by another command."""
+    fitted_by = json.loads((model / "run.json").read_text(encoding="utf-8")).get("command")
+    if fitted_by != command:
+        raise CheckpointError(f"{model} belongs to another run ({fitted_by}): remove it")
+
+
+def _write_topologies(path: Path, folder: Path, line: str) -> None:
+    """Write what the figure of topologies shows of a model."""
+    fitted, predicates = Predictor.load(folder), _predicates(line)
+    about, run = describe_model(fitted), json.loads((folder / "run.json").read_text("utf-8"))
+    result = Result(
+        model="topologies",
+        dataset=about.dataset,
+        preset=about.model.removeprefix("apptek_"),
+        protocol=about.protocol,
+        seed=about.seed,
+        settings=about.settings,
+        changed=about.changed,
+        topologies=mined_topologies(fitted.model, predicates),
+        seconds=run.get("seconds") or {},
+        command=line,
+        extras={"predicates": predicates},
+    )
+    write_result(path, result)
+
+
+def quick_runs(runs: RunList, root: Path) -> RunList:
+    """Return the runs with one seed, on a small world below `root`, with settings for seconds."""
+    world = root / "world"
+    if not world.exists():
+        write_world(make_world(QUICK_FACTS, 0), world)
+    data = read_dataset(str(world))
+    counts = np.bincount(data.train.predicates, minlength=len(data.predicates))
+    commonest = [data.predicates[int(row)] for row in np.argsort(-counts, kind="stable")]
+    commands: dict[str, str] = {}
+    names: dict[str, str] = {}
+    for name in sorted(runs.commands, key=lambda name: "icews14" not in name):
+        dataset = next(known for known in BENCHMARKS if known in name)
+        names[name] = re.sub(r"-seed\d+$", "", name).replace(dataset, world.name)
+        # The world has no published dates to cut at; its splits are as good to try a run.
+        words = {dataset: str(world), name: names[name], "forecast": "official"}
+        words[f"{name}.json"] = f"{names[name]}.json"
+        words |= dict(zip(_predicates(runs.commands[name]), commonest, strict=False))
+        lines = runs.commands[name].split(" && ")
+        commands.setdefault(names[name], " && ".join(_quick_line(line, words) for line in lines))
+    shown = {
+        what: list(dict.fromkeys(names[name] for name in of_table))
+        for what, of_table in runs.shown.items()
+    }
+    return RunList(commands, shown)
+
+
+def _quick_line(line: str, replaced: Mapping[str, str]) -> str:
+    """Return a command line with some words replaced, and settings that take seconds."""
+    words = [replaced.get(word, word) for word in shlex.split(line)]
+    if "--minutes" in words:
+        words[words.index("--minutes") + 1] = QUICK_MINUTES
+    if "--seed" in words:  # it fits something
+        for model in words:
+            if model in BASELINES or model in QUICK_SETTINGS:
+                quick = QUICK_SETTINGS.get(model) or find_baseline(model).quick_settings
+                words += [word for text in setting_texts(quick) for word in ("--set", text)]
+                break
+    return shlex.join(words)
+
+
+def _predicates(line: str) -> list[str]:
+    """Return the predicates that a line of commands names."""
+    words = shlex.split(line)
+    return [word for option, word in pairwise(words) if option == "--predicate"]

@@ -1,0 +1,325 @@
+"""The paper's tables rebuilt from results, our numbers beside those that it prints."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from apptek.baselines.registry import NAMES, PAST_ONLY_NAMES
+from apptek.config import View
+from apptek.errors import ConfigError
+from apptek.research.compare import PAST_ONLY
+from apptek.research.printed import (
+    PRINTED_FORECASTS,
+    PRINTED_MODELS,
+    PRINTED_OWN,
+    PRINTED_TKNN,
+    TITLES,
+)
+from apptek.research.result import Result
+from apptek.research.runs import RunList
+from apptek.setting_rules import setting_texts
+
+Results = Mapping[str, Result]  # by the name of the file
+Maker = Callable[[Results], str]
+Frame = Any  # a data frame of pandas, which has no types
+NOTHING = "nothing is recorded yet"
+KEYS = {"mrr": "MRR", "hits_at_10": "Hits@10", "hits_at_1": "Hits@1"}  # as the paper orders them
+METRICS = [*KEYS, "ece"]
+ROWS = [*NAMES, "apptek_paper", "apptek_default", "apptek_max"]
+COUNTS = {  # keys of the statistics, and how a table calls them
+    "entities": "entities", "predicates": "predicates", "times": "distinct times",
+    "train": "train", "valid": "valid", "test": "test",
+}  # fmt: skip
+SOURCES = {"official": "official", "paper": "its protocol", "printed_in_paper": "printed"}
+PROTOCOLS = {"official": "Official protocol", "paper": "The paper's protocol"}
+FORECASTS = {
+    "raw_r": "R raw", "filtered_r": "R filtered", "raw_2r": "2R raw", "filtered_2r": "2R filtered",
+}  # fmt: skip
+MANY_MIRRORED = 0.1  # mirrored queries for each other one, from which on both are told apart
+four_digits = "{:.4f}".format
+
+
+def markdown(rows: Frame | Sequence[Mapping[str, str]]) -> str:
+    """Return rows as a Markdown table; a line that says so where there are none."""
+    frame = pd.DataFrame(rows)
+    if frame.empty:
+        return NOTHING
+    lines = [frame.columns, ["---"] * frame.shape[1], *frame.fillna("").itertuples(index=False)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def title_of(dataset: str) -> str:
+    """Return the name of a data set in a table; a path is shortened to its last part."""
+    return TITLES.get(dataset, dataset.rsplit("/", 1)[-1])
+
+
+def with_tables(text: str, results: Results, tables: Mapping[str, Maker]) -> str:
+    """Rebuild the tables of a page, each between `<!-- table: NAME -->` and `<!-- end -->`."""
+    for name, make in tables.items():
+        begin, end = f"<!-- table: {name} -->", "<!-- end -->"
+        if begin in text:
+            before, _, rest = text.partition(begin)
+            _, _, after = rest.partition(end)
+            text = f"{before}{begin}\n{make(results)}\n{end}{after}"
+    return text
+
+
+def all_tables(runs: RunList) -> dict[str, Maker]:
+    """Return every table that a page may show, by name."""
+    from apptek.research.docs_tables import DOCS_TABLES
+
+    makers: dict[str, tuple[str, Maker]] = {
+        "table1": ("table1", table1),
+        "table2": ("table2", table2),
+        "overview": ("table2", overview),
+        "reproduced": ("table2", reproduced),
+        "table3": ("table3", table3),
+        "table-m": ("table-m", table_m),
+        "table-search": ("table-search", table_search),
+        "table-forecast": ("table-forecast", table_forecast),
+    }
+    return DOCS_TABLES | {
+        name: partial(_of_runs, runs.shown.get(shown, []), make)
+        for name, (shown, make) in makers.items()
+    }
+
+
+def _of_runs(names: Sequence[str], make: Maker, results: Results) -> str:
+    """Make a table from the results of some runs; it names those that are missing."""
+    text = make({name: results[name] for name in names if name in results})
+    absent = "; ".join(name for name in names if name not in results)
+    lists_absent = make in (table2, table_m) and absent and text != NOTHING
+    return f"{text}\n\nNot recorded yet: {absent}." if lists_absent else text
+
+
+def as_frame(results: Results) -> Frame:
+    """Return a row for each result: the paper's data sets first, models in the order of ROWS."""
+    order = {name: position for position, name in enumerate([*TITLES, *ROWS])}
+    rows = [
+        {
+            "result": result,
+            "name": name,
+            "row": row_name(result),
+            "seed": result.seed or 0,
+            **{key: getattr(result, key) for key in ("model", "dataset", "protocol", "rolling")},
+            **{key: result.metrics.get(key) for key in METRICS},
+        }
+        for name, result in results.items()
+    ]
+    rows.sort(key=lambda row: (order.get(row["dataset"], 99), row["dataset"], row["name"]))
+    rows.sort(key=lambda row: (order.get(row["model"], 99), row["row"]))
+    names = ["result", "name", "row", "seed", "model", "dataset", "protocol", "rolling", *METRICS]
+    frame = pd.DataFrame(rows, columns=names)
+    return frame.assign(data=frame["dataset"].map(title_of))
+
+
+def row_name(result: Result) -> str:
+    """Return the name of a model's row, which says where the model sees only the past."""
+    of_authors = result.preset == "paper" and result.model in NAMES
+    past_only = result.model in PAST_ONLY_NAMES or result.fitted_on_the_past
+    return result.model + ", preset paper" * of_authors + PAST_ONLY * past_only
+
+
+def mark_best(column: Mapping[str, float]) -> dict[str, str]:
+    """Return the numbers of a column to four digits, the best bold and the second italic.
+
+    A single number is not marked: there is nothing that it is better than.
+    """
+    # Compared as shown: numbers that are equal to four digits get the same mark.
+    texts = {name: four_digits(value) for name, value in column.items()}
+    best_first = sorted(set(texts.values()), key=float, reverse=True) if len(texts) > 1 else []
+    marks = dict(zip(best_first, ("**", "*"), strict=False))
+    return {name: f"{marks.get(t, '')}{t}{marks.get(t, '')}" for name, t in texts.items()}
+
+
+def _datasets(frame: Frame) -> list[str]:
+    """Return the data sets of a frame, in the order of the paper."""
+    order = {name: position for position, name in enumerate(TITLES)}
+    return sorted(frame["dataset"].unique(), key=lambda name: (order.get(name, 99), name))
+
+
+def table1(results: Results) -> str:
+    """Statistics of the data sets: the public splits, the paper's protocol, and as printed."""
+    statistics = as_frame(results)
+    columns, reasons = {}, []
+    for title, result in zip(statistics["data"], statistics["result"], strict=True):
+        for source, words in SOURCES.items():
+            if counts := result.extras.get(source):  # data that is not in the paper has one source
+                columns[f"{title}, {words}"] = counts
+        for key, reason in result.extras.get("differences", {}).items():
+            reasons.append(f"- {title}, {COUNTS[key]}: {reason}")
+    if not columns:
+        return NOTHING
+    rows = pd.DataFrame(columns).loc[list(COUNTS)].rename(index=COUNTS).map("{:,}".format)
+    table = markdown(rows.reset_index(names=""))
+    return "\n".join([table, "", *reasons]) if reasons else table
+
+
+def table2(results: Results) -> str:
+    """Every model under the official protocol, and under that of the paper.
+
+    Means over the seeds. In every column the best of ours is bold, the second italic.
+    """
+    frame = as_frame(results)
+    if len(twice := frame[frame.duplicated(["row", "dataset", "protocol", "seed"], keep=False)]):
+        names = " and ".join(twice["name"])
+        raise ConfigError(f"the runs {names} fill the same row: {twice['row'].iloc[0]}")
+    parts = [
+        f"**{title}**\n\n{_table_beside_printed(ours)}"
+        for protocol, title in PROTOCOLS.items()
+        if len(ours := frame[frame["protocol"] == protocol])
+    ]
+    return "\n\n".join(parts) or NOTHING
+
+
+def _table_beside_printed(ours: Frame) -> str:
+    means = ours.groupby(["row", "dataset"])[list(KEYS)].mean()
+    columns: dict[str, dict[str, str]] = {}
+    for dataset in _datasets(ours):
+        for place, (key, title) in enumerate(KEYS.items()):
+            printed = {
+                f"{name}, as printed": four_digits(numbers[dataset][place])
+                for name, numbers in PRINTED_MODELS.items()
+                if dataset in numbers
+            }
+            # Printed numbers are of other splits and training: only ours compete for the marks.
+            own = mark_best(means[key].xs(dataset, level="dataset").to_dict())
+            columns[f"{title_of(dataset)} {title}"] = printed | own
+    known = set(TITLES) & set(ours["dataset"])
+    names = [f"{name}, as printed" for name in PRINTED_MODELS if known]
+    table = pd.DataFrame(columns).reindex([*names, *ours["row"].unique()])
+    return markdown(table.reset_index(names="model"))
+
+
+def overview(results: Results) -> str:
+    """The MRR of every model under the official protocol, the two views side by side.
+
+    Where many queries are mirrored, a column of the view within leaves these out.
+    """
+    frame = as_frame({n: r for n, r in results.items() if r.protocol == "official"})
+    columns: dict[str, dict[str, str]] = {}
+    for dataset in _datasets(frame):
+        of_data, title = frame[frame["dataset"] == dataset], title_of(dataset)
+        groups = of_data["result"].iloc[0].groups
+        mirrored, others = groups.get("mirrored"), groups.get("not_mirrored")
+        columns[f"{title} within"] = _mean_mrr(of_data, "within")
+        if mirrored and others and mirrored["queries"] >= MANY_MIRRORED * others["queries"]:
+            columns[f"{title} within, not mirrored"] = _mean_mrr(of_data, "within", "not_mirrored")
+        columns[f"{title} ahead"] = _mean_mrr(of_data, "ahead")
+    table = pd.DataFrame({title: texts for title, texts in columns.items() if texts})
+    table = table.reindex(frame["row"].unique())
+    return markdown(table.rename(index=_command).reset_index(names="model"))
+
+
+def _mean_mrr(of_data: Frame, view: View, group: str | None = None) -> dict[str, str]:
+    """Return the mean MRR of each row in a view, of all queries or of a group."""
+    figures = of_data["result"].map(lambda result: result.in_view(view))
+    parts = figures.map(lambda one: one and (one[group] if group else one)["mrr"])
+    means = pd.to_numeric(parts).groupby(of_data["row"], sort=False).mean().dropna()
+    return mark_best(means.to_dict())
+
+
+def _command(row: str) -> str:
+    model = row.removesuffix(PAST_ONLY)
+    if model in NAMES:
+        return f"`baseline {model}`"
+    past_only = " --past-only" * row.endswith(PAST_ONLY)
+    return f"`fit --preset {model.removeprefix('apptek_')}{past_only}`"
+
+
+def reproduced(results: Results) -> str:
+    """The preset `paper` under the paper's own protocol, beside what the paper prints."""
+    frame = as_frame(results).query("protocol == 'paper' and model == 'apptek_paper'")
+    return markdown(
+        [
+            {"": title_of(dataset), **_beside_printed(runs, PRINTED_OWN.get(dataset))}
+            for dataset, runs in frame.groupby("dataset", sort=False)
+        ]
+    )
+
+
+def _beside_printed(runs: Frame, printed: Sequence[float] | None) -> dict[str, str]:
+    """Return our mean and the printed number, metric by metric."""
+    cells = {}
+    for place, (key, title) in enumerate(KEYS.items()):
+        cells[title] = four_digits(runs[key].mean())
+        cells[f"{title}, the paper's"] = four_digits(printed[place]) if printed else ""
+    return cells
+
+
+def table3(results: Results) -> str:
+    """How tknn changes accuracy, and the time to train the agent, beside the paper's."""
+    facts = {r.dataset: r.extras["official"]["train"] for r in results.values() if not r.settings}
+    frame = as_frame({name: result for name, result in results.items() if result.settings})
+    frame["tknn"] = frame["result"].map(lambda result: result.settings["agent"]["tknn"])
+    frame["ms"] = [_episode_milliseconds(r, facts.get(r.dataset)) for r in frame["result"]]
+    rows = []
+    for (tknn, dataset), runs in frame.groupby(["tknn", "dataset"]):
+        printed, mean = PRINTED_TKNN.get(tknn) if dataset in TITLES else None, runs["ms"].mean()
+        row = {"tknn": str(tknn), **_beside_printed(runs, printed)}
+        row["ms an episode"] = "" if pd.isna(mean) else f"{mean:.2f}"
+        rows.append(row | {"the paper's ms": f"{printed[3]}" if printed else ""})
+    return markdown(rows)
+
+
+def _episode_milliseconds(result: Result, facts: int | None) -> float | None:
+    """Return the time of an episode of training: an epoch has one for each fact."""
+    seconds = result.seconds.get("train the agent")
+    if not facts or seconds is None:
+        return None
+    return float(1000 * seconds / (facts * result.settings["agent"]["epochs"]))
+
+
+def table_m(results: Results) -> str:
+    """How the number of topologies that are kept for each predicate changes accuracy."""
+    frame = as_frame(results)
+    frame["m"] = [result.settings["mining"]["top"] for result in frame["result"]]
+    frame["topologies"] = [result.topologies["number"] for result in frame["result"]]
+    means = frame.groupby(["data", "m"], sort=False)[["topologies", *KEYS]].mean().reset_index()
+    means = means.sort_values("m", kind="stable").sort_values(
+        "data", key=lambda titles: titles.map(list(means["data"].unique()).index), kind="stable"
+    )
+    means[list(KEYS)] = means[list(KEYS)].map(four_digits)
+    means["topologies"] = means["topologies"].map("{:,.0f}".format)
+    return markdown(means.astype({"m": str}).rename(columns=KEYS))
+
+
+def table_search(results: Results) -> str:
+    """What the search on valid tried for each baseline, in the same time, and what it chose."""
+    rows = []
+    for title, result in as_frame(results)[["data", "result"]].itertuples(index=False):
+        search, first = result.extras, result.extras["trials"][0]["valid_mrr"]
+        changed = ", ".join(f"`{text}`" for text in setting_texts(search["best"]))
+        rows.append(
+            {
+                "baseline": search["baseline"],
+                "data": title,
+                "minutes": f"{search['minutes']:g}",
+                "trials": str(len(search["trials"])),
+                "preset, valid MRR": "failed" if first is None else four_digits(first),
+                "best, valid MRR": four_digits(result.metrics["mrr"]),
+                "settings changed": changed or "none",
+            }
+        )
+    return markdown(sorted(rows, key=lambda row: ROWS.index(row["baseline"])))
+
+
+def table_forecast(results: Results) -> str:
+    """The MRR of each model and data set by figure, beside what RE-GCN's paper prints."""
+    frame = as_frame(results)
+    for key in FORECASTS:
+        frame[key] = [r.forecast[key]["mrr"] if r.forecast else None for r in frame["result"]]
+    rows = []
+    for (dataset, rolling, model), runs in frame.groupby(["dataset", "rolling", "model"]):
+        means = runs[[*FORECASTS, "ece"]].astype(float).mean().map(four_digits)
+        row = {"data": title_of(dataset), "model": model}
+        row["facts known"] = "rolling" if rolling else "train"
+        row |= means.rename(FORECASTS | {"ece": "ECE"}).replace("nan", "").to_dict()
+        rows.append(row | {"seeds": str(len(runs))})
+    for dataset, mrr in PRINTED_FORECASTS.items():
+        if dataset in set(frame["dataset"]):
+            about = {"data": title_of(dataset), "model": "RE-GCN, as printed"}
+            rows.append({**about, "facts known": "rolling", "2R raw": four_digits(mrr)})
+    return markdown(sorted(rows, key=lambda row: row["data"]))  # stable: the printed one last
