@@ -410,8 +410,8 @@ def test_both_sides_are_expanded_step_by_step_until_they_meet(
 ) -> None:
     """As the topologies of an explanation say: the same steps make them meet."""
     found = served.predictor.explain(Query(**query))
-    topology = next(reason for reason in found.reasons if reason.contribution.kind == "topology")
-    steps = list(topology.contribution.topology)[: topology.steps]
+    topology = next(reason for reason in found.reasons if reason.kind == "topology")
+    steps = list(topology.topology)[: topology.steps]
     for count in range(len(steps)):
         body = client.post("/api/steps", json=query | {"steps": steps[:count]}).json()
         assert not body["met"]

@@ -20,7 +20,6 @@ from apptek.evaluation.ranking import expected_ranks
 from apptek.experiments.compare import Difference, bootstrap_interval
 from apptek.experiments.contest import Contestant, clear_best
 from apptek.experiments.evaluator import Evaluator
-from apptek.explain.quality_words import NO_QUALITY, quality_text
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Answering, Query
 from apptek.models.fitting.drawn_examples import tuning_rows
@@ -29,6 +28,7 @@ from apptek.models.model import with_training_facts
 from apptek.models.own_facts import own_facts
 from apptek.models.quality import paired_interval
 from apptek.predictor import Predictor
+from apptek.present.quality_words import NO_QUALITY, quality_text
 from apptek.seeding import generator
 
 Rows = list[tuple[str, str, str, str]]

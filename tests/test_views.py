@@ -15,6 +15,7 @@ from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import with_earlier_facts
+from apptek.results import to_dict
 from apptek.service import predict_explain
 from apptek.service.schemas.requests import ExplainBody
 from apptek.service.served_model import ServedModel
@@ -56,7 +57,7 @@ def test_a_query_after_the_last_fact_is_answered_ahead(data: Dataset, predictor:
     assert [answer.view for answer in answers] == ["within", "ahead", "within"]
     explanation = predictor.explain(Query(*names, day_after(data)))
     assert explanation.view == "ahead"
-    assert explanation.as_json()["view"] == "ahead"
+    assert to_dict(explanation)["view"] == "ahead"
     assert explanation.predicate == answers[1].predicates[0]
     assert explanation.probability == pytest.approx(answers[1].probabilities[0], abs=1e-6)
 
@@ -272,7 +273,7 @@ def test_an_end_that_is_to_come_shows_in_no_reason(tmp_path: Path) -> None:
         }
         assert (fact.since, fact.until, fact.date) == ("1990", "?", "since 1990")
         assert (fact.distance, fact.apart) == (0, "at that time")
-        explanations.append([reason.contribution.sentence for reason in explanation.all_reasons()])
+        explanations.append([reason.sentence for reason in explanation.all_reasons()])
     assert explanations[0] == explanations[1]
 
 

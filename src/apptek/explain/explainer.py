@@ -1,7 +1,7 @@
 """Explaining an answer: what speaks for a predicate and against it, and the facts behind it."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, fields, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -13,17 +13,7 @@ from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError, UnknownPredicateError
 from apptek.explain.evidence import DIRECT, Evidence, Key
-from apptek.explain.explanation import (
-    CitedFact,
-    Contribution,
-    Explanation,
-    Meeting,
-    Reason,
-    Support,
-)
 from apptek.explain.groups import group_all
-from apptek.explain.sentences import Ends
-from apptek.explain.story import contradicts_alone, support_words
 from apptek.features.support import near_distance
 from apptek.features.topologies.connection import (
     Connection,
@@ -38,7 +28,23 @@ from apptek.models.answerer import Answerer
 from apptek.models.answers import Query, RankedPredicates
 from apptek.models.model import Model
 from apptek.models.model_folder import FORMAT
+from apptek.present.explanation_words import (
+    contradicts_alone,
+    explanation_notes,
+    paragraph,
+    sentence,
+    support_words,
+)
+from apptek.present.sentences import Ends
 from apptek.present.wording import apart_text, level_text, when_text
+from apptek.results import (
+    CitedFact,
+    Contribution,
+    Explanation,
+    Meeting,
+    Reason,
+    Support,
+)
 
 RANKED = 10  # predicates that an explanation lists
 Keyed = tuple[Key, Contribution]
@@ -95,7 +101,9 @@ def explain(
         _with_support(evidence, key, reason, (chosen, runner_up))
         for (key, _), reason in zip(keyed, _reasons(evidence, keyed), strict=True)
     )
-    return Explanation(
+    explanation = Explanation(
+        sentence="",
+        paragraph="",
         subject=ends.subject,
         object=ends.object,
         time=model.dataset.axis.format(int(queries.times[0])),
@@ -114,7 +122,7 @@ def explain(
         against=reasons[len(for_it) :],
         further=further,
         groups=group_all(further, ends, view.name),
-        ranked=tuple(zip(answer.predicates, answer.probabilities, strict=True)),
+        ranked=answer.ranked,
         unseen_subject=answer.unseen_subject,
         unseen_object=answer.unseen_object,
         unseen_time=answer.unseen_time,
@@ -125,11 +133,37 @@ def explain(
         asked_object=query.object,
         later=answer.later,
         age_note=answer.age_note,
-        labels=answer.labels,
         by_class=answer.by_class,
         by_group=answer.by_group,
-        words=answerer.labels,
     )
+    labels, groups = labels_of(answerer, _named(explanation))
+    explanation = replace(explanation, predicate_labels=labels, predicate_groups=groups)
+    return replace(
+        explanation,
+        sentence=sentence(explanation),
+        paragraph=paragraph(explanation),
+        notes=explanation_notes(explanation, evidence.read_from_name()),
+    )
+
+
+def _named(explanation: Explanation) -> Iterable[str]:
+    """The predicates that an explanation names."""
+    yield from (one.predicate for one in explanation.ranked)
+    yield from (explanation.predicate, explanation.runner_up, *explanation.known)
+    for reason in explanation.all_reasons():
+        yield from reason.topology
+        for fact in reason.facts:
+            yield from (fact.predicate, fact.expanded_by)
+
+
+def labels_of(
+    answerer: Answerer, predicates: Iterable[str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the labels of predicates that are not their names, and the groups of predicates."""
+    table, names = answerer.labels, list(dict.fromkeys(predicates))
+    labels = {name: table.label(name) for name in names if table.label(name) != name}
+    groups = {name: group for name in names if (group := table.group_of(name))}
+    return labels, groups
 
 
 def strongest_reason(answerer: Answerer, query: Query, predicate: str) -> str:
@@ -196,6 +230,7 @@ def _contributions(
                 family=key[1],
                 group=evidence.group(key),
                 mirror=evidence.is_mirror(key),
+                guess=evidence.is_guess(key),
                 topology=evidence.names(key),
                 sentence=evidence.sentence(key, chosen),
                 log_odds=-minus_odds,
@@ -227,8 +262,8 @@ def _reasons(evidence: Evidence, detailed: Sequence[Keyed]) -> tuple[Reason, ...
         earlier = (r.number for r in reasons if path and {f.fact for f in r.path} == path)
         reasons.append(
             Reason(
+                **{each.name: getattr(contribution, each.name) for each in fields(contribution)},
                 number=len(reasons) + 1,
-                contribution=contribution,
                 steps=met.steps if met is not None else 0,
                 meeting=_meeting(met, evidence.model.dataset.entities),
                 facts=facts,
@@ -256,7 +291,7 @@ def _with_support(
             is_itself=seen.is_itself,
             **asdict(seen.seen),
         )
-        added, of_answer = reason.contribution.log_odds, key[2] == compared[0]
+        added, of_answer = reason.log_odds, key[2] == compared[0]
         contradicts = contradicts_alone(support, added)
         support = replace(support, contradicts=contradicts)
         words = support_words(support, added, of_answer=of_answer)

@@ -8,17 +8,16 @@ import numpy as np
 from apptek.arrays import Longs
 from apptek.compiling import in_threads
 from apptek.data.queries import Queries
-from apptek.evaluation.predicate_classes import shares_json
-from apptek.explain.drawing.answer_layout import WIDTH, draw_answer
-from apptek.explain.drawing.svg import drawing_json
 from apptek.explain.explainer import explain as explain_query
-from apptek.explain.explanation import CitedFact, Explanation, Reason
-from apptek.explain.text import notes
+from apptek.explain.explainer import labels_of
 from apptek.explain.without_facts import without_facts
 from apptek.features.topologies.connection import time_distance
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.predictor import Answer, Query
+from apptek.present.drawing.layout import WIDTH, draw_answer
+from apptek.present.drawing.svg import drawing_json
 from apptek.present.wording import apart_text, listed
+from apptek.results import CitedFact, Explanation, Note, Reason, to_dict
 from apptek.service.schemas.requests import ExplainBody, PredictBatch, PredictQuery
 from apptek.service.served_model import Question, ServedModel
 from apptek.service.timelines import fact_fields
@@ -83,8 +82,8 @@ def answer_fields(served: ServedModel, answer: Answer, code: int) -> dict[str, A
             }
             for name, label, probability in ranked
         ],
-        "by_class": shares_json(answer.by_class),
-        "by_group": shares_json(answer.by_group),
+        "by_class": to_dict(answer.by_class),
+        "by_group": to_dict(answer.by_group),
         "meant_subject": answer.meant_subject,
         "meant_object": answer.meant_object,
         "unseen_subject": answer.unseen_subject,
@@ -126,14 +125,21 @@ def explain(served: ServedModel, body: ExplainBody) -> dict[str, Any]:
         for name in body.expand
         if (entity := whole.entities.find(name)) is not None
     }
+    nearby = [_as_cited(fact) for fact in periphery] if body.nearby else []
+    further = [*nearby, *(fact for facts in expanded.values() for fact in facts)]
+    labels, groups = labels_of(whole, (fact.predicate for fact in further))
     answer = draw_answer(
-        explanation,
+        replace(
+            explanation,
+            predicate_labels=explanation.predicate_labels | labels,
+            predicate_groups=explanation.predicate_groups | groups,
+        ),
         width=body.width or WIDTH,
-        nearby=[_as_cited(fact) for fact in periphery] if body.nearby else (),
+        nearby=nearby,
         expanded=expanded,
     )
-    return explanation.as_json() | {
-        "notes": [*notes(explanation), *_missing(body.without, known)],
+    return to_dict(explanation) | {
+        "notes": to_dict([*explanation.notes, *_missing(body.without, known)]),
         "similar": question.similar,
         "drawing": drawing_json(answer),
         "periphery": periphery,
@@ -143,10 +149,11 @@ def explain(served: ServedModel, body: ExplainBody) -> dict[str, Any]:
     }
 
 
-def _missing(facts: list[int], known: int) -> list[str]:
+def _missing(facts: list[int], known: int) -> list[Note]:
     """A note on the facts to leave out that the model does not hold."""
-    numbers = [str(fact) for fact in dict.fromkeys(facts) if fact >= known]
-    return [f"The model has no fact with the number {listed(numbers)}."] if numbers else []
+    numbers = [fact for fact in dict.fromkeys(facts) if fact >= known]
+    words = f"The model has no fact with the number {listed(list(map(str, numbers)))}."
+    return [Note("fact", words, {"facts": numbers})] if numbers else []
 
 
 def _renamed(explanation: Explanation, kept: Longs) -> Explanation:

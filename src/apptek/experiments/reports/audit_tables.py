@@ -61,7 +61,7 @@ def faithfulness_table(results: Results) -> str:
 
 
 def _of(part: Any, whole: Any) -> str:
-    return "" if whole is None else f"{part} of {whole}"
+    return "" if part is None else f"{part} of {whole}"
 
 
 def _percent(share: Any) -> str:

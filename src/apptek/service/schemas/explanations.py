@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from apptek.results import Note
 from apptek.service.schemas.responses import CLASSES, SIMILAR, VIEW, ClassShare, Fact, NearFact
 
 
@@ -168,7 +169,7 @@ class ExplanationOut(ExplainedOut):
     """Why a predicate, with a drawing of its reasons and the facts around them."""
 
     similar: dict[str, list[str]] = Field(description=SIMILAR)
-    notes: list[str] = Field(description="What is unusual about the query, in words.")
+    notes: list[Note] = Field(description="What is unusual about the query.")
     drawing: DrawingOut = Field(description="All reasons in one drawing.")
     periphery: list[NearFact] = Field(
         description="The facts nearest in time on both sides that no reason cites."

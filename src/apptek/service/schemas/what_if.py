@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from apptek.results import Note
 from apptek.service.schemas.explanations import CitedFactOut, ExplainedOut, Open
 from apptek.service.schemas.responses import SIMILAR, VIEW
 
@@ -43,7 +44,7 @@ class CounterfactualOut(Open):
     additions: list[AdditionOut] | None
     unseen_subject: bool
     unseen_object: bool
-    notes: list[str]
+    notes: list[Note]
     similar: dict[str, list[str]] = Field(description=SIMILAR)
 
 
@@ -69,5 +70,5 @@ class ContrastOut(BaseModel):
     changes: list[ChangeOut]
     bias_change: float
     change: float
-    notes: list[str]
+    notes: list[Note]
     similar: dict[str, list[str]] = Field(description=SIMILAR)
