@@ -1,8 +1,6 @@
 """What changed between two times: the same two predicates weighed at both."""
 
-import numpy as np
-
-from apptek.explain.explainer import explain, find_predicate
+from apptek.explain.explainer import compared_predicates, explain
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Query
 from apptek.present.explanation_text import OF_NAMES
@@ -22,10 +20,15 @@ def contrast(
     The answer at the first time is weighed against that at the second; where both are the same, or
     a predicate is named, against its runner-up, unless `against` names another one.
     """
-    second = Query(query.subject, query.object, other)
-    if predicate is None or against is None:
-        predicate, against = _compared(answerer, (query, second), predicate, against)
-    first, later = (explain(answerer, each, predicate, against=against) for each in (query, second))
+    asked = (query, Query(query.subject, query.object, other))
+    chances = answerer.ranked(answerer.queries_of(asked)).probabilities
+    chosen, compared = compared_predicates(answerer, chances[0], predicate, against)
+    if against is None and (winner := int(chances[1].argmax())) != chosen:
+        compared = winner
+    names = answerer.model.dataset.predicates
+    first, later = (
+        explain(answerer, each, names[chosen], against=names[compared]) for each in asked
+    )
     changes = _changes(first, later)
     sentence, paragraph = contrast_words((first, later), changes)
     return Contrast(
@@ -43,24 +46,9 @@ def contrast(
 def _notes(first: Explanation, second: Explanation) -> tuple[Note, ...]:
     """What is unusual about the names and the two times, each of it once."""
     names = [note for note in first.notes if note.kind in ("unknown_name", *OF_NAMES)]
-    times = [n for each in (first, second) for n in each.notes if n.kind in ("undated", "view")]
+    kinds = ("undated", "view", "far")
+    times = [note for each in (first, second) for note in each.notes if note.kind in kinds]
     return tuple({note.text: note for note in (*names, *times)}.values())
-
-
-def _compared(
-    answerer: Answerer, asked: tuple[Query, Query], predicate: str | None, against: str | None
-) -> tuple[str, str]:
-    """The answers at both times, or the one that both have and the next best at the first."""
-    names = answerer.model.dataset.predicates
-    chances = answerer.ranked(answerer.queries_of(asked)).probabilities
-    first, second = (int(each.argmax()) for each in chances)
-    if predicate is not None:
-        first = find_predicate(predicate, answerer.predicate_names, names)
-    if against is None:
-        others = np.argsort(-chances[0], kind="stable").tolist()
-        next_best = next((other for other in others if other != first), first)
-        against = names[second if second != first else next_best]
-    return names[first], against
 
 
 def _changes(first: Explanation, second: Explanation) -> tuple[Change, ...]:

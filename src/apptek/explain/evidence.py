@@ -306,6 +306,8 @@ class Evidence:
 
     def read_from_name(self) -> set[str]:
         """The names of entities that the model knows nothing of but parts of their names."""
+        if min(int(self.queries.subjects[0]), int(self.queries.objects[0])) >= 0:
+            return set()
         types = (one for key in self.active_keys() for one in self._types(key))
         return {name for name, kind, entity in types if is_read_from_name(name, kind, entity)}
 
