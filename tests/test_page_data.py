@@ -223,7 +223,7 @@ def test_a_struck_out_fact_is_as_if_it_had_not_been(
     struck = client.post("/api/explain", json=asked | {"without": without}).json()
     assert [each["fact"] for each in struck["without"]] == [fact["fact"]]
     assert struck["without"][0]["date"] == fact["date"]
-    assert "The model has no fact with the number 1000000000." in struck["notes"]
+    assert {"kind": "fact", "data": {"facts": [10**9]}}.items() <= struck["notes"][-1].items()
     assert whole["without"] == []
     cited = [each for reason in struck["reasons"] + struck["against"] for each in reason["facts"]]
     assert fact["fact"] not in {each["fact"] for each in cited}

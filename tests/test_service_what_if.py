@@ -58,7 +58,7 @@ def test_unknown_names_are_flagged_or_refused(client: TestClient, query: dict[st
         body = {**wrong, **more, "allow_unknown": True}
         found = client.post(f"/api/{path}", json=body).json()
         said = f"General answer: {wrong['object']} is not in the facts of the model."
-        assert found["notes"][0] == said
+        assert found["notes"][0]["text"] == said
         assert query["object"] in found["similar"][wrong["object"]]
         refused = problem(client.post(f"/api/{path}", json={**wrong, **more}), 404)
         assert (refused["where"], refused["title"]) == ("object", "Unknown entity")
