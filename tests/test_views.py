@@ -1,5 +1,6 @@
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -329,7 +330,7 @@ def test_the_periphery_of_an_answer_ahead_shows_only_what_was_known(
             object=data.entities[int(train.objects[row])],
             time=data.axis.format(int(train.times[row])),
         )
-        near = predict_explain.explain(served, body)["periphery"]
+        near: list[Any] = [*predict_explain.explain(served, body).periphery]
         distances += [fact["distance"] for fact in near if fact["distance"] is not None]
     assert len(distances) > 20
     assert max(distances) < 0

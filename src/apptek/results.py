@@ -37,6 +37,7 @@ NOTE_KINDS = {
     "window": "the window is unusual, or was chosen for the user",
 }
 
+SIMILAR = "For each name that the data does not have: names that are like it."
 VIEW = "within: from all facts; ahead: from what was known before the time of the question."
 
 
@@ -204,9 +205,7 @@ class Forecast(Result):
     why: str = described("Why the most probable predicate, and not another.", default="")
     unseen: tuple[str, ...] = described("The names that the facts do not contain.", default=())
     notes: tuple[Note, ...] = described("What else is worth knowing.", default=())
-    similar: dict[str, list[str]] = described(
-        "For each name that the data does not have: names that are like it.", default_factory=dict
-    )
+    similar: dict[str, list[str]] = described(SIMILAR, default_factory=dict)
 
 
 @record
@@ -606,6 +605,7 @@ class Explanation(Result):
         "The groups of the predicates that are named here.", default_factory=dict
     )
     notes: tuple[Note, ...] = described("What else is worth knowing.", default=())
+    similar: dict[str, list[str]] = described(SIMILAR, default_factory=dict)
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -669,6 +669,7 @@ class Contrast(Result):
     bias_change: float = described("The change of the bias.")
     change: float = described("The change of the log-odds.")
     notes: tuple[Note, ...] = described("What else is worth knowing.")
+    similar: dict[str, list[str]] = described(SIMILAR, default_factory=dict)
 
 
 @record
@@ -722,6 +723,7 @@ class Counterfactual(Result):
         "The groups of the predicates that are named here.", default_factory=dict
     )
     notes: tuple[Note, ...] = described("What else is worth knowing.", default=())
+    similar: dict[str, list[str]] = described(SIMILAR, default_factory=dict)
 
     def shown(self, predicate: str) -> str:
         """The predicate for people: "Consult (040)"."""

@@ -158,6 +158,18 @@ def _named(explanation: Explanation) -> Iterable[str]:
             yield from (fact.predicate, fact.expanded_by)
 
 
+def with_labels_of(
+    answerer: Answerer, explanation: Explanation, facts: Iterable[CitedFact]
+) -> Explanation:
+    """Return the explanation with the labels and groups of the predicates of further facts."""
+    labels, groups = labels_of(answerer, (fact.predicate for fact in facts))
+    return replace(
+        explanation,
+        predicate_labels=explanation.predicate_labels | labels,
+        predicate_groups=explanation.predicate_groups | groups,
+    )
+
+
 def labels_of(
     answerer: Answerer, predicates: Iterable[str]
 ) -> tuple[dict[str, str], dict[str, str]]:

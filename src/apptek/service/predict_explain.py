@@ -1,6 +1,6 @@
 """Predictions and explanations of the served model."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -9,7 +9,7 @@ from apptek.arrays import Longs
 from apptek.compiling import in_threads
 from apptek.data.queries import Queries
 from apptek.explain.explainer import explain as explain_query
-from apptek.explain.explainer import labels_of
+from apptek.explain.explainer import with_labels_of
 from apptek.explain.without_facts import without_facts
 from apptek.features.topologies.connection import time_distance
 from apptek.graph.temporal_graph import TemporalGraph
@@ -18,6 +18,7 @@ from apptek.present.drawing.layout import WIDTH, draw_answer
 from apptek.present.drawing.svg import drawing_json
 from apptek.present.wording import apart_text, listed
 from apptek.results import CitedFact, Explanation, Note, Reason, to_dict
+from apptek.service.schemas.explanations import ServedExplanation
 from apptek.service.schemas.requests import ExplainBody, PredictBatch, PredictQuery
 from apptek.service.served_model import Question, ServedModel
 from apptek.service.timelines import fact_fields
@@ -97,8 +98,8 @@ def answer_fields(served: ServedModel, answer: Answer, code: int) -> dict[str, A
     }
 
 
-def explain(served: ServedModel, body: ExplainBody) -> dict[str, Any]:
-    """An explanation with its drawing and the periphery, as `ExplanationOut` describes it."""
+def explain(served: ServedModel, body: ExplainBody) -> ServedExplanation:
+    """An explanation with its drawing and the periphery."""
     question = served.question(body, body.view, allow_unknown=body.allow_unknown)
     for name, where in ((body.predicate, "predicate"), (body.against, "against")):
         if name is not None:
@@ -126,27 +127,21 @@ def explain(served: ServedModel, body: ExplainBody) -> dict[str, Any]:
         if (entity := whole.entities.find(name)) is not None
     }
     nearby = [_as_cited(fact) for fact in periphery] if body.nearby else []
-    further = [*nearby, *(fact for facts in expanded.values() for fact in facts)]
-    labels, groups = labels_of(whole, (fact.predicate for fact in further))
-    answer = draw_answer(
-        replace(
-            explanation,
-            predicate_labels=explanation.predicate_labels | labels,
-            predicate_groups=explanation.predicate_groups | groups,
-        ),
-        width=body.width or WIDTH,
-        nearby=nearby,
-        expanded=expanded,
-    )
-    return to_dict(explanation) | {
-        "notes": to_dict([*explanation.notes, *_missing(body.without, known)]),
+    drawn = [*nearby, *(fact for facts in expanded.values() for fact in facts)]
+    drawing = draw_answer(
+        with_labels_of(whole, explanation, drawn),
+        width=body.width or WIDTH, nearby=nearby, expanded=expanded,
+    )  # fmt: skip
+    dataset = served.predictor.model.dataset
+    more: dict[str, Any] = {
+        "notes": (*explanation.notes, *_missing(body.without, known)),
         "similar": question.similar,
-        "drawing": drawing_json(answer),
+        "drawing": drawing_json(drawing),
         "periphery": periphery,
-        "without": [
-            fact_fields(served.predictor.model.dataset, whole.model.graph, fact) for fact in without
-        ],
+        "without": [fact_fields(dataset, whole.model.graph, fact) for fact in without],
     }
+    own = {each.name: getattr(explanation, each.name) for each in fields(explanation)}
+    return ServedExplanation(**own | more)
 
 
 def _missing(facts: list[int], known: int) -> list[Note]:

@@ -9,7 +9,7 @@ from apptek.agent.environment import DecisionProcess, Environment
 from apptek.arrays import Ints
 from apptek.data.queries import Queries
 from apptek.explain.evidence import Evidence
-from apptek.explain.explainer import cited_fact
+from apptek.explain.explainer import cited_fact, with_labels_of
 from apptek.explain.explainer import explain as explain_query
 from apptek.features.topologies.connection import CoreFact, Side, Surroundings, connect
 from apptek.features.topologies.topology import action_name, from_names
@@ -153,8 +153,9 @@ def _drawing(question: Question, view: WorkingView, played: _Episode, width: flo
     explanation = explain_query(answerer, question.query, most=0, queries=queries)
     ends = Ends(explanation.subject, explanation.object)
     evidence = Evidence(answerer, view, view.scored(queries), ends)
-    facts = {core.fact: cited_fact(evidence, core) for core in played.facts}
-    drawing = draw_answer(explanation, width=width, nearby=list(facts.values()))
+    facts = list({core.fact: cited_fact(evidence, core) for core in played.facts}.values())
+    labelled = with_labels_of(answerer, explanation, facts)
+    drawing = draw_answer(labelled, width=width, nearby=facts)
     return DrawingOut.model_validate(drawing_json(drawing))
 
 
