@@ -3,7 +3,7 @@
 import re
 from html.parser import HTMLParser
 
-from apptek.explain.drawing.svg import NAMESPACE
+from apptek.present.drawing.svg import NAMESPACE
 
 
 class Page(HTMLParser):

@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_drawing import explained, explanations, fact
 
-from apptek.data.predicate_table import PredicateEntry, PredicateTable
-from apptek.explain.drawing.answer_layout import FURTHER, MOST, RADIUS, draw_answer
-from apptek.explain.drawing.labels import Drawing
-from apptek.explain.drawing.svg import NAMESPACE, draw_svg
-from apptek.explain.explanation import CitedFact, Explanation
+from apptek.present.drawing.labels import Drawing
+from apptek.present.drawing.layout import FURTHER, MOST, RADIUS, draw_answer
+from apptek.present.drawing.svg import NAMESPACE, draw_svg
+from apptek.results import CitedFact, Explanation
 from apptek.service.served_model import ServedModel
 
 
@@ -239,12 +238,13 @@ def test_a_line_goes_above_the_entities_that_it_passes_by() -> None:
 
 
 def test_lines_carry_labels_and_are_coloured_by_the_group_of_their_predicate() -> None:
-    entry = PredicateEntry(label="Fight", group="material conflict")
     coded = replace(
-        explained([fact("S", "O", "both", True)], []), words=PredicateTable({"P": entry})
+        explained([fact("S", "O", "both", True)], []),
+        predicate_labels={"P": "Fight"},
+        predicate_groups={"P": "material conflict"},
     )
     question, line = draw_answer(coded).edges
-    assert (line.predicate, line.group, question.group) == ("→ Fight", entry.group, entry.group)
+    assert (line.predicate, line.group, question.group) == ("→ Fight", *2 * ("material conflict",))
 
 
 @pytest.mark.gate

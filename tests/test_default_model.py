@@ -26,10 +26,7 @@ from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN
 from apptek.errors import CheckpointError, ConfigError, DataError
 from apptek.explain.explainer import strongest_reason
-from apptek.explain.explanation import CitedFact
-from apptek.explain.html_report import explanation_html
 from apptek.explain.strongest_weights import strongest
-from apptek.explain.text import explanation_text
 from apptek.features.clock import Clock
 from apptek.features.space import FeatureSpace
 from apptek.features.topologies.topology import topology_set
@@ -37,6 +34,8 @@ from apptek.features.traits import Kind, types_from_table
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import FeatureSources
 from apptek.predictor import Predictor, Query
+from apptek.present.explanation_text import explanation_text
+from apptek.results import CitedFact, to_dict
 from apptek.setting_rules import with_settings
 
 
@@ -257,13 +256,13 @@ def test_cited_facts_exist_belong_to_their_family_and_are_never_the_hidden_one(
         assert {part.kind for part in found.further} <= {"trait"}
         ends = (found.subject, found.object)
         for reason in found.all_reasons():
-            family = reason.contribution.family
-            assert bool(reason.facts) == (reason.contribution.kind == "history")
+            family = reason.family
+            assert bool(reason.facts) == (reason.kind == "history")
             for fact in reason.facts:
                 cited += 1
                 assert fact.fact != hidden
                 assert_cited(data, fact)
-                assert reason.contribution.topology == (fact.predicate,)
+                assert reason.topology == (fact.predicate,)
                 between = (fact.subject, fact.object)
                 if family in ("pair", "reversed"):
                     assert between == (ends if family == "pair" else ends[::-1])
@@ -288,13 +287,13 @@ def test_a_fact_that_is_hidden_would_have_been_cited(data: Dataset, predictor: P
 def test_json_survives_a_round_trip(data: Dataset, predictor: Predictor) -> None:
     for query, hidden in list(asked_about(data))[::9]:
         found = predictor.explain(query, hidden=hidden)
-        plain = found.as_json()
+        plain = to_dict(found)
         assert json.loads(json.dumps(plain)) == plain
         assert plain["model"]["preset"] == "default"
         for reason, one in zip(plain["reasons"], found.reasons, strict=True):
             assert (reason["kind"], reason["family"]) == (
-                one.contribution.kind,
-                one.contribution.family,
+                one.kind,
+                one.family,
             )
             assert len(reason["facts"]) == len(one.facts)
 
@@ -302,7 +301,7 @@ def test_json_survives_a_round_trip(data: Dataset, predictor: Predictor) -> None
 def test_a_page_holds_every_sentence_and_no_script(data: Dataset, predictor: Predictor) -> None:
     for query, hidden in list(asked_about(data))[::9]:
         found = predictor.explain(query, hidden=hidden, most=100)
-        text = explanation_html(found)
+        text = found.html()
         page = read_page(text)
         assert_contained(text, page)
         for part in found.contributions():
@@ -337,7 +336,7 @@ def assert_sound(predictor: Predictor, least: float) -> None:
         for fact in (fact for reason in found.all_reasons() for fact in reason.facts):
             assert_cited(data, fact)
         assert explanation_text(found)
-        assert_contained(text := explanation_html(found), read_page(text))
+        assert_contained(text := found.html(), read_page(text))
 
 
 def test_a_world_of_intervals_works_from_end_to_end(tmp_path: Path) -> None:
@@ -513,7 +512,7 @@ def test_the_strongest_reason_is_the_first_of_an_explanation(
     for row in range(12):
         query = in_words(data, data.test, row)
         explanation = predictor.explain(query)
-        first = explanation.reasons[0].contribution.sentence if explanation.reasons else ""
+        first = explanation.reasons[0].sentence if explanation.reasons else ""
         assert strongest_reason(predictor.answerer, query, explanation.predicate) == first
         told += bool(first)
     assert told

@@ -7,21 +7,20 @@ from xml.etree import ElementTree
 import pytest
 from html_pages import assert_contained, read_page
 
-from apptek.explain.drawing import labels
-from apptek.explain.drawing.answer_layout import draw_answer
-from apptek.explain.drawing.svg import draw_svg
-from apptek.explain.explanation import (
-    CitedFact,
-    Contribution,
-    Explanation,
-    Meeting,
-    Reason,
-)
-from apptek.explain.html_report import explanation_html
 from apptek.features.topologies.connection import Side
 from apptek.files import write_whole
 from apptek.models.model_folder import FORMAT
 from apptek.predictor import Predictor, Query
+from apptek.present.drawing import labels
+from apptek.present.drawing.layout import draw_answer
+from apptek.present.drawing.svg import draw_svg
+from apptek.results import (
+    CitedFact,
+    Explanation,
+    Meeting,
+    RankedPredicate,
+    Reason,
+)
 
 NASTY = [
     "<script>alert(1)</script>",
@@ -67,18 +66,18 @@ def met(entity: str, one: int, other: int) -> Meeting:
 def explained(
     facts: list[CitedFact], meeting: list[Meeting], names: tuple[str, ...] = ("S", "O", "P", "Q")
 ) -> Explanation:
-    found = Contribution(
-        topology=(names[2],), sentence=f"expand by '{names[2]}'", log_odds=1.0, score=1.0
-    )
     reason = Reason(
-        number=1, contribution=found, steps=1, meeting=tuple(meeting), facts=tuple(facts)
-    )
+        number=1, steps=1, meeting=tuple(meeting), facts=tuple(facts), topology=(names[2],),
+        sentence=f"expand by '{names[2]}'", log_odds=1.0, score=1.0,
+    )  # fmt: skip
     return Explanation(
+        sentence="It holds.", paragraph="It holds.",
         subject=names[0], object=names[1], time="2014-05-13", predicate=names[2], probability=0.6,
         label=names[2], runner_up=names[3], runner_up_label=names[3], runner_up_probability=0.2,
         log_odds=1.1, bias=0.1, score=1.2, score_bias=0.2, temperature=1.0, reasons=(reason,),
         against=(), further=(), groups=(),
-        ranked=((names[2], 0.6), (names[3], 0.2)), unseen_subject=False, unseen_object=False,
+        ranked=tuple(RankedPredicate(n, n, p) for n, p in zip(names[2:], (0.6, 0.2), strict=True)),
+        unseen_subject=False, unseen_object=False,
         unseen_time=True, known=(), view="within",
         model={"dataset": names[3], "preset": "p", "protocol": "o", "format": 1},
     )  # fmt: skip
@@ -92,7 +91,7 @@ def test_names_are_shown_as_text_and_never_read_as_markup(nasty: str) -> None:
     facts += [fact(middle, names[1], "object", True, names[2])]
     facts += [fact(names[0], aside, "subject", False, names[2])]
     found = explained(facts, [met(middle, 1, 1)], names)
-    text = explanation_html(found)
+    text = found.html()
     page = read_page(text)
     assert_contained(text, page)
     text.encode("utf-8")
@@ -106,13 +105,13 @@ def test_names_are_shown_as_text_and_never_read_as_markup(nasty: str) -> None:
 
 def test_a_page_tells_everything(predictor: Predictor, tmp_path: Path) -> None:
     for found in explanations(predictor)[:6]:
-        text = explanation_html(found)
+        text = found.html()
         page = read_page(text)
         assert_contained(text, page)
-        for predicate, _ in found.ranked:
-            assert predicate in page.words
+        for ranked in found.ranked:
+            assert ranked.shown in page.words
         for reason in found.all_reasons():
-            assert reason.contribution.sentence in page.words
+            assert reason.sentence in page.words
             for one in reason.path:
                 assert one.date in page.words
         assert found.model["dataset"] in page.words
@@ -127,15 +126,16 @@ def test_a_page_tells_everything(predictor: Predictor, tmp_path: Path) -> None:
 
 def test_a_page_without_reasons_says_so(predictor: Predictor) -> None:
     found = predictor.explain(Query("<nobody>", "no one", "?"), allow_unknown=True)
-    page = read_page(explanation_html(found))
+    page = read_page(found.html())
     assert "<nobody> is not in the facts of the model." in page.words
     assert "Nothing connects the two" in page.words
     assert "svg" not in page.tags
     name = predictor.model.dataset.entities[3]
-    same = read_page(explanation_html(predictor.explain(Query(name, name, "2019-01-01"))))
+    same = read_page(predictor.explain(Query(name, name, "2019-01-01")).html())
     assert "everything connects them at once" in same.words
-    other = predictor.explain(Query(name, "no one", "?"), found.ranked[4][0], allow_unknown=True)
-    assert "Asked about " in read_page(explanation_html(other)).words
+    fifth = found.ranked[4].predicate
+    other = predictor.explain(Query(name, "no one", "?"), fifth, allow_unknown=True)
+    assert "Asked about " in read_page(other.html()).words
 
 
 def test_a_text_is_cut_to_its_room_at_a_cost_that_does_not_grow_with_it(

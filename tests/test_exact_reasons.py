@@ -7,9 +7,9 @@ import pytest
 
 from apptek.config import preset
 from apptek.data.times import TimeAxis
-from apptek.explain.explanation import Contribution, Explanation
-from apptek.explain.sentences import Ends, Occurrences, mirror_sentence
 from apptek.predictor import Predictor, Query
+from apptek.present.sentences import Ends, Occurrences, mirror_sentence
+from apptek.results import Contribution, Explanation
 from apptek.setting_rules import with_settings
 
 QUICK = ["classifier.epochs=1"]

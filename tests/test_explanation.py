@@ -11,12 +11,12 @@ from apptek.data.queries import training_queries
 from apptek.data.synthetic.world import World as PlantedWorld
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, TimeFormatError
-from apptek.explain.explanation import CitedFact, Explanation, Reason
-from apptek.explain.sentences import connected_sentence
-from apptek.explain.text import explanation_text
 from apptek.models.model_folder import FORMAT
 from apptek.predictor import Predictor, Query
+from apptek.present.explanation_text import explanation_text
+from apptek.present.sentences import connected_sentence
 from apptek.present.wording import percent, signed
+from apptek.results import CitedFact, Explanation, Reason, to_dict
 
 RETALIATION = {"Mobilize or increase armed forces", "Provide military aid"}
 
@@ -80,7 +80,7 @@ def test_the_runner_up_is_the_most_probable_other(predictor: Predictor) -> None:
     assert (third.predicate, third.runner_up) == (answer.predicates[2], answer.predicates[0])
     assert third.log_odds < 0 < first.log_odds
     assert not third.is_first
-    assert [p for p, _ in first.ranked[:3]] == list(answer.predicates)
+    assert [one.predicate for one in first.ranked[:3]] == list(answer.predicates)
 
 
 def test_the_topologies_that_fired_are_the_features(predictor: Predictor) -> None:
@@ -120,7 +120,7 @@ def test_cited_facts_exist_connect_and_are_never_the_hidden_one(predictor: Predi
         found = predictor.explain(training_query(predictor, row), hidden=row)
         for reason in found.all_reasons():
             assert_connects(found, reason)
-            assert set(reason.contribution.topology) >= {f.expanded_by for f in reason.facts}
+            assert set(reason.topology) >= {f.expanded_by for f in reason.facts}
             for fact in reason.facts:
                 assert fact.fact != row
                 assert 1 <= fact.step <= reason.steps
@@ -189,7 +189,7 @@ def test_counterfactuals_of_topologies_are_refused(predictor: Predictor) -> None
 
 
 def test_json_survives_a_round_trip(predictor: Predictor) -> None:
-    found = predictor.explain(held_out_query(predictor, 9)).as_json()
+    found = to_dict(predictor.explain(held_out_query(predictor, 9)))
     assert json.loads(json.dumps(found)) == found
     assert found["model"] == {
         "dataset": predictor.model.dataset.name,
@@ -219,11 +219,11 @@ def test_the_text_says_the_answer_and_numbered_reasons(predictor: Predictor) -> 
         assert words.startswith(f"{query.subject} | ? | {query.object} | {found.time} answer: ")
         assert f"answer: {found.predicate} ({percent(found.probability)}) runner-up: " in words
         for reason in found.all_reasons():
-            value = signed(reason.contribution.log_odds)
+            value = signed(reason.log_odds)
             assert f"{reason.number}. {value} the two are connected by" in words
         for group in found.groups:
             assert f"{signed(group.log_odds)} {group.title}" in words
-    asked = predictor.explain(held_out_query(predictor, 0), found.ranked[5][0], most=0)
+    asked = predictor.explain(held_out_query(predictor, 0), found.ranked[5].predicate, most=0)
     assert "asked about: " in explanation_text(asked)
     (group,) = asked.groups
     assert len(group.members) == len(asked.further)
@@ -250,8 +250,8 @@ def test_a_topology_names_the_steps_on_its_path_and_lists_all_in_the_details(
         for reason in found.all_reasons():
             steps = {fact.step: fact.expanded_by for fact in reason.path}
             names = dict.fromkeys(steps[step] for step in sorted(steps))
-            part = reason.contribution
-            assert part.sentence == connected_sentence([found.words.label(n) for n in names])
+            part = reason
+            assert part.sentence == connected_sentence([found.shown(n) for n in names])
             assert re.findall(r"'([^']*)'", part.sentence) == list(names)
             left_out += len(names) < len(part.topology)
             assert ", then ".join(f"'{name}'" for name in part.topology) in text

@@ -23,9 +23,9 @@ from http_clients import running_service
 from playwright.sync_api import Browser, Page, expect
 from service_parts import tuning_query
 
-from apptek.explain.drawing.answer_layout import draw_answer
-from apptek.explain.drawing.svg import draw_svg
 from apptek.predictor import Query
+from apptek.present.drawing.layout import draw_answer
+from apptek.present.drawing.svg import draw_svg
 from apptek.service.served_model import ServedModel
 
 pytestmark = IN_BROWSER
@@ -582,8 +582,8 @@ def test_probabilities_add_up_by_class_beside_the_predicates(
     page.goto(link(address, **query))
     (answer,) = served.predictor.predict([Query(**query)])
     expect(page.locator("#shares h3")).to_have_text(["By class"])
-    expect(page.locator("#shares ol .name")).to_have_text([name for name, _ in answer.by_class][:6])
-    groups = [name for name, share in answer.by_group if share >= 0.005]
+    expect(page.locator("#shares ol .name")).to_have_text([one.name for one in answer.by_class][:6])
+    groups = [one.name for one in answer.by_group if one.probability >= 0.005]
     shown = page.locator("#meter li")
     expect(shown).to_have_count(len(groups))
     for place, name in enumerate(groups):

@@ -295,7 +295,8 @@ def test_a_frame_can_be_fitted_and_asked(predictor: Predictor) -> None:
     day = dt.date.fromisoformat(time)
     for when in (day, dt.datetime.combine(day, dt.time()), pd.Timestamp(day), np.datetime64(day)):
         assert predictor.predict([(subject, object_, when)]) == expected[:1]
-        assert predictor.explain((subject, object_, when)).ranked[0][0] == expected[0].predicates[0]
+        first = predictor.explain((subject, object_, when)).ranked[0]
+        assert first.predicate == expected[0].predicates[0]
     baseline = Baseline.fit("frequency", frame_of_a_world())
     assert baseline.predict(asked) == baseline.predict(frame)
 

@@ -10,12 +10,12 @@ from command_line import apptek
 
 from apptek.data.facts import Dataset
 from apptek.data.splitting import Splitting
-from apptek.explain.html_report import explanation_html
-from apptek.explain.text import explanation_text
 from apptek.forecasting.watch import watch
 from apptek.forecasting.window import Length
 from apptek.predictor import Predictor, Query
+from apptek.present.explanation_text import explanation_text
 from apptek.present.tables import write_result
+from apptek.results import to_dict
 from apptek.rules import rules_of
 
 LABELS = {"040": "Consult", "190": "Use conventional military force", "042": "Make a visit"}
@@ -47,12 +47,12 @@ def folder(predictor: Predictor, tmp_path_factory: pytest.TempPathFactory) -> st
 
 def test_reasons_and_their_facts_show_labels(predictor: Predictor) -> None:
     found = predictor.explain(Query("e1", "e2", "2014-05-13"))
-    text, page = explanation_text(found, 200), explanation_html(found)
+    text, page = explanation_text(found, 200), found.html()
     assert any(f" | {label} | " in text for label in LABELS.values())
     assert any(f"<b>{label}</b>" in page for label in LABELS.values())
     assert not CODE.search(text)
     assert not any(f"<b>{code}</b>" in page or f"| {code} |" in page for code in LABELS)
-    cited = {fact["predicate"] for r in found.as_json()["reasons"] for fact in r["facts"]}
+    cited = {fact["predicate"] for r in to_dict(found)["reasons"] for fact in r["facts"]}
     assert cited <= LABELS.keys()
 
 

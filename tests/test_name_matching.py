@@ -242,7 +242,7 @@ def test_the_service_reads_names_alike(folder: Path) -> None:
     assert (answer["meant_subject"], answer["meant_object"]) == ("New_Land", "São Tomé")
     explained = client.post("/api/explain", json=query).json()
     assert explained["subject"] == "New_Land"
-    assert "new land was read as New_Land." in explained["notes"]
+    assert "new land was read as New_Land." in [note["text"] for note in explained["notes"]]
     unclear = query | {"subject": "ALPHA ONE"}
     problem = client.post("/api/predict", json=unclear).json()
     assert set(problem["suggestions"][:2]) == {"Alpha_One", "alpha one"}

@@ -18,7 +18,6 @@ from apptek.data.queries import Queries
 from apptek.data.reading.reader import read_dataset
 from apptek.engine.parts import FACTS, make_part, save_facts
 from apptek.engine.stored_space import open_space, save_space
-from apptek.explain.text import notes
 from apptek.features.new_names import NewNames
 from apptek.features.topologies.connection import Surroundings
 from apptek.features.traits import (
@@ -32,6 +31,7 @@ from apptek.features.traits import (
 )
 from apptek.models.answer_tables import answer_rows
 from apptek.models.fitting.stages import TypeTable
+from apptek.present.explanation_text import explanation_text
 
 COUNTRIES = ("India", "Iran", "Peru", "Chad", "Cuba", "Mali")
 DAYS = [str(date(2014, 1, 1) + timedelta(days=day)) for day in range(120)]
@@ -142,12 +142,13 @@ def test_its_types_are_told_as_read_from_the_name(predictor: Predictor, as_of: b
     sentences = [part.sentence for part in explained.further if part.kind == "trait"]
     words = f"'Navy' is read from the name {NEW}"
     assert words in sentences
-    assert f"All that the model knows of {NEW} is read from its name." in notes(explained)
+    assert [note.data["name"] for note in explained.notes if note.kind == "from_name"] == [NEW]
+    assert "read from its name" in explanation_text(explained)
     unread = model.explain((NOTHING, KNOWN, DAY), allow_unknown=True)
-    assert not any("read from" in note for note in notes(unread))
+    assert not any(note.kind == "from_name" for note in unread.notes)
     assert f"what is usual for {NEW} as the one who acts" not in sentences
-    assert not any(reason.contribution.family.startswith("subject") for reason in explained.reasons)
-    parts = [reason.contribution for reason in explained.all_reasons()] + [*explained.further]
+    assert not any(reason.family.startswith("subject") for reason in explained.reasons)
+    parts = explained.contributions()
     assert explained.bias + sum(p.log_odds for p in parts) == pytest.approx(explained.log_odds)
     assert sum("read from the name" in text for text in sentences) >= 2
 

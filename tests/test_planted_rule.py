@@ -35,7 +35,7 @@ def test_the_planted_two_hop_rule_is_mined_and_cited_first(tmp_path: Path) -> No
         if found.predicate != data.predicates[int(data.test.predicates[row])]:
             continue
         asked += 1
-        cited += set(HOPS) <= set(found.reasons[0].contribution.topology)
+        cited += set(HOPS) <= set(found.reasons[0].topology)
     assert asked >= len(rows) / 2
     assert cited / asked >= 0.9
 
@@ -60,7 +60,7 @@ def test_the_default_preset_names_the_planted_rule_first() -> None:
             if found.predicate != rule.head.predicate:
                 continue
             asked += 1
-            first = found.reasons[0].contribution
+            first = found.reasons[0]
             planted = ("pair" if forth else "reversed", (body.predicate,))
             is_told = first.sentence in found.sentence
             named += is_told and (first.family, first.topology) == planted

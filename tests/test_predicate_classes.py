@@ -98,8 +98,9 @@ def test_the_probabilities_of_an_answer_add_up_by_class(predictor: Predictor) ->
             kind = of(name)
             if kind is not None:
                 expected[kind] = expected.get(kind, 0.0) + probability
-        assert dict(shares) == pytest.approx(expected)
-        assert [value for _, value in shares] == sorted(dict(shares).values(), reverse=True)
+        found = {one.name: one.probability for one in shares}
+        assert found == pytest.approx(expected)
+        assert list(found.values()) == sorted(found.values(), reverse=True)
     assert len(answer.by_group) == 4
     (short,) = predictor.predict([query], top=1)
     assert short.by_class == answer.by_class  # of all predicates, not only of those shown
@@ -151,6 +152,7 @@ def test_a_file_of_answers_has_labels_and_classes(predictor: Predictor, tmp_path
     (answer,) = predictor.predict([Query(data.entities[0], data.entities[1], "2019-07-26")], top=26)
     for row in parquet.read_table(out).to_pylist():
         assert row["class"] == labels.class_of(row["predicate"])
-        assert row["class_probability"] == dict(answer.by_class).get(row["class"])
-        assert row["group_probability"] == dict(answer.by_group).get(row["group"])
+        for level, shares in (("class", answer.by_class), ("group", answer.by_group)):
+            found = {one.name: one.probability for one in shares}
+            assert row[f"{level}_probability"] == found.get(row[level])
         assert row["label"] == row["predicate"]

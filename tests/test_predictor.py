@@ -17,12 +17,12 @@ from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
 from apptek.evaluation.calibration import Calibration
 from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
-from apptek.explain.text import explanation_text, notes
 from apptek.models.batch_files import answer_file
 from apptek.models.fitting import drawn_examples
 from apptek.models.model_folder import FORMAT
 from apptek.models.summary import summarize
 from apptek.predictor import Predictor, Query
+from apptek.present.explanation_text import explanation_text
 from apptek.present.wording import listed
 from apptek.setting_rules import with_settings
 
@@ -200,16 +200,16 @@ def test_what_the_training_facts_hold_already_is_said(folder: Path, data: Datase
         name = data.predicates[int(train.predicates[row])]
         (answer,) = predictor.predict([query], top=1)
         assert name in answer.known
-        told = notes(predictor.explain(query, name))
-        assert any(note.endswith("part of what the answer uses.") for note in told)
+        told = predictor.explain(query, name).notes
+        assert "recorded" in [note.kind for note in told]
     (never,) = predictor.predict([Query(query.subject, query.object, "1801-01-01")], top=1)
     assert never.known == ()
     why = predictor.explain(query, _another(answer.known, data.predicates))
-    recorded = f"Recorded: {listed([why.words.label(name) for name in answer.known])}. "
+    recorded = f"Recorded: {listed([why.shown(name) for name in answer.known])}. "
     assert why.sentence.startswith(recorded)
     assert why.paragraph.startswith(recorded)
     assert explanation_text(why).splitlines()[2] == recorded.strip()
-    assert notes(why) == [
+    assert [note.text for note in why.notes] == [
         "Answered within the data, from all facts, whatever their time.",
         "The recorded fact is part of what the answer uses.",
     ]

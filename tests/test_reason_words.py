@@ -9,19 +9,16 @@ import numpy as np
 import pytest
 from fact_files import write
 
-from apptek.audit.guesses import HONEST, guesses_told
 from apptek.data.reading.reader import read_dataset
 from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError
-from apptek.explain.explanation import Contribution, Explanation, Support, as_plain
-from apptek.explain.groups import Group, group_all
-from apptek.explain.html_report import explanation_html
-from apptek.explain.sentences import Ends, Occurrences, Partner, actor_words, when_words
-from apptek.explain.story import contradicts_alone
-from apptek.explain.text import MEMBERS, explanation_text
+from apptek.explain.groups import group_all
 from apptek.features.traits import THE_COUNTRY, Kind
 from apptek.predictor import Predictor, Query
 from apptek.present import wording
+from apptek.present.explanation_text import MEMBERS, explanation_text
+from apptek.present.explanation_words import contradicts_alone, paragraph, recorded, sentence
+from apptek.present.sentences import Ends, Occurrences, actor_words, when_words
 from apptek.present.wording import (
     GIVEN,
     at_time,
@@ -32,6 +29,7 @@ from apptek.present.wording import (
     signed,
     span_text,
 )
+from apptek.results import Contribution, Explanation, Group, Partner, Share, Support, to_dict
 
 FORBIDDEN = ("log-odds", "trait", "topology", "->", "kernel")  # in what a layman reads
 EVENTS = """\
@@ -74,7 +72,7 @@ def test_sentences_say_who_did_what_and_how_long_ago(tmp_path: Path) -> None:
     }
     texts = {(fact.apart, fact.date) for r in found.all_reasons() for fact in r.facts}
     assert {("2 days before", "2014-05-11"), ("the same day", "2014-05-13")} <= texts
-    (visits,) = (r for r in found.all_reasons() if r.contribution.sentence.startswith("others"))
+    (visits,) = (r for r in found.all_reasons() if r.sentence.startswith("others"))
     assert [(p.entity, p.facts) for p in visits.partners] == [("China", 2), ("Iran", 1)]
     assert "2 with China: 2014-05-14 (1 day after) and" in " ".join(explanation_text(found).split())
 
@@ -124,16 +122,12 @@ def test_a_guessed_type_is_told_as_whom_one_deals_with(tmp_path: Path) -> None:
     words = sentences(predictor.explain(Query("Pope", "United (B)", "2001"), most=99))
     assert "Pope deals with 'B' more than with any other country that names tell" in words
     assert not any("Pope has" in sentence for sentence in words)
-    ends = predictor.queries_of([Query("Pope", "United (B)", "2001")])
-    ids = (int(ends.subjects[0]), int(ends.objects[0]))
     found = predictor.explain(Query("Pope", "United (B)", "2001"), most=99)
-    kinds = predictor.model.main.kinds
-    assert set(guesses_told(found, kinds, ids)) == {HONEST}
-    lie = Contribution(
-        kind="trait", topology=(), sentence="Pope has the country 'B'", log_odds=1.0, score=1.0
-    )
-    lying = replace(found, further=(*found.further, lie))
-    assert set(guesses_told(lying, kinds, ids)) == {HONEST, "has the country"}
+    guesses = [part.sentence for part in found.further if part.guess]
+    assert guesses
+    assert all("Pope deals with 'B'" in sentence for sentence in guesses)
+    others = [part.sentence for part in found.further if not part.guess]
+    assert not any("deals with" in sentence for sentence in others)
 
 
 def test_a_country_is_named_where_it_is_one_of_the_two(tmp_path: Path) -> None:
@@ -193,14 +187,14 @@ def test_the_short_forms_have_no_jargon_and_the_three_lengths_grow(predictor: Pr
             chance = f"{percent(found.probability)}, {GIVEN}"
             short, middle = (" ".join(text.split()) for text in (short, middle))
             general = " ".join([*general_notes(*found.unknown), ""])
-            first = general + (f"{found.recorded} " if found.recorded else "")
+            first = general + (f"{recorded(found)} " if found.known else "")
             assert short.startswith(f"{first}{found.label} ({chance}), mainly because")
             assert f", {GIVEN}." in middle
             for word in FORBIDDEN:
                 assert word not in short
                 assert word not in middle
             assert short.endswith(".")
-            plain = found.as_json()
+            plain = to_dict(found)
             assert (plain["sentence"], plain["paragraph"]) == (found.sentence, found.paragraph)
 
 
@@ -223,10 +217,10 @@ def test_every_small_reason_is_in_a_group_that_adds_it_up(predictor: Predictor) 
             assert {part.group for part in parts} == {group.name}
             assert group.log_odds == pytest.approx(sum(part.log_odds for part in parts))
             assert group.score == pytest.approx(sum(part.score for part in parts))
-        kinds = {reason.contribution.kind for reason in found.all_reasons()}
+        kinds = {reason.kind for reason in found.all_reasons()}
         assert kinds <= {"history"}
-        assert all(r.contribution.log_odds >= 0 for r in found.reasons)
-        assert all(r.contribution.log_odds < 0 for r in found.against)
+        assert all(r.log_odds >= 0 for r in found.reasons)
+        assert all(r.log_odds < 0 for r in found.against)
 
 
 def test_every_group_lists_its_members_the_strongest_first(predictor: Predictor) -> None:
@@ -273,7 +267,7 @@ def test_of_a_large_group_the_strongest_are_listed_and_the_rest_is_summed_up(
     assert listed == [f"{n:02}" for n in range(30, 30 - MEMBERS, -1)]
     rest = sum(range(1, 31 - MEMBERS)) / 100
     assert f"     and {30 - MEMBERS} more, together {signed(rest)}" in lines
-    assert len(many.as_json()["further"]) == 30
+    assert len(to_dict(many)["further"]) == 30
 
 
 @pytest.mark.parametrize(
@@ -290,12 +284,11 @@ def test_what_happened_is_told_before_the_title_of_a_group(
 ) -> None:
     """A reason that weighs a fair share of a group leads, whichever weighs more."""
     found = predictor.explain(Query("India", "Pakistan", "2014-05-13"))
-    part = Contribution(
-        kind="history", topology=(), sentence="India consulted Iran", log_odds=weights[0], score=0.0
-    )
-    reason = replace(found.all_reasons()[0], contribution=part)
+    first = found.all_reasons()[0]
+    reason = replace(first, sentence="India consulted Iran", log_odds=weights[0])
     group = Group(name="usual", title="what was usual", log_odds=weights[1], score=0.0, members=())
-    assert replace(found, reasons=(reason,), against=(), groups=(group,)).sentence.endswith(words)
+    told = replace(found, reasons=(reason,), against=(), groups=(group,))
+    assert sentence(told).endswith(words)
 
 
 DAYS = TimeAxis("day")
@@ -344,11 +337,11 @@ def test_an_undated_query_says_how_many_facts_it_looks_at(tmp_path: Path, date: 
 
 
 def test_what_has_no_group_is_told_so_that_the_shares_add_up() -> None:
-    groups = [("talk", 0.5), ("fight", 0.359)]
+    groups = [Share("talk", 0.5), Share("fight", 0.359)]
     assert share_lines((), groups) == [
         "By group: talk 50.0 % and fight 35.9 %; without a group 14.1 %."
     ]
-    assert share_lines([("talk", 0.9999)], ()) == ["By class: talk 100.0 %."]
+    assert share_lines([Share("talk", 0.9999)], ()) == ["By class: talk 100.0 %."]
 
 
 def test_such_actors_are_told_by_the_types_that_they_have() -> None:
@@ -395,7 +388,7 @@ def test_data_with_one_predicate_has_no_other_answer(tmp_path: Path) -> None:
     words = "Recorded: likes. likes (100.0 %): the data has no other predicate."
     assert found.paragraph == found.sentence == words
     assert "runner-up" not in explanation_text(found)
-    assert "rather than" not in explanation_html(found)
+    assert "rather than" not in found.html()
     with pytest.raises(ApptekError, match="there is no other answer"):
         predictor.counterfactual(query)
 
@@ -420,27 +413,25 @@ def test_a_reason_that_alone_favours_the_runner_up_is_left_out_or_told_as_such(
             runner_up_lift=lifts[1],
         )  # fmt: skip
         log_odds = 1.0 - number / 10
-        part = Contribution(
-            topology=(), sentence=("A was late", "A paid")[number], log_odds=log_odds, score=0.0
-        )
         seen = replace(seen, contradicts=contradicts_alone(seen, log_odds))
         assert seen.contradicts == contradicts
-        reasons.append(replace(found.all_reasons()[0], contribution=part, support=seen))
-    told = replace(found, reasons=tuple(reasons), against=(), groups=())
-    assert told.sentence.endswith(words.format(other=found.runner_up_label))
-    assert ("A was late;" in told.paragraph) == (not any(contradicting))
+        told = ("A was late", "A paid")[number]
+        first = found.all_reasons()[0]
+        reasons.append(replace(first, sentence=told, log_odds=log_odds, support=seen))
+    changed = replace(found, reasons=tuple(reasons), against=(), groups=())
+    assert sentence(changed).endswith(words.format(other=found.runner_up_label))
+    assert ("A was late;" in paragraph(changed)) == (not any(contradicting))
 
 
 def test_reasons_with_the_same_words_are_told_once(predictor: Predictor) -> None:
     found = predictor.explain(Query("India", "Pakistan", "2014-05-13"))
-    parts = [
-        Contribution(topology=(), sentence=words, log_odds=log_odds, score=0.0)
+    base = replace(found.all_reasons()[0], support=None)
+    reasons = [
+        replace(base, sentence=words, log_odds=log_odds)
         for words, log_odds in (("A met B", 0.5), ("A met B", 0.4), ("C", 0.6), ("A met B", -0.1))
     ]
-    base = replace(found.all_reasons()[0], support=None)
-    reasons = [replace(base, contribution=part) for part in parts]
     told = replace(found, reasons=tuple(reasons[:3]), against=tuple(reasons[3:]), groups=())
-    assert told.sentence.endswith("mainly because A met B, and because C.")
+    assert sentence(told).endswith("mainly because A met B, and because C.")
 
 
 @pytest.mark.parametrize(
@@ -477,4 +468,4 @@ def test_numbers_and_names_are_written_as_on_the_page(name: str, given: Any, wor
 
 def test_lists_become_plain_as_tuples_do() -> None:
     partners = [Partner("A", 2)]
-    assert as_plain(partners) == as_plain(tuple(partners)) == [{"entity": "A", "facts": 2}]
+    assert to_dict(partners) == to_dict(tuple(partners)) == [{"entity": "A", "facts": 2}]

@@ -17,13 +17,12 @@ from apptek.data.facts import Dataset, Facts
 from apptek.data.queries import held_out_queries
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ConfigError, ModelError
-from apptek.explain.html_report import explanation_html
-from apptek.explain.text import explanation_text
 from apptek.models.reranking.candidates import Weighed, describe_candidates, names_of
 from apptek.models.reranking.fitting import ListwiseLoss, TakeTurns, folds_of
 from apptek.models.reranking.mirrors import Mirrors
 from apptek.models.reranking.reranker import log_softmax
 from apptek.predictor import Predictor, Query
+from apptek.present.explanation_text import explanation_text
 from apptek.setting_rules import with_settings
 
 SETTINGS = ["reranker.rounds=20", "reranker.least_rows=20", "reranker.candidates=6"]
@@ -194,7 +193,7 @@ def test_contributions_of_trees_and_features_add_up(predictor: Predictor, data: 
         odds = (score - rival) / found.temperature
         assert found.bias + sum(p.log_odds for p in parts) == pytest.approx(odds, abs=1e-4)
         assert explanation_text(found)
-        assert "<script" not in explanation_html(found)
+        assert "<script" not in found.html()
 
 
 def test_what_nothing_is_known_of_is_no_reason(predictor: Predictor, data: Dataset) -> None:

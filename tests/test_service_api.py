@@ -12,9 +12,10 @@ from service_parts import client_of, problem, tuning_query
 
 from apptek.data.name_matching import NameResolver
 from apptek.data.times import TimeAxis
-from apptek.explain.drawing.answer_layout import draw_answer
-from apptek.explain.drawing.svg import drawing_json
 from apptek.predictor import Query
+from apptek.present.drawing.layout import draw_answer
+from apptek.present.drawing.svg import drawing_json
+from apptek.results import to_dict
 from apptek.service.served_model import ServedModel
 
 
@@ -52,7 +53,7 @@ def test_probabilities_add_up_by_class(client: TestClient, served: ServedModel) 
     query = tuning_query(served)
     (answer,) = client.post("/api/predict", json=query).json()["answers"]
     (expected,) = served.predictor.predict([Query(**query)])
-    assert answer["by_class"] == expected.as_json()["by_class"]
+    assert answer["by_class"] == to_dict(expected)["by_class"]
     assert len(answer["by_group"]) == 4
     explained = client.post("/api/explain", json=query).json()
     assert (explained["by_class"], explained["by_group"]) == (
@@ -121,7 +122,7 @@ def test_an_explanation_comes_with_its_drawing(client: TestClient, served: Serve
     query = tuning_query(served, 3)
     found = client.post("/api/explain", json=query).json()
     expected = served.predictor.explain(Query(**query))
-    plain = json.loads(json.dumps(expected.as_json()))
+    plain = json.loads(json.dumps(to_dict(expected)))
     sides = ("reasons", "against")
     assert {key: found[key] for key in plain if key not in sides} == {
         key: value for key, value in plain.items() if key not in sides

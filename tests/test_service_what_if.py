@@ -8,6 +8,7 @@ from fastapi.testclient import TestClient
 from service_parts import client_of, problem, tuning_query
 
 from apptek.predictor import Predictor, Query
+from apptek.results import to_dict
 from apptek.service.served_model import ServedModel
 
 OTHER = "2018-03-01"
@@ -34,7 +35,7 @@ def test_a_counterfactual_is_that_of_the_predictor(
     response = client.post("/api/counterfactual", json={**query, "add": True})
     assert response.status_code == 200, response.text
     found = default.predictor.counterfactual(Query(**query), add=True)
-    assert response.json() == json.loads(json.dumps(found.as_json())) | {"similar": {}}
+    assert response.json() == json.loads(json.dumps(to_dict(found))) | {"similar": {}}
     target = default.predictor.predict([Query(**query)], top=3)[0].predicates[2]
     aimed = client.post("/api/counterfactual", json={**query, "to": target}).json()
     assert aimed["target"] == target
@@ -47,7 +48,7 @@ def test_a_contrast_is_that_of_the_predictor(
     response = client.post("/api/contrast", json={**query, "versus": OTHER})
     assert response.status_code == 200, response.text
     found = default.predictor.contrast(Query(**query), OTHER)
-    assert response.json() == json.loads(json.dumps(found.as_json())) | {"similar": {}}
+    assert response.json() == json.loads(json.dumps(to_dict(found))) | {"similar": {}}
     assert response.json()["second"]["time"] == OTHER
 
 
@@ -57,7 +58,7 @@ def test_unknown_names_are_flagged_or_refused(client: TestClient, query: dict[st
         body = {**wrong, **more, "allow_unknown": True}
         found = client.post(f"/api/{path}", json=body).json()
         said = f"General answer: {wrong['object']} is not in the facts of the model."
-        assert found["notes"][0] == said
+        assert found["notes"][0]["text"] == said
         assert query["object"] in found["similar"][wrong["object"]]
         refused = problem(client.post(f"/api/{path}", json={**wrong, **more}), 404)
         assert (refused["where"], refused["title"]) == ("object", "Unknown entity")

@@ -17,10 +17,6 @@ from apptek.arrays import Ints
 from apptek.config import FAMILIES, preset
 from apptek.data.queries import Queries, training_queries
 from apptek.data.times import UNKNOWN
-from apptek.explain.explanation import Support
-from apptek.explain.html_report import explanation_html
-from apptek.explain.story import contradicts_alone, support_words
-from apptek.explain.text import explanation_text
 from apptek.features.clock import Clock
 from apptek.features.history import History
 from apptek.features.history_kernels import LEAST
@@ -37,6 +33,9 @@ from apptek.features.topologies.topology import topology_set
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import FeatureSources
 from apptek.predictor import Predictor, Query
+from apptek.present.explanation_text import explanation_text
+from apptek.present.explanation_words import contradicts_alone, support_words
+from apptek.results import Support, to_dict
 
 
 class Shard(NamedTuple):
@@ -151,10 +150,10 @@ def test_reasons_carry_their_support(default_model: Path) -> None:
             assert 0 <= reason.support.followed <= reason.support.queries
     found = predictor.explain(query)
     assert found.reasons
-    text, page = " ".join(explanation_text(found).split()), explanation_html(found)
+    text, page = " ".join(explanation_text(found).split()), found.html()
     assert "In training, such evidence " in text
     assert "In training, such evidence " in page
-    plain = found.as_json()["reasons"][0]
+    plain = to_dict(found)["reasons"][0]
     wanted = {"when", "queries", "followed", "pairs", "confidence", "lift", "runner_up"}
     wanted |= {"runner_up_lift", "is_itself", "contradicts", "words"}
     assert wanted == plain["support"].keys()
@@ -173,7 +172,7 @@ def test_a_fact_that_training_hides_is_not_said_to_speak_against_itself(
         time = data.axis.format(int(facts.times[row]))
         why = predictor.explain(Query(names[0], names[1], time))
         for reason in why.all_reasons():
-            part, support = reason.contribution, reason.support
+            part, support = reason, reason.support
             assert support is not None
             of_answer = part.topology[0] in (why.predicate, why.runner_up)
             at_once = [fact for fact in reason.facts if fact.distance == 0]

@@ -1,5 +1,6 @@
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import with_earlier_facts
+from apptek.results import to_dict
 from apptek.service import predict_explain
 from apptek.service.schemas.requests import ExplainBody
 from apptek.service.served_model import ServedModel
@@ -56,7 +58,7 @@ def test_a_query_after_the_last_fact_is_answered_ahead(data: Dataset, predictor:
     assert [answer.view for answer in answers] == ["within", "ahead", "within"]
     explanation = predictor.explain(Query(*names, day_after(data)))
     assert explanation.view == "ahead"
-    assert explanation.as_json()["view"] == "ahead"
+    assert to_dict(explanation)["view"] == "ahead"
     assert explanation.predicate == answers[1].predicates[0]
     assert explanation.probability == pytest.approx(answers[1].probabilities[0], abs=1e-6)
 
@@ -272,7 +274,7 @@ def test_an_end_that_is_to_come_shows_in_no_reason(tmp_path: Path) -> None:
         }
         assert (fact.since, fact.until, fact.date) == ("1990", "?", "since 1990")
         assert (fact.distance, fact.apart) == (0, "at that time")
-        explanations.append([reason.contribution.sentence for reason in explanation.all_reasons()])
+        explanations.append([reason.sentence for reason in explanation.all_reasons()])
     assert explanations[0] == explanations[1]
 
 
@@ -328,7 +330,7 @@ def test_the_periphery_of_an_answer_ahead_shows_only_what_was_known(
             object=data.entities[int(train.objects[row])],
             time=data.axis.format(int(train.times[row])),
         )
-        near = predict_explain.explain(served, body)["periphery"]
+        near: list[Any] = [*predict_explain.explain(served, body).periphery]
         distances += [fact["distance"] for fact in near if fact["distance"] is not None]
     assert len(distances) > 20
     assert max(distances) < 0

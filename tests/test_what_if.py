@@ -17,17 +17,14 @@ from apptek.data.predicate_table import PredicateEntry, PredicateTable, cameo_ta
 from apptek.data.queries import Queries
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, UnknownName
-from apptek.explain.contrast import Change
-from apptek.explain.counterfactual import Addition
 from apptek.explain.explainer import explain
-from apptek.explain.explanation import Explanation
-from apptek.explain.html_report import explanation_html
-from apptek.explain.what_if.texts import contrast_text, counterfactual_text
 from apptek.explain.without_facts import without_facts
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.predictor import Predictor, Query
+from apptek.present.what_if_text import contrast_text, contrast_words, counterfactual_text
 from apptek.present.wording import GIVEN
+from apptek.results import Addition, Change, Explanation, to_dict
 from apptek.setting_rules import with_settings
 
 
@@ -138,7 +135,7 @@ def test_a_counterfactual_holds_when_it_is_scored_again(
         changed += 1
         scores = scored_again(predictor, queries, {fact.fact for fact in found.removed})
         assert names[int(scores.argmax())] == found.outcome.predicate != found.answer
-        assert json.loads(json.dumps(found.as_json())) == found.as_json()
+        assert json.loads(json.dumps(to_dict(found))) == to_dict(found)
         if len(found.removed) > 1:  # every fact is needed
             for fact in found.removed:
                 fewer = {other.fact for other in found.removed} - {fact.fact}
@@ -162,15 +159,14 @@ def test_a_counterfactual_shows_labels_beside_codes(data: Dataset, predictor: Pr
         answer="042",
         outcome=replace(found.outcome, predicate="190"),
         additions=(replace(addition, outcome=replace(found.outcome, predicate="040")),),
+        predicate_labels={"042": "Make a visit", "190": "Fight", "040": "Consult"},
     )
-    entries = {"042": "Make a visit", "190": "Fight", "040": "Consult"}
-    labels = PredicateTable({code: PredicateEntry(label=label) for code, label in entries.items()})
-    text = counterfactual_text(coded, 300, labels)
+    text = counterfactual_text(coded, 300)
     assert "answer: Make a visit (042) (" in text
     assert "it would be Fight (190) (" in text
     assert "; Make a visit (042) " in text
     assert "then Consult (040) (" in text
-    assert coded.as_json()["answer"] == "042"
+    assert to_dict(coded)["answer"] == "042"
 
 
 def test_unknown_names_are_flagged(data: Dataset, predictor: Predictor) -> None:
@@ -233,7 +229,7 @@ def test_changes_add_up_to_the_difference_of_two_days(data: Dataset, predictor: 
         assert first.predicate == predictor.predict([query], top=1)[0].predicates[0]
         total = sum(change.change for change in found.changes) + second.bias - first.bias
         assert total == pytest.approx(second.log_odds - first.log_odds, abs=1e-9)
-        plain = found.as_json()
+        plain = to_dict(found)
         assert json.loads(json.dumps(plain)) == plain
         assert plain["change"] == pytest.approx(total)
         assert found.sentence.startswith(f"{first.label} (")
@@ -269,16 +265,18 @@ def test_the_cause_of_a_change_goes_in_its_direction(data: Dataset, predictor: P
             second_sentence=sentence,
             first=0.0,
             second=value,
+            change=value,
         )
         for sentence, value in (("A blamed B", -3.0), ("A praised B", 2.0))
     )
     more = replace(found.second, log_odds=found.first.log_odds + 1)
     less = replace(found.second, log_odds=found.first.log_odds - 1)
     for second, cause in ((more, "A praised B"), (less, "A blamed B")):
-        told = replace(found, second=second, changes=(falls, rises)).sentence
+        told, _ = contrast_words((found.first, second), (falls, rises))
         assert told.endswith(f", {cause}.")
-    lone = replace(found, second=more, changes=(falls,))
-    assert "because" not in lone.sentence
+    told, paragraph = contrast_words((found.first, more), (falls,))
+    assert "because" not in told
+    lone = replace(found, sentence=told, paragraph=paragraph)
     assert max(map(len, contrast_text(lone, 60, "sentence").splitlines())) <= 60
 
 
@@ -350,7 +348,7 @@ def test_an_undated_question_is_told_without_a_time(data: Dataset, folder: Path)
             contrast_text(versus, 200, "full"),
             contrast_text(predictor.contrast(query, "?"), 200),
             repr(predictor.predict([undated])[0]),
-            explanation_html(predictor.explain(undated)),
+            predictor.explain(undated).html(),
         ]
         for text in texts:
             assert "undated" in text
@@ -370,5 +368,5 @@ def test_a_change_names_no_reason_that_alone_points_the_other_way(
             for reason in each.all_reasons():
                 if reason.support is not None and reason.support.contradicts:
                     left_out += 1
-                    assert reason.contribution.sentence not in found.paragraph
+                    assert reason.sentence not in found.paragraph
     assert left_out

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from apptek.data.reading.reader import read_dataset
-from apptek.explain.explanation import Explanation
-from apptek.explain.text import explanation_text
-from apptek.explain.what_if.texts import contrast_text, counterfactual_text
 from apptek.predictor import Predictor, Query
+from apptek.present.explanation_text import explanation_text
+from apptek.present.what_if_text import contrast_text, counterfactual_text
+from apptek.results import Explanation
 
 DOCS = Path(__file__).parents[1] / "docs"
 TARGET = "Threaten"

@@ -33,11 +33,10 @@ if TYPE_CHECKING:
     from apptek.data.splitting import Splitting
     from apptek.data.synthetic.world import make_world
     from apptek.errors import UnknownName
-    from apptek.explain.explanation import Explanation
     from apptek.graph.temporal_graph import TemporalGraph
     from apptek.predictor import Answer, Predictor, Query
     from apptek.research.evaluator import Evaluator
-    from apptek.results import Forecast
+    from apptek.results import Explanation, Forecast
 
 __version__ = "0.1.0"
 __all__ = [
@@ -65,7 +64,7 @@ _HOMES = {
     "Baseline": "apptek.baselines.baseline",
     "Dataset": "apptek.data.facts",
     "Evaluator": "apptek.research.evaluator",
-    "Explanation": "apptek.explain.explanation",
+    "Explanation": "apptek.results",
     "Facts": "apptek.data.facts",
     "Forecast": "apptek.results",
     "PredicateClassifier": "apptek.classifier",

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from copy import copy
 from dataclasses import fields, replace
 from dataclasses import replace as with_values
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,9 @@ from apptek.evaluation.scorer import (
     check_evaluated,
     evaluate_split,
 )
-from apptek.explain.contrast import Contrast, contrast
-from apptek.explain.counterfactual import Counterfactual, counterfactual
+from apptek.explain.contrast import contrast
+from apptek.explain.counterfactual import counterfactual
 from apptek.explain.explainer import explain
-from apptek.explain.explanation import Explanation
-from apptek.explain.shown_answers import Answers
 from apptek.features.sparse import SparseRows
 from apptek.files import is_model, sole_writer
 from apptek.forecasting.forecaster import Forecaster
@@ -52,7 +50,7 @@ from apptek.models.observation import observed_position
 from apptek.models.own_facts import own_facts
 from apptek.models.storage import RUN, read_json
 from apptek.models.updating import UpdateReport, update_model
-from apptek.results import Forecast, WatchList
+from apptek.results import Answers, Contrast, Counterfactual, Explanation, Forecast, WatchList
 from apptek.resuming import work_folder
 from apptek.safe_text import counted
 
@@ -264,8 +262,7 @@ class Predictor:
             self.answerer.check(asked[0], allow_unknown=allow_unknown)
         if not hide_known:
             ranked = self.answerer.ranked(self.queries_of(asked))
-            explain_it = partial(explain, self.answerer)  # also what a list may ask alone
-            return Answers.of(self.answerer.answers(asked, ranked, top=top), explain_it)
+            return Answers(self.answerer.answers(asked, ranked, top=top))
         answerer = self._training_answerer
         queries = answerer.queries_of(asked)
         splits, hidden = own_facts(queries, self.model.dataset)
@@ -274,7 +271,7 @@ class Predictor:
         for row, split in enumerate(splits):
             ahead[row] = ahead[row] if split is None else views[split] == "ahead"
         ranked = answerer.ranked(replace(queries, hidden=hidden), ahead)
-        return Answers.of(answerer.answers(asked, ranked, top=top))
+        return Answers(answerer.answers(asked, ranked, top=top))
 
     @cached_property
     def _training_answerer(self) -> Answerer:

@@ -9,27 +9,36 @@ import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from importlib import import_module
-from typing import Any, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 import numpy as np
 
-from apptek.data.frames import FrameKind, frame_of
+from apptek.config import View
+from apptek.data.frames import FrameKind, When, frame_of, time_text
 from apptek.data.predicate_table import labelled
 
 T = TypeVar("T")
 
 NOTE_KINDS = {
     "conditional": "probabilities assume that an event takes place",
+    "connection": "how subject and object are connected, or that nothing connects them",
     "far": "the last fact is long before the time in question",
+    "fact": "a fact that was to be left out is not in the data",
+    "from_name": "all that is known of an entity is read from its name",
+    "later_name": "a name is in the data, but not before the time in question",
     "lead": "nothing was observed between the last facts and the window",
     "model": "how the model was made, or which facts it uses",
     "read_as": "a name was read as a name of the data",
     "similar_name": "names of the data that are like an unknown one",
-    "undated": "facts or a question without a date",
+    "recorded": "facts that the question asks for are in the data",
+    "undated": "no fact has the date in question, or there is no date",
     "unknown_name": "a name is not in the data",
     "view": "which facts the answer is based on",
     "window": "the window is unusual, or was chosen for the user",
 }
+
+SIMILAR = "For each name that the data does not have: names that are like it."
+VIEW = "within: from all facts; ahead: from what was known before the time of the question."
 
 
 def described(description: str, *, default: Any = MISSING, default_factory: Any = MISSING) -> Any:
@@ -196,9 +205,7 @@ class Forecast(Result):
     why: str = described("Why the most probable predicate, and not another.", default="")
     unseen: tuple[str, ...] = described("The names that the facts do not contain.", default=())
     notes: tuple[Note, ...] = described("What else is worth knowing.", default=())
-    similar: dict[str, list[str]] = described(
-        "For each name that the data does not have: names that are like it.", default_factory=dict
-    )
+    similar: dict[str, list[str]] = described(SIMILAR, default_factory=dict)
 
 
 @record
@@ -279,3 +286,445 @@ class AuditReport(Result):
     bad_rows: int = described("How many rows could not be read as facts.")
     bad_rows_listed: int = described("Those of them that end before they start, and come first.")
     suspects: tuple[SuspectFact, ...] = described("The least plausible facts.")
+
+
+@record
+class Share:
+    """A class or group of predicates and the sum of their probabilities."""
+
+    name: str = described("The class or group.")
+    probability: float = described("The sum of the probabilities of its predicates.")
+
+
+@record
+class RankedPredicate:
+    """A predicate and its probability."""
+
+    predicate: str = described("The predicate, as the data names it.")
+    label: str = described("How to show the predicate.")
+    probability: float = described("Its probability, given that there is a fact.")
+
+    @property
+    def shown(self) -> str:
+        """The predicate for people: "Consult (040)"."""
+        return labelled(self.predicate, self.label)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a user asks, in words. An empty time, "?" or None is unknown.
+
+    The time may be given as a text, a date, a datetime, a Timestamp or an integer; it is kept as
+    the text of it.
+    """
+
+    subject: str
+    object: str
+    time: str
+
+    if TYPE_CHECKING:
+
+        def __init__(self, subject: str, object: str, time: When) -> None: ...  # noqa: A002
+
+    def __post_init__(self) -> None:
+        if type(self.time) is not str:
+            object.__setattr__(self, "time", time_text(self.time))
+
+
+@record
+class Answer(Result):
+    """The predicates of a question, most probable first, and what is unusual about it."""
+
+    query: Query = described("The question.")
+    predicates: tuple[str, ...] = described("The predicates, the most probable first.")
+    probabilities: tuple[float, ...] = described("Their probabilities, given that there is a fact.")
+    unseen_subject: bool = described(
+        "The subject does not occur in the facts; ahead: not before the time of the question."
+    )
+    unseen_object: bool = described("The same for the object.")
+    unseen_time: bool = described("The time does not occur in the facts.")
+    known: tuple[str, ...] = described(
+        "Predicates that the facts contain for this subject, object and time."
+    )
+    view: View = described(VIEW)
+    labels: tuple[str, ...] = described("How to show each predicate.")
+    class_of: tuple[str, ...] = described("The class of each predicate; empty where it has none.")
+    group_of: tuple[str, ...] = described("The group of each predicate; empty where it has none.")
+    by_class: tuple[Share, ...] = described(
+        "Each class of predicates with its probability, the largest first."
+    )
+    by_group: tuple[Share, ...] = described("The same for groups.")
+    meant_subject: str | None = described(
+        "The entity that was meant; null for a name that is not in the data, or is ambiguous."
+    )
+    meant_object: str | None = described("The same for the object.")
+    calibrated: bool = described(
+        "Whether the probabilities were calibrated, which takes valid facts; not for a far time."
+    )
+    far_time: bool = described(
+        "The time is further from the facts than their whole span is long: a single question "
+        "about it is refused, in a list it is flagged."
+    )
+    age_note: str = described(
+        "How old the newest fact is, where the time lies after all facts; else empty."
+    )
+
+    @property
+    def ranked(self) -> tuple[RankedPredicate, ...]:
+        """The predicates with their labels and probabilities."""
+        return tuple(map(RankedPredicate, self.predicates, self.labels, self.probabilities))
+
+    @property
+    def unknown_names(self) -> list[str]:
+        """The names of the query that mean no entity, or could mean several."""
+        meant = ((self.query.subject, self.meant_subject), (self.query.object, self.meant_object))
+        return list(dict.fromkeys(asked for asked, name in meant if name is None))
+
+    @property
+    def later(self) -> tuple[str, ...]:
+        """The entities that occur in the facts, but not before the query's time."""
+        unseen = (
+            (self.meant_subject, self.unseen_subject),
+            (self.meant_object, self.unseen_object),
+        )
+        ahead = self.view == "ahead"
+        return tuple(name for name, is_so in unseen if ahead and is_so and name is not None)
+
+
+class Answers(Result, list[Answer]):
+    """The answers to some queries, in their order: a list that shows itself."""
+
+    @property
+    def unknown_count(self) -> int:
+        """How many answers are general ones: a name of their query is not in the data."""
+        return sum(bool(answer.unknown_names) for answer in self)
+
+    @property
+    def far_count(self) -> int:
+        """How many answers are about a time that is far from all facts."""
+        return sum(answer.far_time for answer in self)
+
+
+@record
+class CitedFact:
+    """A fact behind a reason."""
+
+    fact: int = described("Its number among the facts of the model's graph.")
+    subject: str = described("Who acts.")
+    predicate: str = described("The predicate, as the data names it.")
+    object: str = described("Who is acted upon.")
+    since: str = described("When it begins; ? where that is unknown.")
+    until: str = described("When it ends; ? where that is unknown.")
+    date: str = described("Both as one text: 2014-05-11, 1999 to 2003, since 1999, undated.")
+    distance: int | None = described(
+        "Units of time to the query, below 0 before it; null where either is undated."
+    )
+    apart: str = described("The distance in words: 2 days before.")
+    side: str = described("Whose fact it is: subject, object, or both where it joins them.")
+    step: int = described("The step of a topology that brought it in; 1 in a history.")
+    expanded_by: str = described("The predicate of that step.")
+    on_path: bool = described("Whether it lies on a shortest connection of the two.")
+
+
+@record
+class Contribution:
+    """One reason for or against a predicate, and how much it adds."""
+
+    kind: str = described(
+        "history: facts of the pair or of one entity; trait: what the entities are; topology; "
+        "reranker: what the trees add.",
+        default="topology",
+    )
+    family: str = described(
+        "Of a history: pair, reversed, subject_out, ...; of a trait: whose it is.", default=""
+    )
+    group: str = described("The name of its group in `groups`.", default="connections")
+    mirror: bool = described(
+        "Whether it is about the time of the query, in the other direction.", default=False
+    )
+    guess: bool = described("Whether it rests on a type that was guessed.", default=False)
+    topology: tuple[str, ...] = described(
+        "The predicates of a topology; the one of a history.", default=()
+    )
+    sentence: str = described("The reason in words.", default="")
+    log_odds: float = described("What it adds to the log-odds against the runner-up.", default=0.0)
+    score: float = described("What it adds to the predicate's own score.", default=0.0)
+
+
+@record
+class Meeting:
+    """An entity that both sides reach."""
+
+    entity: str = described("Its name.")
+    subject_hops: int = described("How many facts it is away from the subject.")
+    object_hops: int = described("How many facts it is away from the object.")
+
+
+@record
+class Partner:
+    """Another entity, and how many facts of a reason are with it."""
+
+    entity: str = described("Its name.")
+    facts: int = described("How many facts of the reason are with it.")
+
+
+@record
+class Support:
+    """How often such evidence was seen in training, and what then held."""
+
+    when: str = described("How near in time the evidence was: it is counted by that.")
+    queries: int = described("Training queries with such evidence.")
+    followed: int = described("Those of them with the predicate.")
+    pairs: int = described("Pairs of entities that these are about.")
+    confidence: float = described("followed / queries.")
+    lift: float = described("confidence / the share of the predicate among all training queries.")
+    runner_up: int = described("Those of the queries with the runner-up.")
+    runner_up_lift: float = described("The lift of the runner-up.", default=0.0)
+    is_itself: bool = described(
+        "The evidence is the fact that is asked about, or the same with the runner-up, which "
+        "training hides: evidence near in time is counted instead.",
+        default=False,
+    )
+    contradicts: bool = described(
+        "These counts, taken alone, point the other way than the reason does.", default=False
+    )
+    words: str = described("All of that in words.", default="")
+
+
+@record
+class Reason(Contribution):
+    """A contribution with the facts behind it; of a topology, where the sides meet."""
+
+    number: int = described("Its number in this explanation, from 1.", default=0)
+    steps: int = described("Of a topology: after how many steps the sides meet.", default=0)
+    meeting: tuple[Meeting, ...] = described("Where the sides of a topology meet.", default=())
+    facts: tuple[CitedFact, ...] = described("The facts, nearest in time first.", default=())
+    partners: tuple[Partner, ...] = described(
+        "With whom the facts of one entity are, most of them first.", default=()
+    )
+    support: Support | None = described(
+        "What training says about such evidence; null where it was not counted.", default=None
+    )
+    same_as: int = described(
+        "The number of the first reason with the same connecting facts; 0: it is this one.",
+        default=0,
+    )
+
+    @property
+    def path(self) -> tuple[CitedFact, ...]:
+        """The facts that connect, from subject to object."""
+        return tuple(fact for fact in self.facts if fact.on_path)
+
+    @property
+    def cited(self) -> tuple[tuple[CitedFact, ...], tuple[CitedFact, ...]]:
+        """The facts that count, and the others: in a history every fact counts."""
+        if self.kind == "history":
+            return self.facts, ()
+        return self.path, tuple(fact for fact in self.facts if not fact.on_path)
+
+    @property
+    def is_bundled(self) -> bool:
+        """Whether its facts are best told by partner: there are several, one of them repeatedly."""
+        return 1 < len(self.partners) < len(self.facts)
+
+    def bundles(self) -> list[tuple[str, list[CitedFact]]]:
+        """The facts of one entity by partner, most of them first."""
+        bundles: dict[str, list[CitedFact]] = {partner.entity: [] for partner in self.partners}
+        for fact in self.facts:
+            bundles[fact.object if self.family.endswith("out") else fact.subject].append(fact)
+        return list(bundles.items())
+
+
+@record
+class Group:
+    """Small reasons of one sort, summed up."""
+
+    name: str = described("The name of the group.")
+    title: str = described("What its reasons have in common, in words.")
+    log_odds: float = described("What they add to the log-odds against the runner-up.")
+    score: float = described("What they add to the predicate's own score.")
+    members: tuple[int, ...] = described(
+        "Their indices in `further`, the reason with the largest effect first."
+    )
+
+
+@record
+class Explanation(Result):
+    """An answer and its reasons.
+
+    log_odds = bias + the log_odds of all `reasons`, `against` and `further`, and
+    score = score_bias + their scores.
+    """
+
+    sentence: str = described("The answer and its main reasons in one sentence.")
+    paragraph: str = described("The same in a few sentences.")
+    subject: str = described("The entity that acts, as the data names it.")
+    object: str = described("The entity that is acted upon, as the data names it.")
+    time: str = described("The time of the question; ? where it has none.")
+    predicate: str = described("The predicate that is explained.")
+    probability: float = described("Its probability, given that there is a fact.")
+    label: str = described("How to show the predicate.")
+    runner_up: str = described("The predicate that it is compared with.")
+    runner_up_label: str = described("How to show the runner-up.")
+    runner_up_probability: float = described("The probability of the runner-up.")
+    log_odds: float = described("log(probability / runner_up_probability).")
+    bias: float = described("What the base rates add to the log-odds.")
+    score: float = described("The predicate's own score, before the temperature.")
+    score_bias: float = described("What the base rate adds to the score.")
+    temperature: float = described("What the difference of two scores is divided by.")
+    reasons: tuple[Reason, ...] = described("The reasons for the predicate, the strongest first.")
+    against: tuple[Reason, ...] = described("The reasons against it, the strongest first.")
+    further: tuple[Contribution, ...] = described("The other contributions.")
+    groups: tuple[Group, ...] = described("The other contributions, in groups.")
+    ranked: tuple[RankedPredicate, ...] = described("The most probable predicates.")
+    unseen_subject: bool = described("The subject does not occur in the facts.")
+    unseen_object: bool = described("The object does not occur in the facts.")
+    unseen_time: bool = described("The time does not occur in the facts.")
+    known: tuple[str, ...] = described(
+        "Predicates that the facts contain for this subject, object and time."
+    )
+    view: View = described(VIEW)
+    model: dict[str, Any] = described("Dataset, preset, protocol and format of the model.")
+    asked_subject: str = described("The subject as the question writes it.", default="")
+    asked_object: str = described("The object as the question writes it.", default="")
+    later: tuple[str, ...] = described(
+        "Names that occur in the facts, but not before the time of the question.", default=()
+    )
+    age_note: str = described(
+        "How old the newest fact is, where the time lies after all facts; else empty.", default=""
+    )
+    by_class: tuple[Share, ...] = described(
+        "Each class of predicates with its probability, the largest first.", default=()
+    )
+    by_group: tuple[Share, ...] = described("The same for groups.", default=())
+    predicate_labels: dict[str, str] = described(
+        "How to show the predicates that are named here, where that is not their name.",
+        default_factory=dict,
+    )
+    predicate_groups: dict[str, str] = described(
+        "The groups of the predicates that are named here.", default_factory=dict
+    )
+    notes: tuple[Note, ...] = described("What else is worth knowing.", default=())
+    similar: dict[str, list[str]] = described(SIMILAR, default_factory=dict)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The names that the facts do not contain at any time."""
+        return unknown_names(self, self.later)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the predicate is the most probable one."""
+        return self.ranked[0].predicate == self.predicate
+
+    @property
+    def is_only(self) -> bool:
+        """Whether the data has no other predicate, so that the runner-up is the predicate."""
+        return self.runner_up == self.predicate
+
+    def shown(self, predicate: str) -> str:
+        """How to show a predicate that is named here."""
+        return self.predicate_labels.get(predicate, predicate)
+
+    def all_reasons(self) -> tuple[Reason, ...]:
+        """Those for the predicate, then those against it."""
+        return (*self.reasons, *self.against)
+
+    def contributions(self) -> list[Contribution]:
+        """All of them, the largest first."""
+        return sorted([*self.all_reasons(), *self.further], key=lambda part: -part.log_odds)
+
+
+def unknown_names(asked: Any, later: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the names of a question that the facts do not contain at any time."""
+    unseen = ((asked.subject, asked.unseen_subject), (asked.object, asked.unseen_object))
+    return tuple(dict.fromkeys(name for name, is_so in unseen if is_so and name not in later))
+
+
+@record
+class Change:
+    """What one reason adds to the log-odds at either time."""
+
+    kind: str = described("The kind of the reason.")
+    family: str = described("Its family.")
+    first_sentence: str = described("The reason at the first time; empty where there is none.")
+    second_sentence: str = described("The reason at the second time; empty where there is none.")
+    first: float = described("What it adds at the first time.")
+    second: float = described("What it adds at the second time.")
+    change: float = described("second - first.")
+
+
+@record
+class Contrast(Result):
+    """The same question at two times: the same predicate against the same other one."""
+
+    sentence: str = described("What changed and why, in one sentence.")
+    paragraph: str = described("The same in a few sentences.")
+    first: Explanation = described("The explanation at the first time.")
+    second: Explanation = described("The explanation at the second time.")
+    changes: tuple[Change, ...] = described(
+        "What each reason adds at either time, the largest change first; with the change of the "
+        "bias they are the change of the log-odds."
+    )
+    bias_change: float = described("The change of the bias.")
+    change: float = described("The change of the log-odds.")
+    notes: tuple[Note, ...] = described("What else is worth knowing.")
+    similar: dict[str, list[str]] = described(SIMILAR, default_factory=dict)
+
+
+@record
+class Outcome:
+    """The most probable predicate after a change."""
+
+    predicate: str = described("The predicate.")
+    probability: float = described("Its probability.")
+    answer_probability: float = described("The probability of what was the answer before.")
+
+
+@record
+class Addition:
+    """A fact between subject and object that would change the answer."""
+
+    sentence: str = described("The fact in words.")
+    subject: str = described("Who acts.")
+    predicate: str = described("The predicate, as the data names it.")
+    object: str = described("Who is acted upon.")
+    date: str = described("When it would take place.")
+    outcome: Outcome = described("The answer with this fact.")
+
+
+@record
+class Counterfactual(Result):
+    """What would change an answer."""
+
+    subject: str = described("The entity that acts, as the data names it.")
+    object: str = described("The entity that is acted upon, as the data names it.")
+    time: str = described("The time of the question; ? where it has none.")
+    view: View = described(VIEW)
+    answer: str = described("The answer.")
+    probability: float = described("Its probability, given that there is a fact.")
+    target: str | None = described("What the answer was to become; null: anything else.")
+    removed: tuple[CitedFact, ...] = described(
+        "Facts whose removal changes the answer, each of them needed; none if none were found."
+    )
+    sentences: tuple[str, ...] = described("The same in words.")
+    outcome: Outcome | None = described("The answer without them; null if none were found.")
+    additions: tuple[Addition, ...] | None = described(
+        "Single facts that would change the answer; null: they were not asked for."
+    )
+    unseen_subject: bool = described("The subject does not occur in the facts.")
+    unseen_object: bool = described("The object does not occur in the facts.")
+    max_removed: int = described("How many facts may be removed at most.")
+    predicate_labels: dict[str, str] = described(
+        "How to show the predicates that are named here, where that is not their name.",
+        default_factory=dict,
+    )
+    predicate_groups: dict[str, str] = described(
+        "The groups of the predicates that are named here.", default_factory=dict
+    )
+    notes: tuple[Note, ...] = described("What else is worth knowing.", default=())
+    similar: dict[str, list[str]] = described(SIMILAR, default_factory=dict)
+
+    def shown(self, predicate: str) -> str:
+        """The predicate for people: "Consult (040)"."""
+        return labelled(predicate, self.predicate_labels.get(predicate, ""))

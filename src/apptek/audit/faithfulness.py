@@ -5,7 +5,6 @@
 | deletion    | without the cited facts the answer loses more than without as many random ones |
 | sufficiency | with the cited facts alone the answer stays                                    |
 | stability   | one step earlier or later in time, the answer and its reasons stay             |
-| guesses     | a type that was guessed is told as whom an entity deals with, not as a fact    |
 
 The cited facts are those of the five strongest reasons for the answer. A neighbour is a fact of
 the subject or the object that the query can see, and random facts are drawn among these.
@@ -17,17 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from apptek.arrays import Floats
-from apptek.audit.guesses import HONEST, guesses_told
 from apptek.data.queries import Queries, held_out_queries
 from apptek.data.times import UNKNOWN
 from apptek.errors import DataError
 from apptek.explain.explainer import explain
-from apptek.explain.explanation import Explanation
 from apptek.explain.without_facts import with_only, without_facts
 from apptek.graph.lookups import ends_of, incoming, outgoing
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.answers import Query
 from apptek.models.model import Model, with_training_facts
+from apptek.results import Explanation
 
 REASONS = 5
 Rows = npt.NDArray[np.int64]
@@ -46,7 +44,6 @@ class Faithfulness:
     same_first_reason  of these, the share with the same first reason
     reason_overlap     of these, the overlap of the five reasons: common ones by all
     guesses_told       the number of questions whose reasons tell a guessed type
-    guesses_as_facts   the number of those that tell it as if it were known
     """
 
     questions: int
@@ -60,7 +57,6 @@ class Faithfulness:
     same_first_reason: float | None
     reason_overlap: float | None
     guesses_told: int = 0
-    guesses_as_facts: int = 0
 
 
 class Scalpel:
@@ -112,7 +108,7 @@ def measure_faithfulness(model: Model, count: int, *, rng: np.random.Generator) 
     test = held_out_queries(model.dataset.test)
     if not len(test):
         raise DataError(f"{model.dataset.name} has no test facts to ask about")
-    drops, alone, cited, stable, guesses = [], [], [], [], list[list[str]]()
+    drops, alone, cited, stable, guesses = [], [], [], [], 0
     for row in rng.permutation(len(test)).tolist():
         queries = test.take(np.asarray([row]))
         explanation = _explain(answerer, queries)
@@ -120,8 +116,7 @@ def measure_faithfulness(model: Model, count: int, *, rng: np.random.Generator) 
             continue
         scalpel = Scalpel(answerer, queries, explanation)
         cited.append(len(scalpel.cited))
-        ends = (int(queries.subjects[0]), int(queries.objects[0]))
-        guesses.append(list(guesses_told(explanation, scalpel.view.fitted.kinds, ends)))
+        guesses += any(part.guess for part in explanation.further)
         alone.append(scalpel.alone())
         others = np.setdiff1d(scalpel.neighbours(), scalpel.cited)
         if len(others):
@@ -146,8 +141,7 @@ def measure_faithfulness(model: Model, count: int, *, rng: np.random.Generator) 
         same_answer=len(same) / len(stable) if stable else None,
         same_first_reason=float(np.mean([first for first, _ in same])) if same else None,
         reason_overlap=float(np.mean([overlap for _, overlap in same])) if same else None,
-        guesses_told=sum(bool(words) for words in guesses),
-        guesses_as_facts=sum(any(part != HONEST for part in words) for words in guesses),
+        guesses_told=guesses,
     )
 
 
@@ -183,5 +177,4 @@ def _stability(
 
 
 def _reason_names(explanation: Explanation) -> list[ReasonName]:
-    parts = [reason.contribution for reason in explanation.reasons]
-    return [(part.kind, part.family, part.topology) for part in parts]
+    return [(part.kind, part.family, part.topology) for part in explanation.reasons]

@@ -90,7 +90,7 @@ def _is_named(answerer: Answerer, rule: Rule, row: int) -> bool | None:
     if why.predicate != rule.head.predicate:
         return None
     body = rule.body[0].predicate
-    first = why.reasons[0].contribution if why.reasons else None
+    first = why.reasons[0] if why.reasons else None
     if first is None:
         return False
     if first.kind == "topology":

@@ -30,7 +30,6 @@ from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
 from apptek.evaluation.predicate_classes import LabelledPredicates
 from apptek.evaluation.ranking import Evaluation
 from apptek.evaluation.scorer import ViewScorer, check_evaluated, evaluate_split
-from apptek.explain.shown_answers import Answers
 from apptek.files import new_folder
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answers import (
@@ -52,6 +51,7 @@ from apptek.models.storage import (
     save_data,
     write_json,
 )
+from apptek.results import Answers
 from apptek.resuming import open_work, work_folder
 from apptek.safe_text import counted
 from apptek.setting_rules import changed_settings, config_from_json
@@ -203,7 +203,7 @@ class Baseline:
         ranked = ranked_by_view(queries, ahead, predicate_count, probabilities)
         seen, calibrated = self._seen, self.model.calibrated
         found = best_answers(asked, ranked, self._predicates, seen, top=top, calibrated=calibrated)
-        return Answers.of(found)
+        return Answers(found)
 
     def _fitted(self, view: View) -> FittedScorer:
         """An embedding sees no facts: beyond the last one it answers as it does before."""

@@ -13,10 +13,9 @@ from apptek.data.facts import Dataset
 from apptek.data.protocols import statistics
 from apptek.data.synthetic.world import World, make_world
 from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
-from apptek.explain.html_report import explanation_html
-from apptek.explain.text import explanation_text
 from apptek.files import write_whole
 from apptek.predictor import Predictor, Query
+from apptek.present.explanation_text import explanation_text
 from apptek.seeding import generator
 from apptek.terminal import output, table, tell
 
@@ -42,7 +41,7 @@ def show_demo(*, seed: int = 0, folder: Path = FOLDER) -> None:
         console.print(f"\n[bold]The preset {name} answers:[/bold]\n")
         console.print(explanation_text(explanation, console.width), markup=False, soft_wrap=True)
         report = folder / f"report-{name}.html"
-        write_whole(report, explanation_html(predictor.explain(query)).encode())
+        write_whole(report, predictor.explain(query).html().encode())
     console.print(
         f"The same with a drawing: [bold]{folder}/report-default.html[/bold] and "
         f"[bold]{folder}/report-paper.html[/bold] (open them in a browser).",

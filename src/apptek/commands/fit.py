@@ -138,8 +138,8 @@ def fit(
 
 def _tell_fitted(model: Any, out: Path) -> None:
     """What was fitted, how good it is, and what it cannot do."""
-    from apptek.explain.quality_words import VIEWS, quality_text
     from apptek.graph.lookups import is_timeless
+    from apptek.present.quality_words import VIEWS, quality_text
     from apptek.terminal import tell, tell_next
 
     report = model.main.report
@@ -283,7 +283,7 @@ def info(model: ModelArgument, as_json: JsonOption = False) -> None:
     Example: `apptek info model`
     """
     from apptek.baselines.open_model import summarize_folder
-    from apptek.explain.quality_words import VIEWS, quality_text
+    from apptek.present.quality_words import VIEWS, quality_text
     from apptek.terminal import output, table
 
     summary = summarize_folder(model)

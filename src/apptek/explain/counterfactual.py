@@ -5,7 +5,6 @@ removed fact is put back where the answer changes without it as well.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -15,14 +14,15 @@ from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
 from apptek.explain.evidence import Evidence
-from apptek.explain.explainer import cited_fact, find_predicate
-from apptek.explain.explanation import CitedFact, as_plain
-from apptek.explain.sentences import Ends, clause
+from apptek.explain.explainer import cited_fact, find_predicate, labels_of
 from apptek.explain.without_facts import without_facts
 from apptek.features.topologies.connection import CoreFact
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.answers import Query, RankedPredicates
-from apptek.present.wording import at_time, general_notes, later_notes, meant_notes
+from apptek.present.explanation_words import name_notes
+from apptek.present.sentences import Ends, clause
+from apptek.present.wording import at_time
+from apptek.results import Addition, CitedFact, Counterfactual, Outcome, unknown_names
 
 MOST = 40  # facts that may be taken away
 LISTED = 10  # single facts that would change the answer, told at most
@@ -48,63 +48,6 @@ class Goal:
             return np.asarray(others.max(axis=1) - scores[:, self.target])
         others = np.delete(scores, self.answer, axis=1)
         return np.asarray(scores[:, self.answer] - others.max(axis=1))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """The most probable predicate after a change, and how probable the two are then.
-
-    answer_probability  of the predicate that was the answer before
-    """
-
-    predicate: str
-    probability: float
-    answer_probability: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Addition:
-    """A fact between the two that would change the answer, in words and as a fact."""
-
-    sentence: str
-    subject: str
-    predicate: str
-    object: str
-    date: str
-    outcome: Outcome
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counterfactual:
-    """What would change an answer.
-
-    target     the predicate that was to become the answer; None: any other
-    removed    facts without which it changes, each of them needed; none where no set was found
-    sentences  the same in words
-    outcome    the answer without them, scored again on a graph without them; None as `removed`
-    additions  single facts between the two that would change it; None: they were not asked for
-    notes      which names are not in the facts, and which were read as others
-    """
-
-    subject: str
-    object: str
-    time: str
-    view: str
-    answer: str
-    probability: float
-    target: str | None
-    removed: tuple[CitedFact, ...]
-    sentences: tuple[str, ...]
-    outcome: Outcome | None
-    additions: tuple[Addition, ...] | None
-    unseen_subject: bool
-    unseen_object: bool
-    notes: tuple[str, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """The fields of this class by their names, all the way down; tuples are lists."""
-        plain: dict[str, Any] = as_plain(self)
-        return plain
 
 
 def counterfactual(
@@ -136,9 +79,13 @@ def counterfactual(
     subject, object_ = about.meant_subject or query.subject, about.meant_object or query.object
     evidence = Evidence(answerer, view, scored, Ends(subject, object_))
     cited = [cited_fact(evidence, CoreFact(fact, "both", 1, 0, True)) for fact in facts]
-    unseen = ((subject, about.unseen_subject), (object_, about.unseen_object))
-    unknown = dict.fromkeys(name for name, is_so in unseen if is_so and name not in about.later)
-    return Counterfactual(
+    outcome = trial.outcome(trial.scores(facts)) if facts else None
+    additions = _additions(trial, evidence) if add else None
+    outcomes = [outcome, *(each.outcome for each in additions or ())]
+    named = [names[answer], *(each.predicate for each in outcomes if each)]
+    named += [] if wanted is None else [names[wanted]]
+    labels, groups = labels_of(answerer, named)
+    found = Counterfactual(
         subject=subject,
         object=object_,
         time=model.dataset.axis.format(int(queries.times[0])),
@@ -148,16 +95,17 @@ def counterfactual(
         target=None if wanted is None else names[wanted],
         removed=tuple(replace(fact, expanded_by=fact.predicate) for fact in cited),
         sentences=tuple(_sentence(answerer, fact) for fact in cited),
-        outcome=trial.outcome(trial.scores(facts)) if facts else None,
-        additions=_additions(trial, evidence) if add else None,
+        outcome=outcome,
+        additions=additions,
         unseen_subject=about.unseen_subject,
         unseen_object=about.unseen_object,
-        notes=(
-            *general_notes(*unknown),
-            *later_notes(about.later, query.time),
-            *meant_notes((query.subject, subject), (query.object, object_)),
-        ),
+        max_removed=MOST,
+        predicate_labels=labels,
+        predicate_groups=groups,
     )
+    asked = ((query.subject, subject), (query.object, object_))
+    unknown = unknown_names(found, about.later)
+    return replace(found, notes=tuple(name_notes(unknown, asked, about.later, query.time)))
 
 
 def _sentence(answerer: Answerer, fact: CitedFact) -> str:

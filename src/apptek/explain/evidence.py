@@ -17,18 +17,6 @@ import numpy as np
 from apptek.arrays import Ints
 from apptek.config import FAMILIES, MOST_HISTORY_FACTS
 from apptek.data.times import UNKNOWN
-from apptek.explain.sentences import (
-    Ends,
-    Occurrences,
-    Partner,
-    actor_words,
-    clause,
-    connected_sentence,
-    history_sentence,
-    mirror_sentence,
-    trait_sentence,
-    trees_sentence,
-)
 from apptek.features.support import (
     Level,
     Seen,
@@ -44,12 +32,26 @@ from apptek.features.topologies.connection import (
     time_distance,
 )
 from apptek.features.topologies.topology import to_names
+from apptek.features.traits import Kind as TypeKind
 from apptek.features.traits import Trait
 from apptek.graph.lookups import is_timeless
 from apptek.models.answerer import Answerer, ScoredQueries, WorkingView
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.reranker import SUCH_ACTORS, log_softmax
 from apptek.models.reranking.typed_histories import MOST_KINDS
+from apptek.present.sentences import (
+    Ends,
+    Occurrences,
+    actor_words,
+    clause,
+    connected_sentence,
+    history_sentence,
+    is_read_from_name,
+    mirror_sentence,
+    trait_sentence,
+    trees_sentence,
+)
+from apptek.results import Partner
 
 Kind = Literal["history", "trait", "topology", "reranker"]
 Key = tuple[Kind, str, int]  # the family or whose trait it is; the predicate, token or topology
@@ -287,6 +289,27 @@ class Evidence:
             return "such_actors" if key[1] == SUCH_ACTORS else "trees"
         groups = {"history": key[1].partition("_")[0], "trait": "question"}
         return groups.get(key[0], "connections")
+
+    def _types(self, key: Key) -> list[tuple[str, TypeKind, int]]:
+        """The entities whose type a trait is about: name, kind of type, and id."""
+        if key[0] != "trait":
+            return []
+        trait, ids = self._trait(key[2]), (self.queries.subjects[0], self.queries.objects[0])
+        kind = next((kind for kind in self.fitted.kinds if kind.name == trait.kind), None)
+        ends = zip(("subject", "object"), (self.ends.subject, self.ends.object), ids, strict=True)
+        whose = (trait.whose, "subject", "object") if trait.whose == "both" else (trait.whose,)
+        return [(name, kind, int(i)) for end, name, i in ends if kind is not None and end in whose]
+
+    def is_guess(self, key: Key) -> bool:
+        """Whether a trait is about a type that was guessed."""
+        return any(kind.is_guess(entity) for _, kind, entity in self._types(key))
+
+    def read_from_name(self) -> set[str]:
+        """The names of entities that the model knows nothing of but parts of their names."""
+        if min(int(self.queries.subjects[0]), int(self.queries.objects[0])) >= 0:
+            return set()
+        types = (one for key in self.active_keys() for one in self._types(key))
+        return {name for name, kind, entity in types if is_read_from_name(name, kind, entity)}
 
     @cached_property
     def _actors(self) -> list[str]:

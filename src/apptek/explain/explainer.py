@@ -1,29 +1,20 @@
 """Explaining an answer: what speaks for a predicate and against it, and the facts behind it."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, fields, replace
 from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
+from apptek.arrays import Matrix
 from apptek.data.facts import Names
 from apptek.data.name_matching import NameResolver
 from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError, UnknownPredicateError
 from apptek.explain.evidence import DIRECT, Evidence, Key
-from apptek.explain.explanation import (
-    CitedFact,
-    Contribution,
-    Explanation,
-    Meeting,
-    Reason,
-    Support,
-)
 from apptek.explain.groups import group_all
-from apptek.explain.sentences import Ends
-from apptek.explain.story import contradicts_alone, support_words
 from apptek.features.support import near_distance
 from apptek.features.topologies.connection import (
     Connection,
@@ -38,9 +29,29 @@ from apptek.models.answerer import Answerer
 from apptek.models.answers import Query, RankedPredicates
 from apptek.models.model import Model
 from apptek.models.model_folder import FORMAT
+from apptek.present.explanation_words import (
+    contradicts_alone,
+    explanation_notes,
+    paragraph,
+    sentence,
+    support_words,
+)
+from apptek.present.sentences import Ends
 from apptek.present.wording import apart_text, level_text, when_text
+from apptek.results import (
+    CitedFact,
+    Contribution,
+    Explanation,
+    Meeting,
+    Reason,
+    Support,
+)
 
 RANKED = 10  # predicates that an explanation lists
+OF_ANSWER = (  # fields that an explanation has from the answer
+    "ranked", "unseen_subject", "unseen_object", "unseen_time", "known", "view", "later",
+    "age_note", "by_class", "by_group",
+)  # fmt: skip
 Keyed = tuple[Key, Contribution]
 
 
@@ -58,10 +69,9 @@ def explain(
 
     The runner-up is the most probable other predicate, or the one named by `against`. The facts of
     the `most` strongest reasons for the predicate are looked up, and of as many against it.
-    `hidden` is the training fact that the query must not see, -1 where there is none. `queries`
-    is the query as ids, where its names and its time were looked up before.
+    `hidden` is the training fact that the query must not see, -1 where there is none. `queries` is
+    the same query as ids, where it was looked up already.
     """
-    model = answerer.model
     queries = answerer.queries_of([query]) if queries is None else queries
     queries = replace(queries, hidden=np.asarray([hidden], np.int32))
     view = answerer.view_of(queries)
@@ -69,41 +79,30 @@ def explain(
     probabilities = view.probabilities(scored.scores)
     ranked = RankedPredicates(queries, probabilities, [view.name])
     answer = answerer.answers([query], ranked, top=RANKED)[0]
-    order = np.argsort(-probabilities[0], kind="stable").tolist()
-    names = model.dataset.predicates
-    chosen = (
-        order[0]
-        if predicate is None
-        else find_predicate(predicate, answerer.predicate_names, names)
+    compared = chosen, runner_up = compared_predicates(
+        answerer, probabilities[0], predicate, against
     )
-    runner_up = next((other for other in order if other != chosen), chosen)
-    if against is not None:
-        runner_up = find_predicate(against, answerer.predicate_names, names)
-        if runner_up == chosen:
-            raise ApptekError(f"{against!r} cannot be compared with itself: name another predicate")
     temperature = float(classifier.calibration.temperatures(scored.scores)[0])
-    subject, object_ = answer.meant_subject, answer.meant_object
-    ends = Ends(subject or query.subject, object_ or query.object)
+    ends = Ends(answer.meant_subject or query.subject, answer.meant_object or query.object)
     evidence = Evidence(answerer, view, scored, ends)
     contributions = _contributions(evidence, chosen, runner_up, temperature)
     for_it, opposed, further = _parts(contributions, max(most, 0))
+    reasons = _reasons(evidence, [*for_it, *opposed], compared)
     bias = classifier.bias.astype(np.float64)
     score_bias = float(bias[chosen]) + evidence.constant
     odds_bias = float(bias[chosen] - bias[runner_up]) / temperature
-    keyed = [*for_it, *opposed]
-    reasons = tuple(
-        _with_support(evidence, key, reason, (chosen, runner_up))
-        for (key, _), reason in zip(keyed, _reasons(evidence, keyed), strict=True)
-    )
-    return Explanation(
+    names, labels = answerer.model.dataset.predicates, answerer.labels
+    explanation = Explanation(
+        sentence="",
+        paragraph="",
         subject=ends.subject,
         object=ends.object,
-        time=model.dataset.axis.format(int(queries.times[0])),
+        time=answerer.model.dataset.axis.format(int(queries.times[0])),
         predicate=names[chosen],
         probability=float(probabilities[0, chosen]),
-        label=answerer.labels.label(names[chosen]),
+        label=labels.label(names[chosen]),
         runner_up=names[runner_up],
-        runner_up_label=answerer.labels.label(names[runner_up]),
+        runner_up_label=labels.label(names[runner_up]),
         runner_up_probability=float(probabilities[0, runner_up]),
         log_odds=odds_bias + sum(each.log_odds for _, each in contributions),
         bias=odds_bias,
@@ -114,22 +113,71 @@ def explain(
         against=reasons[len(for_it) :],
         further=further,
         groups=group_all(further, ends, view.name),
-        ranked=tuple(zip(answer.predicates, answer.probabilities, strict=True)),
-        unseen_subject=answer.unseen_subject,
-        unseen_object=answer.unseen_object,
-        unseen_time=answer.unseen_time,
-        known=answer.known,
-        view=view.name,
-        model=_about(model),
+        model=_about(answerer.model),
         asked_subject=query.subject,
         asked_object=query.object,
-        later=answer.later,
-        age_note=answer.age_note,
-        labels=answer.labels,
-        by_class=answer.by_class,
-        by_group=answer.by_group,
-        words=answerer.labels,
+        **{name: getattr(answer, name) for name in OF_ANSWER},
     )
+    return _in_words(answerer, explanation, evidence)
+
+
+def compared_predicates(
+    answerer: Answerer, probabilities: Matrix, predicate: str | None, against: str | None
+) -> tuple[int, int]:
+    """Return the predicate to explain, and the one to compare it with; probabilities: (R,)."""
+    order = np.argsort(-probabilities, kind="stable").tolist()
+    names, resolver = answerer.model.dataset.predicates, answerer.predicate_names
+    chosen = order[0] if predicate is None else find_predicate(predicate, resolver, names)
+    if against is None:
+        return chosen, next((other for other in order if other != chosen), chosen)
+    other = find_predicate(against, resolver, names)
+    if other == chosen:
+        raise ApptekError(f"{against!r} cannot be compared with itself: name another predicate")
+    return chosen, other
+
+
+def _in_words(answerer: Answerer, explanation: Explanation, evidence: Evidence) -> Explanation:
+    """The explanation with its labels, sentences and notes."""
+    labels, groups = labels_of(answerer, _named(explanation))
+    explanation = replace(explanation, predicate_labels=labels, predicate_groups=groups)
+    return replace(
+        explanation,
+        sentence=sentence(explanation),
+        paragraph=paragraph(explanation),
+        notes=explanation_notes(explanation, evidence.read_from_name()),
+    )
+
+
+def _named(explanation: Explanation) -> Iterable[str]:
+    """The predicates that an explanation names."""
+    yield from (one.predicate for one in explanation.ranked)
+    yield from (explanation.predicate, explanation.runner_up, *explanation.known)
+    for reason in explanation.all_reasons():
+        yield from reason.topology
+        for fact in reason.facts:
+            yield from (fact.predicate, fact.expanded_by)
+
+
+def with_labels_of(
+    answerer: Answerer, explanation: Explanation, facts: Iterable[CitedFact]
+) -> Explanation:
+    """Return the explanation with the labels and groups of the predicates of further facts."""
+    labels, groups = labels_of(answerer, (fact.predicate for fact in facts))
+    return replace(
+        explanation,
+        predicate_labels=explanation.predicate_labels | labels,
+        predicate_groups=explanation.predicate_groups | groups,
+    )
+
+
+def labels_of(
+    answerer: Answerer, predicates: Iterable[str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the labels of predicates that are not their names, and the groups of predicates."""
+    table, names = answerer.labels, list(dict.fromkeys(predicates))
+    labels = {name: table.label(name) for name in names if table.label(name) != name}
+    groups = {name: group for name in names if (group := table.group_of(name))}
+    return labels, groups
 
 
 def strongest_reason(answerer: Answerer, query: Query, predicate: str) -> str:
@@ -196,6 +244,7 @@ def _contributions(
                 family=key[1],
                 group=evidence.group(key),
                 mirror=evidence.is_mirror(key),
+                guess=evidence.is_guess(key),
                 topology=evidence.names(key),
                 sentence=evidence.sentence(key, chosen),
                 log_odds=-minus_odds,
@@ -217,7 +266,10 @@ def _parts(
     return for_it, against, tuple(p for _, p in contributions if id(p) not in detailed)
 
 
-def _reasons(evidence: Evidence, detailed: Sequence[Keyed]) -> tuple[Reason, ...]:
+def _reasons(
+    evidence: Evidence, detailed: Sequence[Keyed], compared: tuple[int, int]
+) -> tuple[Reason, ...]:
+    """The reasons with their facts and their support; compared: the predicate, the runner-up."""
     reasons: list[Reason] = []
     for key, contribution in detailed:
         met = evidence.connection(key) if key[0] == "topology" else None
@@ -227,41 +279,37 @@ def _reasons(evidence: Evidence, detailed: Sequence[Keyed]) -> tuple[Reason, ...
         earlier = (r.number for r in reasons if path and {f.fact for f in r.path} == path)
         reasons.append(
             Reason(
+                **{each.name: getattr(contribution, each.name) for each in fields(contribution)},
                 number=len(reasons) + 1,
-                contribution=contribution,
                 steps=met.steps if met is not None else 0,
                 meeting=_meeting(met, evidence.model.dataset.entities),
                 facts=facts,
                 partners=evidence.partners(key),
+                support=_support(evidence, key, contribution.log_odds, compared),
                 same_as=next(earlier, 0),
             )
         )
     return tuple(reasons)
 
 
-def _with_support(
-    evidence: Evidence, key: Key, reason: Reason, compared: tuple[int, int]
-) -> Reason:
-    """The reason with its support in training; compared: the predicate and the runner-up."""
-    axis = evidence.graph.axis
+def _support(
+    evidence: Evidence, key: Key, log_odds: float, compared: tuple[int, int]
+) -> Support | None:
+    """What training says about such evidence; compared: the predicate and the runner-up."""
     seen, other = (evidence.support(key, predicate, compared) for predicate in compared)
-    support = None
-    if seen is not None and other is not None:
-        level = None if evidence.timeless else seen.level
-        when = level_text(axis, level, near_distance(evidence.clock))
-        support = Support(
-            when=when,
-            runner_up=other.seen.followed,
-            runner_up_lift=other.seen.lift,
-            is_itself=seen.is_itself,
-            **asdict(seen.seen),
-        )
-        added, of_answer = reason.contribution.log_odds, key[2] == compared[0]
-        contradicts = contradicts_alone(support, added)
-        support = replace(support, contradicts=contradicts)
-        words = support_words(support, added, of_answer=of_answer)
-        support = replace(support, words=words)
-    return replace(reason, support=support)
+    if seen is None or other is None:
+        return None
+    level = None if evidence.timeless else seen.level
+    support = Support(
+        when=level_text(evidence.graph.axis, level, near_distance(evidence.clock)),
+        runner_up=other.seen.followed,
+        runner_up_lift=other.seen.lift,
+        is_itself=seen.is_itself,
+        **asdict(seen.seen),
+    )
+    support = replace(support, contradicts=contradicts_alone(support, log_odds))
+    words = support_words(support, log_odds, of_answer=key[2] == compared[0])
+    return replace(support, words=words)
 
 
 def _meeting(met: Connection | None, names: Names) -> tuple[Meeting, ...]:

@@ -13,9 +13,6 @@ from apptek.audit.judge import Judge
 from apptek.audit.report import table_of_facts
 from apptek.data.times import UNKNOWN
 from apptek.explain.explainer import explain
-from apptek.explain.explanation import Reason
-from apptek.explain.shown_answers import answer_notes, recorded
-from apptek.explain.text import notes
 from apptek.graph.lookups import between, ends_of
 from apptek.mcp_server.results import (
     AuditResult,
@@ -27,7 +24,9 @@ from apptek.mcp_server.results import (
     SuspectFact,
     WhyPredicate,
 )
-from apptek.present.wording import presumed, when_text
+from apptek.present.answer_words import answer_notes, recorded
+from apptek.present.wording import presumed, share_lines, when_text
+from apptek.results import Reason, to_dict
 from apptek.service.forecasts import ForecastQuestion, forecast
 from apptek.service.model_info import find_entities
 from apptek.service.predict_explain import answer_fields
@@ -84,7 +83,11 @@ class Questions:
         ranked = asked.answerer.ranked(asked.ids)
         (answer,) = asked.answerer.answers([asked.query], ranked, top=top)
         given, fields = presumed(time), answer_fields(self.served, answer, asked.time)
-        notes = [note for note in (recorded(answer), *answer_notes(answer)) if note]
+        notes = [
+            *filter(None, [recorded(answer)]),
+            *share_lines(answer.by_class, answer.by_group),
+            *(note.text for note in answer_notes(answer) if note.kind != "conditional"),
+        ]
         return Prediction.model_validate(
             fields
             | {
@@ -93,7 +96,7 @@ class Questions:
                 "by_class": fields["by_class"][:top],
                 "by_group": fields["by_group"][:top],
                 "condition": given,
-                "notes": [note for note in notes if note != given],
+                "notes": notes,
             }
         )
 
@@ -117,13 +120,13 @@ class Questions:
         asked = self._question(subject, object, time, as_of)
         why = explain(asked.answerer, asked.query, predicate, against=against, queries=asked.ids)
         return WhyPredicate.model_validate(
-            why.as_json()
+            to_dict(why)
             | {
                 "condition": presumed(why.time),
                 "reasons": [_reason(reason) for reason in why.reasons],
                 "against": [_reason(reason) for reason in why.against],
                 "further": len(why.further),
-                "notes": notes(why),
+                "notes": [note.text for note in why.notes],
             }
         )
 
@@ -253,8 +256,8 @@ class Questions:
 def _reason(reason: Reason) -> ReasonFound:
     cited, _ = reason.cited
     return ReasonFound(
-        sentence=reason.contribution.sentence,
-        log_odds=reason.contribution.log_odds,
+        sentence=reason.sentence,
+        log_odds=reason.log_odds,
         facts=[FactOut.model_validate(asdict(fact)) for fact in cited[:FACTS]],
         more_facts=max(0, len(cited) - FACTS),
     )

@@ -1,8 +1,8 @@
 """Queries in words and their answers, whatever model gives them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -10,106 +10,18 @@ from apptek.arrays import Bools, Ints, Longs, Matrix
 from apptek.config import VIEWS, View
 from apptek.data.calendar.positions import SECONDS
 from apptek.data.facts import Dataset, Split
-from apptek.data.frames import When, is_frame, read_query_texts, time_text, without_midnight
+from apptek.data.frames import is_frame, read_query_texts, without_midnight
 from apptek.data.queries import Queries
 from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError, TimeFormatError, check_count
 from apptek.evaluation.forecast import ForecastFigures
-from apptek.evaluation.predicate_classes import LabelledPredicates, Shares, shares_json
+from apptek.evaluation.predicate_classes import LabelledPredicates
 from apptek.evaluation.ranking import Evaluation
 from apptek.evaluation.scorer import ViewScorer
 from apptek.models.seen import Seen
+from apptek.results import Answer, Query, Share
 
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What a user asks, in words. An empty time, "?" or None is unknown.
-
-    The time may be given as a text, a date, a datetime, a Timestamp or an integer; it is kept as
-    the text of it.
-    """
-
-    subject: str
-    object: str
-    time: str
-
-    if TYPE_CHECKING:
-
-        def __init__(self, subject: str, object: str, time: When) -> None: ...  # noqa: A002
-
-    def __post_init__(self) -> None:
-        if type(self.time) is not str:
-            object.__setattr__(self, "time", time_text(self.time))
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The predicates of a query, most probable first, and what is unusual about the query.
-
-    unseen   that the subject, the object or the time does not occur in the facts; ahead, entities
-             are looked for before the time
-    known    predicates that the facts contain for this subject, object and time
-    view     within: from every fact; ahead: from what was known before the query's time
-    labels   how to show each predicate: its label in the model's table, else its name
-    kinds    the class of each predicate, and its group; empty where it has none
-    meant_subject, meant_object
-             the names of the entities that were meant; None for a name that the data does not
-             know, or that could mean several
-    calibrated
-             whether the probabilities were calibrated, which takes valid facts; never for a
-             far time
-    far_time that the time is further from the facts than their whole span is long: a single
-             question about it is refused, in a list it is flagged
-    age_note how old the newest fact is, where the time lies after all facts
-    by_class each class of predicates with the sum of their probabilities, the largest first;
-             by_group the same for the groups
-    """
-
-    query: Query
-    predicates: tuple[str, ...]
-    probabilities: tuple[float, ...]
-    unseen_subject: bool
-    unseen_object: bool
-    unseen_time: bool
-    known: tuple[str, ...]
-    view: View
-    labels: tuple[str, ...]
-    kinds: tuple[tuple[str, str], ...]
-    by_class: Shares
-    by_group: Shares
-    meant_subject: str | None
-    meant_object: str | None
-    calibrated: bool
-    far_time: bool
-    age_note: str
-
-    @property
-    def unknown_names(self) -> list[str]:
-        """The names of the query that mean no entity, or could mean several."""
-        meant = ((self.query.subject, self.meant_subject), (self.query.object, self.meant_object))
-        return list(dict.fromkeys(asked for asked, name in meant if name is None))
-
-    @property
-    def later(self) -> tuple[str, ...]:
-        """The entities that occur in the facts, but not before the query's time."""
-        unseen = (
-            (self.meant_subject, self.unseen_subject),
-            (self.meant_object, self.unseen_object),
-        )
-        ahead = self.view == "ahead"
-        return tuple(name for name, is_so in unseen if ahead and is_so and name is not None)
-
-    def as_json(self) -> dict[str, Any]:
-        """The fields by their names; a class or group is an object with its probability."""
-        content = {field.name: getattr(self, field.name) for field in fields(self)}
-        del content["kinds"]
-        return content | {
-            "query": asdict(self.query),
-            "class_of": [kind for kind, _ in self.kinds],
-            "group_of": [group for _, group in self.kinds],
-            "by_class": shares_json(self.by_class),
-            "by_group": shares_json(self.by_group),
-        }
+__all__ = ["Answer", "Query"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,9 +250,10 @@ def best_answers(
             tuple(words.names[known] for known in seen.predicates(subject, object_, time, view)),
             view,
             tuple(words.labels[predicate] for predicate in best),
-            tuple(words.kinds[predicate] for predicate in best),
-            classes[row],
-            groups[row],
+            tuple(words.kinds[predicate][0] for predicate in best),
+            tuple(words.kinds[predicate][1] for predicate in best),
+            tuple(Share(*pair) for pair in classes[row]),
+            tuple(Share(*pair) for pair in groups[row]),
             seen.name(subject),
             seen.name(object_),
             calibrated and not far[row],

@@ -179,9 +179,12 @@ def answer_table(answers: Sequence[Answer], before: int = 0) -> pa.Table:
         flags = (answer.unseen_subject, answer.unseen_object, answer.unseen_time)
         query = (number, answer.query.subject, answer.query.object, answer.query.time)
         pairs = zip(answer.predicates, answer.probabilities, strict=True)
-        classes, groups = dict(answer.by_class), dict(answer.by_group)
+        classes, groups = (
+            {one.name: one.probability for one in shares}
+            for shares in (answer.by_class, answer.by_group)
+        )
         for rank, (predicate, probability) in enumerate(pairs, 1):
-            kind, group = answer.kinds[rank - 1]
+            kind, group = answer.class_of[rank - 1], answer.group_of[rank - 1]
             row = (
                 *query,
                 rank,

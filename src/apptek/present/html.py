@@ -8,8 +8,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apptek.present import audit_words, forecast_words, wording
-from apptek.results import AuditReport, Forecast, Result, WatchList
+from apptek.data.predicate_table import labelled
+from apptek.present import answer_words, audit_words, explanation_words, forecast_words, wording
+from apptek.present.drawing.layout import draw_answer
+from apptek.present.drawing.svg import draw_svg
+from apptek.present.explanation_text import BASE
+from apptek.results import Answer, Answers, AuditReport, Explanation, Forecast, Result, WatchList
 from apptek.safe_text import printable
 
 if TYPE_CHECKING:
@@ -20,6 +24,9 @@ SHOWN = 10  # predicates of a forecast
 SPARK_WIDTH, SPARK_HEIGHT = 120, 28
 _NAMES: dict[type[Result], str] = {
     AuditReport: "audit.html.j2",
+    Answer: "answers.html.j2",
+    Answers: "answers.html.j2",
+    Explanation: "explanation.html.j2",
     Forecast: "forecast.html.j2",
     WatchList: "watch.html.j2",
 }
@@ -91,7 +98,13 @@ def _environment() -> "Environment":
         "shown": SHOWN,
         "audit": audit_words,
         "words": forecast_words,
+        "answer_words": answer_words,
+        "told": explanation_words,
+        "labelled": labelled,
+        "base": BASE,
+        "drawing_of": draw_answer,
+        "svg_of": lambda drawing: Markup(draw_svg(drawing)),  # noqa: S704 - escapes all texts
     }
-    names = ("counted", "percent", "points", "signed")
+    names = ("counted", "given", "left_over", "listed", "percent", "points", "shown_time", "signed")
     environment.filters |= {name: getattr(wording, name) for name in names}
     return environment

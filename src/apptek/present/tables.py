@@ -11,10 +11,30 @@ from pyarrow import csv, parquet
 
 from apptek.errors import DataError
 from apptek.files import new_file, writing
+from apptek.models.batch_files import answer_table
 from apptek.present.xlsx import write_xlsx
-from apptek.results import AuditReport, Forecast, Result, WatchList, to_dict
+from apptek.results import (
+    Answer,
+    Answers,
+    AuditReport,
+    Explanation,
+    Forecast,
+    Reason,
+    Result,
+    WatchList,
+    to_dict,
+)
 from apptek.safe_text import without_formulas
 
+EXPLANATION = pa.schema(
+    [
+        *((name, pa.string()) for name in ("predicate", "runner_up")),
+        ("reason", pa.int32()),
+        *((name, pa.string()) for name in ("kind", "family", "sentence")),
+        *((name, pa.float64()) for name in ("log_odds", "score")),
+        ("facts", pa.int32()),
+    ]
+)
 PREDICATES = 3  # of a row of a watch list
 
 
@@ -22,6 +42,34 @@ PREDICATES = 3  # of a row of a watch list
 def to_arrow(result: Result) -> pa.Table:
     """Return the rows of a result as a table."""
     raise TypeError(f"{type(result).__name__} is no table")
+
+
+@to_arrow.register
+def _answer(answer: Answer) -> pa.Table:
+    return answer_table([answer])
+
+
+@to_arrow.register
+def _answers(answers: Answers) -> pa.Table:
+    """One row for each predicate of each query, numbered by `query` from 1."""
+    return answer_table(answers)
+
+
+@to_arrow.register
+def _explanation(explanation: Explanation) -> pa.Table:
+    """One row for each contribution, the largest first.
+
+    `reason` numbers those that are told in detail, and `facts` counts theirs. With `bias` the
+    log-odds add up to those of the predicate against the runner-up.
+    """
+    compared = {"predicate": explanation.predicate, "runner_up": explanation.runner_up}
+    rows = []
+    for part in explanation.contributions():
+        row = compared | to_dict(part)
+        if isinstance(part, Reason):
+            row |= {"reason": part.number, "facts": len(part.facts)}
+        rows.append(row)
+    return pa.Table.from_pylist(rows, schema=EXPLANATION)
 
 
 @to_arrow.register

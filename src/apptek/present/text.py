@@ -2,7 +2,9 @@
 
 from functools import singledispatch
 
+from apptek.present.answer_words import FAR, answer_notes, recorded
 from apptek.present.audit_words import audit_lines, instead_words, shown_predicate, when_words
+from apptek.present.explanation_text import explanation_text
 from apptek.present.forecast_words import (
     WATCH_COLUMNS,
     based_on,
@@ -12,13 +14,34 @@ from apptek.present.forecast_words import (
     watch_lines,
     window_text,
 )
-from apptek.present.wording import general_notes, percent, points, signed, similar_lines
-from apptek.results import AuditReport, Forecast, Result, WatchList, WatchRow
-from apptek.safe_text import printable_lines
+from apptek.present.what_if_text import contrast_text, counterfactual_text
+from apptek.present.wording import (
+    general_notes,
+    percent,
+    points,
+    share_lines,
+    shown_time,
+    signed,
+    similar_lines,
+)
+from apptek.results import (
+    Answer,
+    Answers,
+    AuditReport,
+    Contrast,
+    Counterfactual,
+    Explanation,
+    Forecast,
+    Result,
+    WatchList,
+    WatchRow,
+)
+from apptek.safe_text import counted, printable_lines
 from apptek.terminal import BAR, table_text
 
 WIDTH = 100  # of a text that is not for a terminal
-BAR_WIDTH = 20  # characters of a bar for 100 %
+BAR_WIDTH, ANSWER_BAR_WIDTH = 20, 30  # characters of a bar for 100 %
+SHOWN = 10  # answers
 
 
 def render_text(result: Result, width: int = WIDTH) -> str:
@@ -29,6 +52,52 @@ def render_text(result: Result, width: int = WIDTH) -> str:
 @singledispatch
 def _text(result: Result, width: int) -> str:
     raise TypeError(f"{type(result).__name__} has no text of {width} columns")
+
+
+@_text.register
+def _explanation(explanation: Explanation, width: int) -> str:
+    return explanation_text(explanation, width).rstrip("\n")
+
+
+@_text.register
+def _contrast(contrast: Contrast, width: int) -> str:
+    return contrast_text(contrast, width, "full").rstrip("\n")
+
+
+@_text.register
+def _counterfactual(found: Counterfactual, width: int) -> str:
+    return counterfactual_text(found, width).rstrip("\n")
+
+
+@_text.register
+def _answer(answer: Answer, width: int) -> str:
+    query = answer.query
+    title = f"{query.subject}, ?, {query.object}, {shown_time(query.time)}"
+    rows = [
+        (one.shown, percent(one.probability), BAR * round(one.probability * ANSWER_BAR_WIDTH))
+        for one in answer.ranked
+    ]
+    notes = answer_notes(answer)
+    lines = [
+        *(note.text for note in notes if note.kind == "unknown_name"),
+        recorded(answer),
+        table_text(title, ("predicate", "probability", ""), rows, width),
+        *share_lines(answer.by_class, answer.by_group),
+        *(note.text for note in notes if note.kind != "unknown_name"),
+    ]
+    return "\n".join(filter(None, lines))
+
+
+@_text.register
+def _answers(answers: Answers, width: int) -> str:
+    texts = [_answer(answer, width) for answer in answers[:SHOWN]]
+    if len(answers) > SHOWN:
+        texts.append(f"... and {counted(len(answers) - SHOWN, 'more answer')}")
+    if len(answers) > 1 and answers.unknown_count:
+        texts.append(f"{answers.unknown_count:,} of {len(answers):,} answers are general answers.")
+    if len(answers) > 1 and answers.far_count:
+        texts.append(f"{answers.far_count:,} of {len(answers):,} answers: {FAR}")
+    return "\n\n".join(texts) or "no answers"
 
 
 @_text.register

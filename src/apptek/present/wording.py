@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from apptek.data.times import TimeAxis
+from apptek.results import Share
 from apptek.safe_text import counted
 
 _EXACT = 6  # days below which a span is told exactly
@@ -127,23 +128,21 @@ def meant_notes(*pairs: tuple[str, str | None]) -> list[str]:
     ]
 
 
-def share_lines(
-    classes: Sequence[tuple[str, float]], groups: Sequence[tuple[str, float]]
-) -> list[str]:
+def share_lines(classes: Sequence[Share], groups: Sequence[Share]) -> list[str]:
     """A line for the classes and one for the groups, as far as there are any."""
     lines = []
     for level, shares in (("class", classes), ("group", groups)):
         if shares:
-            words = listed([f"{name} {percent(value)}" for name, value in shares])
-            rest = "".join(f"; {name} {percent(value)}" for name, value in left_over(level, shares))
-            lines.append(f"By {level}: {words}{rest}.")
+            words = listed([f"{one.name} {percent(one.probability)}" for one in shares])
+            rest = (f"; {one.name} {percent(one.probability)}" for one in left_over(level, shares))
+            lines.append(f"By {level}: {words}{''.join(rest)}.")
     return lines
 
 
-def left_over(level: str, shares: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+def left_over(level: str, shares: Sequence[Share]) -> list[Share]:
     """The probability of the predicates without a class or group, where there are such."""
-    rest = 1 - sum(value for _, value in shares)
-    return [(f"without a {level}", rest)] if rest >= 0.0005 else []  # what is shown as 0.1 %
+    rest = 1 - sum(one.probability for one in shares)
+    return [Share(f"without a {level}", rest)] if rest >= 0.0005 else []  # what is shown as 0.1 %
 
 
 def when_text(since: str, until: str) -> str:

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator
 from starlette.exceptions import HTTPException
 
 from apptek import __version__
+from apptek.results import Contrast, Counterfactual
 from apptek.service import model_info, timelines
 from apptek.service.arrow_batches import add_arrow_predictions
 from apptek.service.explorer_files import read_explorer_files
@@ -22,7 +23,7 @@ from apptek.service.problem_json import (
     problem_responses,
     refuse_unknown_parameters,
 )
-from apptek.service.schemas.explanations import ExplanationOut
+from apptek.service.schemas.explanations import ServedExplanation
 from apptek.service.schemas.requests import (
     ContrastBody,
     CounterfactualBody,
@@ -42,7 +43,6 @@ from apptek.service.schemas.responses import (
     Predicates,
     Topologies,
 )
-from apptek.service.schemas.what_if import ContrastOut, CounterfactualOut
 from apptek.service.served_model import ServedModel
 from apptek.service.what_if import contrast, counterfactual
 from apptek.service.workers import WorkerPool
@@ -180,17 +180,17 @@ def _add_predictions(
             limits.check_batch(len(body.queries), body.top)
         return await pool.answer(partial(predict, served, body))
 
-    @app.post("/api/explain", response_model=ExplanationOut, tags=["answers"])
+    @app.post("/api/explain", response_model=ServedExplanation, tags=["answers"])
     async def explanation(body: ExplainBody) -> Response:
         """Why a predicate: contributions, the facts behind them, and a drawing of the graph."""
         return await pool.answer(partial(explain, served, body))
 
-    @app.post("/api/counterfactual", response_model=CounterfactualOut, tags=["answers"])
+    @app.post("/api/counterfactual", response_model=Counterfactual, tags=["answers"])
     async def counterfactuals(body: CounterfactualBody) -> Response:
-        """The smallest set of facts without which the answer would be another."""
+        """A small set of facts whose removal changes the answer."""
         return await pool.answer(partial(counterfactual, served, body))
 
-    @app.post("/api/contrast", response_model=ContrastOut, tags=["answers"])
+    @app.post("/api/contrast", response_model=Contrast, tags=["answers"])
     async def contrasts(body: ContrastBody) -> Response:
         """What changes between two times: the reasons of the answer at both."""
         return await pool.answer(partial(contrast, served, body))

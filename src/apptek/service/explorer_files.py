@@ -11,7 +11,7 @@ from importlib.resources.abc import Traversable
 
 from fastapi import Request, Response
 
-from apptek.explain.drawing.svg import STYLE
+from apptek.present.drawing.svg import STYLE
 
 MEDIA_TYPES = {
     "css": "text/css; charset=utf-8",

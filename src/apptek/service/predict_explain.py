@@ -1,6 +1,6 @@
 """Predictions and explanations of the served model."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -8,17 +8,17 @@ import numpy as np
 from apptek.arrays import Longs
 from apptek.compiling import in_threads
 from apptek.data.queries import Queries
-from apptek.evaluation.predicate_classes import shares_json
-from apptek.explain.drawing.answer_layout import WIDTH, draw_answer
-from apptek.explain.drawing.svg import drawing_json
 from apptek.explain.explainer import explain as explain_query
-from apptek.explain.explanation import CitedFact, Explanation, Reason
-from apptek.explain.text import notes
+from apptek.explain.explainer import with_labels_of
 from apptek.explain.without_facts import without_facts
 from apptek.features.topologies.connection import time_distance
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.predictor import Answer, Query
+from apptek.present.drawing.layout import WIDTH, draw_answer
+from apptek.present.drawing.svg import drawing_json
 from apptek.present.wording import apart_text, listed
+from apptek.results import CitedFact, Explanation, Note, Reason, to_dict
+from apptek.service.schemas.explanations import ServedExplanation
 from apptek.service.schemas.requests import ExplainBody, PredictBatch, PredictQuery
 from apptek.service.served_model import Question, ServedModel
 from apptek.service.timelines import fact_fields
@@ -83,8 +83,8 @@ def answer_fields(served: ServedModel, answer: Answer, code: int) -> dict[str, A
             }
             for name, label, probability in ranked
         ],
-        "by_class": shares_json(answer.by_class),
-        "by_group": shares_json(answer.by_group),
+        "by_class": to_dict(answer.by_class),
+        "by_group": to_dict(answer.by_group),
         "meant_subject": answer.meant_subject,
         "meant_object": answer.meant_object,
         "unseen_subject": answer.unseen_subject,
@@ -98,8 +98,8 @@ def answer_fields(served: ServedModel, answer: Answer, code: int) -> dict[str, A
     }
 
 
-def explain(served: ServedModel, body: ExplainBody) -> dict[str, Any]:
-    """An explanation with its drawing and the periphery, as `ExplanationOut` describes it."""
+def explain(served: ServedModel, body: ExplainBody) -> ServedExplanation:
+    """An explanation with its drawing and the periphery."""
     question = served.question(body, body.view, allow_unknown=body.allow_unknown)
     for name, where in ((body.predicate, "predicate"), (body.against, "against")):
         if name is not None:
@@ -126,27 +126,29 @@ def explain(served: ServedModel, body: ExplainBody) -> dict[str, Any]:
         for name in body.expand
         if (entity := whole.entities.find(name)) is not None
     }
-    answer = draw_answer(
-        explanation,
-        width=body.width or WIDTH,
-        nearby=[_as_cited(fact) for fact in periphery] if body.nearby else (),
-        expanded=expanded,
-    )
-    return explanation.as_json() | {
-        "notes": [*notes(explanation), *_missing(body.without, known)],
+    nearby = [_as_cited(fact) for fact in periphery] if body.nearby else []
+    drawn = [*nearby, *(fact for facts in expanded.values() for fact in facts)]
+    drawing = draw_answer(
+        with_labels_of(whole, explanation, drawn),
+        width=body.width or WIDTH, nearby=nearby, expanded=expanded,
+    )  # fmt: skip
+    dataset = served.predictor.model.dataset
+    more: dict[str, Any] = {
+        "notes": (*explanation.notes, *_missing(body.without, known)),
         "similar": question.similar,
-        "drawing": drawing_json(answer),
+        "drawing": drawing_json(drawing),
         "periphery": periphery,
-        "without": [
-            fact_fields(served.predictor.model.dataset, whole.model.graph, fact) for fact in without
-        ],
+        "without": [fact_fields(dataset, whole.model.graph, fact) for fact in without],
     }
+    own = {each.name: getattr(explanation, each.name) for each in fields(explanation)}
+    return ServedExplanation(**own | more)
 
 
-def _missing(facts: list[int], known: int) -> list[str]:
+def _missing(facts: list[int], known: int) -> list[Note]:
     """A note on the facts to leave out that the model does not hold."""
-    numbers = [str(fact) for fact in dict.fromkeys(facts) if fact >= known]
-    return [f"The model has no fact with the number {listed(numbers)}."] if numbers else []
+    numbers = [fact for fact in dict.fromkeys(facts) if fact >= known]
+    words = f"The model has no fact with the number {listed(list(map(str, numbers)))}."
+    return [Note("fact", words, {"facts": numbers})] if numbers else []
 
 
 def _renamed(explanation: Explanation, kept: Longs) -> Explanation:

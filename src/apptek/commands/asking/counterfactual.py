@@ -41,9 +41,10 @@ def counterfactual(
 
     Example: `apptek counterfactual model Coresia Falgard 2019-07-26 --add`
     """
-    from apptek.explain.what_if.texts import counterfactual_text
     from apptek.predictor import Predictor, Query
+    from apptek.present.what_if_text import counterfactual_text
     from apptek.present.wording import similar_lines
+    from apptek.results import to_dict
     from apptek.terminal import output
 
     predictor = Predictor.load(model, as_of=as_of)
@@ -51,8 +52,8 @@ def counterfactual(
     found = predictor.counterfactual(query, target, add=add, allow_unknown=allow_unknown)
     similar = predictor.similar_names(subject, object_)
     if as_json:
-        print_json(found.as_json() | {"similar": similar})
+        print_json(to_dict(found) | {"similar": similar})
         return
     console = output()
-    text = counterfactual_text(found, console.width, predictor.answerer.labels)
+    text = counterfactual_text(found, console.width)
     console.print("\n".join([text, *similar_lines(similar)]), markup=False, soft_wrap=True)

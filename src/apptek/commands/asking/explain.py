@@ -17,8 +17,8 @@ from apptek.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from apptek.explain.contrast import Contrast
-    from apptek.explain.text import Length
+    from apptek.present.explanation_text import Length
+    from apptek.results import Contrast
 
 
 def explain(
@@ -61,11 +61,11 @@ def explain(
 
     Example: `apptek explain model Coresia Falgard 2019-07-26 --html why.html`
     """
-    from apptek.explain.html_report import explanation_html
-    from apptek.explain.text import explanation_text
     from apptek.files import write_whole
     from apptek.predictor import Predictor, Query
+    from apptek.present.explanation_text import explanation_text
     from apptek.present.wording import similar_lines
+    from apptek.results import to_dict
     from apptek.terminal import output, tell
 
     query = Query(subject, object_, time)
@@ -81,11 +81,11 @@ def explain(
     )
     similar = predictor.similar_names(subject, object_)
     if html is not None:
-        write_whole(html, explanation_html(explanation).encode())
+        write_whole(html, explanation.html().encode())
         tell(f"The explanation with its drawing is in {html}")
     if as_json:
         extras = {"calibrated": predictor.model.calibrated, "similar": similar}
-        print_json(explanation.as_json() | extras)
+        print_json(to_dict(explanation) | extras)
     else:
         console = output()
         notes = similar_lines(similar)
@@ -98,12 +98,13 @@ def explain(
 def _print_contrast(
     found: "Contrast", length: "Length", similar: dict[str, list[str]], *, as_json: bool
 ) -> None:
-    from apptek.explain.what_if.texts import contrast_text
+    from apptek.present.what_if_text import contrast_text
     from apptek.present.wording import similar_lines
+    from apptek.results import to_dict
     from apptek.terminal import output
 
     if as_json:
-        print_json(found.as_json() | {"similar": similar})
+        print_json(to_dict(found) | {"similar": similar})
         return
     console = output()
     text = contrast_text(found, console.width, length)

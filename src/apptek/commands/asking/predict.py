@@ -84,6 +84,7 @@ def predict(
     from apptek.baselines.open_model import on_engine, open_model
     from apptek.models.answers import Query
     from apptek.models.batch_files import BATCH
+    from apptek.results import to_dict
     from apptek.terminal import output, tell
 
     words = (subject, object_, time)
@@ -110,7 +111,7 @@ def predict(
     )
     similar = predictor.similar_names(subject, object_)
     if as_json:
-        print_json(answer.as_json() | {"similar": similar})
+        print_json(to_dict(answer) | {"similar": similar})
         return
     _print_answer(answer, similar)
     if not predictor.model.calibrated:
@@ -175,21 +176,10 @@ def _answer_file(
 
 
 def _print_answer(answer: Any, similar: dict[str, list[str]]) -> None:
-    from apptek.data.predicate_table import labelled
-    from apptek.explain.shown_answers import answer_notes, recorded
-    from apptek.present.wording import general_notes, percent, shown_time, similar_lines
-    from apptek.terminal import BAR, output, table
+    from apptek.present.text import render_text
+    from apptek.present.wording import similar_lines
+    from apptek.terminal import output
 
-    query = answer.query
-    names = map(labelled, answer.predicates, answer.labels)
-    ranking = zip(names, answer.probabilities, strict=True)
-    rows = [(name, percent(share), BAR * round(share * 30)) for name, share in ranking]
-    title = f"{query.subject}, ?, {query.object}, {shown_time(query.time)}"
     console = output()
-    for note in general_notes(*answer.unknown_names):
-        console.print(note, markup=False, soft_wrap=True)
-    if words := recorded(answer):
-        console.print(words, markup=False, soft_wrap=True)
-    console.print(table(title, ("predicate", "probability", ""), rows), markup=False)
-    for note in [*answer_notes(answer), *similar_lines(similar)]:
-        console.print(note, markup=False, soft_wrap=True)
+    lines = [render_text(answer, console.width), *similar_lines(similar)]
+    console.print("\n".join(lines), markup=False, soft_wrap=True)

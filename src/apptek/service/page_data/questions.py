@@ -11,9 +11,9 @@ from apptek.config import View
 from apptek.data.facts import Facts
 from apptek.data.name_index import key_of
 from apptek.data.times import UNKNOWN
-from apptek.explain.quality_words import quality_text
-from apptek.explain.sentences import clause
 from apptek.graph.lookups import between, is_timeless
+from apptek.present.quality_words import quality_text
+from apptek.present.sentences import clause
 from apptek.service.served_model import ServedModel, query_of_fact
 
 CARDS = 9  # one large, the others in rows of two or four

@@ -8,16 +8,16 @@ from pydantic import BaseModel, Field
 from apptek.agent.environment import DecisionProcess, Environment
 from apptek.arrays import Ints
 from apptek.data.queries import Queries
-from apptek.explain.drawing.answer_layout import WIDTH, draw_answer
-from apptek.explain.drawing.svg import drawing_json
 from apptek.explain.evidence import Evidence
-from apptek.explain.explainer import cited_fact
+from apptek.explain.explainer import cited_fact, with_labels_of
 from apptek.explain.explainer import explain as explain_query
-from apptek.explain.sentences import Ends
 from apptek.features.topologies.connection import CoreFact, Side, Surroundings, connect
 from apptek.features.topologies.topology import action_name, from_names
 from apptek.models.answerer import WorkingView
 from apptek.models.model import with_training_facts
+from apptek.present.drawing.layout import WIDTH, draw_answer
+from apptek.present.drawing.svg import drawing_json
+from apptek.present.sentences import Ends
 from apptek.service.problem_json import ServiceError
 from apptek.service.schemas.explanations import DrawingOut
 from apptek.service.schemas.requests import Name, QueryFields, View
@@ -153,8 +153,9 @@ def _drawing(question: Question, view: WorkingView, played: _Episode, width: flo
     explanation = explain_query(answerer, question.query, most=0, queries=queries)
     ends = Ends(explanation.subject, explanation.object)
     evidence = Evidence(answerer, view, view.scored(queries), ends)
-    facts = {core.fact: cited_fact(evidence, core) for core in played.facts}
-    drawing = draw_answer(explanation, width=width, nearby=list(facts.values()))
+    facts = list({core.fact: cited_fact(evidence, core) for core in played.facts}.values())
+    labelled = with_labels_of(answerer, explanation, facts)
+    drawing = draw_answer(labelled, width=width, nearby=facts)
     return DrawingOut.model_validate(drawing_json(drawing))
 
 

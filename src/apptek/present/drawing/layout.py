@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from apptek.explain.drawing.labels import (
+from apptek.present.drawing.labels import (
     NAME_LETTER,
     Curve,
     Drawing,
@@ -23,8 +23,8 @@ from apptek.explain.drawing.labels import (
     how_many,
     with_labels,
 )
-from apptek.explain.explanation import CitedFact, Explanation
 from apptek.present.wording import percent
+from apptek.results import CitedFact, Explanation
 from apptek.safe_text import counted
 
 WIDTH = 900.0  # of a report and a notebook
@@ -235,18 +235,18 @@ class _Sketch:
     def edges(self) -> list[DrawnEdge]:
         """The question, a line for each lane, and one for all facts between two other entities."""
         ids = {name: number for number, name in enumerate(self._ordered())}
-        words = self.explanation.words
+        words = self.explanation
         edges = [] if self.subject == self.object else [self._question(ids)]
         drawn: list[tuple[list[Bundle], str]] = []
         others: dict[frozenset[str], list[Bundle]] = {}
         for bundle in filter(self._is_drawn, self.bundles):
-            label = words.label(bundle.predicate)
+            label = words.shown(bundle.predicate)
             if bundle in self.lanes:
                 arrow = "→" if bundle.source == self.subject else "←"
                 drawn.append(([bundle], f"{arrow} {label}"))
             else:
                 others.setdefault(frozenset(bundle.ends), []).append(bundle)
-        drawn += [(bundles, words.label(bundles[0].predicate)) for bundles in others.values()]
+        drawn += [(bundles, words.shown(bundles[0].predicate)) for bundles in others.values()]
         return [*edges, *(self._edge(ids, bundles, label) for bundles, label in drawn)]
 
     def _ordered(self) -> list[str]:
@@ -261,7 +261,7 @@ class _Sketch:
         return DrawnEdge(
             source=ids[self.subject], target=ids[self.object], kind="question",
             predicate=f"{asked.label}?", date=f"{when}{percent(asked.probability)}",
-            group=asked.words.group_of(asked.predicate) or "", facts=(), reasons=(), more=0,
+            group=asked.predicate_groups.get(asked.predicate, ""), facts=(), reasons=(), more=0,
             distance=None, curve=self._curve(self.subject, self.object, lane),
             label=(self.width / 2, lane),
         )  # fmt: skip
@@ -276,7 +276,7 @@ class _Sketch:
         return DrawnEdge(
             source=ids[bundle.source], target=ids[bundle.target],
             kind="bystander" if is_lone else "path", predicate=label, date=bundle.when,
-            group=self.explanation.words.group_of(bundle.predicate) or "", facts=facts,
+            group=self.explanation.predicate_groups.get(bundle.predicate, ""), facts=facts,
             reasons=tuple(sorted(set().union(*(b.reasons for b in bundles)))),
             more=len(facts) - len(bundle.facts), distance=bundle.nearest.distance,
             curve=self._drop(bundle) if is_lone and not bundle.ends & self.below

@@ -1,11 +1,13 @@
 """A reason in words: who did what to whom, how often and when; what the two are."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+from apptek.config import View
 from apptek.data.times import TimeAxis
 from apptek.features.traits import NOT_SAME, SAME, THE_COUNTRY, Kind, Trait
 from apptek.present.wording import apart_text, count_text, listed, span_text
+from apptek.results import Partner
 
 OTHERS = "others"
 # Who acts and who is acted upon in each family: {s} the subject, {o} the object, {x} the others.
@@ -27,6 +29,22 @@ LOOKED_AT = {
     "the reversed fact": "whether the same is recorded from the other side",
     "its place in the linear model": "how probable it would be without them",
 }
+
+# The titles of groups of small reasons; {before}: where a view may look.
+TITLES = {
+    "between": "what else {s} and {o} did to each other",
+    "long_past": "what happened between the two long {before}",
+    "subject": "what {s} and others did to each other",
+    "object": "what {o} and others did to each other",
+    "usual": "what is usual for {s} and for {o}",
+    "types": "what kind of actors they are and whom they deal with",
+    "question": "whether the question has a date",
+    "connections": "how the two are connected through others",
+    "such_actors": "what actors like {s} and {o} do to each other (a statistic, no facts)",
+    "trees": "how the evidence combines (learned by trees; no single fact)",
+}
+OF_TREES = ("such_actors", "trees")  # groups that are no sums of small reasons
+USUAL = {"subject": "what is usual for {s}", "object": "what is usual for {o}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +83,6 @@ class Occurrences:
         """Return "at least " where facts at the farthest of some distances may not be counted."""
         farthest = max(abs(distance or 0) for distance in distances)
         return "" if self.horizon is None or farthest <= self.horizon else "at least "
-
-
-@dataclass(frozen=True, slots=True)
-class Partner:
-    """Another entity, and how many facts of a reason are with it."""
-
-    entity: str
-    facts: int
 
 
 def clause(predicate: str, phrase: str | None, source: str, target: str) -> str:
@@ -221,11 +231,27 @@ def type_words(name: str, kind: Kind, entity: int) -> str:
         return f"{name} is what other names refer to"
     if value == _bare(name):
         return f"{name} stands in brackets in other names"
-    if entity < 0:
+    if is_read_from_name(name, kind, entity):
         return f"'{value}' is read from the name {name}"
     return f"{name} has '{value}' in its name"
+
+
+def is_read_from_name(name: str, kind: Kind, entity: int) -> bool:
+    """Whether the type of an entity that is not in the facts comes from a part of its name."""
+    if entity >= 0 or kind.is_guess(entity) or kind.origin == "table":
+        return False
+    return kind.value(entity) not in (None, THE_COUNTRY, _bare(name))
 
 
 def _bare(name: str) -> str:
     """A name without the angle brackets that some data sets put around it."""
     return name.removeprefix("<").removesuffix(">")
+
+
+def group_title(name: str, families: Collection[str], ends: Ends, view: View) -> str:
+    """The title of a group; nothing is usual for an unknown name, so that it is not named."""
+    title = TITLES[name]
+    if name == "usual" and len(families) == 1:
+        title = USUAL.get(next(iter(families)), title)
+    before = "before" if view == "ahead" else "before or after"
+    return title.format(s=ends.subject, o=ends.object, before=before)

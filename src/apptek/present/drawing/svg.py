@@ -4,7 +4,7 @@ import math
 from html import escape
 from typing import Any
 
-from apptek.explain.drawing.labels import Drawing, DrawnEdge, Node, Text
+from apptek.present.drawing.labels import Drawing, DrawnEdge, Node, Text
 from apptek.results import to_dict
 from apptek.safe_text import printable
 

@@ -1,1 +1,0 @@
-"""What would change an answer: facts taken away or added, another day."""

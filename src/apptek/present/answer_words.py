@@ -1,0 +1,46 @@
+"""Answers in words: what the facts hold already, and what is unusual about a question."""
+
+from apptek.data.predicate_table import labelled
+from apptek.present.explanation_words import name_notes, time_notes
+from apptek.present.wording import presumed, recorded_words
+from apptek.results import Answer, Note
+
+FAR = "The time is far from all facts, so the probabilities are not calibrated."
+
+
+def recorded(answer: Answer) -> str:
+    """The predicates that the facts hold for a query, in words; empty where there are none."""
+    labels = dict(zip(answer.predicates, answer.labels, strict=True))
+    return recorded_words([labelled(name, labels.get(name, "")) for name in answer.known])
+
+
+def answer_notes(answer: Answer) -> list[Note]:
+    """Which names are not in the data, what the probabilities presume, what else is unusual."""
+    query = answer.query
+    asked = ((query.subject, answer.meant_subject), (query.object, answer.meant_object))
+    return [
+        *name_notes(answer.unknown_names, (), (), query.time),
+        Note("conditional", presumed(query.time)),
+        *name_notes((), asked, (), query.time),
+        *_unseen_notes(answer),
+        *time_notes(answer.view, query.time, unseen=False, age=answer.age_note),
+        *([Note("far", FAR)] if answer.far_time else []),
+    ]
+
+
+def _unseen_notes(answer: Answer) -> list[Note]:
+    """What of a query is not in the facts."""
+    time = answer.query.time
+    ends = {
+        "subject": (answer.unseen_subject, answer.meant_subject),
+        "object": (answer.unseen_object, answer.meant_object),
+    }
+    notes = []
+    for name, (is_unseen, meant) in ends.items():
+        if is_unseen and meant is not None:
+            where = f"before {time}" if meant in answer.later else "in the facts"
+            text = f"The {name} does not occur {where}."
+            notes.append(Note("later_name", text, {"name": meant, "time": time}))
+    if answer.unseen_time and answer.view == "within":  # what lies ahead cannot have occurred
+        notes.append(Note("undated", "The time does not occur in the facts.", {"time": time}))
+    return notes

@@ -1,0 +1,344 @@
+"""An explanation in plain words: a sentence, a paragraph, its notes, and what a reason rests on."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from apptek.present.sentences import OF_TREES
+from apptek.present.wording import (
+    count_text,
+    general_notes,
+    given,
+    is_undated,
+    later_notes,
+    listed,
+    meant_notes,
+    percent,
+    recorded_words,
+    signed,
+)
+from apptek.results import Explanation, Note, Reason, Support
+from apptek.safe_text import counted
+
+LEADING = 2  # what the sentence tells in favour of the answer; it tells one thing against it
+TOLD = 3  # what the paragraph tells, for the answer and against it
+SMALL = 0.1  # of what weighs most: what weighs less is not told
+FAIR = 1 / 3  # of the weight of a group: what can be told is told before it
+
+WITHOUT = "because that is common in general"
+ITSELF = "This is the very fact that is asked about, which training hides."
+OF_RUNNER_UP = "This is a fact of the runner-up at that very time, which training hides."
+# Where the counts of a reason, taken alone, point the other way than the reason does.
+ALONE = (
+    "These counts alone favour the runner-up; beside the other reasons, it favours this answer.",
+    "These counts alone favour this answer; beside the other reasons, it favours the runner-up.",
+)
+
+
+class Told(NamedTuple):
+    """A reason, which is a clause, or a group of small ones, which has a title."""
+
+    log_odds: float
+    words: str
+    is_group: bool
+    is_sum: bool = False  # of a group: whether it adds up small reasons
+
+
+def sentence(explanation: Explanation) -> str:
+    """The answer in one sentence: what speaks for it most, and what speaks against it.
+
+    A predicate that is not the answer is told the other way round.
+    """
+    if explanation.is_only:
+        return _only(explanation)
+    for_it, against = _told(explanation)
+    words, is_ahead = _answer_words(explanation), explanation.log_odds >= 0
+    main, other, opposite = for_it, against, "against it"
+    if not is_ahead:
+        main, other, opposite = against, for_it, "for it"
+    because = [f"because {'of ' if p.is_group else ''}{p.words}" for p in _leading(main, LEADING)]
+    words = f"{_first(explanation)}{words}, mainly {', and '.join(because or [WITHOUT])}"
+    return f"{words}; {opposite}: {_listed(_leading(other, 1))}." if other else f"{words}."
+
+
+def _first(explanation: Explanation) -> str:
+    """What the facts hold already, which comes first."""
+    return f"{recorded(explanation)} ".lstrip()
+
+
+def recorded(explanation: Explanation) -> str:
+    """What the facts hold for the question, in words; empty where that is nothing."""
+    return recorded_words([explanation.shown(name) for name in explanation.known])
+
+
+def runner_up_role(explanation: Explanation) -> str:
+    """What the runner-up is: the next best, the answer itself, or one to compare with."""
+    others = (one.predicate for one in explanation.ranked if one.predicate != explanation.predicate)
+    if explanation.runner_up != next(others, explanation.runner_up):
+        return "compared with"
+    return "runner-up" if explanation.is_first else "the answer"
+
+
+def _leading(parts: list[Told], most: int) -> list[Told]:
+    """The weightiest parts, a group never alone where something that happened can be told.
+
+    What happened comes first if it weighs a fair share of the group: a title says little.
+    """
+    leading = parts[:most]
+    told = next((part for part in parts if not part.is_group), None)
+    group = next((part for part in leading if part.is_group), None)
+    if told is None or group is None:
+        return leading
+    is_fair = abs(told.log_odds) >= FAIR * abs(group.log_odds)
+    return [told, group] if is_fair else [group, told]
+
+
+def _answer_words(explanation: Explanation) -> str:
+    """The predicate, and what it is compared with where that is not the next best."""
+    label, other = explanation.label, explanation.runner_up_label
+    words = f"{label} ({percent(explanation.probability)}, {given(explanation.time)})"
+    if runner_up_role(explanation) == "the answer":
+        return f"Not {words}, but {other}"
+    if runner_up_role(explanation) == "runner-up":
+        return words
+    than = "rather than" if explanation.log_odds >= 0 else "less than"
+    return f"{words} {than} {other} ({percent(explanation.runner_up_probability)})"
+
+
+def paragraph(explanation: Explanation) -> str:
+    """The answer in a few sentences: what speaks for it and against it."""
+    if explanation.is_only:
+        return _only(explanation)
+    for_it, against = _told(explanation)
+    runner_up = f"'{explanation.runner_up_label}'"
+    place = "ahead of" if explanation.log_odds >= 0 else "behind"
+    if runner_up_role(explanation) == "the answer":
+        place += " the answer"
+    chance, other = explanation.probability, explanation.runner_up_probability
+    answer = f"{explanation.label} ({percent(chance)}), {place} {runner_up} ({percent(other)})"
+    words = [f"{_first(explanation)}{answer}, {given(explanation.time)}."]
+    if for_it:
+        words.append(f"For it: {_listed(for_it[:TOLD])}.")
+    if against:
+        words.append(f"Against it, and for {runner_up}: {_listed(against[:TOLD])}.")
+    return " ".join(words)
+
+
+def _only(explanation: Explanation) -> str:
+    chance = percent(explanation.probability)
+    return f"{_first(explanation)}{explanation.label} ({chance}): the data has no other predicate."
+
+
+def support_words(support: Support, log_odds: float, *, of_answer: bool = True) -> str:
+    """What training says about a reason that adds so much.
+
+    of_answer  whether the fact that training hides, if any, is of the answer, not the runner-up
+    """
+    itself = f"{ITSELF if of_answer else OF_RUNNER_UP} " if support.is_itself else ""
+    evidence = f"such evidence{f' {support.when}' if support.when else ''}"
+    if not support.queries:
+        return f"{itself}In training, there was no {evidence}."
+    this = f"{_times(support.followed)} with this answer"
+    if support.followed:
+        this += (
+            f" ({percent(support.confidence)}, {support.lift:.1f} times its usual share, "
+            f"{counted(support.pairs, 'pair')} of entities)"
+        )
+    other = f"{_times(support.runner_up)} with the runner-up"
+    if support.runner_up:
+        other += (
+            f" ({percent(support.runner_up / support.queries)}, "
+            f"{support.runner_up_lift:.1f} times its usual share)"
+        )
+    seen = f"{itself}In training, {evidence} was seen {count_text(support.queries)}"
+    words = f"{seen}: {this}, {other}."
+    return f"{words} {ALONE[log_odds < 0]}" if support.contradicts else words
+
+
+def contradicts_alone(support: Support, log_odds: float) -> bool:
+    """Whether the counts of a reason, taken alone, point the other way than what it adds."""
+    alone = round(support.lift, 1) - round(support.runner_up_lift, 1)  # as they are shown
+    return bool(support.queries) and alone * log_odds < 0
+
+
+def _times(number: int) -> str:
+    return count_text(number) if number else "never"
+
+
+def _listed(parts: list[Told]) -> str:
+    """A; B; and, taken together, what they did to others."""
+    return "; ".join(f"taken together, {p.words}" if p.is_sum else p.words for p in parts)
+
+
+def _told(explanation: Explanation) -> tuple[list[Told], list[Told]]:
+    """What speaks for the answer and against it, the weightiest first, without what is small.
+
+    Reasons with the same words are one. A reason whose counts alone point the other way is told
+    only where there is no other on its side, and then with that remark.
+    """
+    clear, doubtful = (_summed(explanation, contradicts=doubt) for doubt in (False, True))
+    clear += [Told(g.log_odds, g.title, True, g.name not in OF_TREES) for g in explanation.groups]
+    weights = [abs(part.log_odds) for part in (*clear, *doubtful)]
+    least = SMALL * max(weights, default=0.0)
+    others = {1: explanation.runner_up_label, -1: explanation.label}
+    sides = []
+    for sign, other in others.items():
+        large = [
+            sorted(
+                (p for p in parts if sign * p.log_odds > 0 and abs(p.log_odds) >= least),
+                key=lambda part: -abs(part.log_odds),
+            )
+            for parts in (clear, doubtful)
+        ]
+        remark = f" (which alone would point to '{other}')"
+        told = [part._replace(words=f"{part.words}{remark}") for part in large[1][:1]]
+        sides.append(large[0] or told)
+    return sides[0], sides[1]
+
+
+def _summed(explanation: Explanation, *, contradicts: bool) -> list[Told]:
+    """The reasons whose counts alone contradict them, or the others, each wording once."""
+    added: dict[str, float] = {}
+    for reason in explanation.all_reasons():
+        if (reason.support is not None and reason.support.contradicts) == contradicts:
+            added[reason.sentence] = added.get(reason.sentence, 0.0) + reason.log_odds
+    return [Told(log_odds, words, False) for words, log_odds in added.items()]
+
+
+def explanation_notes(explanation: Explanation, from_name: Collection[str]) -> tuple[Note, ...]:
+    """What is unusual about the question; first of all, which names are not in the facts.
+
+    from_name  the names that are all that the model knows of an entity
+    """
+    subject, object_ = explanation.subject, explanation.object
+    asked = ((explanation.asked_subject, subject), (explanation.asked_object, object_))
+    read = (
+        Note(
+            "from_name",
+            f"All that the model knows of {name} is read from its name.",
+            {"name": name},
+        )
+        for name in dict.fromkeys((subject, object_))
+        if name in from_name
+    )
+    return (
+        *name_notes(explanation.unknown, asked, explanation.later, explanation.time),
+        *read,
+        *time_notes(
+            explanation.view,
+            explanation.time,
+            unseen=explanation.unseen_time,
+            age=explanation.age_note,
+        ),
+        *_connection_notes(explanation),
+    )
+
+
+def name_notes(
+    unknown: Collection[str],
+    asked: Collection[tuple[str, str | None]],
+    later: Collection[str],
+    time: str,
+) -> list[Note]:
+    """Which names are not in the facts, which were read as others, and which come later.
+
+    asked  pairs of what was asked and what was meant
+    """
+    notes = [Note("unknown_name", text, {"name": n}) for n in unknown for text in general_notes(n)]
+    for name, meant in asked:
+        texts = meant_notes((name, meant))
+        notes += [Note("read_as", text, {"asked": name, "meant": meant}) for text in texts]
+    return notes + [
+        Note("later_name", text, {"name": name, "time": time})
+        for name in later
+        for text in later_notes([name], time)
+    ]
+
+
+def time_notes(view: str, time: str, *, unseen: bool, age: str) -> list[Note]:
+    """Whether the time occurs in the facts, and in which view the question was answered.
+
+    age  how old the newest fact is, where the time lies after all facts
+    """
+    if view == "ahead":
+        text = f"Answered ahead, from what was known before {time}."
+        notes = [Note("view", text, {"view": view}), *([Note("far", age)] if age else [])]
+        return [] if is_undated(time) else notes
+    if is_undated(time):
+        text = "Answered within the data, from all facts, whatever their time."
+        return [Note("view", text, {"view": view})]
+    notes = [Note("undated", f"No fact is dated {time}.", {"time": time})] if unseen else []
+    text = "Answered within the data, from facts before and after."
+    return [*notes, Note("view", text, {"view": view})]
+
+
+def _connection_notes(explanation: Explanation) -> list[Note]:
+    """Whether recorded facts are evidence, nothing connects the two, or both are the same."""
+    notes, known = [], list(explanation.known)
+    if known:
+        these = "The recorded fact is" if len(known) == 1 else "The recorded facts are"
+        text = f"{these} part of what the answer uses."
+        notes.append(Note("recorded", text, {"predicates": known}))
+    parts = (*explanation.all_reasons(), *explanation.further)
+    kinds = {part.kind for part in parts if part.family != "question"}
+    if kinds <= {"reranker"}:
+        text = "Nothing connects the two: the answer is what is common in general."
+        notes.append(Note("connection", text))
+    if (name := explanation.subject) == explanation.object:
+        text = f"Subject and object are the same: the question is what {name} does to itself."
+        notes.append(Note("connection", text, {"same": name}))
+        if "topology" in kinds:
+            notes.append(Note("connection", "Both are one, so everything connects them at once."))
+    return notes
+
+
+def meeting_words(explanation: Explanation, reason: Reason, mark: str = "") -> str:
+    """Where the sides meet: in direct contact, or in other entities, marked by `mark`."""
+    ends = (explanation.subject, explanation.object)
+    direct = any(met.subject_hops + met.object_hops == 1 for met in reason.meeting)
+    others = [f"{met.entity}{mark}" for met in reason.meeting if met.entity not in ends]
+    if direct:
+        return "in direct contact" + (f"; also by way of {listed(others)}" if others else "")
+    reached = others or [met.entity for met in reason.meeting]
+    return f"the sides meet in {listed(reached)}"
+
+
+def sequence_words(explanation: Explanation, reason: Reason) -> str:
+    """All steps of a topology, of which its sentence names those that connect."""
+    steps = [f"'{explanation.shown(name)}'" for name in reason.topology]
+    return f"all steps of the topology: {', then '.join(steps)}"
+
+
+def early_words(reason: Reason) -> str:
+    """After how many steps the sides met, where that was before the topology's last."""
+    is_early = 0 < reason.steps < len(reason.topology)
+    return f" after {counted(reason.steps, 'step')}" if is_early else ""
+
+
+def facts_headline(explanation: Explanation, reason: Reason) -> str:
+    """What joins the facts of a reason, above their table."""
+    also = listed(
+        [
+            f"{other.number} ({signed(other.log_odds)})"
+            for other in explanation.all_reasons()
+            if other.same_as == reason.number
+        ],
+        9,
+    )
+    words = "the facts, nearest in time first"
+    if reason.kind != "history":
+        early = early_words(reason)
+        met = f"{meeting_words(explanation, reason)}{',' if early else ''}{early}"
+        words = f"{met}; {sequence_words(explanation, reason)}"
+    same = f" The same facts stand behind {also}." if also else ""
+    return f"{words[:1].upper()}{words[1:]}.{same}"
+
+
+def rest_words(reason: Reason, shown: int) -> str:
+    """What is folded below a table that shows the first facts of a reason."""
+    counting, others = reason.cited
+    noun = "more fact" if reason.kind == "history" else "more connecting fact"
+    words = [counted(len(counting) - shown, noun)] if len(counting) > shown else []
+    if others:
+        lead = "lead" if len(others) > 1 else "leads"
+        words.append(f"{counted(len(others), 'bystander')} that {lead} elsewhere")
+    return ", ".join(words)
