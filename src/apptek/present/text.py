@@ -3,6 +3,7 @@
 from functools import singledispatch
 
 from apptek.present.audit_words import audit_lines, instead_words, shown_predicate, when_words
+from apptek.present.backtest_text import backtest_text
 from apptek.present.forecast_words import (
     WATCH_COLUMNS,
     based_on,
@@ -13,7 +14,7 @@ from apptek.present.forecast_words import (
     window_text,
 )
 from apptek.present.wording import general_notes, percent, points, signed, similar_lines
-from apptek.results import AuditReport, Forecast, Result, WatchList, WatchRow
+from apptek.results import AuditReport, Backtest, Forecast, Result, WatchList, WatchRow
 from apptek.safe_text import printable_lines
 from apptek.terminal import BAR, table_text
 
@@ -29,6 +30,9 @@ def render_text(result: Result, width: int = WIDTH) -> str:
 @singledispatch
 def _text(result: Result, width: int) -> str:
     raise TypeError(f"{type(result).__name__} has no text of {width} columns")
+
+
+_text.register(Backtest)(backtest_text)
 
 
 @_text.register
