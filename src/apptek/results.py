@@ -84,6 +84,11 @@ def to_dict(value: Any) -> Any:
     return value
 
 
+def extended(kind: type[T], result: Any, **more: Any) -> T:
+    """Return a result as one of a class with further fields."""
+    return kind(**{each.name: getattr(result, each.name) for each in fields(result)}, **more)
+
+
 def _present(module: str) -> Any:
     """Load a module of `apptek.present`, which itself imports this one."""
     return import_module(f"apptek.present.{module}")

@@ -7,7 +7,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from typing import Any, TypeVar
 
-from pydantic import BaseModel
 from pydantic_core import to_json
 from starlette.responses import Response
 
@@ -43,7 +42,7 @@ class WorkerPool:
                 advice="Send a smaller request, or try again later.",
             ) from None
 
-    async def answer(self, work: Callable[[], BaseModel | dict[str, Any]]) -> Response:
+    async def answer(self, work: Callable[[], Any]) -> Response:
         """Return the result of some work as JSON. Raises a ServiceError if it takes too long."""
         # In the thread, too: writing a large batch as JSON would block the event loop.
         text = await self.run(lambda: to_json(work(), by_alias=True, inf_nan_mode="null"))
