@@ -155,12 +155,12 @@ def test_a_folder_without_experiments_is_refused(tmp_path: Path) -> None:
 def test_the_command_of_an_experiment_says_all_that_differs() -> None:
     experiment = read_experiment(EXPERIMENTS / "re_gcn-icews05-15-official.toml")
     assert experiment.command(0) == (
-        "apptek baseline re_gcn icews05-15 --preset default --protocol official --seed 0 "
+        "apptek fit icews05-15 --model re_gcn --protocol official --seed 0 "
         "--out re_gcn-icews05-15-official --set model.size=64 --set training.batch_size=500 "
         "--set training.learning_rate=0.002"
     )
     assert read_experiment(EXPERIMENTS / "agent-icews14-paper-tknn5.toml").command(0) == (
-        "apptek train-agent icews14 --seed 0 --out agent-icews14-paper-tknn5 --set agent.tknn=5"
+        "apptek paper train icews14 --seed 0 --out agent-icews14-paper-tknn5 --set agent.tknn=5"
     )
 
 
@@ -268,7 +268,7 @@ def test_an_experiment_is_run_once_and_its_result_tells_how(world: Path, folders
     result = read_result(folders.results / "pair-world-seed1.json")
     assert (result.model, result.seed, result.dataset) == ("pair", 1, "world")
     assert result.command == (
-        f"apptek baseline pair {world} --preset default --protocol official --seed 1 "
+        f"apptek fit {world} --model pair --protocol official --seed 1 "
         "--out pair-world-seed1 && "
         "apptek evaluate pair-world-seed1 --result pair-world-seed1.json"
     )
@@ -477,8 +477,8 @@ def test_models_that_see_only_the_past_have_rows_of_their_own() -> None:
     assert overview([fit, past], results).splitlines() == [  # alone in its view: unmarked
         "| model | ICEWS14 within | ICEWS14 ahead |",
         "| --- | --- | --- |",
-        "| `fit --preset default` | 0.7000 |  |",
-        "| `fit --preset default --past-only` |  | 0.5000 |",
+        "| `fit --model default` | 0.7000 |  |",
+        "| `fit --model default --past-only` |  | 0.5000 |",
     ]
 
 
@@ -490,7 +490,7 @@ def test_both_views_of_a_model_stand_beside_each_other() -> None:
     results = [replace(made_up(fit, 0.7), extras=views), replace(of_other, extras={"ahead": None})]
     assert overview([fit, other], results).splitlines()[2:] == [
         "| `baseline pair` | *0.5000* |  |",
-        "| `fit --preset default` | **0.7000** | 0.6000 |",
+        "| `fit --model default` | **0.7000** | 0.6000 |",
     ]
 
 
@@ -503,7 +503,7 @@ def test_the_overview_leaves_mirrored_queries_out_where_they_are_many() -> None:
             "not_mirrored": {"queries": 70, "mrr": 0.6},
         }
         text = overview([fit], [replace(result, groups=groups)])
-        assert text.splitlines()[2] == f"| `fit --preset default` |{ends}"
+        assert text.splitlines()[2] == f"| `fit --model default` |{ends}"
 
 
 def test_the_overview_holds_the_official_test_alone() -> None:
@@ -699,7 +699,7 @@ def test_without_matplotlib_figures_say_what_to_install(
 def test_the_figures_of_the_docs_are_there(name: str) -> None:
     page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     assert f"../paper/figures/{name}.svg" in page
-    assert f"`apptek reproduce {name}`" in page
+    assert f"`apptek paper reproduce {name}`" in page
     assert (ROOT / "paper" / "figures" / f"{name}.svg").is_file()
 
 
@@ -729,38 +729,37 @@ def test_the_quick_version_of_a_forecast_has_the_splits_of_the_world(tmp_path: P
 
 def test_what_is_recorded_is_shown_and_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "execute", lambda *_: pytest.fail("something was run"))
-    done = CliRunner().invoke(app, ["reproduce", "table1", "--only-recorded"])
+    done = CliRunner().invoke(app, ["paper", "reproduce", "table1", "--only-recorded"])
     assert done.exit_code == 0, done.output
     assert "72,826" in done.stdout
 
 
-@pytest.mark.parametrize("option", ["--experiments", "--cells"])
-def test_the_folder_of_the_experiments_has_two_names(option: str) -> None:
-    words = ["reproduce", "table1", "--only-recorded", option, str(EXPERIMENTS)]
+def test_the_folder_of_the_experiments_can_be_named() -> None:
+    words = ["paper", "reproduce", "table1", "--only-recorded", "--experiments", str(EXPERIMENTS)]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     assert "72,826" in done.stdout
 
 
 def test_only_has_no_place_where_nothing_is_run() -> None:
-    words = ["reproduce", "table1", "--only-recorded", "--only", "stat*"]
+    words = ["paper", "reproduce", "table1", "--only-recorded", "--only", "stat*"]
     assert CliRunner().invoke(app, words).exit_code == 2
 
 
 def test_a_place_without_records_is_named(tmp_path: Path) -> None:
-    words = ["reproduce", "table2", "--only-recorded", "--out", str(tmp_path / "nowhere")]
+    words = ["paper", "reproduce", "table2", "--only-recorded", "--out", str(tmp_path / "nowhere")]
     done = CliRunner().invoke(app, words)
     assert isinstance(done.exception, ApptekError)
     assert "no such folder" in str(done.exception)
 
 
 def test_an_unknown_table_is_wrong_usage() -> None:
-    assert CliRunner().invoke(app, ["reproduce", "table9"]).exit_code == 2
+    assert CliRunner().invoke(app, ["paper", "reproduce", "table9"]).exit_code == 2
 
 
 @pytest.mark.slow
 def test_all_of_it_runs_on_a_small_world(tmp_path: Path) -> None:
-    done = CliRunner().invoke(app, ["reproduce", "all", "--quick", "--out", str(tmp_path)])
+    done = CliRunner().invoke(app, ["paper", "reproduce", "all", "--quick", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
     for name in SHOWN:
         assert name in done.stdout
@@ -768,7 +767,9 @@ def test_all_of_it_runs_on_a_small_world(tmp_path: Path) -> None:
     models = {read_result(path).model for path in (tmp_path / "results").glob("*.json")}
     assert {"apptek_paper", "apptek_default", "apptek_max", "re_gcn", "recency"} <= models
     assert len(list((tmp_path / "figures").iterdir())) == 2 * len(FIGURES)
-    again = CliRunner().invoke(app, ["reproduce", "all", "--quick", "--out", str(tmp_path)])
+    again = CliRunner().invoke(
+        app, ["paper", "reproduce", "all", "--quick", "--out", str(tmp_path)]
+    )
     assert again.stdout == done.stdout
     assert "run 1" not in again.output
 

@@ -11,24 +11,20 @@ import typer
 
 from apptek import __version__
 from apptek.commands.asking.audit import audit
-from apptek.commands.asking.counterfactual import counterfactual
-from apptek.commands.asking.explain import explain, topologies
+from apptek.commands.asking.explain import explain
 from apptek.commands.asking.forecast import forecast
 from apptek.commands.asking.predict import predict
-from apptek.commands.asking.rules import rules_app
 from apptek.commands.asking.watch import watch
-from apptek.commands.command_group import CommandGroup
+from apptek.commands.command_group import MainGroup
 from apptek.commands.data import data_app
-from apptek.commands.evaluate import evaluate, verify
-from apptek.commands.fit import fit, info, update
+from apptek.commands.evaluate import evaluate
+from apptek.commands.fit import fit
+from apptek.commands.groups import paper_app, research_app
+from apptek.commands.info import info
 from apptek.commands.options import SeedOption
-from apptek.commands.research.backtest import backtest
-from apptek.commands.research.baselines import baseline, search
-from apptek.commands.research.compare import compare, contest
-from apptek.commands.research.faithfulness import faithfulness
-from apptek.commands.research.reproduce import reproduce
-from apptek.commands.research.train_agent import train_agent
+from apptek.commands.renamed import OPTIONS
 from apptek.commands.serve import mcp, serve
+from apptek.commands.update import update
 from apptek.errors import (
     ApptekError,
     ConfigError,
@@ -45,7 +41,7 @@ ABOUT = "What kind of relation holds between A and B at time t, and why?"
 
 app = typer.Typer(
     name="apptek",
-    cls=CommandGroup,
+    cls=MainGroup,
     help=ABOUT,
     no_args_is_help=True,
     add_completion=False,
@@ -99,24 +95,14 @@ def _exit_code(error: ApptekError) -> int:
 
 for panel, commands in {
     "Start here": (demo,),
-    "Ask a model": (
-        predict,
-        explain,
-        counterfactual,
-        forecast,
-        watch,
-        topologies,
-        audit,
-        serve,
-        mcp,
-    ),
-    "Make a model": (fit, update, info, evaluate, compare, contest, baseline, verify),
-    "Research": (backtest, search, train_agent, reproduce, faithfulness),
+    "Make a model": (fit, update, info, evaluate),
+    "Ask a model": (predict, explain, forecast, watch, audit, serve, mcp),
 }.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)
-app.add_typer(rules_app, name="rules", rich_help_panel="Ask a model")
 app.add_typer(data_app, name="data", rich_help_panel="Data")
+app.add_typer(paper_app, name="paper", rich_help_panel="Paper and research")
+app.add_typer(research_app, name="research", rich_help_panel="Paper and research")
 
 
 def main() -> None:
@@ -139,11 +125,7 @@ def main() -> None:
         if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help
             error.show()
         else:
-            where = error.ctx.command_path if error.ctx else "apptek"
-            text = error.format_message().replace("Value error, ", "").rstrip(".")
-            if getattr(error, "option_name", None) == "--strict-names":
-                text = "--strict-names is gone: unknown names are refused without --allow-unknown"
-            _tell_error(f"{text}; see `{where} --help`")
+            _tell_usage_error(error)
         sys.exit(2)
     except typer.Abort:
         _tell_error("stopped")
@@ -160,6 +142,17 @@ def main() -> None:
     except OSError as error:
         _tell_os_error(error)
         sys.exit(1)
+
+
+def _tell_usage_error(error: Any) -> None:
+    """Print one line: what replaces an old option, or what is wrong."""
+    name = getattr(error, "option_name", None)
+    if name in OPTIONS:
+        _tell_error(f"{name} was removed; {OPTIONS[name]}")
+        return
+    where = error.ctx.command_path if error.ctx else "apptek"
+    text = error.format_message().replace("Value error, ", "").rstrip(".")
+    _tell_error(f"{text}; see `{where} --help`")
 
 
 def _tell_os_error(error: OSError) -> None:

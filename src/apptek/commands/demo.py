@@ -72,7 +72,7 @@ def _fit(dataset: Dataset, folder: Path, preset: str, seed: int) -> Predictor:
         return Predictor.fit(
             dataset,
             folder=folder,
-            preset=preset,
+            model=preset,
             seed=seed,
             on_stage=lambda stage: tell(f"{preset}: {stage}"),
             observers=observers,

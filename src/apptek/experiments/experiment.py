@@ -108,9 +108,16 @@ class Experiment:
         out = self.result_name(seed)
         if self.what == "statistics":
             return f"apptek data stats {shlex.quote(self.dataset)} --json"
-        words = ["apptek", *self._verb(), self.dataset]
+        model = self.baseline + f":{self.preset}" * (self.preset != "default")
+        model = model if self.baseline else self.preset
+        if self.what == "search":
+            words = ["apptek", "research", "search", model, self.dataset]
+        elif self.what == "agent":
+            words = ["apptek", "paper", "train", self.dataset]
+        else:
+            words = ["apptek", "fit", self.dataset, "--model", model]
         if self.what != "agent":
-            words += ["--preset", self.preset, "--protocol", self.protocol]
+            words += ["--protocol", self.protocol]
         if self.what == "search":
             words += ["--minutes", f"{self.minutes:g}", "--seed", str(seed)]
             words += ["--result", f"{out}.json"]
@@ -118,11 +125,6 @@ class Experiment:
             words += ["--seed", str(seed), "--out", out]
         changed = (word for text in self.settings for word in ("--set", text))
         return shlex.join([*words, *changed, *self.reading])
-
-    def _verb(self) -> tuple[str, ...]:
-        if self.what in _WITH_BASELINE:
-            return self.what, self.baseline
-        return ("train-agent",) if self.what == "agent" else ("fit",)
 
     def identity(self) -> dict[str, Any]:
         """What every result of it says of itself, whatever its seed, as JSON has it."""

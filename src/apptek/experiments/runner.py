@@ -247,7 +247,7 @@ def _execute_topologies(run: Run, tell: Tell) -> None:
     experiment, model = run.experiment, describe_model(fitted)
     about_fit = json.loads((run.folder / "run.json").read_text(encoding="utf-8"))
     show = (
-        shlex.join(["apptek", "topologies", run.name, "--predicate", predicate])
+        shlex.join(["apptek", "paper", "topologies", run.name, "--predicate", predicate])
         for predicate in experiment.predicates
     )
     result = Result(
@@ -276,7 +276,6 @@ def _fitted(run: Run, tell: Tell) -> Answering:
         return fitted
     config = experiment.config()
     common: dict[str, Any] = {
-        "preset": experiment.preset,
         "config": config,
         "protocol": experiment.protocol,
         "seed": run.seed,
@@ -286,9 +285,11 @@ def _fitted(run: Run, tell: Tell) -> Answering:
     }
     if experiment.what == "baseline":
         with step_progress(f"fitting {experiment.baseline}") as progress:
-            return Baseline.fit(experiment.baseline, run.dataset(), progress=progress, **common)
+            common |= {"preset": experiment.preset, "progress": progress}
+            return Baseline.fit(experiment.baseline, run.dataset(), **common)
     if "topologies" in config.features.parts:  # mined by the agent, which is a network
         require_torch()
+    common["model"] = experiment.preset
     return Predictor.fit(run.dataset(), on_stage=lambda name: tell(f"stage: {name}"), **common)
 
 

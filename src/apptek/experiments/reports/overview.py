@@ -13,7 +13,7 @@ from apptek.experiments.reports.markdown import TITLES, Results, markdown, title
 from apptek.experiments.result import Result
 
 ROWS = (*NAMES, "apptek_paper", "apptek_default", "apptek_max")
-COMMANDS = {f"apptek_{preset}": f"fit --preset {preset}" for preset in ("paper", "default", "max")}
+COMMANDS = {f"apptek_{preset}": f"fit --model {preset}" for preset in ("paper", "default", "max")}
 MANY_MIRRORED = 0.1  # mirrored queries for each other one, from which on both are told apart
 
 

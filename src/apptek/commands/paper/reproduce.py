@@ -1,4 +1,4 @@
-"""The command `reproduce`."""
+"""The command `paper reproduce`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from apptek.commands.options import argument, option
 from apptek.errors import ApptekError
 
 What = Literal[
@@ -19,41 +20,30 @@ EXPERIMENTS = Path("paper") / "experiments"
 
 
 def reproduce(
-    what: Annotated[
-        What, typer.Argument(metavar="WHAT", help="A table or figure of the paper, or all.")
-    ],
+    what: Annotated[What, argument("WHAT", "A table or figure of the paper, or all.")],
     quick: Annotated[
-        bool,
-        typer.Option("--quick", help="Use a small invented world; below three minutes."),
+        bool, option("--quick", "Use a small invented world; below three minutes.")
     ] = False,
     only_recorded: Annotated[
-        bool,
-        typer.Option("--only-recorded", help="Run nothing; show only what is already recorded."),
+        bool, option("--only-recorded", "Run nothing; show only what is already recorded.")
     ] = False,
     only: Annotated[
         str,
-        typer.Option(
-            "--only",
-            metavar="PATTERN",
-            help="Run only experiments whose name matches, such as `re_gcn-*`.",
-        ),
+        option("--only", "Run only experiments whose name matches, such as `re_gcn-*`.", "PATTERN"),
     ] = "*",
     experiments: Annotated[
         Path | None,
-        typer.Option(
-            "--experiments",
-            "--cells",
-            metavar="DIR",
-            help="The folder of the experiments.  [default: paper/experiments]",
+        option(
+            "--experiments", "The folder of the experiments.  [default: paper/experiments]", "DIR"
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--out",
-            metavar="DIR",
-            help="The folder for results and figures.  [default: paper; with --quick a temporary "
+            "The folder for results and figures.  [default: paper; with --quick a temporary "
             "folder]",
+            "DIR",
         ),
     ] = None,
 ) -> None:
@@ -62,7 +52,7 @@ def reproduce(
     Every run leaves a result file and is not run again while that file exists. A run that was
     stopped continues where it was.
 
-    Example: `apptek reproduce table2 --only-recorded`
+    Example: `apptek paper reproduce table2 --only-recorded`
     """
     from apptek.experiments.experiment import read_experiments
     from apptek.experiments.quick_experiments import quick_versions
