@@ -14,7 +14,7 @@ import pytest
 import typer
 from command_line import apptek, apptek_process
 
-from apptek import __version__
+from apptek import Predictor, __version__
 from apptek.cli import app, main
 from apptek.commands import demo
 from apptek.commands.command_group import PANELS
@@ -97,6 +97,24 @@ def test_help_and_import_load_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.gate
+def test_predict_loads_no_library_that_it_does_not_need(forecast_model: Path) -> None:
+    entities = Predictor.load(forecast_model).model.dataset.entities
+    subject, object_ = entities[0], entities[1]
+    words = ["predict", str(forecast_model), subject, object_.upper(), "?"]
+    code = (
+        "import atexit, sys\n"
+        "from apptek.cli import main\n"
+        f"sys.argv = ['apptek', *{words!r}]\n"
+        "atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    unneeded = {"torch", "pandas", "pyarrow.dataset", "fastapi", "lightgbm", "matplotlib", "ray"}
+    assert not unneeded & set(done.stderr.split())
 
 
 @pytest.mark.parametrize(
@@ -333,7 +351,7 @@ def test_an_old_option_names_the_new_one(name: str) -> None:
 def test_what_replaces_an_old_command_exists() -> None:
     page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     for name, new in COMMANDS.items():
-        words = [word for word in new.removeprefix("use ").split(";")[0].split()]
+        words = new.removeprefix("use ").split(";")[0].split()
         words = [word for word in words if not word.isupper()]
         if words[0] == "apptek":
             command = " ".join(word for word in words if not word.startswith("--"))

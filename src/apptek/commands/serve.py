@@ -1,5 +1,6 @@
 """The commands `serve` and `mcp`."""
 
+import gc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -93,6 +94,7 @@ def _reach(
 ) -> "Reach":
     from apptek.service.network.http_server import Reach
 
+    gc.set_threshold(700)  # Python's own: a service runs for long
     if token_file is not None:
         if token is not None:
             raise typer.BadParameter("give either --token (or APPTEK_TOKEN) or --token-file")
