@@ -281,7 +281,25 @@ def test_the_demo_fits_compares_and_explains(
     for name in ("default", "paper"):
         page = tmp_path / "demo" / f"report-{name}.html"
         assert "<svg" in page.read_text(encoding="utf-8")
-    assert "apptek serve demo/model" in " ".join(done.stdout.split())
+    shown = " ".join(done.stdout.split())
+    assert "One episode of the paper's agent, trained policy" in shown
+    assert re.search(r"step 1: .* \(one of \d+\)", shown)
+    assert re.search(r"right kind of event for \d+ of 100 held-out events", shown)
+    assert shown.endswith("apptek fit events.csv --out model for your own data.")
+    assert "next: apptek serve demo/default" in shown
+
+
+@pytest.mark.gate
+def test_the_demo_needs_no_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demo, "FACTS", 3_000)
+    monkeypatch.setattr(demo, "has_torch", lambda: False)
+    done = apptek("demo")
+    assert done.returncode == 0, done.stderr
+    shown = " ".join(done.stdout.split())
+    assert "One episode of the paper's agent, random policy" in shown
+    assert "pip install 'apptek[agent]'" in shown
+    assert "paper: topologies of the agent" not in shown
 
 
 def test_the_version_needs_no_command() -> None:

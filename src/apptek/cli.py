@@ -78,7 +78,7 @@ def root(
 def demo(seed: SeedOption = 0) -> None:
     """See it work: fit a small invented world, ask one query, explain the answer.
 
-    It takes about a minute and writes the folder `demo`.
+    It takes about a minute, plays one episode of the paper's agent, and writes the folder `demo`.
 
     Example: `apptek demo`
     """
