@@ -102,8 +102,8 @@ def _print_figures(outcome: Any) -> None:
 
 
 def _print_groups(outcome: Any) -> None:
-    from apptek.present.wording import percent
     from apptek.forecasting.skill import NAMES, no_skill_lines
+    from apptek.present.wording import percent
     from apptek.terminal import output, table, tell
 
     columns = ("", "pairs", "with a fact", "forecast", "Brier", "skill: base rate", "no change",

@@ -20,7 +20,7 @@ def info(
         Path | None,
         option(
             "--rules",
-            "Write what the model learned as rules, with their weight and support (.jsonl, .parquet).",
+            "Write what the model learned as rules, with weight and support (.jsonl, .parquet).",
             "FILE",
         ),
     ] = None,

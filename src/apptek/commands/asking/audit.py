@@ -26,7 +26,11 @@ def audit(
     ],
     out: Annotated[
         Path | None,
-        option("--out", "A file for all facts (.html, .csv, .tsv, .parquet, .xlsx, .json, .jsonl).", "FILE"),
+        option(
+            "--out",
+            "A file for all facts (.html, .csv, .tsv, .parquet, .xlsx, .json, .jsonl).",
+            "FILE",
+        ),
     ] = None,
     explained: Annotated[
         int, option("--reasons", "Number of facts that get a reason.", "N", min=0)
@@ -59,7 +63,9 @@ def audit(
     workers = Workers.parse(engine)
     workers.check(out or Path("audit"))  # where an engine keeps its files
     model, data = _open(source, reading)
-    bad_rows, left_out = (0, []) if data is None else (data.report.defect_count, data.report.defects)
+    bad_rows, left_out = (
+        (0, []) if data is None else (data.report.defect_count, data.report.defects)
+    )
     with workers.open(out or Path("audit")) as opened:
         found = _judge(model, data, seed, opened)
         with working("looking for reasons"):

@@ -70,8 +70,8 @@ def _as_json(fitted: Any, weights: dict[int, Any], mined: dict[int, Any]) -> dic
 
 def _print_tables(fitted: Any, weights: dict[int, Any], mined: dict[int, Any]) -> None:
     from apptek.data.predicate_table import PredicateTable
-    from apptek.present.wording import percent
     from apptek.features.topologies.topology import describe
+    from apptek.present.wording import percent
     from apptek.terminal import output, table
 
     names, labels = fitted.dataset.predicates, fitted.dataset.labels or PredicateTable()
