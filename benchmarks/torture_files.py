@@ -77,7 +77,7 @@ def models_of(place: Path) -> dict[str, Path]:
     if not folders["recency"].exists():
         for name, settings in (("default", QUICK), ("max", TREES)):
             config = with_settings(preset(name), settings)
-            Predictor.fit(data, preset=name, config=config, folder=folders[name])
+            Predictor.fit(data, model=name, config=config, folder=folders[name])
         Baseline.fit("recency", data, folder=folders["recency"])
     return folders
 
@@ -238,7 +238,7 @@ def _finish_measured(process: "subprocess.Popen[str]") -> tuple[int, str, int]:
 
 FITS = {
     "default": ("--set", "classifier.epochs=2"),
-    "paper": ("--preset", "paper", "--set", "agent.epochs=0.2", "--set", "classifier.epochs=1"),
+    "paper": ("--model", "paper", "--set", "agent.epochs=0.2", "--set", "classifier.epochs=1"),
 }
 
 
@@ -412,7 +412,7 @@ def writers(seeds: range, place: Path) -> Iterator[Outcome]:
                 facts = _facts(folder / f"facts-{number}.tsv", rng)
                 processes.append(start("update", str(model), str(facts), "--in-place"))
                 time.sleep(float(rng.uniform(0, 2)))
-            readers = [start("verify", str(model)) for _ in range(2)]
+            readers = [start("info", str(model), "--check") for _ in range(2)]
             results = [finish(process) for process in processes]
             readings = [finish(process) for process in readers]
             done = sum(code == 0 for code, _ in results)

@@ -26,7 +26,7 @@ def one_file(data: Dataset, splitting: Splitting) -> Dataset:
 
 def _fit(data: Dataset, folder: Path, name: str, *settings: str, final: bool | None = None) -> None:
     config = with_settings(preset(name), list(settings))
-    Predictor.fit(data, folder=folder, preset=name, config=config, final=final)
+    Predictor.fit(data, folder=folder, model=name, config=config, final=final)
 
 
 def _fit_default(folder: Path) -> None:

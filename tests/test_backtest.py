@@ -86,7 +86,7 @@ def test_nothing_to_roll_through_is_said(forecaster: Forecaster) -> None:
 
 def test_the_command_writes_a_folder_and_a_result(forecast_model: Path, tmp_path: Path) -> None:
     out, result = tmp_path / "out", tmp_path / "result.json"
-    words = ("backtest", str(forecast_model), "--every", "30", "--out", str(out))
+    words = ("evaluate", str(forecast_model), "--forecasts", "--every", "30", "--out", str(out))
     done = apptek(*words, "--result", str(result))
     assert done.returncode == 0, done.stderr
     assert "AUC" in done.stdout

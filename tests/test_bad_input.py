@@ -21,9 +21,9 @@ ROWS = {  # a bad row, and its error
     b"a": "row: found 1 column, expected 3, 4 or 5 columns",
     b"a\tp\tb\tx\t1\t2": "row: found 6 columns (--columns says which to take), "
     "expected 3, 4 or 5 columns",
-    b"a,p,b,2014-05-13": "row: found 1 column (4 if separated by ',': see --delimiter), "
+    b"a,p,b,2014-05-13": "row: found 1 column (4 if separated by ',': see --read delimiter=), "
     "expected 3, 4 or 5 columns",
-    b"a;p;b": "row: found 1 column (3 if separated by ';': see --delimiter), "
+    b"a;p;b": "row: found 1 column (3 if separated by ';': see --read delimiter=), "
     "expected 3, 4 or 5 columns",
     b"\tp\tb\t2014-05-13": "column 1 (subject): found nothing, expected a name",
     b"a\t\tb\t2014-05-13": "column 2 (predicate): found nothing, expected a name",
@@ -44,9 +44,9 @@ ROWS = {  # a bad row, and its error
     b"a\tp\tb\t<occursSince>\tx": f"column 5 (since): found 'x', expected {FORMS}",
     b"a\tp\tb\t<occursSince>": f"column 4 (time): found '<occursSince>', expected {FORMS}",
     b"a\xff\tp\tb": "column 1 (subject): found byte 0xff in 'a\\\\xff', "
-    "expected valid UTF-8 (or --encoding)",
+    "expected valid UTF-8 (or --read encoding=NAME)",
     b"a\tp\tb\t\xc3": "column 4: found byte 0xc3 in '\\\\xc3', "
-    "expected valid UTF-8 (or --encoding)",
+    "expected valid UTF-8 (or --read encoding=NAME)",
     b"a\tp\0\tb": "column 2 (predicate): found a NUL byte in 'p\\x00', expected text",
     b"a\tp\tb\t" + b"x" * 99: f"column 4 (time): found '{'x' * 56}..., expected {FORMS}",
 }
@@ -56,11 +56,11 @@ QUOTED = {  # the same in .csv
     b'a,p,b,"2014-05-13': "column 4: found a quote that the line does not close in "
     "'\"2014-05-13', expected a closing \" on the same line",
     b'a,p,"",2014-05-13': "column 3 (object): found nothing, expected a name",
-    b"a;p;b;2014-05-13": "row: found 1 column (4 if separated by ';': see --delimiter), "
+    b"a;p;b;2014-05-13": "row: found 1 column (4 if separated by ';': see --read delimiter=), "
     "expected 3, 4 or 5 columns",
-    b"a, b\tp\tb\t2014-05-13": "row: found 2 columns (4 if separated by '\\t': see --delimiter), "
-    "expected 3, 4 or 5 columns",
-    b"a\tp\tb\t2014-05-13": "row: found 1 column (4 if separated by '\\t': see --delimiter), "
+    b"a, b\tp\tb\t2014-05-13": "row: found 2 columns (4 if separated by '\\t': see --read "
+    "delimiter=), expected 3, 4 or 5 columns",
+    b"a\tp\tb\t2014-05-13": "row: found 1 column (4 if separated by '\\t': see --read delimiter=), "
     "expected 3, 4 or 5 columns",
 }
 
@@ -309,7 +309,7 @@ def test_a_parquet_file_without_rows_is_refused(tmp_path: Path) -> None:
         (None, "found nothing, expected a name"),
         (b"", "found nothing, expected a name"),
         (b"a\0", "found a NUL byte in 'a\\x00', expected text"),
-        (b"a\xff", "found byte 0xff in 'a\\\\xff', expected valid UTF-8 (or --encoding)"),
+        (b"a\xff", "found byte 0xff in 'a\\\\xff', expected valid UTF-8 (or --read encoding=NAME)"),
     ],
 )
 @pytest.mark.parametrize("encoded", [False, True])

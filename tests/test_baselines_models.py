@@ -135,7 +135,7 @@ def commands_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = apptek("data", "make-world", str(folder / "world"), "--facts", "1000")
     assert made.returncode == 0, made.stderr
     for name in ("frequency", "recency"):
-        words = ("baseline", name, str(folder / "world"), "--out", str(folder / name))
+        words = ("fit", str(folder / "world"), "--model", name, "--out", str(folder / name))
         fitted = apptek(*words)
         assert fitted.returncode == 0, fitted.stderr
         assert fitted.stdout == ""
@@ -180,7 +180,7 @@ def test_predict_answers_from_a_baseline(commands_folder: Path) -> None:
 
 def test_compare_tells_the_difference(commands_folder: Path) -> None:
     files = [str(commands_folder / f"{name}.json") for name in ("frequency", "recency")]
-    done = apptek("compare", *files, "--json")
+    done = apptek("research", "compare", *files, "--json")
     assert done.returncode == 0, done.stderr
     comparison = json.loads(done.stdout)
     (difference,) = comparison["differences"]
@@ -209,7 +209,7 @@ def test_counting_works_without_torch(commands_folder: Path) -> None:
     done = without_torch("evaluate", str(commands_folder / "recency"), "--json")
     assert done.returncode == 0, done.stderr
     world, new = str(commands_folder / "world"), str(commands_folder / "new")
-    refused = without_torch("baseline", "de_simple", world, "--out", new)
+    refused = without_torch("fit", world, "--model", "de_simple", "--out", new)
     assert refused.returncode == 1
     assert "de_simple needs PyTorch" in refused.stderr
 
@@ -266,7 +266,7 @@ def test_brackets_in_a_folders_name_are_shown_as_they_are(
     commands_folder: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "[bold]m"
-    done = apptek("baseline", "frequency", str(commands_folder / "world"), "--out", str(out))
+    done = apptek("fit", str(commands_folder / "world"), "--model", "frequency", "--out", str(out))
     assert done.returncode == 0, done.stderr
     assert "[bold]m" in done.stderr
 

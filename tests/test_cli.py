@@ -1,3 +1,4 @@
+import ast
 import json
 import os
 import re
@@ -7,15 +8,19 @@ import sys
 import time
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from command_line import apptek, apptek_process
 
-from apptek import __version__
-from apptek.cli import main
+from apptek import Predictor, __version__
+from apptek.cli import app, main
 from apptek.commands import demo
 from apptek.commands.command_group import PANELS
 from apptek.commands.demo import FACTS
+from apptek.commands.reading_options import OF_FILES, Reading
+from apptek.commands.renamed import COMMANDS, OPTIONS
 from apptek.config import DEFAULT, PRESETS, Config
 from apptek.terminal import output, table
 from tools.make_docs import PAGES, cli_docs, meanings_of, page_with_tables, settings_page
@@ -55,16 +60,16 @@ def test_the_examples_run_one_after_the_other(
     by_command = examples()
     for command in (
         "data make-world", "data stats", "data list", "fit", "evaluate", "predict", "explain",
-        "counterfactual", "update", "info", "verify", "audit", "rules export", "rules import",
-        "faithfulness", "forecast", "watch", "backtest",
-        "topologies", "baseline", "compare", "contest", "reproduce",
+        "update", "info", "audit", "research faithfulness", "forecast", "watch",
+        "paper topologies", "research contest", "paper reproduce",
     ):  # fmt: skip
         done = apptek(*shlex.split(by_command[command])[1:])
         assert done.returncode == 0, done.stderr
-        if command == "baseline":  # compare needs what its next step writes
-            (following,) = [line for line in done.stderr.splitlines() if line.startswith("next:")]
-            assert apptek(*shlex.split(following)[2:]).returncode == 0
     assert (tmp_path / "why.html").is_file()
+    done = apptek("fit", "world", "--model", "recency", "--out", "recency")
+    (following,) = [line for line in done.stderr.splitlines() if line.startswith("next:")]
+    assert apptek(*shlex.split(following)[2:]).returncode == 0  # it writes what compare needs
+    assert apptek(*shlex.split(by_command["research compare"])[1:]).returncode == 0
 
 
 def test_the_page_of_commands_is_up_to_date() -> None:
@@ -94,11 +99,30 @@ def test_help_and_import_load_nothing_heavy() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.gate
+def test_predict_loads_no_library_that_it_does_not_need(forecast_model: Path) -> None:
+    entities = Predictor.load(forecast_model).model.dataset.entities
+    subject, object_ = entities[0], entities[1]
+    words = ["predict", str(forecast_model), subject, object_.upper(), "?"]
+    code = (
+        "import atexit, sys\n"
+        "from apptek.cli import main\n"
+        f"sys.argv = ['apptek', *{words!r}]\n"
+        "atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    unneeded = {"torch", "pandas", "pyarrow.dataset", "fastapi", "lightgbm", "matplotlib", "ray"}
+    assert not unneeded & set(done.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("command", "advice"),
     [
         ("fit", "stopped; run the same command with --resume to continue"),
-        ("contest", "stopped; run the same command to continue"),
+        ("research contest", "stopped; run the same command to continue"),
+        ("paper train", "stopped; run the same command with --resume to continue"),
         ("data stats", "stopped"),
     ],
 )
@@ -214,7 +238,7 @@ def test_a_single_file_is_split_as_asked(tmp_path: Path) -> None:
     rows = [f"e{i % 7}\tmet\tf{i % 5}\t{i}" for i in range(100)]
     (tmp_path / "events.tsv").write_text("\n".join(rows))
     done = apptek("data", "stats", str(tmp_path / "events.tsv"),
-        "--split-by", "time", "--split", "0.5/0.2/0.3", "--json",
+        "--split-by", "time", "--read", "split=0.5/0.2/0.3", "--json",
     )  # fmt: skip
     counts = json.loads(done.stdout)["official"]
     assert (counts["train"], counts["valid"], counts["test"]) == (50, 20, 30)
@@ -257,7 +281,25 @@ def test_the_demo_fits_compares_and_explains(
     for name in ("default", "paper"):
         page = tmp_path / "demo" / f"report-{name}.html"
         assert "<svg" in page.read_text(encoding="utf-8")
-    assert "apptek serve demo/model" in " ".join(done.stdout.split())
+    shown = " ".join(done.stdout.split())
+    assert "One episode of the paper's agent, trained policy" in shown
+    assert re.search(r"step 1: .* \(one of \d+\)", shown)
+    assert re.search(r"right kind of event for \d+ of 100 held-out events", shown)
+    assert shown.endswith("apptek fit events.csv --out model for your own data.")
+    assert "next: apptek serve demo/default" in shown
+
+
+@pytest.mark.gate
+def test_the_demo_needs_no_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demo, "FACTS", 3_000)
+    monkeypatch.setattr(demo, "has_torch", lambda: False)
+    done = apptek("demo")
+    assert done.returncode == 0, done.stderr
+    shown = " ".join(done.stdout.split())
+    assert "One episode of the paper's agent, random policy" in shown
+    assert "pip install 'apptek[agent]'" in shown
+    assert "paper: topologies of the agent" not in shown
 
 
 def test_the_version_needs_no_command() -> None:
@@ -300,3 +342,81 @@ def test_a_process_that_is_terminated_removes_its_temporary_folders(tmp_path: Pa
         running.terminate()
         assert running.wait(60) == 143
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_old_command_names_the_new_one(name: str) -> None:
+    done = apptek(name, "model", "--whatever")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"apptek: apptek {name} was removed; {COMMANDS[name]}\n"
+
+
+# Old options, and the commands that had them.
+OPTIONS_OF = {
+    "--preset": "fit", "--as-of": "explain", "--view": "evaluate", "--strict-names": "predict",
+    "--most": "watch", "--reload": "serve", "--least": "info", "--cells": "paper reproduce",
+    "--address": "evaluate", "--parts": "audit", "--storage": "predict",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_an_old_option_names_the_new_one(name: str) -> None:
+    done = apptek(*OPTIONS_OF.get(name, "data stats").split(), "x", name)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"apptek: {name} was removed; {OPTIONS[name]}\n"
+
+
+def test_what_replaces_an_old_command_exists() -> None:
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    for name, new in COMMANDS.items():
+        words = new.removeprefix("use ").split(";")[0].split()
+        words = [word for word in words if not word.isupper()]
+        if words[0] == "apptek":
+            command = " ".join(word for word in words if not word.startswith("--"))
+            section = page.split(f"`{command}`\n")[1].split("\n#")[0]
+            assert all(word in section for word in words if word.startswith("--")), name
+            assert f"`apptek {name}`\n" not in page
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sheets=1", "expected one of header=, delimiter=, encoding=, sheet="),
+        ("sheet", "expected one of header="),
+        ("header=maybe", "expected yes or no"),
+        ("max_bytes=0", "expected a number from 1"),
+        ("granularity=fortnight", "expected auto, second"),
+        ("split=1/2", "expected three shares that sum to 1"),
+    ],
+)
+def test_a_wrong_reading_option_says_what_is_expected(text: str, message: str) -> None:
+    done = apptek("data", "stats", "nowhere", "--read", text)
+    assert done.returncode == 2
+    assert f"--read {text}: {message}" in done.stderr
+
+
+def test_a_file_of_queries_takes_fewer_reading_options(tmp_path: Path) -> None:
+    with pytest.raises(typer.BadParameter, match="expected one of delimiter=, encoding=, sheet="):
+        Reading(read_options=["header=no"], keys=OF_FILES).keywords()
+    read = ["delimiter=;", "header=no", "undirected=yes"]
+    assert Reading(read_options=read, format="gdelt").keywords() == {
+        "format": "gdelt", "delimiter": ";", "header": False, "undirected": True,
+    }  # fmt: skip
+
+
+def test_the_options_of_a_command_are_few() -> None:
+    main_group: Any = typer.main.get_command(app)
+    assert set(main_group.commands) == {
+        "demo", "fit", "update", "info", "predict", "explain", "forecast", "watch", "audit",
+        "evaluate", "serve", "mcp", "data", "paper", "research",
+    }  # fmt: skip
+    options = [one for one in main_group.commands["fit"].params if one.param_type_name == "option"]
+    assert len(options) <= 24
+
+
+def test_no_function_of_a_command_is_long() -> None:
+    folder = ROOT / "src" / "apptek"
+    for path in (folder / "cli.py", *(folder / "commands").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                assert (node.end_lineno or 0) - node.lineno < 60, (path.name, node.name)

@@ -98,7 +98,7 @@ def test_a_comparison_is_kept_and_shown_in_a_table(
     for path, model in zip(paths, (folder, tmp_path / "f"), strict=True):
         write_result(model, path)
     kept = tmp_path / "compared.json"
-    words = ["compare", *map(str, paths), "--result", str(kept)]
+    words = ["research", "compare", *map(str, paths), "--result", str(kept)]
     assert CliRunner().invoke(app, words).exit_code == 0
     recorded, (gap,) = read_result(kept), compare_results(paths).differences
     assert [model["files"] for model in recorded.extras["models"]] == [["one.json"], ["other.json"]]
@@ -127,7 +127,9 @@ def test_models_that_share_a_name_are_told_apart(folder: Path, tmp_path: Path) -
     comparison = compare_results(paths)
     assert [model.name for model in comparison.models] == [str(path) for path in paths]
     assert [difference.against for difference in comparison.differences] == [str(paths[0])] * 2
-    shown = CliRunner().invoke(app, ["compare", *map(str, paths)], env={"COLUMNS": "300"})
+    shown = CliRunner().invoke(
+        app, ["research", "compare", *map(str, paths)], env={"COLUMNS": "300"}
+    )
     assert shown.stdout.count("+0.0000 .. +0.0000") == 2  # none for the first
 
 

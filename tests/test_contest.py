@@ -30,7 +30,7 @@ def events(world: Path) -> Path:
 
 
 def run(*words: object) -> tuple[int, str, str]:
-    done = CliRunner().invoke(app, ["contest", *map(str, words)])
+    done = CliRunner().invoke(app, ["research", "contest", *map(str, words)])
     if isinstance(done.exception, ApptekError):
         return 1, done.stdout, str(done.exception)
     return done.exit_code, done.stdout, done.stderr
@@ -99,7 +99,7 @@ def test_several_seeds_are_one_contestant(world: Path, tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["--models", "oracle"], "there is no model 'oracle'; known: "),
-        (["--split", "0.9/0.1/0"], "has no test facts"),
+        (["--read", "split=0.9/0.1/0"], "has no test facts"),
     ],
 )
 def test_what_cannot_be_held_is_refused(
@@ -159,18 +159,18 @@ def test_without_torch_the_others_take_part(monkeypatch: pytest.MonkeyPatch) -> 
     [
         ({}, []),
         (
-            {"columns": "subject=A b", "header": False, "skip_bad": True},
-            ["--columns", "subject=A b", "--no-header", "--skip-bad"],
+            {"columns": "subject=A b", "skip_bad": True, "read_options": ["header=no"]},
+            ["--columns", "subject=A b", "--skip-bad", "--read", "header=no"],
         ),
         (
-            {"header": True, "merge_intervals": True, "split_by": "time", "split": "0.5/0.2/0.3"},
-            ["--header", "--merge-intervals", "--split-by", "time", "--split", "0.5/0.2/0.3"],
+            {"split_by": "time", "read_options": ["header=yes", "split=0.5/0.2/0.3"]},
+            ["--split-by", "time", "--read", "header=yes", "--read", "split=0.5/0.2/0.3"],
         ),
     ],
 )
-def test_options_of_reading_can_be_written_again(given: dict[str, str], words: list[str]) -> None:
+def test_options_of_reading_can_be_written_again(given: dict[str, Any], words: list[str]) -> None:
     assert {field.name for field in fields(Reading)} >= set(given)
-    assert Reading(**given).words() == words  # type: ignore[arg-type]
+    assert Reading(**given).words() == words
 
 
 def test_a_contest_names_how_its_data_was_read(events: Path, tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_contest_names_how_its_data_was_read(events: Path, tmp_path: Path) -> 
     assert data.train.since.max() <= data.test.since.min()
 
 
-@pytest.mark.parametrize("command", [["fit"], ["baseline", "pair"]])
+@pytest.mark.parametrize("command", [["fit"], ["fit", "--model", "pair"]])
 def test_models_are_fitted_on_a_file_read_as_told(
     events: Path, tmp_path: Path, command: list[str]
 ) -> None:

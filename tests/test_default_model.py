@@ -96,7 +96,7 @@ def test_it_beats_the_papers_preset_with_a_random_policy(
     data: Dataset, predictor: Predictor
 ) -> None:
     config = with_settings(preset("paper"), ["mining.policy=random"])
-    paper = Predictor.fit(data, preset="paper", config=config).evaluate("test").metrics
+    paper = Predictor.fit(data, model="paper", config=config).evaluate("test").metrics
     found = predictor.evaluate("test").metrics
     assert found.mrr > paper.mrr + 0.02
     assert found.hits_at_1 > paper.hits_at_1
@@ -180,7 +180,7 @@ def test_types_that_would_be_ignored_are_refused(data: Dataset) -> None:
     with pytest.raises(DataError, match="no entity of the data has a 'letter'"):
         Predictor.fit(data, types={"letter": {"nobody": "N"}})
     with pytest.raises(ConfigError, match="needs traits in features"):
-        Predictor.fit(data, preset="paper", types={"letter": {data.entities[0]: "N"}})
+        Predictor.fit(data, model="paper", types={"letter": {data.entities[0]: "N"}})
 
 
 def test_what_speaks_most_for_a_predicate_is_the_largest_weight(predictor: Predictor) -> None:

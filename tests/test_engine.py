@@ -200,8 +200,8 @@ def test_a_part_that_is_damaged_on_the_way_stops_the_run_and_the_next_run_mends_
     [
         ({"version": "9.9"}, "has apptek .*, this machine 9.9: install the same on all"),
         ({"python": "2.7"}, "has Python .*, this machine 2.7: install the same on all"),
-        ({"token": "another"}, "does not see .*: give --storage a folder that all workers see"),
-        ({"storage": "/nowhere"}, "does not see /nowhere: give --storage a folder"),
+        ({"token": "another"}, "does not see .*: give storage= a folder that all workers see"),
+        ({"storage": "/nowhere"}, "does not see /nowhere: give storage= a folder"),
     ],
 )
 def test_a_worker_that_does_not_fit_says_so(
@@ -218,18 +218,20 @@ def test_a_worker_that_does_not_fit_says_so(
 @pytest.mark.parametrize(
     ("words", "message", "code"),
     [
-        (["--engine", "local", "--parts", "99999"], "too few for 99,999 parts; give at most", 1),
-        (["--engine", "local", "--parts", "0"], "greater than or equal to 1", 2),
-        (["--engine", "local", "--address", "auto"], "it goes with --engine ray", 1),
-        (["--engine", "ray", "--address", "cluster"], "expected HOST:PORT", 1),
-        (["--engine", "ray", "--address", "ray://host:1"], "expected HOST:PORT", 1),
-        (["--parts", "2"], "--parts goes with --engine", 2),
-        (["--storage", "here"], "--storage goes with --engine local or ray", 2),
-        (["--address", "auto"], "--address goes with --engine ray", 2),
-        (["--address", ""], "--address goes with --engine ray", 2),
-        (["--engine", "local", "--storage", __file__], "test_engine.py is a file, not a folder", 1),
-        (["--engine", "local", "--storage", f"{__file__}/x"], "_engine.py is a file, not a", 1),
-        (["--engine", "spark"], "'spark' is not one of", 2),
+        (["--engine", "processes,parts=99999"], "too few for 99,999 parts; give at most", 1),
+        (["--engine", "processes,parts=0"], "parts must be a number from 1", 2),
+        (["--engine", "processes,address=auto"], "it goes with --engine ray", 1),
+        (["--engine", "ray,address=cluster"], "expected HOST:PORT", 1),
+        (["--engine", "ray,address=ray://host:1"], "expected HOST:PORT", 1),
+        (["--engine", "threads,parts=2"], "after processes or ray", 2),
+        (["--engine", "processes,part=2"], "expected parts=VALUE, storage=VALUE", 2),
+        (
+            ["--engine", f"processes,storage={__file__}"],
+            "test_engine.py is a file, not a folder",
+            1,
+        ),
+        (["--engine", f"processes,storage={__file__}/x"], "_engine.py is a file, not a", 1),
+        (["--engine", "spark"], "'spark': expected one of threads, processes, ray", 2),
     ],
 )
 def test_options_that_cannot_be_meant_end_with_one_line(
@@ -245,9 +247,9 @@ def test_options_that_cannot_be_meant_end_with_one_line(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--parts", "2"], "--parts goes with --engine"),
-        (["--engine", "local", "--address", "auto"], "it goes with --engine ray"),
-        (["--engine", "local", "--storage", __file__], "is a file, not a folder"),
+        (["--engine", "threads,parts=2"], "after processes or ray"),
+        (["--engine", "processes,address=auto"], "it goes with --engine ray"),
+        (["--engine", f"processes,storage={__file__}"], "is a file, not a folder"),
     ],
 )
 def test_options_are_looked_at_before_the_data(
@@ -266,7 +268,7 @@ def test_options_are_looked_at_before_the_data(
 
 def test_a_storage_is_used_by_one_command_at_a_time(fitted: Path, tmp_path: Path) -> None:
     storage = tmp_path / "storage"
-    words = ["evaluate", str(fitted), "--engine", "local", "--storage", str(storage)]
+    words = ["evaluate", str(fitted), "--engine", f"processes,storage={storage}"]
     with open_engine("local", storage) as engine:
         (engine.storage / "part").touch()
         run = apptek(*words)
@@ -275,7 +277,7 @@ def test_a_storage_is_used_by_one_command_at_a_time(fitted: Path, tmp_path: Path
         assert (engine.storage / "part").exists()
     assert run.stderr == (
         f"apptek: another command is using the storage {storage}: wait for it, or give another "
-        "--storage\n"
+        "storage=FOLDER\n"
     )
     with open_engine("local", storage):  # the lock has ended
         pass
@@ -333,7 +335,7 @@ def test_an_address_without_a_cluster_ends_with_one_line(fitted: Path) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{closed.getsockname()[1]}"
-    run = apptek("evaluate", str(fitted), "--engine", "ray", "--address", address)
+    run = apptek("evaluate", str(fitted), "--engine", f"ray,address={address}")
     assert run.stderr == f"apptek: there is no Ray cluster at {address}: Connection refused\n"
 
 
@@ -346,22 +348,24 @@ def test_without_ray_it_says_what_to_install(fitted: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize("preset", ["paper", "max"])
 def test_presets_of_one_machine_are_refused(preset: str, tmp_path: Path) -> None:
     write_world(make_world(600, 0), tmp_path / "world")
-    words = ["--preset", preset, "--engine", "local"]
+    words = ["--model", preset, "--engine", "processes"]
     run = apptek("fit", str(tmp_path / "world"), "--out", str(tmp_path / "model"), *words)
     assert run.returncode in (1, 2)
-    assert "the presets paper and max are refused with --engine" in run.stderr
+    assert "the models paper and max are refused with --engine" in run.stderr
 
 
 def test_a_model_with_trees_and_a_baseline_are_refused(fitted: Path, tmp_path: Path) -> None:
     view = Predictor.load(fitted).answerer.main
     trees: Any = "trees"
-    with pytest.raises(ApptekError, match="of the preset paper or max is refused with --engine"):
+    with pytest.raises(ApptekError, match="a model paper or max is refused with --engine"):
         Engine(InThisProcess(), tmp_path).view(
             replace(view, fitted=replace(view.fitted, reranker=trees))
         )
     write_world(make_world(600, 0), tmp_path / "world")
-    apptek("baseline", "frequency", str(tmp_path / "world"), "--out", str(tmp_path / "counted"))
-    run = apptek("evaluate", str(tmp_path / "counted"), "--engine", "local")
+    apptek(
+        "fit", str(tmp_path / "world"), "--model", "frequency", "--out", str(tmp_path / "counted")
+    )
+    run = apptek("evaluate", str(tmp_path / "counted"), "--engine", "processes")
     assert run.stderr == "apptek: a baseline stays on one machine: leave out --engine\n"
 
 
@@ -406,6 +410,6 @@ def test_the_time_left_is_told_in_words(
 
 
 def test_one_part_is_told(fitted: Path) -> None:
-    run = apptek("evaluate", str(fitted), "--engine", "local", "--parts", "1", "--json")
+    run = apptek("evaluate", str(fitted), "--engine", "processes,parts=1", "--json")
     assert run.stderr == "there is one part: every worker opens all facts\n"
     assert run.stdout == apptek("evaluate", str(fitted), "--json").stdout

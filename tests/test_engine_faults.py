@@ -24,7 +24,7 @@ from apptek.predictor import Predictor
 
 pytestmark = pytest.mark.slow
 PIECES = ".model-engine/*/job-*/*.npz"
-_ENGINES = pytest.mark.parametrize("engine", ["local", "ray"])
+_ENGINES = pytest.mark.parametrize("engine", ["processes", "ray"])
 
 
 @pytest.fixture(scope="module")
@@ -121,12 +121,12 @@ def test_a_driver_that_was_killed_is_resumed(engine: str, place: Path, tmp_path:
 
 def test_a_full_disk_ends_with_one_line_and_can_be_resumed(place: Path, tmp_path: Path) -> None:
     """Files may have a megabyte, which Ray itself could not start with."""
-    full = Fit(place, tmp_path / "model", "--engine", "local", file_limit=1_000_000)
+    full = Fit(place, tmp_path / "model", "--engine", "processes", file_limit=1_000_000)
     *_, last = full.end().splitlines()
     assert full.process.returncode == 1
     assert last.startswith("apptek: ")
     assert last.endswith("could not be written: File too large")
-    Fit(place, tmp_path / "model", "--engine", "local", "--resume").end()
+    Fit(place, tmp_path / "model", "--engine", "processes", "--resume").end()
     assert files_of(tmp_path / "model") == files_of(place / "expected")
 
 
@@ -169,7 +169,7 @@ def test_a_cluster_without_workers_ends_with_one_line_and_a_second_run_goes_on(
     cluster: tuple[str, list[int]], place: Path, tmp_path: Path
 ) -> None:
     address, raylets = cluster
-    fit = Fit(place, tmp_path / "model", "--engine", "ray", "--address", address)
+    fit = Fit(place, tmp_path / "model", "--engine", f"ray,address={address}")
     fit.wait_for_pieces(2)
     os.kill(raylets[-1], signal.SIGKILL)
     *_, last = fit.end().splitlines()
@@ -177,7 +177,7 @@ def test_a_cluster_without_workers_ends_with_one_line_and_a_second_run_goes_on(
         "apptek: the cluster has no workers any more; what is finished is kept: run the command "
         "again to go on"
     )
-    Fit(place, tmp_path / "model", "--engine", "local", "--resume").end()
+    Fit(place, tmp_path / "model", "--engine", "processes", "--resume").end()
     assert files_of(tmp_path / "model") == files_of(place / "expected")
 
 

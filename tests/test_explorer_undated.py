@@ -56,7 +56,7 @@ def test_nothing_is_said_about_time_where_no_fact_has_one(
 ) -> None:
     config = with_settings(preset("default"), ["classifier.epochs=1"])
     data = read_dataset(undated_file(tmp_path))
-    page, address = open_model(Predictor.fit(data, preset="default", config=config))
+    page, address = open_model(Predictor.fit(data, model="default", config=config))
     page.goto(address)
     expect(page.locator("#hero-link")).to_contain_text("See why")
     assert said_about_time(page) == []

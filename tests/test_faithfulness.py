@@ -95,7 +95,18 @@ def test_a_planted_rule_is_named_first(model: Model, world: World) -> None:
 def test_the_command_prints_json_and_keeps_a_result(model: Model, tmp_path: Path) -> None:
     folder, file = str(tmp_path / "model"), tmp_path / "result.json"
     Predictor(model).save(folder)
-    words = ("faithfulness", folder, "-n", "5", "--world", "2000", "--json", "--result", str(file))
+    words = (
+        "research",
+        "faithfulness",
+        folder,
+        "-n",
+        "5",
+        "--world",
+        "2000",
+        "--json",
+        "--result",
+        str(file),
+    )
     done = apptek(*words)
     assert done.returncode == 0, done.stderr
     printed, result = json.loads(done.stdout), read_result(file)

@@ -56,7 +56,7 @@ def test_a_delimiter_can_be_given(tmp_path: Path) -> None:
     assert in_words(read(path, delimiter="~")) == [FACT]
     assert in_words(read(write(path, f"a^p^b^{DAY}\n"), delimiter="^")) == [FACT]
     assert fault_of(path, delimiter="ab") == (
-        "--delimiter 'ab': expected one character, such as ';', or tab"
+        "delimiter 'ab': expected one character, such as ';', or tab"
     )
 
 
@@ -77,8 +77,8 @@ def test_the_encoding_is_found(tmp_path: Path, encoding: str, found: str) -> Non
 def test_an_encoding_can_be_given(tmp_path: Path) -> None:
     path = write(tmp_path / "facts.csv", f"\u041c\u0438\u0440,p,b,{DAY}\n".encode("cp1251"))
     assert read(path, encoding="windows-1251").entities[1] == "\u041c\u0438\u0440"
-    assert "--encoding 'klingon' is unknown" in fault_of(path, encoding="klingon")
-    assert "expected text in utf-16 (--encoding says otherwise)" in fault_of(
+    assert "encoding 'klingon' is unknown" in fault_of(path, encoding="klingon")
+    assert "expected text in utf-16 (--read encoding=NAME says otherwise)" in fault_of(
         write(path, b"abc"), encoding="utf-16"
     )
 
@@ -238,7 +238,9 @@ def test_one_of_several_sheets_is_chosen(tmp_path: Path) -> None:
     other: list[list[Cell]] = [["x", "p", "y", 2001]]
     path = write_sheets(tmp_path / "facts.xlsx", {"Facts": ROWS, "Old ones": other})
     first = read(path)
-    assert first.report.notes == ("facts.xlsx: the sheet 'Facts' is read, one of 2 (--sheet)",)
+    assert first.report.notes == (
+        "facts.xlsx: the sheet 'Facts' is read, one of 2 (--read sheet=NAME)",
+    )
     for sheet in ("Old ones", "2"):
         assert in_words(read(path, sheet=sheet)) == [("x", "p", "y", "2001", "2001")]
     assert fault_of(path, sheet="New") == (
@@ -275,7 +277,7 @@ def test_a_first_sheet_without_facts_names_the_others(
     path = write_sheets(tmp_path / "facts.xlsx", sheets)
     fault = fault_of(path)
     assert "the sheet 'Read me'" in fault
-    assert fault.endswith("(--sheet takes another: 'Facts', 'More')")
+    assert fault.endswith("(--read sheet=NAME takes another: 'Facts', 'More')")
     assert in_words(read(path, sheet="Facts")) == [FACT]
 
 
@@ -521,7 +523,7 @@ def test_several_files_are_read_as_one(tmp_path: Path) -> None:
     assert fault_of(str(tmp_path / "1*")) == f"{tmp_path}/1*: no file matches this pattern"
     with pytest.raises(DataError, match="several files are read as one, but this is a folder"):
         read([one, tmp_path])
-    counted = apptek("data", "stats", str(one), str(two), "--json", "--split", "1/0/0")
+    counted = apptek("data", "stats", str(one), str(two), "--json", "--read", "split=1/0/0")
     assert json.loads(counted.stdout)["official"]["train"] == 2
 
 
@@ -617,7 +619,7 @@ def test_years_beside_days_stop_with_a_count(tmp_path: Path, first: bool) -> Non
     path = write(tmp_path / "facts.csv", "".join(years + days if first else days + years))
     assert fault_of(path) == (
         f"facts.csv:{1 if first else 11}: column 4 (time): found '1999', expected a day, as in "
-        "most facts (--granularity mixed reads each as it is written) (3 bad of 13 rows: 3 of "
+        "most facts (--read granularity=mixed reads each as it is written) (3 bad of 13 rows: 3 of "
         "another precision; --skip-bad would leave 10)"
     )
     left = read(path, skip_bad=True)

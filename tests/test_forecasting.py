@@ -36,7 +36,7 @@ START = "2020-12-20"
 
 def quick(data: Dataset, name: str = "default", **named: object) -> Predictor:
     config = with_settings(preset(name), QUICK)
-    return Predictor.fit(data, preset=name, config=config, **named)  # type: ignore[arg-type]
+    return Predictor.fit(data, model=name, config=config, **named)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +215,7 @@ def test_undated_data_and_topologies_make_no_forecasts(data: Dataset) -> None:
     config = with_settings(
         preset("paper"), ["mining.policy=one-step", "classifier.epochs=1", "classifier.l2=[3.0]"]
     )
-    paper = Predictor.fit(make_world(400, 0).dataset, preset="paper", config=config)
+    paper = Predictor.fit(make_world(400, 0).dataset, model="paper", config=config)
     assert paper.model.occurrence is None
     with pytest.raises(ApptekError, match="the preset paper makes none"):
         paper.forecast("A", "B", days=7)

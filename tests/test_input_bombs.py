@@ -36,7 +36,7 @@ def test_a_compressed_file_stops_at_the_limit(tmp_path: Path, suffix: str) -> No
         write(path, content)
     assert refused(path, max_bytes=100_000) == (
         f"{path}: it grows to more than 100,000 bytes; if that is right, allow more with "
-        "--max-bytes"
+        "--read max_bytes=N"
     )
     if not suffix.startswith(".parquet"):
         assert len(read_dataset(path, max_bytes=1_000_000).train) == 1
@@ -106,7 +106,7 @@ def test_a_sheet_with_a_cell_far_away_is_stopped(tmp_path: Path) -> None:
 
 def test_the_command_takes_the_limit(tmp_path: Path) -> None:
     path = write(tmp_path / "facts.tsv.gz", ROW * 100)
-    stopped = apptek("data", "stats", str(path), "--max-bytes", "100")
+    stopped = apptek("data", "stats", str(path), "--read", "max_bytes=100")
     assert stopped.returncode == 1
     assert "it grows to more than 100 bytes" in stopped.stderr
     assert apptek("data", "stats", str(path)).returncode == 0

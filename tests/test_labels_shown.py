@@ -59,11 +59,15 @@ def test_reasons_and_their_facts_show_labels(predictor: Predictor) -> None:
 def test_a_counterfactual_names_its_target_by_its_label(folder: str, predictor: Predictor) -> None:
     query = ("e1", "e2", "2014-05-13")
     answer, *others = predictor.predict(Query(*query))[0].predicates
-    done = apptek("counterfactual", folder, *query, "--to", LABELS[others[0]], "--json")
+    done = apptek(
+        "explain", folder, *query, "--counterfactual", "--to", LABELS[others[0]], "--json"
+    )
     assert json.loads(done.stdout)["target"] == others[0]
     for target in others:
-        assert not CODE.search(apptek("counterfactual", folder, *query, "--to", target).stdout)
-    done = apptek("counterfactual", folder, *query, "--to", answer)
+        assert not CODE.search(
+            apptek("explain", folder, *query, "--counterfactual", "--to", target).stdout
+        )
+    done = apptek("explain", folder, *query, "--counterfactual", "--to", answer)
     assert f"{LABELS[answer]} ({answer})" in done.stderr
 
 
@@ -75,11 +79,11 @@ def test_rules_show_labels_and_keep_codes(predictor: Predictor) -> None:
 
 
 def test_topologies_show_labels(folder: str) -> None:
-    done = apptek("topologies", folder, COLUMNS="200")
+    done = apptek("paper", "topologies", folder, COLUMNS="200")
     assert "Consult (040)" in done.stdout
     assert re.search("│ '(Consult|Make a visit)' (subject|object) -> ", done.stdout)
     assert not CODE.search(done.stdout)
-    content = json.loads(apptek("topologies", folder, "--json").stdout)
+    content = json.loads(apptek("paper", "topologies", folder, "--json").stdout)
     assert {code: entry["label"] for code, entry in content.items()} == LABELS
 
 

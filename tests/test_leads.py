@@ -62,7 +62,7 @@ def steady(tmp_path_factory: pytest.TempPathFactory) -> Path:
     facts.append(("e0", "p1", "e1", LAST))
     folder = tmp_path_factory.mktemp("steady") / "model"
     config = with_settings(preset("default"), ["classifier.epochs=1", "features.past_only=true"])
-    Predictor.fit(facts, preset="default", config=config, folder=folder)
+    Predictor.fit(facts, model="default", config=config, folder=folder)
     return folder
 
 
@@ -259,7 +259,7 @@ def test_a_backtest_with_a_lead_agrees_with_plain_python(forecaster: Forecaster)
 
 def test_the_command_has_leads_and_groups(forecast_model: Path, tmp_path: Path) -> None:
     result = tmp_path / "result.json"
-    words = ("backtest", str(forecast_model), "--every", "30", "--lead", "14")
+    words = ("evaluate", str(forecast_model), "--forecasts", "--every", "30", "--lead", "14")
     done = apptek(*words, "--result", str(result))
     assert done.returncode == 0, done.stderr
     assert "14 days ahead" in done.stdout

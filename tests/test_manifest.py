@@ -31,11 +31,11 @@ def folder(whole: Path, tmp_path: Path) -> Path:
 
 
 def fault_of(folder: Path) -> str:
-    """What opening a damaged folder says: one line, and the same as `apptek verify`."""
+    """What opening a damaged folder says: one line, and the same as `apptek info --check`."""
     with pytest.raises(ModelError) as raised:
         open_model(folder)
     text = str(raised.value)
-    done = apptek("verify", str(folder))
+    done = apptek("info", str(folder), "--check")
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"apptek: {text}\n")
     return text.removeprefix(f"{folder} is damaged: ")
 
@@ -198,24 +198,24 @@ def test_of_a_large_folder_everything_else_is_read(
 def test_verify_says_what_it_has_read(whole: Path) -> None:
     sizes = [path.stat().st_size for path in whole.rglob("*") if path.is_file()]
     expected = (len(sizes) - 1, sum(sizes) - (whole / "manifest.json").stat().st_size)
-    done = apptek("verify", str(whole), "--json")
+    done = apptek("info", str(whole), "--check", "--json")
     assert done.returncode == 0
     about = json.loads(done.stdout)
     assert (about["files"], about["bytes"]) == expected
-    done = apptek("verify", str(whole))
+    done = apptek("info", str(whole), "--check")
     assert (done.returncode, done.stderr) == (0, "")
     told = f"{expected[0]} files, {expected[1]:,} bytes: all as they were written"
     assert done.stdout == f"{told}; digest {about['digest']}\n"
 
 
 def test_verify_of_something_else_says_so(tmp_path: Path) -> None:
-    done = apptek("verify", str(tmp_path))
+    done = apptek("info", str(tmp_path), "--check")
     assert done.returncode == 1
     assert "is not a model folder" in done.stderr
 
 
 def test_a_path_that_the_disk_refuses_is_no_model_folder(tmp_path: Path) -> None:
-    for command in (["verify"], ["predict", "a", "b", "2019-05-05"]):
+    for command in (["info"], ["predict", "a", "b", "2019-05-05"]):
         done = apptek(command[0], str(tmp_path / ("x" * 300)), *command[1:])
         assert done.returncode == 1
         assert done.stderr.endswith("is not a model folder: model.json: File name too long\n")

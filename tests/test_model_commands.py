@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = apptek("data", "make-world", str(folder / "world"), "--facts", "2000")
     assert made.returncode == 0, made.stderr
     fitted = apptek(
-        "fit", str(folder / "world"), "--out", str(folder / "model"), "--preset", "paper", *QUICK
+        "fit", str(folder / "world"), "--out", str(folder / "model"), "--model", "paper", *QUICK
     )
     assert fitted.returncode == 0, fitted.stderr
     assert fitted.stdout == ""
@@ -118,7 +118,7 @@ def test_a_file_of_queries_is_answered(folder: Path) -> None:
 
 def test_topologies_are_listed(folder: Path) -> None:
     by_predicate = json.loads(
-        apptek("topologies", str(folder / "model"), "--json", "--top", "2").stdout
+        apptek("paper", "topologies", str(folder / "model"), "--json", "--top", "2").stdout
     )
     assert by_predicate
     assert all(len(learned["mined"]) <= 2 for learned in by_predicate.values())
@@ -181,7 +181,7 @@ def test_as_of_then_any_model_answers_from_the_past(folder: Path) -> None:
     model, query = folder / "default", query_of(folder, row=100)
     fitted = Predictor.fit(read_dataset(folder / "world"), folder=model)
     past = Predictor.load(model, as_of=True)
-    explained = apptek("explain", str(model), *query, "--top", "99", "--json", "--as-of")
+    explained = apptek("explain", str(model), *query, "--top", "99", "--json", "--past-only")
     assert cited(explained)
     assert all(distance < 0 for distance in cited(explained))
     facts = [
@@ -190,7 +190,7 @@ def test_as_of_then_any_model_answers_from_the_past(folder: Path) -> None:
         for fact in reason.facts
     ]
     assert any(fact.distance is not None and fact.distance >= 0 for fact in facts)
-    answer = json.loads(apptek("predict", str(model), *query, "--json", "--as-of").stdout)
+    answer = json.loads(apptek("predict", str(model), *query, "--json", "--past-only").stdout)
     expected, other = (
         predictor.predict([Query(*query)])[0].probabilities for predictor in (past, fitted)
     )
@@ -200,13 +200,13 @@ def test_as_of_then_any_model_answers_from_the_past(folder: Path) -> None:
     assert evaluated["view"] == "within"
     assert evaluated["mrr"] == evaluated["within"]["mrr"] == fitted.evaluate("test").metrics.mrr
     assert evaluated["ahead"]["mrr"] == past.evaluate("test").metrics.mrr < evaluated["mrr"]
-    ahead = json.loads(apptek("evaluate", str(model), "--json", "--view", "ahead").stdout)
+    ahead = json.loads(apptek("evaluate", str(model), "--json", "--past-only").stdout)
     assert (ahead["view"], ahead["within"]) == ("ahead", None)
     assert ahead["mrr"] == evaluated["ahead"]["mrr"]
 
 
 def test_topologies_of_a_default_model_are_its_histories(forecast: Path) -> None:
-    done = apptek("topologies", str(forecast), "--json", "--top", "2")
+    done = apptek("paper", "topologies", str(forecast), "--json", "--top", "2")
     assert done.returncode == 0, done.stderr
     by_predicate = json.loads(done.stdout)
     assert all(learned["mined"] == [] for learned in by_predicate.values())
@@ -238,7 +238,7 @@ def test_a_bad_table_of_types_is_refused_in_one_line(
 
 
 def test_an_agent_is_trained_and_compared(folder: Path) -> None:
-    words = ("train-agent", str(folder / "world"), "--out", str(folder / "agent"))
+    words = ("paper", "train", str(folder / "world"), "--out", str(folder / "agent"))
     done = apptek(*words, "--set", "agent.epochs=0.2", "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
@@ -255,7 +255,13 @@ def test_an_agent_is_trained_and_compared(folder: Path) -> None:
 def test_the_controls_connect_more_where_a_query_sees_its_own_fact(folder: Path) -> None:
     rewards = {}
     for hides in ("true", "false"):
-        words = ("train-agent", str(folder / "world"), "--out", str(folder / f"controls-{hides}"))
+        words = (
+            "paper",
+            "train",
+            str(folder / "world"),
+            "--out",
+            str(folder / f"controls-{hides}"),
+        )
         done = apptek(*words, "--controls", "--set", f"agent.hide_query={hides}", "--json")
         assert done.returncode == 0, done.stderr
         rewards[hides] = json.loads(done.stdout)["metrics"]
@@ -265,7 +271,7 @@ def test_the_controls_connect_more_where_a_query_sees_its_own_fact(folder: Path)
 
 @pytest.mark.skipif(find_spec("tensorboard") is not None, reason="TensorBoard is installed")
 def test_tensorboard_is_asked_for_where_it_is_missing(folder: Path) -> None:
-    words = ("train-agent", str(folder / "world"), "--out", str(folder / "watched"))
+    words = ("paper", "train", str(folder / "world"), "--out", str(folder / "watched"))
     done = apptek(*words, "--tensorboard", str(folder / "board"))
     assert done.returncode == 1
     assert "pip install 'apptek[tensorboard]'" in done.stderr

@@ -47,7 +47,7 @@ def models(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     folders = {name: place / name for name in MODELS}
     for name, settings in (("default", QUICK), ("max", TREES)):
         config = with_settings(preset(name), settings)
-        Predictor.fit(data, preset=name, config=config, folder=folders[name])
+        Predictor.fit(data, model=name, config=config, folder=folders[name])
     Baseline.fit("recency", data, folder=folders["recency"])
     return folders
 

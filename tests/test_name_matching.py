@@ -180,7 +180,7 @@ def test_the_command_refuses_unknown_names(folder: Path) -> None:
         ("predict", model, "new land", "nobody", "3"),
         ("explain", model, "new land", "nobody", "3"),
         ("explain", model, "new land", "nobody", "3", "--versus", "4"),
-        ("counterfactual", model, "new land", "nobody", "3"),
+        ("explain", model, "new land", "nobody", "3", "--counterfactual"),
     ):
         done = apptek(*words)
         assert (done.returncode, done.stdout) == (1, "")

@@ -105,7 +105,7 @@ def test_it_takes_part_in_every_command(world: Path, tmp_path: Path) -> None:
     register_baseline("smoothed", fit, load=load, views=VIEWS, **OWN)
     assert baseline_names()[-1] == "smoothed"
     model, result = tmp_path / "model", tmp_path / "smoothed.json"
-    run("baseline", "smoothed", world, "--out", model, "--set", "model.smoothing=3.0")
+    run("fit", world, "--model", "smoothed", "--out", model, "--set", "model.smoothing=3.0")
     shown = json.loads(run("evaluate", model, "--result", result, "--json"))
     assert shown["within"]["mrr"] > 0
     assert shown["ahead"]["mrr"] > 0
@@ -118,11 +118,20 @@ def test_it_takes_part_in_every_command(world: Path, tmp_path: Path) -> None:
     )
     contest = tmp_path / "contest"
     ranked = json.loads(
-        run("contest", world, "--models", "smoothed,frequency", "--out", contest, "--json")
+        run(
+            "research",
+            "contest",
+            world,
+            "--models",
+            "smoothed,frequency",
+            "--out",
+            contest,
+            "--json",
+        )
     )
     assert "smoothed" in json.dumps(ranked)
-    found = run("search", "smoothed", world, "--minutes", 0.0001)
-    assert shlex.split(found)[:4] == ["apptek", "baseline", "smoothed", str(world)]
+    found = run("research", "search", "smoothed", world, "--minutes", 0.0001)
+    assert shlex.split(found)[:5] == ["apptek", "fit", str(world), "--model", "smoothed"]
 
 
 def test_an_entry_point_of_a_package_adds_one(
@@ -164,19 +173,17 @@ def test_what_is_no_baseline_is_refused(data: Dataset) -> None:
     register_baseline("mine", own_baseline(lambda _: lambda q: np.zeros((len(q), 1))))
     with pytest.raises(ApptekError, match=r"the scorer returned shape \(\d+, 1\)"):
         Baseline.fit("mine", data)
-    with pytest.raises(
-        ApptekError, match=r"there is no baseline 'yours'; known: frequency, .*mine"
-    ):
+    with pytest.raises(ApptekError, match=r"there is no model 'yours'; known: default, .*mine"):
         find_baseline("yours")
     with pytest.raises(ConfigError, match="mine has nothing to search for"):
-        run("search", "mine", "icews14")
+        run("research", "search", "mine", "icews14")
 
 
 def test_search_works_for_our_own_models(world: Path, tmp_path: Path) -> None:
     result = tmp_path / "search.json"
-    shown = run("search", "default", world, "--minutes", 0.0001, "--result", result)
+    shown = run("research", "search", "default", world, "--minutes", 0.0001, "--result", result)
     words = shlex.split(shown)
-    assert words[:5] == ["apptek", "fit", str(world), "--preset", "default"]
+    assert words[:5] == ["apptek", "fit", str(world), "--model", "default"]
     (trial,) = read_result(result).extras["trials"]
     assert 0 < trial["valid_mrr"] <= 1
     assert trial["settings"]["history.pair_facts"] == 40
@@ -184,16 +191,16 @@ def test_search_works_for_our_own_models(world: Path, tmp_path: Path) -> None:
     run("fit", world, "--out", model, *words[3:-2])
     report = apptek.load(model).model.main.report
     assert math.isclose(report["valid_mrr"], trial["valid_mrr"])
-    with pytest.raises(ConfigError, match="default is a preset itself: leave --preset out"):
-        run("search", "default", world, "--preset", "paper")
+    with pytest.raises(ConfigError, match="default is one model: leave out :paper"):
+        run("research", "search", "default:paper", world)
 
 
 @pytest.mark.gate
 def test_search_works_for_the_papers_model(world: Path) -> None:
     quick = ["agent.epochs=0.5", "agent.tknn=10", "classifier.epochs=1", "classifier.l2=[3.0]"]
     changes = [word for text in quick for word in ("--set", text)]
-    shown = run("search", "paper", world, "--minutes", 0.0001, *changes)
-    assert shlex.split(shown)[:5] == ["apptek", "fit", str(world), "--preset", "paper"]
+    shown = run("research", "search", "paper", world, "--minutes", 0.0001, *changes)
+    assert shlex.split(shown)[:5] == ["apptek", "fit", str(world), "--model", "paper"]
 
 
 @pytest.mark.parametrize("views", [("ahead",), ("within",)])

@@ -183,7 +183,7 @@ def test_striking_questions_say_whether_the_model_was_fitted_on_them(
     monkeypatch.setattr(questions_of, "ENOUGH", enough)
     data = make_world(1500, 0).dataset
     config = with_settings(preset("default"), ["classifier.epochs=1"])
-    predictor = Predictor.fit(data, preset="default", config=config, final=is_final)
+    predictor = Predictor.fit(data, model="default", config=config, final=is_final)
     predictor.save(tmp_path / "model")
     served = ServedModel.open(tmp_path / "model")
     found = striking_questions(served)
@@ -342,7 +342,7 @@ def test_all_facts_between_two_are_told_and_those_that_no_answer_uses_apart(
 def test_a_model_that_answers_from_all_facts_holds_none_out(tmp_path: Path) -> None:
     data = make_world(800, 0).dataset
     config = with_settings(preset("default"), ["classifier.epochs=1"])
-    Predictor.fit(data, preset="default", config=config, final=True).save(tmp_path / "model")
+    Predictor.fit(data, model="default", config=config, final=True).save(tmp_path / "model")
     client = client_of(ServedModel.open(tmp_path / "model"))
     one, other = (data.entities[int(e[0])] for e in (data.test.subjects, data.test.objects))
     body = client.get("/api/pair", params={"subject": one, "object": other}).json()
@@ -433,7 +433,7 @@ def test_both_sides_are_expanded_step_by_step_until_they_meet(
 def test_the_trained_agent_says_what_it_would_choose(tmp_path: Path) -> None:
     config = with_settings(preset("paper"), ["agent.epochs=0.02", "classifier.epochs=1"])
     data = make_world(1500, 0).dataset
-    Predictor.fit(data, preset="paper", config=config, folder=tmp_path / "model")
+    Predictor.fit(data, model="paper", config=config, folder=tmp_path / "model")
     model = ServedModel.open(tmp_path / "model")
     assert model.predictor.model.agent is not None
     client = client_of(model)

@@ -17,7 +17,7 @@ HOPS = ("Mobilize or increase armed forces", "Provide military aid")
 def test_the_planted_two_hop_rule_is_mined_and_cited_first(tmp_path: Path) -> None:
     world = make_world(30_000, 0)
     data = world.dataset
-    predictor = Predictor.fit(data, preset="paper", folder=tmp_path / "model")
+    predictor = Predictor.fit(data, model="paper", folder=tmp_path / "model")
     hops = [data.predicates.find(name) for name in HOPS]
     mined = predictor.model.mined.sequences()
     assert tuple(hops) in mined or tuple(reversed(hops)) in mined

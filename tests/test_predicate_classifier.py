@@ -64,7 +64,7 @@ def test_it_answers_from_all_rows_and_a_frame_may_hold_the_labels(
 def test_parameters_are_those_of_the_constructor(frame: pd.DataFrame) -> None:
     classifier = PredicateClassifier(valid=0.2)
     assert repr(classifier) == (
-        "PredicateClassifier(preset='default', valid=0.2, split_by='random', seed=0)"
+        "PredicateClassifier(model='default', valid=0.2, split_by='random', seed=0)"
     )
     assert PredicateClassifier(**classifier.get_params()).get_params() == classifier.get_params()
     assert classifier.set_params(seed=5).seed == 5

@@ -38,7 +38,7 @@ def data() -> Dataset:
 @pytest.fixture(scope="module")
 def fitted(data: Dataset) -> Predictor:
     """Fitted in memory, and not read from a file since."""
-    return Predictor.fit(data, preset="paper", config=CONFIG)
+    return Predictor.fit(data, model="paper", config=CONFIG)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_it_ranks_better_than_frequency(folder: Path, data: Dataset) -> None:
 def test_the_same_seed_gives_the_same_bytes_in_memory_and_in_a_folder(
     folder: Path, data: Dataset, tmp_path: Path
 ) -> None:
-    Predictor.fit(data, folder=tmp_path / "again", preset="paper", config=CONFIG)
+    Predictor.fit(data, folder=tmp_path / "again", model="paper", config=CONFIG)
     assert files_of(tmp_path / "again") == files_of(folder)
     assert not list(tmp_path.glob(".again*"))
 
@@ -98,21 +98,21 @@ def test_a_fit_that_was_stopped_at_any_stage_resumes(
 
     place = tmp_path / "model"
     with pytest.raises(Killed):
-        Predictor.fit(data, folder=place, preset="paper", config=CONFIG, on_stage=stop)
+        Predictor.fit(data, folder=place, model="paper", config=CONFIG, on_stage=stop)
     assert not place.exists()
     with pytest.raises(CheckpointError, match="continue it with --resume"):
-        Predictor.fit(data, folder=place, preset="paper", config=CONFIG)
+        Predictor.fit(data, folder=place, model="paper", config=CONFIG)
     other = with_settings(CONFIG, ["mining.top=3"])
     with pytest.raises(CheckpointError, match="belongs to another run"):
-        Predictor.fit(data, folder=place, preset="paper", config=other, resume=True)
-    Predictor.fit(data, folder=place, preset="paper", config=CONFIG, resume=True)
+        Predictor.fit(data, folder=place, model="paper", config=other, resume=True)
+    Predictor.fit(data, folder=place, model="paper", config=CONFIG, resume=True)
     assert files_of(place) == files_of(folder)
 
 
 def test_a_model_that_exists_is_not_overwritten(folder: Path, data: Dataset) -> None:
     before = files_of(folder)
     with pytest.raises(ApptekError, match="exists already"):
-        Predictor.fit(data, folder=folder, preset="paper", config=CONFIG)
+        Predictor.fit(data, folder=folder, model="paper", config=CONFIG)
     assert files_of(folder) == before
 
 
@@ -126,7 +126,7 @@ def test_a_full_disk_leaves_no_model(
     quick = with_settings(CONFIG, ["mining.policy=one-step", "classifier.epochs=1"])
     monkeypatch.setattr(drawn_examples, "_features", _features_unsaved)
     with pytest.raises(ApptekError, match="No space left on device"):
-        Predictor.fit(data, folder=tmp_path / "model", preset="paper", config=quick)
+        Predictor.fit(data, folder=tmp_path / "model", model="paper", config=quick)
     assert not (tmp_path / "model").exists()
 
 
@@ -137,7 +137,7 @@ def _features_unsaved(fit, space, queries, name, place=(0, 1)):  # type: ignore[
 @pytest.mark.parametrize("policy", ["random", "one-step"])
 def test_controls_fit_too(data: Dataset, tmp_path: Path, policy: str) -> None:
     config = with_settings(CONFIG, [f"mining.policy={policy}"])
-    predictor = Predictor.fit(data, folder=tmp_path / "model", preset="paper", config=config)
+    predictor = Predictor.fit(data, folder=tmp_path / "model", model="paper", config=config)
     assert predictor.model.main.report["features"]["topologies"] > 0
     assert not (tmp_path / "model" / "agent.safetensors").exists()
 
@@ -148,7 +148,7 @@ def test_without_valid_facts_nothing_is_tuned_or_calibrated(tmp_path: Path, name
     none = data.valid.take(np.arange(0))
     all_train = replace(data, train=data.all_facts(), valid=none, test=none)
     config = with_settings(preset(name), ["reranker.rounds=5"])
-    fitted = Predictor.fit(all_train, folder=tmp_path / "model", preset=name, config=config)
+    fitted = Predictor.fit(all_train, folder=tmp_path / "model", model=name, config=config)
     loaded = Predictor.load(tmp_path / "model")
     for view, of_view in loaded.model.views.items():
         assert of_view.classifier.calibration == Calibration()
@@ -168,7 +168,7 @@ def test_under_the_papers_protocol_valid_and_test_are_exchanged(
 ) -> None:
     config = with_settings(CONFIG, ["mining.policy=one-step"])
     fitted = Predictor.fit(
-        data, folder=tmp_path / "model", preset="paper", config=config, protocol="paper"
+        data, folder=tmp_path / "model", model="paper", config=config, protocol="paper"
     ).model
     expected = apply_protocol(data, "paper")
     for split in SPLITS:

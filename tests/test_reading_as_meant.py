@@ -479,10 +479,12 @@ def test_a_model_remembers_the_columns_for_an_update(tmp_path: Path) -> None:
 
 def test_data_stats_shows_the_first_facts_and_nothing_of_the_paper(tmp_path: Path) -> None:
     path = write(tmp_path / "facts.csv", f"Ann,meets,Bob,{DAY}\nBob,calls,Cem,2014-05-14\n")
-    shown = apptek("data", "stats", str(path), "--split", "1/0/0").stdout
+    shown = apptek("data", "stats", str(path), "--read", "split=1/0/0").stdout
     assert "as they were read" in shown
     assert all(cell in shown for cell in ("Ann", "meets", "Bob", DAY))
-    counts = json.loads(apptek("data", "stats", str(path), "--split", "1/0/0", "--json").stdout)
+    counts = json.loads(
+        apptek("data", "stats", str(path), "--read", "split=1/0/0", "--json").stdout
+    )
     assert counts["first_facts"][0] == {
         "subject": "Ann",
         "predicate": "meets",

@@ -350,8 +350,8 @@ def test_models_that_see_only_the_past_have_rows_of_their_own() -> None:
     assert overview(results).splitlines() == [  # alone in its view: unmarked
         "| model | ICEWS14 within | ICEWS14 ahead |",
         "| --- | --- | --- |",
-        "| `fit --preset default` | 0.7000 |  |",
-        "| `fit --preset default --past-only` |  | 0.5000 |",
+        "| `fit --model default` | 0.7000 |  |",
+        "| `fit --model default --past-only` |  | 0.5000 |",
     ]
 
 
@@ -363,7 +363,7 @@ def test_both_views_of_a_model_stand_beside_each_other() -> None:
     results = named(made_up("apptek_default", 0.7, **views), made_up("pair", 0.5, ahead=None))
     assert overview(results).splitlines()[2:] == [
         "| `baseline pair` | *0.5000* |  |",
-        "| `fit --preset default` | **0.7000** | 0.6000 |",
+        "| `fit --model default` | **0.7000** | 0.6000 |",
     ]
 
 
@@ -558,7 +558,7 @@ def test_a_missing_library_is_named_before_anything_is_run(
 def test_the_figures_of_the_docs_are_there(name: str) -> None:
     page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     assert f"../paper/figures/{name}.svg" in page
-    assert f"`apptek reproduce {name}`" in page
+    assert f"`apptek paper reproduce {name}`" in page
     assert (ROOT / "paper" / "figures" / f"{name}.svg").is_file()
 
 
@@ -591,24 +591,24 @@ def test_what_is_recorded_is_shown_and_nothing_is_run(monkeypatch: pytest.Monkey
 
 
 def test_only_has_no_place_where_nothing_is_run() -> None:
-    words = ["reproduce", "table1", "--only-recorded", "--only", "stat*"]
+    words = ["paper", "reproduce", "table1", "--only-recorded", "--only", "stat*"]
     assert CliRunner().invoke(app, words).exit_code == 2
 
 
 def test_a_place_without_records_is_named(tmp_path: Path) -> None:
-    words = ["reproduce", "table2", "--only-recorded", "--out", str(tmp_path / "nowhere")]
+    words = ["paper", "reproduce", "table2", "--only-recorded", "--out", str(tmp_path / "nowhere")]
     done = CliRunner().invoke(app, words)
     assert isinstance(done.exception, ApptekError)
     assert "no such folder" in str(done.exception)
 
 
 def test_an_unknown_table_is_wrong_usage() -> None:
-    assert CliRunner().invoke(app, ["reproduce", "table9"]).exit_code == 2
+    assert CliRunner().invoke(app, ["paper", "reproduce", "table9"]).exit_code == 2
 
 
 @pytest.mark.slow
 def test_all_of_it_runs_on_a_small_world(tmp_path: Path) -> None:
-    done = CliRunner().invoke(app, ["reproduce", "all", "--quick", "--out", str(tmp_path)])
+    done = CliRunner().invoke(app, ["paper", "reproduce", "all", "--quick", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
     for name in SHOWN:
         assert name in done.stdout
@@ -616,7 +616,9 @@ def test_all_of_it_runs_on_a_small_world(tmp_path: Path) -> None:
     models = {read_result(path).model for path in (tmp_path / "results").glob("*.json")}
     assert {"apptek_paper", "apptek_default", "apptek_max", "re_gcn", "recency"} <= models
     assert len(list((tmp_path / "figures").iterdir())) == 2 * len(FIGURES)
-    again = CliRunner().invoke(app, ["reproduce", "all", "--quick", "--out", str(tmp_path)])
+    again = CliRunner().invoke(
+        app, ["paper", "reproduce", "all", "--quick", "--out", str(tmp_path)]
+    )
     assert again.stdout == done.stdout
     assert "run 1" not in again.output
 

@@ -149,8 +149,8 @@ def test_the_same_seed_gives_the_same_trees_and_a_loaded_model_answers_as_the_fi
 ) -> None:
     data = make_world(1500, 1).dataset
     first, again = tmp_path / "first", tmp_path / "again"
-    fitted = Predictor.fit(data, folder=first, preset="max", config=small())
-    Predictor.fit(data, folder=again, preset="max", config=small())
+    fitted = Predictor.fit(data, folder=first, model="max", config=small())
+    Predictor.fit(data, folder=again, model="max", config=small())
     assert (first / "within" / "reranker.txt").exists()
     assert files_of(first) == files_of(again)
     loaded, queries = Predictor.load(first), held_out_queries(data.test)
@@ -327,7 +327,7 @@ def test_a_counterfactual_holds_for_the_re_ranked_scores(
 def test_data_without_anything_for_trees_to_learn_is_fitted_without_them(
     facts: list[tuple[str, str, str, str]],
 ) -> None:
-    predictor = Predictor.fit(facts, preset="max", config=small())
+    predictor = Predictor.fit(facts, model="max", config=small())
     assert all(view.reranker is None for view in predictor.model.views.values())
     (answer,) = predictor.predict([Query(facts[0][0], facts[0][2], facts[0][3])])
     assert answer.predicates
@@ -341,7 +341,7 @@ def test_fit_says_which_trees_are_left_out(tmp_path: Path) -> None:
     ):
         path = tmp_path / f"{name}.csv"
         path.write_text("subject,predicate,object,time\n" + "".join(rows), encoding="utf-8")
-        words = ["fit", str(path), "--preset", "max", "--out", str(tmp_path / name)]
+        words = ["fit", str(path), "--model", "max", "--out", str(tmp_path / name)]
         done = CliRunner().invoke(app, words)
         assert done.exit_code == 0
         assert f"trees of the re-ranker are left out, because {why}" in done.stderr
@@ -353,5 +353,5 @@ def test_kinds_of_types_may_have_any_name() -> None:
     half = {name: str(place % 2) for place, name in enumerate(data.entities)}
     table = {'role: "main", other': half, "itself": half}
     config = with_settings(small(), ["reranker.rounds=2"])
-    predictor = Predictor.fit(data, preset="max", config=config, types=table)
+    predictor = Predictor.fit(data, model="max", config=config, types=table)
     assert predictor.predict([Query(data.entities[0], data.entities[1], "2019-05-05")])

@@ -105,7 +105,7 @@ def test_the_digest_is_that_of_the_model_and_not_of_its_run(
     served: ServedModel, model: Path, other_model: Path, tmp_path: Path
 ) -> None:
     assert client_of(served).get("/api/health").json()["model"] == served.digest
-    told = json.loads(apptek("verify", str(model), "--json").stdout)
+    told = json.loads(apptek("info", str(model), "--check", "--json").stdout)
     assert told["digest"] == served.digest == model_digest(model)
     assert model_digest(other_model) != served.digest
     Predictor.load(model).save(tmp_path / "again")
@@ -135,7 +135,7 @@ def test_fit_replaces_a_model_in_one_step(model: Path, world: Path) -> None:
     done = apptek(*words, "--replace")
     assert done.returncode == 0, done.stderr
     assert model_digest(model) != old
-    assert apptek("verify", str(model)).returncode == 0
+    assert apptek("info", str(model), "--check").returncode == 0
     assert [path.name for path in model.parent.iterdir()] == ["model"]
 
 

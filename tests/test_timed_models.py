@@ -44,9 +44,9 @@ def test_a_model_of_hours_reads_times_alike(tmp_path: Path) -> None:
     ("options", "unit", "first"),
     [
         ([], "day", "2021-05-03"),
-        (["--granularity", "hour"], "hour", HOUR),
-        (["--granularity", "week"], "week", "2021-05-03"),
-        (["--granularity", "month"], "month", "2021-05"),
+        (["--read", "granularity=hour"], "hour", HOUR),
+        (["--read", "granularity=week"], "week", "2021-05-03"),
+        (["--read", "granularity=month"], "month", "2021-05"),
     ],
 )
 def test_the_unit_of_times_can_be_chosen(

@@ -213,8 +213,9 @@ def test_the_command(
     assert "skipped: stdin.csv:6" in piped.stderr
     assert "(unknown)" in piped.stdout
     assert "< 0.1 %" in piped.stdout
-    assert "--most" in apptek("watch", str(forecast_model)).stderr
-    wrong = apptek("watch", str(forecast_model), "--most", "2", "--out", str(tmp_path / "w.doc"))
+    refused = apptek("watch", str(forecast_model), "--skip-bad")
+    assert (refused.returncode, "a file of PAIRS" in refused.stderr) == (2, True)
+    wrong = apptek("watch", str(forecast_model), "--top", "2", "--out", str(tmp_path / "w.doc"))
     assert "expected .html" in wrong.stderr
 
 

@@ -298,7 +298,7 @@ def test_a_predicate_is_compared_with_another(data: Dataset, predictor: Predicto
 def test_the_commands_print_json(data: Dataset, folder: Path) -> None:
     (query,) = asked(data, range(5, 6))
     words = (str(folder), query.subject, query.object, query.time)
-    plain = json.loads(apptek("counterfactual", *words, "--json").stdout)
+    plain = json.loads(apptek("explain", *words, "--counterfactual", "--json").stdout)
     assert {"answer", "removed", "outcome", "additions"} <= plain.keys()
     versus = apptek("explain", *words, "--versus", "2021-03-05", "--json")
     assert {"first", "second", "changes", "sentence"} <= json.loads(versus.stdout).keys()

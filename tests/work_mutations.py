@@ -46,7 +46,7 @@ def _fit_paper(stop: str) -> Fit:
                 raise Killed
 
         Predictor.fit(
-            data, preset="paper", config=config, folder=folder, resume=resume,
+            data, model="paper", config=config, folder=folder, resume=resume,
             on_stage=on_stage, observers=[observer],
         )  # fmt: skip
 

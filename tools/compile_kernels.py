@@ -29,7 +29,7 @@ def main() -> None:
         for name, settings in few.items():
             folder = Path(place, name)
             config = with_settings(preset(name), settings)
-            Predictor.fit(data, folder=folder, preset=name, config=config)
+            Predictor.fit(data, folder=folder, model=name, config=config)
             predictor = Predictor.load(folder)
             pair = (
                 data.entities[int(data.test.subjects[0])],

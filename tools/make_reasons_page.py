@@ -94,11 +94,11 @@ def counterfactuals(predictor: Predictor) -> dict[str, str]:
     korea = f'model "{KOREA.subject}" "{KOREA.object}" {KOREA.time}'
     return {
         "counterfactual": console(
-            f"apptek counterfactual {korea} --add",
+            f"apptek explain {korea} --counterfactual --add",
             counterfactual_text(predictor.counterfactual(KOREA, add=True), WIDTH),
         ),
         "counterfactual to": console(
-            f"apptek counterfactual {korea} --to {TARGET}",
+            f"apptek explain {korea} --counterfactual --to {TARGET}",
             counterfactual_text(predictor.counterfactual(KOREA, TARGET), WIDTH),
         ),
     }

@@ -15,7 +15,7 @@ PredicateClassifier  a classifier with the scikit-learn API
 Predictor            fit, predict, explain, forecast, watch, evaluate, update, save
 load                 opens any model folder, those of baselines included
 UnknownName          raised for a name that is not in the data; its `suggestions` are similar names
-register_baseline    lets a model of your own take part in baseline, contest, evaluate and search
+register_baseline    lets a model of your own take part in fit, evaluate, contest and search
 
 Names are imported when they are first asked for, so that `import apptek` costs nothing.
 """

@@ -27,7 +27,7 @@ class PredicateClassifier:
     Labels may be of any type, which they keep. `predictor_` is the fitted Predictor, which also
     explains. It works with `cross_val_score`, `GridSearchCV` and pipelines of scikit-learn.
 
-    preset    the settings of the fit: default, max or paper
+    model     default, max or paper, as of Predictor.fit
     valid     the share of rows that is kept aside
     split_by  how these are chosen: at random, or the last ones by time
     """
@@ -37,12 +37,12 @@ class PredicateClassifier:
     def __init__(
         self,
         *,
-        preset: str = "default",
+        model: str = "default",
         valid: float = 0.1,
         split_by: str = "random",
         seed: int = 0,
     ) -> None:
-        self.preset, self.valid, self.split_by, self.seed = preset, valid, split_by, seed
+        self.model, self.valid, self.split_by, self.seed = model, valid, split_by, seed
 
     def fit(self, rows: Any, predicates: Any = None) -> "PredicateClassifier":
         """Fits on rows and their predicates; a frame may have these as a column `predicate`."""
@@ -55,7 +55,7 @@ class PredicateClassifier:
         labels = _labels_of(rows, predicates)
         by_text = _by_text(labels)
         data = _facts_of(rows, None if predicates is None else labels, splitting)
-        self.predictor_ = Predictor.fit(data, preset=self.preset, seed=self.seed, final=True)
+        self.predictor_ = Predictor.fit(data, model=self.model, seed=self.seed, final=True)
         found = [by_text.get(name, name) for name in data.predicates]
         try:
             order = sorted(range(len(found)), key=found.__getitem__)
@@ -84,7 +84,7 @@ class PredicateClassifier:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002  as it is called
         """The arguments of the constructor, by name."""
-        return {name: getattr(self, name) for name in ("preset", "valid", "split_by", "seed")}
+        return {name: getattr(self, name) for name in ("model", "valid", "split_by", "seed")}
 
     def set_params(self, **params: Any) -> "PredicateClassifier":
         """Changes arguments of the constructor."""

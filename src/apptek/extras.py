@@ -7,9 +7,14 @@ from importlib.util import find_spec
 from apptek.errors import ApptekError
 
 
+def has_torch() -> bool:
+    """Return whether PyTorch and safetensors are installed."""
+    return find_spec("torch") is not None and find_spec("safetensors") is not None
+
+
 def require_torch(who: str = "the agent") -> None:
     """Raises ApptekError with the command that installs PyTorch, if it is missing."""
-    if find_spec("torch") is None or find_spec("safetensors") is None:
+    if not has_torch():
         raise ApptekError(f"{who} needs PyTorch: pip install 'apptek[agent]'")
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from apptek.arrays import Floats
-from apptek.config import DEFAULT, Config, View, nearest_preset
-from apptek.config import preset as preset_config
+from apptek.config import DEFAULT, PRESETS, View, nearest_preset
 from apptek.data.aliases import with_aliases
 from apptek.data.entity_types import read_types
 from apptek.data.facts import Dataset, Split
@@ -95,8 +94,8 @@ class Predictor:
         cls,
         data: Any,
         *,
-        preset: str | None = None,
-        config: Config | None = None,
+        model: str | None = None,
+        config: Any = None,
         protocol: Protocol = "official",
         seed: int = 0,
         split: str | None = None,
@@ -113,12 +112,13 @@ class Predictor:
         about_run: dict[str, Any] | None = None,
         engine: Engine | None = None,
     ) -> "Predictor":
-        """Fits a model; with a `folder`, it is saved there, and a run that was stopped can resume.
+        """Fit a model; with a `folder`, it is saved there, and a run that was stopped can resume.
 
         data       a Dataset, or what `read_dataset` takes: a frame, tuples, a path
-        preset     the settings; the default preset if neither it nor a config is given
-        config     settings of one's own; `preset` then names what they started from, by default
-                   the preset that is nearest to them
+        model      default, max or paper; or a baseline such as recency: the result is then a
+                   Baseline, which predicts and is evaluated in the same way
+        config     settings of one's own; `model` then names what they started from, by default
+                   the one that is nearest to them
         split      the column that says train, valid or test; by default one that is called split
         types      of entities, by kind: {"sector": {"Reuters": "Media", ...}, ...}, or a file; a
                    kind that the data itself has is replaced
@@ -138,15 +138,23 @@ class Predictor:
         labels = as_predicate_table(predicates)
         data = with_aliases(as_dataset(data, **({"split": split} if split else {})), aliases)
         data = data if labels is None else data.labelled(labels)
+        if model is not None and model not in PRESETS:
+            given = {"types": table, "final": final, "replace": replace or None,
+                     "observed_until": observed_until, "engine": engine}  # fmt: skip
+            baseline: Predictor = _fit_baseline(
+                model, data, given, config=config, protocol=protocol, seed=seed, folder=folder,
+                resume=resume, about_run=about_run,
+            )  # fmt: skip
+            return baseline
         if config is None:
-            config = preset_config(preset or DEFAULT)
+            config = PRESETS[model or DEFAULT]
         observed = time_text(observed_until)
         last = observed_position(data, data.train, observed) if observed else None
         with_types = "traits" in config.features.parts and config.traits.types
         own_types = dict(data.types) if with_types else {}
         options = FitOptions(
             config=config,
-            preset=preset or nearest_preset(config),
+            preset=model or nearest_preset(config),
             protocol=protocol,
             seed=seed,
             types=own_types | dict(table or {}),
@@ -157,11 +165,11 @@ class Predictor:
             engine=engine,
         )
         with work_folder(folder, replace=replace) as work:
-            model, seconds = fit_model(data, options, work)
-            model = with_values(model, observed_until=last)
-            model = learn_occurrence(model, options, seconds)
+            fitted, seconds = fit_model(data, options, work)
+            fitted = with_values(fitted, observed_until=last)
+            fitted = learn_occurrence(fitted, options, seconds)
             run = {"seconds": seconds, **(about_run or {})}
-            predictor = cls(model, run)
+            predictor = cls(fitted, run)
             if folder is not None:
                 predictor.save(folder, in_place=replace and is_model(Path(folder)))
         return predictor
@@ -455,6 +463,19 @@ class Predictor:
             return self.answerer.views[name]
         view_at_work = WorkingView(name, model.space(name), model.fitted(name))
         return view_at_work if self.engine is None else self.engine.view(view_at_work)
+
+
+def _fit_baseline(model: str, data: Dataset, given: dict[str, Any], **options: Any) -> Any:
+    """Fit a baseline by its name; ApptekError for options that only our own models take."""
+    from apptek.baselines.baseline import Baseline
+    from apptek.baselines.registry import model_settings, name_and_preset
+
+    model_settings(model)  # an unknown name lists all models
+    name, preset = name_and_preset(model)
+    for option, value in given.items():
+        if value is not None:
+            raise ApptekError(f"{option} is for default, max and paper, not for {name}")
+    return Baseline.fit(name, data, preset=preset, **options)
 
 
 def _facts_of(source: Any, like: Dataset) -> Dataset | None:

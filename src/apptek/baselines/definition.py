@@ -78,7 +78,7 @@ class BaselineDefinition:
     presets         its settings by the name of the preset; "default" is always there
     fit             returns the scorer, and a report of what was chosen on valid
     load            reads the scorer of a view from a model folder
-    space           what `apptek search` may try; empty where there is nothing to search for
+    space           what `apptek research search` may try; empty if there is nothing to search
     quick_settings  by section.key, what makes a fit on a tiny world take seconds
     views           what a query may see; of our own baselines the registry says it
     """
@@ -146,7 +146,7 @@ def own_baseline(
               object may have save(folder, view), and with_facts(graph) to be evaluated rolling
     load      reads it back from a model folder; without it, opening a model fits it again
     settings  the defaults by section and key; `task.config.model.size` is that of "model", "size"
-    space     the values that `apptek search` may try, by section.key
+    space     the values that `apptek research search` may try, by section.key
     views     within, ahead or both: for ahead, `task.graph` shows a query what was known before it
     """
 

@@ -47,7 +47,7 @@ PAST_ONLY_NAMES = tuple(name for name, entry in BASELINES.items() if entry.views
 
 
 def register_baseline(name: str, fit: Any, **more: Any) -> None:
-    """Lets a model of one's own take part in baseline, contest, evaluate and search, by its name.
+    """Let a model of one's own take part in fit, evaluate, contest and search, by its name.
 
         register_baseline("mine", fit)                     fit: FitTask -> scorer
 
@@ -69,14 +69,14 @@ def baseline_names() -> tuple[str, ...]:
 
 
 def find_baseline(name: str) -> "BaselineDefinition":
-    """The definition of a baseline; ApptekError lists the known names, or asks for torch."""
+    """The definition of a baseline; ConfigError lists all models, ApptekError asks for torch."""
     if name in BASELINES:
         return _ours(name)
     if name not in _REGISTERED:
         points = _entry_points()
         if name not in points:
-            known = ", ".join(baseline_names())
-            raise ApptekError(f"there is no baseline {name!r}; known: {known}")
+            known = ", ".join((*PRESETS, *baseline_names()))
+            raise ConfigError(f"there is no model {name!r}; known: {known}")
         _check_name(name)
         try:
             loaded = points[name].load()
@@ -120,6 +120,22 @@ def _definition(name: str, fit: Any, more: dict[str, Any]) -> "BaselineDefinitio
     if not callable(fit):
         raise ApptekError(f"the baseline {name!r} is {fit!r}, expected a function of a FitTask")
     return own_baseline(fit, **more)
+
+
+def name_and_preset(model: str) -> tuple[str, str]:
+    """Return the baseline and its preset: "de_simple:paper" is de_simple as in its paper."""
+    name, _, preset = model.partition(":")
+    return name, preset or "default"
+
+
+def model_settings(model: str) -> Any:
+    """Return the settings of a preset of ours, or of a baseline; ConfigError lists all models."""
+    if model in PRESETS:
+        return PRESETS[model]
+    name, preset = name_and_preset(model)
+    if name in PRESETS:
+        raise ConfigError(f"{name} is one model: leave out :{preset}")
+    return preset_of(name, preset)
 
 
 def preset_of(name: str, preset: str) -> Any:

@@ -16,8 +16,8 @@ import numpy as np
 
 from apptek.baselines.baseline import fitted_views, seen_in
 from apptek.baselines.definition import FitTask, Progress, Space
-from apptek.baselines.registry import find_baseline, preset_of
-from apptek.config import PRESETS, preset
+from apptek.baselines.registry import find_baseline
+from apptek.config import PRESETS
 from apptek.data.facts import Dataset
 from apptek.data.protocols import Protocol, apply_protocol
 from apptek.errors import ConfigError, DataError, DivergedError
@@ -132,15 +132,6 @@ def search_space(name: str) -> Space:
     return space
 
 
-def first_settings(name: str, preset_name: str) -> Any:
-    """The settings of a search's first trial: those of a baseline's preset, or of ours."""
-    if name not in PRESETS:
-        return preset_of(name, preset_name)
-    if preset_name != "default":
-        raise ConfigError(f"{name} is a preset itself: leave --preset out")
-    return preset(name)
-
-
 def space_values(config: Any, space: Iterable[str]) -> dict[str, Any]:
     """The values of a config for the settings of a space, by section.key."""
     sections = values_of(config)
@@ -197,6 +188,6 @@ def _fit_preset(name: str, task: FitTask) -> dict[str, Any]:
     from apptek.predictor import Predictor
 
     fitted = Predictor.fit(
-        task.dataset, preset=name, config=task.config, seed=task.seed, final=False
+        task.dataset, model=name, config=task.config, seed=task.seed, final=False
     )
     return fitted.model.main.report

@@ -1,26 +1,21 @@
-"""The group that holds all commands: the order of its help, and what Ctrl-C does."""
+"""The groups of commands: the order of their help, and what Ctrl-C does."""
 
 from typing import Any
 
 from typer.core import TyperGroup
 
-from apptek.errors import StoppedError
+from apptek.commands.renamed import COMMANDS
+from apptek.errors import ConfigError, StoppedError
 
-PANELS = ("Start here", "Ask a model", "Make a model", "Data", "Research")
-REPEATABLE = ("contest", "reproduce")  # these pick up where they were stopped without --resume
+PANELS = ("Start here", "Make a model", "Ask a model", "Data", "Paper and research")
+REPEATABLE = ("contest", "reproduce")  # these continue where they stopped without --resume
 
 
 class CommandGroup(TyperGroup):
-    """Commands listed by panel; a command that the user stops ends in a StoppedError."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """The names of all commands, in the order of PANELS (typer puts sub-groups last)."""
-        names = super().list_commands(ctx)
-        panels = {name: getattr(self.commands[name], "rich_help_panel", None) for name in names}
-        return sorted(names, key=lambda name: PANELS.index(panels[name]))
+    """A group of commands; one that the user stops ends in a StoppedError."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Runs the command."""
+        """Run the command."""
         try:
             return super().invoke(ctx)
         except (KeyboardInterrupt, SystemError) as error:
@@ -38,8 +33,24 @@ class CommandGroup(TyperGroup):
         return "stopped"
 
 
+class MainGroup(CommandGroup):
+    """All commands, listed by panel; an old name is refused with the new one."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command of these words; ConfigError for one that was renamed."""
+        if args[0] in COMMANDS:
+            raise ConfigError(f"apptek {args[0]} was removed; {COMMANDS[args[0]]}")
+        return super().resolve_command(ctx, args)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands, in the order of PANELS (typer puts groups last)."""
+        names = super().list_commands(ctx)
+        panels = {name: getattr(self.commands[name], "rich_help_panel", None) for name in names}
+        return sorted(names, key=lambda name: PANELS.index(panels[name]))
+
+
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Whether an error comes from Ctrl-C.
+    """Return whether an error comes from Ctrl-C.
 
     Inside a compiled function, numba raises a SystemError that has the KeyboardInterrupt as its
     cause or context.

@@ -5,13 +5,23 @@ from typing import Annotated, Any
 
 import typer
 
-from apptek.commands.options import DataArguments, JsonOption, SeedOption, print_json
+from apptek.commands.command_group import CommandGroup
+from apptek.commands.options import (
+    DataArguments,
+    JsonOption,
+    SeedOption,
+    argument,
+    option,
+    print_json,
+)
 from apptek.commands.reading_options import Reading, reads_data
 from apptek.safe_text import counted
 
 FACTS_SHOWN = 3
 
-data_app = typer.Typer(no_args_is_help=True, help="List, download, count or make data sets.")
+data_app = typer.Typer(
+    cls=CommandGroup, no_args_is_help=True, help="List, download, count or make data sets."
+)
 
 
 @data_app.command("list")
@@ -39,7 +49,7 @@ def list_benchmarks(as_json: JsonOption = False) -> None:
 
 @data_app.command()
 def download(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="icews14, icews05-15 or yago15k.")],
+    name: Annotated[str, argument("NAME", "icews14, icews05-15 or yago15k.")],
 ) -> None:
     """Download a benchmark and check it; an interrupted download continues where it stopped.
 
@@ -90,13 +100,11 @@ def stats(
 
 @data_app.command("make-world")
 def make_world(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.")],
-    facts: Annotated[
-        int, typer.Option("--facts", metavar="N", help="How many facts to make.")
-    ] = 20_000,
+    folder: Annotated[Path, argument("DIR", "A new or empty folder.")],
+    facts: Annotated[int, option("--facts", "Number of facts.", "N")] = 20_000,
     seed: SeedOption = 0,
     parquet: Annotated[
-        bool, typer.Option("--parquet", help="Parquet in parts of 4 million facts, not text.")
+        bool, option("--parquet", "Write Parquet files of 4 million facts each, not text.")
     ] = False,
 ) -> None:
     """Make a small invented world, whose events follow the rules listed in its rules.json.

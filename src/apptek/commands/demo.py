@@ -1,62 +1,63 @@
-"""The demo: fits a small invented world, compares models, asks one query and explains it."""
+"""The demo: fit a small invented world, compare models, explain an answer, play an episode."""
 
 import shutil
+from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 
+from apptek.agent.environment import DecisionProcess
+from apptek.agent.episode import play_episode
 from apptek.baselines.baseline import Baseline
-from apptek.commands.training_progress import training_progress
-from apptek.config import DEFAULT
+from apptek.config import DEFAULT, PRESETS
 from apptek.data.facts import Dataset
 from apptek.data.protocols import statistics
 from apptek.data.synthetic.world import World, make_world
-from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
+from apptek.evaluation.ranking import EvaluationQueries, Metrics, evaluate_scores
+from apptek.extras import has_torch
+from apptek.features.topologies.connection import Surroundings, connect
+from apptek.features.topologies.topology import action_name
 from apptek.files import write_whole
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
-from apptek.seeding import generator
 from apptek.terminal import output, table, tell
 
 FACTS = 20_000
 FOLDER = Path("demo")
+FACTS_SHOWN = 6  # of an episode
 RULE = "ally-retaliates"  # the planted rule through a third party
+TITLES = {
+    DEFAULT: "default: history and traits",
+    "paper": "paper: topologies of the agent",
+    "recency": "recency: counts of facts near in time",
+    "frequency": "predicate frequency",
+}
 
 
 def show_demo(*, seed: int = 0, folder: Path = FOLDER) -> None:
-    """Makes a world, fits the presets default and paper, and explains an answer of each."""
+    """Fit a world, explain one answer of each model, play one episode, and say what to do next."""
     console = output()
     world = make_world(FACTS, seed)
     _show_world(console, world)
     shutil.rmtree(folder, ignore_errors=True)
-    default = _fit(world.dataset, folder / "model", DEFAULT, seed)
-    paper = _fit(world.dataset, folder / "paper", "paper", seed)
-    _show_metrics(console, world.dataset, default, paper)
-    query = _choose_query(world, default, paper)
+    names = (DEFAULT, "paper") if has_torch() else (DEFAULT,)
+    models = {name: _fit(world.dataset, folder / name, name, seed) for name in names}
+    metrics = _metrics(world.dataset, models)
+    _show_metrics(console, metrics)
+    query = _choose_query(world, models)
     words = f"({query.subject}, ?, {query.object}, {query.time})"
     console.print(f"\n[bold]Which predicate holds?[/bold] {words}")
-    for name, predictor in (("default", default), ("paper", paper)):
+    for name, predictor in models.items():
         explanation = predictor.explain(query, most=2)
-        console.print(f"\n[bold]The preset {name} answers:[/bold]\n")
+        console.print(f"\n[bold]The model {name} answers:[/bold]\n")
         console.print(explanation_text(explanation, console.width), markup=False, soft_wrap=True)
         report = folder / f"report-{name}.html"
         write_whole(report, predictor.explain(query).html().encode())
-    console.print(
-        f"The same with a drawing: [bold]{folder}/report-default.html[/bold] and "
-        f"[bold]{folder}/report-paper.html[/bold] (open them in a browser).",
-        soft_wrap=True,
-    )
-    console.print(
-        f"Ask it yourself: [bold].venv/bin/apptek predict {folder / 'model'} "
-        f"'{query.subject}' '{query.object}' {query.time}[/bold]",
-        soft_wrap=True,
-    )
-    console.print(
-        f"Explore it in the browser: [bold].venv/bin/apptek serve {folder / 'model'}[/bold], "
-        "then open http://127.0.0.1:8000",
-        soft_wrap=True,
-    )
+    _show_episode(console, models, query)
+    _show_summary(console, metrics, query, folder)
 
 
 def _show_world(console: Console, world: World) -> None:
@@ -66,48 +67,48 @@ def _show_world(console: Console, world: World) -> None:
     console.print(table("An invented world whose events follow planted rules", keys, [row]))
 
 
-def _fit(dataset: Dataset, folder: Path, preset: str, seed: int) -> Predictor:
-    with training_progress() as observers:
+def _fit(dataset: Dataset, folder: Path, name: str, seed: int) -> Predictor:
+    progress: Any = nullcontext(())
+    if name == "paper":
+        from apptek.commands.training_progress import training_progress  # needs torch
+
+        progress = training_progress()
+    with progress as observers:
         return Predictor.fit(
             dataset,
             folder=folder,
-            preset=preset,
+            model=name,
             seed=seed,
-            on_stage=lambda stage: tell(f"{preset}: {stage}"),
+            on_stage=lambda stage: tell(f"{name}: {stage}"),
             observers=observers,
         )
 
 
-def _show_metrics(console: Console, dataset: Dataset, default: Predictor, paper: Predictor) -> None:
+def _metrics(dataset: Dataset, models: Mapping[str, Predictor]) -> dict[str, Metrics]:
+    """Return how well the models, and two simple rules, rank the predicates of the test facts."""
     queries = EvaluationQueries.of(dataset, "test")
     frequency = np.bincount(dataset.train.predicates, minlength=len(dataset.predicates))
-    rng = generator(0, "guessing")
 
     def by_frequency(start: int, stop: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
         return np.tile(frequency.astype(np.float32), (stop - start, 1))
 
-    def by_chance(start: int, stop: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
-        return rng.random((stop - start, len(frequency)), np.float32)
+    metrics = {name: predictor.evaluate().metrics for name, predictor in models.items()}
+    metrics["recency"] = Baseline.fit("recency", dataset).evaluate().metrics
+    metrics["frequency"] = evaluate_scores(by_frequency, queries).metrics
+    return metrics
 
-    metrics = {
-        "default: history and traits": default.evaluate().metrics,
-        "paper: topologies of the agent": paper.evaluate().metrics,
-        "recency: counts of facts near in time": Baseline.fit("recency", dataset)
-        .evaluate()
-        .metrics,
-        "predicate frequency": evaluate_scores(by_frequency, queries).metrics,
-        "guessing": evaluate_scores(by_chance, queries).metrics,
-    }
+
+def _show_metrics(console: Console, metrics: Mapping[str, Metrics]) -> None:
     rows = [
-        (name, *(f"{value:.3f}" for value in (one.mrr, one.hits_at_1, one.hits_at_10)))
+        (TITLES[name], *(f"{value:.3f}" for value in (one.mrr, one.hits_at_1, one.hits_at_10)))
         for name, one in metrics.items()
     ]
     header = ("model", "MRR", "Hits@1", "Hits@10")
     console.print(table("How well they rank the predicates of the test facts", header, rows))
 
 
-def _choose_query(world: World, default: Predictor, paper: Predictor) -> Query:
-    """The query of a test fact from the planted two-hop rule that both models answer best.
+def _choose_query(world: World, models: Mapping[str, Predictor]) -> Query:
+    """Return the query of a test fact from the planted two-hop rule that is answered best.
 
     Best is: right by most models, then with the highest probabilities.
     """
@@ -123,11 +124,62 @@ def _choose_query(world: World, default: Predictor, paper: Predictor) -> Query:
         for row in rows
     ]
     truths = [data.predicates[int(test.predicates[row])] for row in rows]
-    answers = [predictor.predict(queries, top=1) for predictor in (default, paper)]
+    answers = [predictor.predict(queries, top=1) for predictor in models.values()]
 
     def quality(index: int) -> tuple[int, float]:
-        both = [by_model[index] for by_model in answers]
-        right = sum(answer.predicates[0] == truths[index] for answer in both)
-        return right, sum(answer.probabilities[0] for answer in both)
+        by_model = [of_model[index] for of_model in answers]
+        right = sum(answer.predicates[0] == truths[index] for answer in by_model)
+        return right, sum(answer.probabilities[0] for answer in by_model)
 
     return queries[max(range(len(queries)), key=quality)]
+
+
+def _show_episode(console: Console, models: Mapping[str, Predictor], query: Query) -> None:
+    """Play one episode on the query: the paper's agent walks from both sides until they meet."""
+    predictor = models.get("paper", models[DEFAULT])
+    model, asked = predictor.model, predictor.queries_of([query])
+    process = DecisionProcess(model.graph, PRESETS["paper"].agent)
+    played = play_episode(process, asked, model.agent)
+    console.print(f"\n[bold]One episode of the paper's agent[/bold], {played.policy} policy")
+    if model.agent is None:
+        console.print("PyTorch is missing: pip install 'apptek\\[agent]' trains the agent.")
+    console.print(
+        f"It starts at {query.subject} and at {query.object}. A step picks a predicate and adds "
+        "the facts with it, near that time, on both sides.",
+        soft_wrap=True,
+    )
+    for step, (action, choices) in enumerate(zip(played.actions, played.choices, strict=True), 1):
+        name = action_name(action, model.dataset.predicates)
+        console.print(f"  step {step}: {name} (one of {choices})", markup=False, soft_wrap=True)
+    connection = connect(Surroundings(process, asked), played.actions) if played.met else None
+    if connection is None:
+        console.print(f"The two sides have not met after {len(played.actions)} steps.")
+        return
+    meeting = model.dataset.entities[connection.meeting[0]]
+    console.print(f"The two sides meet at {meeting}:", markup=False, soft_wrap=True)
+    facts = dict.fromkeys(fact.fact for fact in connection.core if fact.on_path)
+    for fact in list(facts)[:FACTS_SHOWN]:
+        text = model.dataset.describe(model.graph.facts, fact)
+        console.print(f"  {text}", markup=False, soft_wrap=True)
+
+
+def _show_summary(
+    console: Console, metrics: Mapping[str, Metrics], query: Query, folder: Path
+) -> None:
+    """Say in plain words what was seen, and what to do next."""
+    right = {name: round(100 * one.hits_at_1) for name, one in metrics.items()}
+    pair = f"'{query.subject}' '{query.object}'"
+    lines = (
+        "",
+        "[bold]What you have seen[/bold]",
+        f"The model names the right kind of event for {right[DEFAULT]} of 100 held-out events.",
+        f"Always naming the most frequent kind is right for {right['frequency']} of 100.",
+        "Every answer comes with its evidence: the facts for it and against it.",
+        f"With a drawing: open {folder}/report-{DEFAULT}.html in a browser.",
+        "",
+        f"next: [bold]apptek serve {folder / DEFAULT}[/bold] shows it in the browser.",
+        f"or:   [bold]apptek forecast {folder / DEFAULT} {pair} --days 7[/bold]",
+        "or:   [bold]apptek fit events.csv --out model[/bold] for your own data.",
+    )
+    for line in lines:
+        console.print(line, soft_wrap=True)

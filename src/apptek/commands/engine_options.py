@@ -1,75 +1,76 @@
-"""The options with which commands give work to several processes or machines."""
+"""The option --engine, with which commands give work to several processes or machines."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from apptek.commands.reading_options import with_options
+from apptek.commands.options import option
 
 if TYPE_CHECKING:
     from apptek.engine.engine import Engine
 
+ENGINES: dict[str, Literal["local", "ray"] | None] = {
+    "threads": None,
+    "processes": "local",
+    "ray": "ray",
+}
+KEYS = ("parts", "storage", "address")
+EngineOption = Annotated[
+    str | None,
+    option(
+        "--engine",
+        "threads, processes, or ray (a Ray cluster). The results are the same. After the name: "
+        "`parts=N` (into how many parts to put the facts), `storage=FOLDER` (a shared folder for "
+        "parts and results, kept between runs) and `address=HOST:PORT` (of a Ray cluster), as in "
+        "`ray,address=auto,parts=8`. Not for the models max and paper.  [default: threads]",
+        "NAME",
+    ),
+]
 
-def _option(words: str, help_text: str, metavar: str, **more: Any) -> Any:
-    panel = "Several processes or machines"
-    return typer.Option(words, metavar=metavar, rich_help_panel=panel, help=help_text, **more)
 
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Where the work of a command runs: what --engine says."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Distribution:
-    """Who does the work of a command; every field is one of its options."""
+    engine: Literal["local", "ray"] | None = None
+    address: str | None = None
+    parts: int | None = None
+    storage: Path | None = None
 
-    engine: Annotated[
-        Literal["local", "ray"] | None,
-        _option(
-            "--engine",
-            "local: processes of this machine; ray: the workers of a Ray cluster. The results are "
-            "the same as without it. With the presets max and paper it is refused.",
-            "NAME",
-        ),
-    ] = None
-    address: Annotated[
-        str | None,
-        _option(
-            "--address",
-            "HOST:PORT of a Ray cluster, or auto; by default one is started on this machine.",
-            "ADDRESS",
-        ),
-    ] = None
-    parts: Annotated[
-        int | None,
-        _option("--parts", "How many parts to put the facts into.  [default: 4]", "P", min=1),
-    ] = None
-    storage: Annotated[
-        Path | None,
-        _option(
-            "--storage",
-            "A folder that all workers see, for parts and results; the parts stay there. One "
-            "command uses it at a time. By default one beside what the command writes, for as long "
-            "as it runs.",
-            "FOLDER",
-        ),
-    ] = None
-
-    def words(self) -> list[str]:
-        """The options that were given."""
-        given = (field.name for field in fields(self) if getattr(self, field.name) is not None)
-        return [f"--{name}" for name in given]
+    @classmethod
+    def parse(cls, text: str | None) -> "Workers":
+        """Read the value of --engine; typer.BadParameter if it is wrong."""
+        if text is None:
+            return cls()
+        name, *words = text.split(",")
+        if name not in ENGINES:
+            known = ", ".join(ENGINES)
+            raise typer.BadParameter(f"--engine {name!r}: expected one of {known}")
+        given = dict(word.split("=", 1) for word in words if "=" in word)
+        unknown = [word for word in words if word.partition("=")[0] not in KEYS or "=" not in word]
+        if unknown or (given and ENGINES[name] is None):
+            rule = f"expected {', '.join(f'{key}=VALUE' for key in KEYS)} after processes or ray"
+            raise typer.BadParameter(f"--engine {text}: {rule}")
+        if not given.get("parts", "1").isdecimal() or int(given.get("parts", 1)) < 1:
+            raise typer.BadParameter(f"--engine {text}: parts must be a number from 1")
+        return cls(
+            ENGINES[name],
+            given.get("address"),
+            int(given["parts"]) if "parts" in given else None,
+            Path(given["storage"]) if "storage" in given else None,
+        )
 
     def check(self, beside: Path) -> None:
-        """An error for options that cannot be meant: to be asked before long work."""
+        """Raise ApptekError if the engine could not be opened: to be asked before long work."""
         if self.engine is not None:
             from apptek.engine.engine import check_engine
 
             check_engine(self.engine, self._folder(beside), self.address)
-        elif given := self.words():
-            engines = "--engine ray" if given[0] == "--address" else "--engine local or ray"
-            raise typer.BadParameter(f"{given[0]} goes with {engines}")
 
     def _folder(self, beside: Path) -> Path:
         folder = beside.absolute()
@@ -77,7 +78,7 @@ class Distribution:
 
     @contextmanager
     def open(self, beside: Path) -> Iterator["Engine | None"]:
-        """The engine for the length of a block; None without one. Call `check` before."""
+        """Open the engine for the length of a block; None for threads. Call `check` before."""
         if self.engine is None:
             yield None
             return
@@ -99,8 +100,3 @@ class Distribution:
             ) as engine,
         ):
             yield engine
-
-
-def distributes(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options of `Distribution` to a command, which gets them as its argument `spread`."""
-    return with_options(command, Distribution, "spread", [f.name for f in fields(Distribution)])

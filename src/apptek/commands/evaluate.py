@@ -1,14 +1,17 @@
-"""Commands that check a model: how good its answers are, and whether its files are whole."""
+"""The command `evaluate`: how good the answers of a model are, or its forecasts."""
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
 
-from apptek.commands.engine_options import Distribution, distributes
+from apptek.commands.engine_options import EngineOption, Workers
 from apptek.commands.options import (
     JsonOption,
     ModelArgument,
+    PastOnlyOption,
     ResultOption,
+    option,
     print_json,
 )
 
@@ -27,124 +30,200 @@ METRICS = {
     "hits_at_10": "Hits@10",
     "ece": "ECE",
 }
+_PANEL = "Forecasts"
+SplitOption = Annotated[
+    Literal["test", "valid"],
+    option("--split", "The facts to predict: test or valid.", "SPLIT"),
+]
+RollingOption = Annotated[
+    bool,
+    option(
+        "--rolling",
+        "Use only the past, and let each query see every fact before its time, those of valid and "
+        "test included: as if the model were updated day by day.",
+    ),
+]
+QueriesOption = Annotated[
+    int | None,
+    option(
+        "--queries",
+        "Ask at most so many queries, drawn evenly over predicates and time: an estimate for large "
+        "splits.  [default: all]",
+        "N",
+        min=1,
+    ),
+]
+ForecastsOption = Annotated[
+    bool,
+    option(
+        "--forecasts",
+        "Roll through time, and compare what would have been forecast with what happened.",
+        rich_help_panel=_PANEL,
+    ),
+]
+LeadOption = Annotated[
+    int | None,
+    option(
+        "--lead",
+        "Forecast each window N days, or steps, before it begins.  [default: 0]",
+        "N",
+        min=0,
+        rich_help_panel=_PANEL,
+    ),
+]
+EveryOption = Annotated[
+    int | None,
+    option(
+        "--every",
+        "The length of a window in days, or steps.  [default: 7]",
+        "N",
+        rich_help_panel=_PANEL,
+    ),
+]
+FromOption = Annotated[
+    str | None,
+    option(
+        "--from",
+        "The start of the first window.  [default: after what the model was fitted on]",
+        "TIME",
+        rich_help_panel=_PANEL,
+    ),
+]
+ToOption = Annotated[
+    str | None,
+    option(
+        "--to",
+        "No window ends later.  [default: the last observed time]",
+        "TIME",
+        rich_help_panel=_PANEL,
+    ),
+]
+FolderOption = Annotated[
+    Path | None,
+    option(
+        "--out",
+        "A new folder for every forecast (forecasts.parquet), the metrics and the reliability "
+        "diagram (SVG; PNG, too, if Matplotlib is installed).",
+        "DIR",
+        rich_help_panel=_PANEL,
+    ),
+]
 
 
-@distributes
 def evaluate(
     model: ModelArgument,
-    split: Annotated[
-        Literal["test", "valid"],
-        typer.Option("--split", metavar="SPLIT", help="Which facts to ask about: test or valid."),
-    ] = "test",
+    split: SplitOption = "test",
     result: ResultOption = None,
-    view: Annotated[
-        Literal["within", "ahead"] | None,
-        typer.Option(
-            "--view",
-            metavar="VIEW",
-            help="within: queries see all training facts; ahead: only what was known before them. "
-            "Without it, every view that the model and the split allow.",
-        ),
-    ] = None,
-    rolling: Annotated[
-        bool,
-        typer.Option(
-            "--rolling",
-            help="Look ahead, and let each query see every fact before its time, also those of "
-            "valid and test: as if the model were updated day by day.",
-        ),
-    ] = False,
-    queries: Annotated[
-        int | None,
-        typer.Option(
-            "--queries",
-            metavar="N",
-            min=1,
-            help="Ask at most so many queries, drawn evenly over predicates and time: an estimate "
-            "for large splits. By default all.",
-        ),
-    ] = None,
+    past_only: PastOnlyOption = False,
+    rolling: RollingOption = False,
+    queries: QueriesOption = None,
+    forecasts: ForecastsOption = False,
+    lead: LeadOption = None,
+    every: EveryOption = None,
+    start: FromOption = None,
+    stop: ToOption = None,
+    out: FolderOption = None,
+    engine: EngineOption = None,
     as_json: JsonOption = False,
-    *,
-    spread: Distribution,
 ) -> None:
     """Evaluate a model on held-out facts: how high it ranks their predicates.
 
-    The splits are those of the protocol that the model was fitted under. `compare` reads the files
-    that `--result` writes.
+    The splits are those of the protocol that the model was fitted under. Without --past-only, every
+    view is evaluated that the model and the split allow. `research compare` reads the files that
+    `--result` writes.
+
+    With --forecasts, the chance of an event is forecast in each window for every pair that had a
+    fact before, from the facts until then. Windows that the model was fitted on do not count, so
+    fit it on a split by time first. Onsets are forecasts for pairs that had facts, but none in the
+    last 90 days (other units: the long time scale of the data); continuations are the others.
 
     Example: `apptek evaluate model --result model.json`
     """
-    from apptek.baselines.open_model import on_engine, open_model
     from apptek.files import check_target
-    from apptek.research.model_result import evaluate_model, write_evaluation
-    from apptek.terminal import output, table, tell_next, working
 
     if result is not None:
         check_target(result)
-    if rolling and view == "within":
-        raise typer.BadParameter("--rolling looks ahead: it does not go with --view within")
+    of_windows = {"--lead": lead, "--every": every, "--from": start, "--to": stop, "--out": out}
+    given = [word for word, value in of_windows.items() if value is not None]
+    of_ranks = {"--past-only": past_only, "--rolling": rolling, "--queries": queries,
+                "--engine": engine}  # fmt: skip
+    if forecasts:
+        if words := [word for word, value in of_ranks.items() if value]:
+            raise typer.BadParameter(f"{words[0]} does not go with --forecasts")
+        from apptek.commands.evaluate_forecasts import evaluate_forecasts
+
+        times = (7 if every is None else every, start, stop, lead or 0)
+        evaluate_forecasts(model, times, out, result, as_json=as_json)
+        return
+    if given:
+        raise typer.BadParameter(f"{given[0]} goes with --forecasts")
     if queries is not None and (rolling or result is not None):
         raise typer.BadParameter("--queries is an estimate: not with --rolling or --result")
-    spread.check(model)
+    how = {"view": "ahead" if past_only else None, "rolling": rolling, "most": queries}
+    _evaluate_ranks(model, split, how, Workers.parse(engine), result, as_json=as_json)
+
+
+def _evaluate_ranks(
+    model: Path,
+    split: Literal["test", "valid"],
+    how: dict[str, Any],
+    workers: Workers,
+    result: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Evaluate the ranks of the predicates of a split; print them and write the result."""
+    from apptek.baselines.open_model import on_engine, open_model
+    from apptek.research.model_result import evaluate_model, write_evaluation
+    from apptek.terminal import tell_next, working
+
+    workers.check(model)
     predictor = open_model(model)
-    with working(f"evaluating on the {split} split"), spread.open(model) as engine:
+    with working(f"evaluating on the {split} split"), workers.open(model) as engine:
         predictor = on_engine(predictor, engine)
-        evaluated = evaluate_model(predictor, split, view, rolling=rolling, most=queries)
+        evaluated = evaluate_model(predictor, split, **how)
     if result is not None:
         write_evaluation(result, predictor, model, evaluated)
     fitted = predictor.model
     about = {"dataset": fitted.dataset.name, "split": split, "protocol": fitted.protocol}
     metrics = {name: evaluation.as_json() for name, evaluation in evaluated.by_view.items()}
-    main = evaluated.main.as_json()
     if as_json:
         entries = about | {"preset": fitted.preset, "seed": fitted.seed}
         entries["view"] = evaluated.main_view
         by_view = {name: metrics.get(name) for name in ("within", "ahead")}
-        extras = {"rolling": rolling, "forecast": evaluated.forecast}
-        print_json(entries | main | by_view | extras)
+        extras = {"rolling": how["rolling"], "forecast": evaluated.forecast}
+        print_json(entries | evaluated.main.as_json() | by_view | extras)
         return
     shown = {VIEW_WORDS[name]: of_view for name, of_view in metrics.items()}
-    if rolling:
-        shown = {"rolling": main, **shown}
-    for words, of_view in shown.items():
+    if how["rolling"]:
+        shown = {"rolling": evaluated.main.as_json(), **shown}
+    _print_metrics("{dataset}, {split} split, protocol {protocol}".format(**about), shown)
+    if evaluated.forecast is not None:
+        _print_forecast_metrics(evaluated.forecast)
+    if result is not None:
+        tell_next(["research", "compare", str(result), "OTHER_RESULT"])
+    else:
+        tell_next(["predict", str(model), "SUBJECT", "OBJECT", "TIME"])
+
+
+def _print_metrics(title: str, by_view: dict[str, dict[str, Any]]) -> None:
+    from apptek.terminal import output, table
+
+    for words, of_view in by_view.items():
         groups = {group: part for group, part in of_view.items() if isinstance(part, dict)}
         rows = [
             (group.replace("_", " "), part["queries"], *(f"{part[key]:.4f}" for key in METRICS))
             for group, part in {"all": of_view, **groups}.items()
         ]
-        title = "{dataset}, {split} split, protocol {protocol}".format(**about)
         output().print(table(f"{title}, {words}", ("", "queries", *METRICS.values()), rows))
-    if evaluated.forecast is not None:
-        rows = [
-            (FIGURES[name], figure["queries"], *(f"{figure[key]:.4f}" for key in FORECAST_METRICS))
-            for name, figure in evaluated.forecast.items()
-        ]
-        columns = ("forecast", "queries", *(METRICS[key] for key in FORECAST_METRICS))
-        output().print(table("", columns, rows))
-    if result is not None:
-        tell_next(["compare", str(result), "OTHER_RESULT"])
-    else:
-        tell_next(["predict", str(model), "SUBJECT", "OBJECT", "TIME"])
 
 
-def verify(model: ModelArgument, as_json: JsonOption = False) -> None:
-    """Check that no file of a model has changed since it was written.
+def _print_forecast_metrics(figures: dict[str, dict[str, Any]]) -> None:
+    from apptek.terminal import output, table
 
-    It reads every file and compares it with the checksums of the model's `manifest.json`. Opening a
-    model does the same up to 256 MB; of a larger one it reads only a part.
-
-    Example: `apptek verify model`
-    """
-    from apptek.models.manifest import model_digest, verify_folder
-    from apptek.terminal import byte_progress, output
-
-    with byte_progress("reading") as report:
-        verified = verify_folder(model, report)
-    digest = model_digest(model)
-    if as_json:
-        sizes = {"files": verified.files, "bytes": verified.size}
-        print_json({"model": str(model), **sizes, "digest": digest})
-    else:
-        text = f"{verified.files:,} files, {verified.size:,} bytes: all as they were written"
-        output().print(f"{text}; digest {digest}", markup=False, soft_wrap=True)
+    rows = [
+        (FIGURES[name], figure["queries"], *(f"{figure[key]:.4f}" for key in FORECAST_METRICS))
+        for name, figure in figures.items()
+    ]
+    columns = ("forecast", "queries", *(METRICS[key] for key in FORECAST_METRICS))
+    output().print(table("", columns, rows))

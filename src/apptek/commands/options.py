@@ -1,7 +1,10 @@
 """Arguments and options that several commands share, each defined once."""
 
+import inspect
 import json
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,104 +16,137 @@ if TYPE_CHECKING:
     from apptek.results import Result
 
 
+def option(words: str, help_text: str, metavar: str | None = None, **more: Any) -> Any:
+    """Return an option for an annotation."""
+    return typer.Option(words, help=help_text, metavar=metavar, **more)
+
+
+def argument(metavar: str, help_text: str) -> Any:
+    """Return an argument for an annotation."""
+    return typer.Argument(metavar=metavar, help=help_text)
+
+
 DataArguments = Annotated[
     list[str],
-    typer.Argument(
-        metavar="DATA...",
-        help="A folder, a file or several that are read as one, a pattern such as 'data/*.csv', - "
-        "for standard input, or the name of a benchmark.",
+    argument(
+        "DATA...",
+        "A folder, a file or several that are read as one, a pattern such as 'data/*.csv', - for "
+        "standard input, or the name of a benchmark.",
     ),
 ]
-DataArgument = Annotated[
-    str, typer.Argument(metavar="DATA", help="A folder, a file, or the name of a benchmark.")
-]
-ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")]
-OutOption = Annotated[
-    Path, typer.Option("--out", metavar="DIR", help="The folder to write; new or empty.")
-]
+DataArgument = Annotated[str, argument("DATA", "A folder, a file, or the name of a benchmark.")]
+ModelArgument = Annotated[Path, argument("MODEL", "A model folder.")]
+SubjectArgument = Annotated[str, argument("SUBJECT", "The entity that acts.")]
+ObjectArgument = Annotated[str, argument("OBJECT", "The entity acted upon.")]
+TIME = "The time, as the data writes times; '?' (in quotes) if unknown."
+TimeArgument = Annotated[str, argument("TIME", TIME)]
+OutOption = Annotated[Path, option("--out", "The folder to write; new or empty.", "DIR")]
 ProtocolOption = Annotated[
     Literal["official", "paper", "forecast"],
-    typer.Option(
+    option(
         "--protocol",
-        metavar="NAME",
-        help="official: the splits as published; paper: filtered and split as in the paper; "
+        "official: the splits as published; paper: filtered and split as in the paper; "
         "forecast: icews14 and icews05-15 cut by date, as forecasts are compared.",
+        "NAME",
     ),
 ]
 SettingsOption = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--set",
-        metavar="KEY=VALUE",
-        help="Change the setting `section.key` (docs/settings.md); repeatable. "
+        "Change the setting `section.key` (docs/settings.md); repeatable. "
         "A wrong name lists the right ones.",
+        "KEY=VALUE",
     ),
 ]
 PredicatesOption = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--predicates",
-        metavar="FILE",
-        help="A table of predicates: predicate, class, label, phrase, group. `none`: not even the "
-        "one of CAMEO, which otherwise applies by itself to the predicates of ICEWS and GDELT.",
+        "A table of predicates: predicate, class, label, phrase, group. `none` turns off the "
+        "built-in CAMEO table, which is otherwise applied to ICEWS and GDELT data.",
+        "FILE",
     ),
 ]
 AliasesOption = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--aliases",
-        metavar="FILE",
-        help="A table of further names of entities: a name of the data, then its aliases.",
+        "A table of further names of entities: a name of the data, then its aliases.",
+        "FILE",
     ),
 ]
 AllowUnknownOption = Annotated[
     bool,
-    typer.Option(
+    option(
         "--allow-unknown",
-        help="Give a general answer where a name is not in the data. Without it, the command stops "
-        "and suggests similar names.",
+        "Give a general answer if a name is not in the data. Without it, the command stops and "
+        "suggests similar names.",
     ),
 ]
-SeedOption = Annotated[
-    int, typer.Option("--seed", metavar="N", min=0, help="The seed of all randomness.")
-]
+SeedOption = Annotated[int, option("--seed", "The seed of all randomness.", "N", min=0)]
 ObservedUntilOption = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--observed-until",
-        metavar="TIME",
-        help="The last time that was observed, with facts or without; forecasts begin after it.  "
+        "The last time that was observed, with facts or without; forecasts begin after it.  "
         "[default: the last fact]",
+        "TIME",
     ),
 ]
-ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue a run that was stopped.")]
-AsOfOption = Annotated[
+ResumeOption = Annotated[bool, option("--resume", "Continue a run that was stopped.")]
+PastOnlyOption = Annotated[
     bool,
-    typer.Option(
-        "--as-of",
-        help="Use only what was known before the query's time, also where later facts are known.",
-    ),
+    option("--past-only", "Use only facts before the query's time, even if later ones are known."),
 ]
-TopOption = Annotated[int, typer.Option("--top", metavar="N", min=1, help="How many to show.")]
+TopOption = Annotated[int, option("--top", "Number of rows to print.", "N", min=1)]
+PredicateOption = Annotated[
+    str | None,
+    option("--predicate", "Use this predicate instead of the most probable one.", "NAME"),
+]
 ResultOption = Annotated[
-    Path | None,
-    typer.Option("--result", metavar="FILE", help="Also write the result to this JSON file."),
+    Path | None, option("--result", "Also write the result to this JSON file.", "FILE")
 ]
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")
-]
+JsonOption = Annotated[bool, option("--json", "Print the result as JSON.")]
+
+
+def with_options(
+    command: Callable[..., None], holder: Any, argument: str, names: Sequence[str], **fixed: Any
+) -> Callable[..., None]:
+    """Add some fields of a dataclass as options to a command, which gets them as one argument.
+
+    The holder's other fields are `fixed`, or have their defaults.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    own = [parameter for parameter in signature.parameters.values() if parameter.name != argument]
+    options = [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
+        )
+        for field in fields(holder)
+        if field.name in names
+    ]
+
+    @wraps(command)
+    def run(*args: Any, **named: Any) -> None:
+        held = holder(**{option.name: named.pop(option.name) for option in options}, **fixed)
+        command(*args, **{argument: held}, **named)
+
+    # typer builds the command line from the signature.
+    run.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+    return run
 
 
 @dataclass(frozen=True, slots=True)
 class NameTables:
-    """What a user says of the names in the data, read before the data: a bad table fails early."""
+    """The tables of --predicates and --aliases, read before the data: a bad table fails early."""
 
     labels: "PredicateTable | None"
     aliases: dict[str, str]
 
     @classmethod
     def read(cls, predicates: str | None, aliases: Path | None) -> "NameTables":
-        """The tables of --predicates and --aliases."""
+        """Read the tables."""
         from apptek.data.aliases import read_aliases
         from apptek.data.predicate_table import as_predicate_table
 
@@ -118,7 +154,7 @@ class NameTables:
         return cls(as_predicate_table(predicates), table)
 
     def apply(self, dataset: "Dataset") -> "Dataset":
-        """The data set with these tables; tells on stderr what they say of it."""
+        """Return the data set with these tables; print on stderr how many names they cover."""
         from apptek.data.aliases import with_aliases
         from apptek.terminal import tell
 
@@ -148,5 +184,5 @@ def print_result(result: "Result", *, as_json: bool) -> None:
 
 
 def print_json(content: dict[str, Any]) -> None:
-    """Prints one JSON object on stdout."""
+    """Print one JSON object on stdout."""
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False))

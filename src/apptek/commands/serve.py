@@ -1,40 +1,37 @@
 """The commands `serve` and `mcp`."""
 
+import gc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from apptek.commands.options import ModelArgument
+from apptek.commands.options import ModelArgument, option
 from apptek.errors import ApptekError
 from apptek.extras import require_mcp, require_service
 
 if TYPE_CHECKING:
     from apptek.service.network.http_server import Reach
 
-HostOption = Annotated[
-    str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")
-]
+HostOption = Annotated[str, option("--host", "The address to listen on.", "ADDRESS")]
 PortOption = Annotated[
-    int,
-    typer.Option("--port", metavar="N", min=0, max=65535, help="The port; 0 picks a free one."),
+    int, option("--port", "The port; 0 picks a free one.", "N", min=0, max=65535)
 ]
 TokenOption = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--token",
-        metavar="TEXT",
+        "The token that clients must send. Other users of this machine can see it in the list of "
+        "processes: better write it to a file, or to this variable.",
+        "TEXT",
         envvar="APPTEK_TOKEN",
-        help="The token that clients must send. Other users of this machine can see it in the "
-        "list of processes: better write it to a file, or to this variable.",
     ),
 ]
 TokenFileOption = Annotated[
-    Path | None,
-    typer.Option("--token-file", metavar="FILE", help="A file whose first line is the token."),
+    Path | None, option("--token-file", "A file whose first line is the token.", "FILE")
 ]
 InsecureOption = Annotated[
-    bool, typer.Option("--insecure", help="Let other machines connect without a token.")
+    bool, option("--insecure", "Let other machines connect without a token.")
 ]
 
 
@@ -55,15 +52,14 @@ def serve(
     require_service()
     from apptek.service.network.http_server import serve as run
 
-    reach = _reach(host, port, token, token_file, insecure)
-    run(model, reach)
+    run(model, _reach(host, port, token, token_file, insecure))
 
 
 def mcp(
     context: typer.Context,
     model: ModelArgument,
     http: Annotated[
-        bool, typer.Option("--http", help="Serve over HTTP at /mcp, with the options below.")
+        bool, option("--http", "Serve over HTTP at /mcp, with the options below.")
     ] = False,
     host: HostOption = "127.0.0.1",
     port: PortOption = 8000,
@@ -98,6 +94,7 @@ def _reach(
 ) -> "Reach":
     from apptek.service.network.http_server import Reach
 
+    gc.set_threshold(700)  # Python's own: a service runs for long
     if token_file is not None:
         if token is not None:
             raise typer.BadParameter("give either --token (or APPTEK_TOKEN) or --token-file")

@@ -135,7 +135,7 @@ class NameResolver:
         """The folded names, ascending, and the id of each."""
         keys = folded_names(self._names.array)
         order = pc.sort_indices(keys)
-        ids = read_only(order.to_numpy(zero_copy_only=False).astype(np.int64))
+        ids = read_only(np.from_dlpack(order).astype(np.int64))  # to_numpy would import pandas
         return SortedTexts(keys.take(order)), ids
 
     @cached_property

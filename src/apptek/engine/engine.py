@@ -55,7 +55,7 @@ def check_engine_config(config: Config) -> None:
     """ConfigError for settings that only one machine can do."""
     if "topologies" in config.features.parts or config.reranker.rounds:
         raise ConfigError(
-            "the presets paper and max are refused with --engine, as topologies and trees need the "
+            "the models paper and max are refused with --engine, as topologies and trees need the "
             "whole graph: leave it out"
         )
 
@@ -134,7 +134,7 @@ class Engine:
         """The view, its scores made by the engine; ConfigError where only one machine can."""
         if view.space.topologies is not None or view.fitted.reranker is not None:
             raise ConfigError(
-                "a model of the preset paper or max is refused with --engine, as topologies and "
+                "a model paper or max is refused with --engine, as topologies and "
                 "trees need the whole graph: leave it out"
             )
         return replace(view, score_many=partial(self.scores, view))
@@ -245,7 +245,7 @@ def _check_storage(storage: Path) -> None:
     with writing(storage):
         there = next(path for path in (storage, *storage.absolute().parents) if path.exists())
     if not there.is_dir():
-        raise ApptekError(f"{there} is a file, not a folder: give another --storage")
+        raise ApptekError(f"{there} is a file, not a folder: give another storage=FOLDER")
     if not os.access(there, os.W_OK | os.X_OK):
         raise ApptekError(f"{storage} cannot be written: Permission denied")
 
@@ -259,7 +259,7 @@ def _held(storage: Path) -> Iterator[None]:
         except BeingChangedError:
             raise ApptekError(
                 f"another command is using the storage {storage}: wait for it, or give another "
-                "--storage"
+                "storage=FOLDER"
             ) from None
         yield
 

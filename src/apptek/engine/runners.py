@@ -245,7 +245,9 @@ def _check_address(address: str) -> None:
     """ApptekError where nobody listens: Ray itself would wait for long."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or "/" in address:
-        raise ApptekError(f"--address {address}: expected HOST:PORT of a Ray cluster, or auto")
+        raise ApptekError(
+            f"--engine ray,address={address}: expected HOST:PORT of a Ray cluster, or auto"
+        )
     try:
         _knock(address)
     except OSError as error:
@@ -281,7 +283,7 @@ def check_runner(name: EngineName, address: str | None = None) -> None:
         if address is not None and address != "auto":
             _check_address(address)
     elif address is not None:
-        raise ApptekError("--address is the one of a Ray cluster: it goes with --engine ray")
+        raise ApptekError("address= is that of a Ray cluster: it goes with --engine ray")
 
 
 def open_runner(

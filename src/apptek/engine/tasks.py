@@ -123,7 +123,7 @@ def _check_worker(setting: Setting) -> None:
         token = ""
     if token != setting.token:
         raise ApptekError(
-            f"the worker on {host} does not see {setting.storage}: give --storage a folder that "
+            f"the worker on {host} does not see {setting.storage}: give storage= a folder that "
             "all workers see"
         )
 

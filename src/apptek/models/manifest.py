@@ -6,7 +6,7 @@ what they were when the folder was written.
 
 Below FULL_CHECK bytes everything is read and compared. Above, what is read whole anyway is compared
 as well; of the memory-mapped arrays (.npy) only the size and the first bytes, where the header is.
-`apptek verify` reads everything, whatever the size.
+`apptek info --check` reads everything, whatever the size.
 """
 
 import hashlib

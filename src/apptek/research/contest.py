@@ -106,12 +106,10 @@ def fit_and_evaluate(
 ) -> None:
     """Fit a model, from where that was stopped, and write its result on the test split."""
     run, is_ours = f"{name}-seed{seed}", name in PRESETS
-    model, preset_name = folder / "models" / run, name if is_ours else "default"
-    verb = ["fit"] if is_ours else ["baseline", name]
-    options = ["--preset", preset_name, "--protocol", protocol, "--seed", str(seed), "--out", run]
-    fitted_by = shlex.join(["apptek", *verb, *command[:1], *options, *command[1:]])
+    model = folder / "models" / run
+    options = ["--model", name, "--protocol", protocol, "--seed", str(seed), "--out", run]
+    fitted_by = shlex.join(["apptek", "fit", *command[:1], *options, *command[1:]])
     common: dict[str, Any] = {
-        "preset": preset_name,
         "protocol": protocol,
         "seed": seed,
         "folder": model,
@@ -126,7 +124,8 @@ def fit_and_evaluate(
     elif is_ours:
         if "topologies" in preset(name).features.parts:  # mined by the agent, which is a network
             require_torch()
-        fitted = Predictor.fit(dataset, on_stage=lambda stage: tell(f"stage: {stage}"), **common)
+        common |= {"model": name, "on_stage": lambda stage: tell(f"stage: {stage}")}
+        fitted = Predictor.fit(dataset, **common)
     else:
         with step_progress(f"fitting {name}") as progress:
             fitted = Baseline.fit(name, dataset, progress=progress, **common)

@@ -71,7 +71,7 @@ class ScorerReport:
         return self.evaluated.forecast
 
     def save(self, path: str | Path) -> None:
-        """Writes a result file, and the ranks beside it: `apptek compare` reads both."""
+        """Writes a result file, and the ranks beside it: `apptek research compare` reads both."""
         write_ranked_result(Path(path), self.result, self.evaluated, self.dataset)
 
     def __repr__(self) -> str:
@@ -95,7 +95,7 @@ class Evaluator:
         evaluator = Evaluator("icews14")
         report = evaluator.evaluate(scorer, name="mine")
         print(report.metrics.mrr)
-        report.save("mine.json")                        then: apptek compare mine.json other.json
+        report.save("mine.json")              then: apptek research compare mine.json other.json
 
     A scorer is a function, or an object with a method `scores`, that takes Queries (arrays of ids:
     subjects, objects, times) and returns a score for each predicate: (B, R). Ids count the names in

@@ -223,10 +223,8 @@ def _mean_mrr(of_data: Frame, view: View, group: str | None = None) -> dict[str,
 
 def _command(row: str) -> str:
     model = row.removesuffix(PAST_ONLY)
-    if model in NAMES:
-        return f"`baseline {model}`"
     past_only = " --past-only" * row.endswith(PAST_ONLY)
-    return f"`fit --preset {model.removeprefix('apptek_')}{past_only}`"
+    return f"`fit --model {model.removeprefix('apptek_')}{past_only}`"
 
 
 def reproduced(results: Results) -> str:

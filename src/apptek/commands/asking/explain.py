@@ -1,98 +1,146 @@
-"""The commands `explain`, about one answer, and `topologies`, about all that a model learned."""
+"""The command `explain`."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from apptek.commands.asking.predict import TIME
 from apptek.commands.options import (
     AllowUnknownOption,
-    AsOfOption,
     JsonOption,
     ModelArgument,
-    TopOption,
+    ObjectArgument,
+    PastOnlyOption,
+    SubjectArgument,
+    TimeArgument,
+    option,
     print_json,
 )
 
 if TYPE_CHECKING:
     from apptek.present.explanation_text import Length
-    from apptek.results import Contrast
+    from apptek.results import Contrast, Counterfactual
+
+_PANEL = "What would change it"
+LengthOption = Annotated[
+    Literal["sentence", "paragraph", "full"],
+    option("--length", "One sentence, a paragraph, or everything with its facts."),
+]
+HtmlOption = Annotated[
+    Path | None, option("--html", "Also write an HTML page with a drawing.", "FILE")
+]
+CounterfactualOption = Annotated[
+    bool,
+    option(
+        "--counterfactual",
+        "Find a small set of facts whose removal changes the answer.",
+        rich_help_panel=_PANEL,
+    ),
+]
+ToOption = Annotated[
+    str | None,
+    option("--to", "The predicate that the answer should become.", "NAME", rich_help_panel=_PANEL),
+]
+AddOption = Annotated[
+    bool,
+    option(
+        "--add",
+        "Also look for a single fact whose addition changes the answer.",
+        rich_help_panel=_PANEL,
+    ),
+]
 
 
 def explain(
     model: ModelArgument,
-    subject: Annotated[str, typer.Argument(metavar="SUBJECT", help="The entity that acts.")],
-    object_: Annotated[str, typer.Argument(metavar="OBJECT", help="The entity acted upon.")],
-    time: Annotated[str, typer.Argument(metavar="TIME", help=TIME)],
+    subject: SubjectArgument,
+    object_: ObjectArgument,
+    time: TimeArgument,
     predicate: Annotated[
         str | None,
-        typer.Option(
-            "--predicate",
-            metavar="NAME",
-            help="Explain this predicate instead of the most probable one.",
-        ),
+        option("--predicate", "Explain this predicate, not the most probable one.", "NAME"),
     ] = None,
     against: Annotated[
-        str | None,
-        typer.Option(
-            "--against", metavar="NAME", help="Compare with this predicate, not the runner-up."
-        ),
+        str | None, option("--against", "Compare with this predicate, not the runner-up.", "NAME")
     ] = None,
     versus: Annotated[
-        str | None,
-        typer.Option("--versus", metavar="TIME", help="Tell what changes until this other time."),
+        str | None, option("--versus", "Compare with the answer at TIME.", "TIME")
     ] = None,
-    top: TopOption = 5,
-    length: Annotated[
-        Literal["sentence", "paragraph", "full"],
-        typer.Option("--length", help="One sentence, a paragraph, or everything with its facts."),
-    ] = "paragraph",
-    html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Also write an HTML page with a drawing."),
-    ] = None,
-    as_of: AsOfOption = False,
+    top: Annotated[int, option("--top", "Number of reasons to detail.", "N", min=1)] = 5,
+    length: LengthOption = "paragraph",
+    html: HtmlOption = None,
+    past_only: PastOnlyOption = False,
     allow_unknown: AllowUnknownOption = False,
+    counterfactual: CounterfactualOption = False,
+    to: ToOption = None,
+    add: AddOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Explain an answer: what speaks for a predicate and against it, with the facts behind it.
+    """Explain an answer: the evidence for a predicate and against it, with the facts behind it.
 
     Example: `apptek explain model Coresia Falgard 2019-07-26 --html why.html`
     """
-    from apptek.files import write_whole
     from apptek.predictor import Predictor, Query
+
+    if (to is not None or add) and not counterfactual:
+        raise typer.BadParameter("--to and --add go with --counterfactual")
+    others = {"--predicate": predicate, "--against": against, "--versus": versus, "--html": html}
+    if counterfactual and (given := [word for word, value in others.items() if value is not None]):
+        raise typer.BadParameter(f"--counterfactual does not go with {given[0]}")
+    if versus is not None and html is not None:
+        raise typer.BadParameter("--html shows one time: leave out --versus")
+    predictor = Predictor.load(model, as_of=past_only)
+    query, known = Query(subject, object_, time), {"allow_unknown": allow_unknown}
+    similar = predictor.similar_names(subject, object_)
+    if counterfactual:
+        changed = predictor.counterfactual(query, to, add=add, **known)
+        _print_counterfactual(changed, similar, as_json=as_json)
+    elif versus is not None:
+        found = predictor.contrast(query, versus, predicate, against, **known)
+        _print_contrast(found, length, similar, as_json=as_json)
+    else:
+        reasons = predictor.explain(query, predicate, against=against, most=top, **known)
+        extras = {"calibrated": predictor.model.calibrated, "similar": similar}
+        _print_explanation(reasons, length, html, extras, as_json=as_json)
+
+
+def _print_explanation(
+    explanation: Any, length: "Length", html: Path | None, extras: dict[str, Any], *, as_json: bool
+) -> None:
+    from apptek.files import write_whole
     from apptek.present.explanation_text import explanation_text
     from apptek.present.wording import similar_lines
     from apptek.results import to_dict
     from apptek.terminal import output, tell
 
-    query = Query(subject, object_, time)
-    predictor = Predictor.load(model, as_of=as_of)
-    if versus is not None:
-        if html is not None:
-            raise typer.BadParameter("--html shows one time: leave out --versus")
-        found = predictor.contrast(query, versus, predicate, against, allow_unknown=allow_unknown)
-        _print_contrast(found, length, predictor.similar_names(subject, object_), as_json=as_json)
-        return
-    explanation = predictor.explain(
-        query, predicate, against=against, most=top, allow_unknown=allow_unknown
-    )
-    similar = predictor.similar_names(subject, object_)
     if html is not None:
         write_whole(html, explanation.html().encode())
         tell(f"The explanation with its drawing is in {html}")
     if as_json:
-        extras = {"calibrated": predictor.model.calibrated, "similar": similar}
         print_json(to_dict(explanation) | extras)
-    else:
-        console = output()
-        notes = similar_lines(similar)
-        text = explanation_text(explanation, console.width, length)
-        console.print("\n".join([text, *notes]), markup=False, soft_wrap=True)
-        if length != "full":
-            tell("next: --length full for the numbers and the facts")
+        return
+    console = output()
+    text = explanation_text(explanation, console.width, length)
+    lines = similar_lines(extras["similar"])
+    console.print("\n".join([text, *lines]), markup=False, soft_wrap=True)
+    if length != "full":
+        tell("next: --length full for the numbers and the facts")
+
+
+def _print_counterfactual(
+    found: "Counterfactual", similar: dict[str, list[str]], *, as_json: bool
+) -> None:
+    from apptek.present.what_if_text import counterfactual_text
+    from apptek.present.wording import similar_lines
+    from apptek.results import to_dict
+    from apptek.terminal import output
+
+    if as_json:
+        print_json(to_dict(found) | {"similar": similar})
+        return
+    console = output()
+    text = counterfactual_text(found, console.width)
+    console.print("\n".join([text, *similar_lines(similar)]), markup=False, soft_wrap=True)
 
 
 def _print_contrast(
@@ -109,81 +157,3 @@ def _print_contrast(
     console = output()
     text = contrast_text(found, console.width, length)
     console.print("\n".join([text, *similar_lines(similar)]), markup=False, soft_wrap=True)
-
-
-def topologies(
-    model: ModelArgument,
-    predicate: Annotated[
-        str | None,
-        typer.Option("--predicate", metavar="NAME", help="Only the features of this predicate."),
-    ] = None,
-    top: TopOption = 5,
-    as_json: JsonOption = False,
-) -> None:
-    """Show what a model learned: the features with the largest weights for each predicate.
-
-    A model of the preset `paper` also lists the topologies mined for each predicate, with the
-    number and the share of its training episodes that they connected.
-
-    Example: `apptek topologies model --predicate Threaten`
-    """
-    from apptek.data.name_matching import NameResolver
-    from apptek.data.predicate_table import PredicateTable
-    from apptek.explain.explainer import find_predicate
-    from apptek.explain.strongest_weights import strongest
-    from apptek.features.topologies.topology import describe, to_names
-    from apptek.models.model_folder import load_model
-    from apptek.present.wording import percent
-    from apptek.terminal import output, table
-
-    fitted = load_model(model)
-    names, labels = fitted.dataset.predicates, fitted.dataset.labels or PredicateTable()
-    resolver = NameResolver.of_predicates(fitted.dataset)
-    predicate_id = None if predicate is None else find_predicate(predicate, resolver, names)
-    shown = range(len(names)) if predicate_id is None else [predicate_id]
-    space = fitted.space(fitted.main_view)
-    weights = {p: strongest(fitted, space, p, top) for p in shown}
-    mined: dict[int, list[Any]] = {p: [] for p in shown}
-    for topology in fitted.mined.topologies:
-        if topology.predicate in mined and len(mined[topology.predicate]) < top:
-            mined[topology.predicate].append(topology)
-    if as_json:
-        print_json(
-            {
-                names[p]: {
-                    "label": labels.label(names[p]),
-                    "strongest": [asdict(weight) for weight in weights[p]],
-                    "mined": [
-                        {
-                            "topology": to_names(topology.sequence, names),
-                            "connected": topology.queries,
-                            "share": topology.queries / fitted.mined.tried[p],
-                            "examples": [
-                                fitted.dataset.describe(fitted.dataset.train, fact)
-                                for fact in topology.examples
-                            ],
-                        }
-                        for topology in mined[p]
-                    ],
-                }
-                for p in shown
-            }
-        )
-        return
-    words = {p: labels.shown(names[p]) for p in shown}
-    weight_rows = [(words[p], f"{w.weight:+.2f}", w.words) for p in shown for w in weights[p]]
-    title = "The largest weights: what speaks most for a predicate"
-    output().print(table(title, ("predicate", "weight", "feature"), weight_rows))
-    mined_rows = [
-        (
-            words[p],
-            topology.queries,
-            percent(topology.queries / fitted.mined.tried[p]),
-            describe(topology.sequence, names, labels),
-        )
-        for p in shown
-        for topology in mined[p]
-    ]
-    if mined_rows:
-        header = ("predicate", "connected", "of its episodes", "topology")
-        output().print(table("Mined topologies", header, mined_rows))

@@ -2,72 +2,34 @@
 
 from typing import Annotated
 
-import typer
-
+from apptek.commands.asking.window_options import WindowOptions, takes_window
 from apptek.commands.options import (
     AllowUnknownOption,
     JsonOption,
     ModelArgument,
     TopOption,
+    argument,
     print_result,
 )
 
-FromOption = Annotated[
-    str | None,
-    typer.Option(
-        "--from",
-        metavar="TIME",
-        help="The first time of the window.  [default: the one after the last observed time]",
-    ),
-]
-UntilOption = Annotated[
-    str | None, typer.Option("--until", metavar="TIME", help="The last time of the window.")
-]
-DaysOption = Annotated[
-    int | None, typer.Option("--days", metavar="N", help="The length of the window in days.")
-]
-MonthsOption = Annotated[
-    int | None, typer.Option("--months", metavar="N", help="The length of the window in months.")
-]
-YearsOption = Annotated[
-    int | None, typer.Option("--years", metavar="N", help="The length of the window in years.")
-]
-HoursOption = Annotated[
-    int | None, typer.Option("--hours", metavar="N", help="The length of the window in hours.")
-]
-MinutesOption = Annotated[
-    int | None, typer.Option("--minutes", metavar="N", help="The length of the window in minutes.")
-]
-StepsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--steps", metavar="N", help="Its length in steps of the data, such as weeks or numbers."
-    ),
-]
 
-
+@takes_window
 def forecast(
     model: ModelArgument,
-    subject: Annotated[str, typer.Argument(metavar="A", help="One entity.")],
-    object_: Annotated[str, typer.Argument(metavar="B", help="The other entity.")],
-    start: FromOption = None,
-    until: UntilOption = None,
-    days: DaysOption = None,
-    months: MonthsOption = None,
-    years: YearsOption = None,
-    hours: HoursOption = None,
-    minutes: MinutesOption = None,
-    steps: StepsOption = None,
+    subject: Annotated[str, argument("A", "One entity.")],
+    object_: Annotated[str, argument("B", "The other entity.")],
     top: TopOption = 10,
     allow_unknown: AllowUnknownOption = False,
     as_json: JsonOption = False,
+    *,
+    window: WindowOptions,
 ) -> None:
-    """Forecast what will happen between two entities in a window, and whether anything will.
+    """Forecast whether an event will happen between two entities, and of what kind.
 
-    Unlike `predict`, which presumes that there is a fact, it says how probable one is. Only facts
-    before the window are used, also where later ones are known. Without a length, the window has
-    7 days, or a day, an hour or a minute where the facts are of less than two weeks, or one step of
-    data that is dated by weeks, months, years or numbers.
+    `predict` assumes that an event happens; `forecast` estimates how likely one is. It uses only
+    facts before the window, even if later ones are known. By default the window has 7 days; where
+    the facts cover less than two weeks, a day, an hour or a minute; and one step of data that is
+    dated by weeks, months, years or numbers.
 
     Example: `apptek forecast model Coresia Falgard --days 7`
     """
@@ -75,7 +37,6 @@ def forecast(
 
     predictor = Predictor.load(model, as_of=True)
     made = predictor.forecast(
-        subject, object_, start, top=top, allow_unknown=allow_unknown, until=until, days=days,
-        months=months, years=years, hours=hours, minutes=minutes, steps=steps,
-    )  # fmt: skip
+        subject, object_, top=top, allow_unknown=allow_unknown, **window.keywords()
+    )
     print_result(made, as_json=as_json)

@@ -1,1 +1,1 @@
-"""Commands of research: baselines, comparisons, recorded runs, measurements, the agent alone."""
+"""The commands under `apptek research`: comparisons, searches, measurements."""

@@ -1,29 +1,36 @@
-"""The command `faithfulness`: whether the reasons of a model are true to it."""
+"""The command `research faithfulness`: whether the reasons of a model are true to it."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated
 
-import typer
-
-from apptek.commands.options import JsonOption, ModelArgument, ResultOption, SeedOption, print_json
+from apptek.commands.options import (
+    JsonOption,
+    ModelArgument,
+    ResultOption,
+    SeedOption,
+    option,
+    print_json,
+)
 
 
 def faithfulness(
     model: ModelArgument,
     count: Annotated[
-        int, typer.Option("-n", metavar="N", min=1, help="Questions of the test split.")
+        int, option("-n", "Number of questions, of the test split.", "N", min=1)
     ] = 500,
     world: Annotated[
         int,
-        typer.Option(
-            "--world", metavar="FACTS", min=0,
-            help="The size of the invented world for the planted rules; 0: none.",
+        option(
+            "--world",
+            "The size of the invented world for the planted rules; 0: none.",
+            "FACTS",
+            min=0,
         ),
     ] = 20_000,
     seed: SeedOption = 0,
     result: ResultOption = None,
     as_json: JsonOption = False,
-) -> None:  # fmt: skip
+) -> None:
     """Measure whether reasons are true to the model.
 
     Deletion: without the cited facts the answer loses more than without as many random ones.
@@ -31,7 +38,7 @@ def faithfulness(
     reasons one step earlier or later. Planted rules: fitted with the same settings on an invented
     world, the model names the rule that made a fact first.
 
-    Example: `apptek faithfulness model -n 20 --world 0`
+    Example: `apptek research faithfulness model -n 20 --world 0`
     """
     from apptek.audit.faithfulness import measure_faithfulness
     from apptek.audit.planted_rules import fit_and_recover
@@ -51,16 +58,9 @@ def faithfulness(
         with working("fitting an invented world"):
             recovery = asdict(fit_and_recover(fitted, world, seed=seed))
     if result is not None:
-        write_result(
-            result,
-            Result(
-                model="faithfulness",
-                dataset=fitted.dataset.name,
-                seed=seed,
-                metrics=figures,
-                extras={"of": f"apptek_{fitted.preset}", "world": recovery},
-            ),
-        )
+        extras = {"of": f"apptek_{fitted.preset}", "world": recovery}
+        about = Result(model="faithfulness", dataset=fitted.dataset.name, seed=seed)
+        write_result(result, replace(about, metrics=figures, extras=extras))
     if as_json:
         print_json(figures | {"world": recovery})
         return

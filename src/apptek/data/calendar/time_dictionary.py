@@ -141,7 +141,7 @@ class TimeDictionary:
         if min(written.as_date().precision, 2) != self.precision:
             unit = _BY_PRECISION[self.precision]
             raise TimeFormatError(
-                f"a {unit}, as in most facts (--granularity mixed reads each as it is written)"
+                f"a {unit}, as in most facts (--read granularity=mixed reads each as it is written)"
             )
         return written
 

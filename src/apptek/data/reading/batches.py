@@ -112,7 +112,7 @@ class FactReader:
         more = f": {', '.join(f'{n:,} {kind}' for kind, n in self.kinds.items())}"
         advice = f"--skip-bad would leave {self.fact_count:,}"
         if self.defect_count == 1 and self.defects[0].first:
-            advice = "if it is a header, say --columns or --header"
+            advice = "if it is a header, say --columns or --read header=yes"
         raise DataError(
             f"{self.defects[0]} ({self.defect_count:,} bad of {rows}"
             f"{more if self.defect_count > 1 else ''}; {advice})"

@@ -199,7 +199,7 @@ def check_order(rows: list[list[str]], where: str) -> None:
     untimed = sum(_lacks_time(row, FREE) for row in rows) >= _NEARLY_ALL * len(rows)
     if has_titles(rows, FREE):
         what = "the first row looks like a header without the words subject, predicate and object"
-        advice = f"say --columns {COLUMNS_HELP}; or --no-header if it is a fact"
+        advice = f"say --columns {COLUMNS_HELP}; or --read header=no if it is a fact"
     elif wide or (untimed and len(rows) > 1):
         columns = counted(len(rows[0]), "column")
         what = f"found {columns}, expected subject, predicate, object and a time"

@@ -109,7 +109,7 @@ def _found_columns(cells: Sequence[bytes]) -> str:
         count = max(len(cell.split(separator)) for cell in cells)
         if len(cells) < 3 <= count:
             advice = f"{count} if separated by {separator.decode()!r}"
-            return f"{columns} ({advice}: see --delimiter)"
+            return f"{columns} ({advice}: see --read delimiter=)"
     return columns
 
 
@@ -125,7 +125,9 @@ def text_of(cell: bytes, layout: ColumnLayout, column: int) -> str:
         return cell.decode()
     except UnicodeDecodeError as error:
         found = f"byte 0x{cell[error.start]:02x} in {shown(cell)}"
-        raise RowError(layout.label(column), found, "valid UTF-8 (or --encoding)") from None
+        raise RowError(
+            layout.label(column), found, "valid UTF-8 (or --read encoding=NAME)"
+        ) from None
 
 
 def _name(texts: list[str], layout: ColumnLayout, role: str) -> str:

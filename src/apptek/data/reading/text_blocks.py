@@ -61,7 +61,7 @@ def too_large(path: Path, allowed: int) -> DataError:
     """The error for a file that grows beyond what is allowed."""
     return DataError(
         f"{path}: it grows to more than {allowed:,} bytes; if that is right, allow more with "
-        "--max-bytes"
+        "--read max_bytes=N"
     )
 
 
@@ -145,7 +145,7 @@ def _decoded(source: TextSource, size: int) -> Iterator[tuple[bytes, int]]:
     except UnicodeError as error:
         raise DataError(
             f"{source.path.name}: found {one_line(error)}, expected text in {source.encoding} "
-            "(--encoding says otherwise)"
+            "(--read encoding=NAME says otherwise)"
         ) from None
 
 

@@ -69,7 +69,7 @@ def fit_model(data: Dataset, options: FitOptions, work: Path) -> tuple[Model, di
     dataset = apply_protocol(data.labelled(), options.protocol)
     if not options.config.agent.hide_query:
         raise ConfigError(
-            "agent.hide_query=false is for train-agent alone: features would see their own answers"
+            "agent.hide_query=false is for `paper train` alone: features would see their answers"
         )
     if not np.any(dataset.train.subjects != dataset.train.objects):
         raise DataError("there is no query to fit on: subject and object are always the same")

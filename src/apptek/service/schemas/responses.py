@@ -17,7 +17,7 @@ class Health(BaseModel):
 
     status: Literal["ok"] = "ok"
     version: str
-    model: str = Field(description="The digest of the model, as `apptek verify` tells it.")
+    model: str = Field(description="The digest of the model, as `apptek info --check` prints it.")
     model_on_disk: bool = Field(
         description="False if the model's folder was removed after the service started."
     )

@@ -59,7 +59,7 @@ def open_sheet(
     except (*DAMAGE, CalamineError) as error:
         raise damaged(file, error) from None
     others = [repr(other) for other in workbook.sheet_names if other != name]
-    advice = f" (--sheet takes another: {', '.join(others)})" if others else ""
+    advice = f" (--read sheet=NAME takes another: {', '.join(others)})" if others else ""
     if first is None:
         raise DataError(
             f"{file.name}: the sheet {name!r} is empty; expected a fact in each row{advice}"
@@ -77,7 +77,8 @@ def open_sheet(
     notes = []
     if len(workbook.sheet_names) > 1 and not options.sheet:
         notes.append(
-            f"{file.name}: the sheet {name!r} is read, one of {len(workbook.sheet_names)} (--sheet)"
+            f"{file.name}: the sheet {name!r} is read, one of {len(workbook.sheet_names)} "
+            "(--read sheet=NAME)"
         )
     note = left_out_note(titles, layout, file.name) if has_header and columns is None else None
     start = line + has_header

@@ -1,9 +1,7 @@
-"""The command `train-agent`."""
+"""The command `paper train`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-
-import typer
 
 from apptek.commands.options import (
     DataArgument,
@@ -12,6 +10,7 @@ from apptek.commands.options import (
     ResumeOption,
     SeedOption,
     SettingsOption,
+    option,
     print_json,
 )
 from apptek.commands.reading_options import Reading, reads_data
@@ -22,29 +21,25 @@ if TYPE_CHECKING:
 
 
 @reads_data
-def train_agent(
+def train(
     data: DataArgument,
     out: OutOption,
     settings: SettingsOption = None,
     seed: SeedOption = 0,
     resume: ResumeOption = False,
     checkpoint_seconds: Annotated[
-        float,
-        typer.Option(
-            "--checkpoint-seconds", metavar="N", min=0, help="Seconds between checkpoints."
-        ),
+        float, option("--checkpoint-seconds", "Seconds between checkpoints.", "N", min=0)
     ] = 60.0,
     tensorboard: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--tensorboard",
-            metavar="DIR",
-            help="Write TensorBoard scalars there (needs the extra `tensorboard`).",
+            "Write TensorBoard scalars there (needs the extra `tensorboard`).",
+            "DIR",
         ),
     ] = None,
     controls: Annotated[
-        bool,
-        typer.Option("--controls", help="Only play the controls that do not learn."),
+        bool, option("--controls", "Only play the controls that do not learn.")
     ] = False,
     as_json: JsonOption = False,
     *,
@@ -54,7 +49,7 @@ def train_agent(
 
     The folder gets the network, every episode, rewards.csv (updated while it runs) and result.json.
 
-    Example: `apptek train-agent world --out agent --set agent.tknn=10`
+    Example: `apptek paper train world --out agent --set agent.tknn=10`
     """
     from apptek.setting_rules import with_settings
 
@@ -84,7 +79,7 @@ def train_agent(
         _print_controls(result)
         return
     _print_comparison(result)
-    tell_next(["fit", data, "--preset", "paper", "--out", "model"])
+    tell_next(["fit", data, "--model", "paper", "--out", "model"])
 
 
 def _print_comparison(result: "Result") -> None:

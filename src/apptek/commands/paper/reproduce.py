@@ -1,4 +1,4 @@
-"""The command `reproduce`."""
+"""The command `paper reproduce`."""
 
 import io
 import sys
@@ -11,6 +11,7 @@ from unittest.mock import patch
 
 import typer
 
+from apptek.commands.options import argument, option
 from apptek.errors import ApptekError, StoppedError
 
 if TYPE_CHECKING:
@@ -26,32 +27,24 @@ RUNS = Path("paper") / "runs.toml"
 
 def reproduce(
     context: typer.Context,
-    what: Annotated[
-        What, typer.Argument(metavar="WHAT", help="A table or figure of the paper, or all.")
-    ],
+    what: Annotated[What, argument("WHAT", "A table or figure of the paper, or all.")],
     quick: Annotated[
-        bool,
-        typer.Option("--quick", help="Use a small invented world; below three minutes."),
+        bool, option("--quick", "Use a small invented world; below three minutes.")
     ] = False,
     only_recorded: Annotated[
-        bool,
-        typer.Option("--only-recorded", help="Run nothing; show only what is already recorded."),
+        bool, option("--only-recorded", "Run nothing; show only what is already recorded.")
     ] = False,
     only: Annotated[
         str,
-        typer.Option(
-            "--only",
-            metavar="PATTERN",
-            help="Run only what has a name that matches, such as `re_gcn-*`.",
-        ),
+        option("--only", "Run only what has a name that matches, such as `re_gcn-*`.", "PATTERN"),
     ] = "*",
     out: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--out",
-            metavar="DIR",
-            help="The folder for results and figures.  [default: paper; with --quick a temporary "
+            "The folder for results and figures.  [default: paper; with --quick a temporary "
             "folder]",
+            "DIR",
         ),
     ] = None,
 ) -> None:
@@ -60,7 +53,7 @@ def reproduce(
     `paper/runs.toml` lists the commands. Every run leaves a result file and is not run again while
     that file exists. A run that was stopped continues where it was.
 
-    Example: `apptek reproduce table2 --only-recorded`
+    Example: `apptek paper reproduce table2 --only-recorded`
     """
     from apptek.research.reproduce import reproduce as make
     from apptek.research.runs import quick_runs, read_runs

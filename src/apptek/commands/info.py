@@ -1,0 +1,113 @@
+"""The command `info`: what a model is, whether its files are intact, and the rules it learned."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from apptek.commands.options import JsonOption, ModelArgument, option, print_json
+from apptek.safe_text import counted
+
+MIN_WEIGHT = 0.2
+
+
+def info(
+    model: ModelArgument,
+    check: Annotated[
+        bool, option("--check", "Compare every file of the model with its checksum.")
+    ] = False,
+    rules: Annotated[
+        Path | None,
+        option(
+            "--rules",
+            "Write what the model learned as rules, with weight and support (.jsonl, .parquet).",
+            "FILE",
+        ),
+    ] = None,
+    min_weight: Annotated[
+        float | None,
+        option(
+            "--min-weight",
+            "With --rules: leave out rules with a smaller weight, for or against.  [default: 0.2]",
+            "WEIGHT",
+            min=0.0,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Describe a model or a baseline: its data, its views, and what was added since the fit.
+
+    `--check` reads every file and compares it with the checksums of the model's `manifest.json`.
+    Opening a model does the same up to 256 MB; of a larger one it reads only a part.
+
+    Example: `apptek info model`
+    """
+    if min_weight is not None and rules is None:
+        raise typer.BadParameter("--min-weight goes with --rules")
+    facts: dict[str, Any] = {}
+    if check:
+        facts |= _check(model, quiet=as_json)
+    if rules is not None:
+        least = MIN_WEIGHT if min_weight is None else min_weight
+        facts |= _write_rules(model, rules, least, quiet=as_json)
+    if not check and rules is None:
+        from apptek.baselines.open_model import summarize_folder
+
+        facts = summarize_folder(model)
+        if not as_json:
+            _print_summary(model, facts)
+    if as_json:
+        print_json(facts)
+
+
+def _check(model: Path, *, quiet: bool) -> dict[str, Any]:
+    from apptek.models.manifest import model_digest, verify_folder
+    from apptek.terminal import byte_progress, output
+
+    with byte_progress("reading") as report:
+        verified = verify_folder(model, report)
+    digest = model_digest(model)
+    if not quiet:
+        text = f"{verified.files:,} files, {verified.size:,} bytes: all as they were written"
+        output().print(f"{text}; digest {digest}", markup=False, soft_wrap=True)
+    sizes = {"files": verified.files, "bytes": verified.size}
+    return {"model": str(model), **sizes, "digest": digest}
+
+
+def _write_rules(model: Path, file: Path, least: float, *, quiet: bool) -> dict[str, Any]:
+    from apptek.models.model_folder import load_model
+    from apptek.rules import write_rules
+    from apptek.terminal import tell, working
+
+    with working("counting"):
+        count = write_rules(load_model(model), file, least)
+    if not quiet:
+        tell(f"{counted(count, 'rule')}: {file}")
+    return {"rules": count, "min_weight": least, "out": str(file)}
+
+
+def _print_summary(model: Path, summary: dict[str, Any]) -> None:
+    from apptek.present.quality_words import VIEWS, quality_text
+    from apptek.terminal import output, table
+
+    titles = {"views": "views, and their MRR on the tuning queries"}
+    quality = summary.pop("quality", {})
+    if summary["first"] == "?":  # undated facts have no past
+        quality.pop("ahead", None)
+    rows = [
+        (titles.get(name, name.replace("_", " ")), _words(value)) for name, value in summary.items()
+    ]
+    rows += [(VIEWS[view].lower(), quality_text(measured)) for view, measured in quality.items()]
+    output().print(table(str(model), ("", ""), rows))
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_words(entry)}" for key, entry in value.items()) or "none"
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,1 @@
+"""The commands under `apptek paper`: the paper's agent, its topologies, tables and figures."""

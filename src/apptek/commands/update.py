@@ -1,0 +1,132 @@
+"""The command `update`."""
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from apptek.commands.options import (
+    JsonOption,
+    ModelArgument,
+    ObservedUntilOption,
+    argument,
+    option,
+    print_json,
+)
+from apptek.commands.reading_options import Reading, reads_facts
+from apptek.safe_text import counted
+
+PREDICATES_SHOWN = 5
+
+
+@reads_facts
+def update(
+    model: ModelArgument,
+    facts: Annotated[
+        list[str] | None,
+        argument("FACTS...", "Files of facts, a folder, a pattern or - for standard input."),
+    ] = None,
+    out: Annotated[
+        Path | None, option("--out", "The folder for the new model; new or empty.", "DIR")
+    ] = None,
+    in_place: Annotated[bool, option("--in-place", "Replace the old model, atomically.")] = False,
+    retract: Annotated[
+        str | None, option("--retract", "Facts to remove, as they were written.", "FILE")
+    ] = None,
+    observed_until: ObservedUntilOption = None,
+    as_json: JsonOption = False,
+    *,
+    reading: Reading,
+) -> None:
+    """Add facts to a model, or remove some, without fitting it again.
+
+    Entities, days and times may be new. A predicate that the model never learned is counted and
+    left out. A file without facts, such as that of a quiet day, adds none: say with
+    --observed-until that the day was observed. `evaluate` keeps to the facts of the fit.
+
+    Example: `apptek update model world/test.tsv --out newer`
+    """
+    from apptek.files import check_new_folder
+    from apptek.models.model import observed_text
+
+    if (out is None) != in_place:
+        raise typer.BadParameter("give either --out DIR or --in-place")
+    if not facts and retract is None and observed_until is None:
+        raise typer.BadParameter("give FACTS to add, --retract FILE or --observed-until TIME")
+    if out is not None:
+        check_new_folder(out)
+    target = model.resolve() if out is None else out  # a link stays one
+    sources = (facts or None, retract)
+    updated, report, repeated = _update(model, target, reading, sources, observed_until)
+    if as_json:
+        facts_now = {"facts": len(updated.graph.facts)}
+        print_json(report.as_json() | facts_now | {"observed_until": observed_text(updated)})
+        return
+    _tell_update(report, added=bool(facts), removed=retract is not None, repeated=repeated)
+    _tell_model(updated, target)
+
+
+def _update(
+    model: Path, target: Path, reading: Reading, sources: tuple[Any, Any], observed: str | None
+) -> tuple[Any, Any, int]:
+    """Read the facts, update the model and write it; return the repeated facts' number, too."""
+    from apptek.files import sole_writer
+    from apptek.models.model_folder import load_model, save_model
+    from apptek.models.storage import RUN, read_json
+    from apptek.models.updating import update_model
+    from apptek.research.provenance import about_run, finished_at
+    from apptek.terminal import working
+
+    in_place = target == model.resolve()
+    with sole_writer(model) if in_place else nullcontext():
+        fitted = load_model(model)  # not a Predictor: nothing is asked, nothing need be indexed
+        new, old = (
+            None if source is None else _read_facts(reading, source, fitted.dataset)
+            for source in sources
+        )
+        with working("updating the graph"):
+            updated, report = update_model(fitted, new, old, observed)
+            run = read_json(model, RUN)
+            this = {"from": str(model), "finished": finished_at(), **about_run()}
+            run["updates"] = [*run.get("updates", []), this]
+            save_model(updated, target, run, in_place=in_place)
+    return updated, report, sum(new.report.duplicates.values()) if new is not None else 0
+
+
+def _read_facts(reading: Reading, source: str | list[str], like: Any) -> Any:
+    """Return the facts of an update; None if the file has none, as on a day without events."""
+    from apptek.errors import NoFactsError
+
+    try:
+        return reading.read(source, like=like)
+    except NoFactsError:
+        return None
+
+
+def _tell_update(report: Any, *, added: bool, removed: bool, repeated: int) -> None:
+    """Print what became of the facts."""
+    from apptek.terminal import tell
+
+    if added:
+        twice = f"; repeated in the file: {repeated:,}" if repeated else ""
+        tell(f"facts added: {report.added:,}; known before: {report.known:,}{twice}")
+        tell(f"new entities: {report.new_entities:,}")
+    if removed:
+        tell(f"facts taken out: {report.retracted:,}; not found: {report.not_found:,}")
+    left_out = sorted(report.unknown_predicates.items(), key=lambda item: -item[1])
+    for name, count in left_out[:PREDICATES_SHOWN]:
+        tell(f"left out, as the model never learned {name!r}: {count:,}")
+    if others := left_out[PREDICATES_SHOWN:]:
+        total = sum(count for _, count in others)
+        more = counted(len(others), "more predicate")
+        tell(f"left out, of {more} that it never learned: {total:,}")
+
+
+def _tell_model(updated: Any, target: Path) -> None:
+    from apptek.models.model import observed_text
+    from apptek.terminal import tell, tell_next
+
+    tell(f"observed until {observed_text(updated)}")
+    tell(f"the model is in {target}")
+    tell_next(["predict", str(target), "SUBJECT", "OBJECT", "TIME"])
