@@ -14,7 +14,6 @@ from apptek.data.name_matching import NameResolver
 from apptek.data.times import TimeAxis
 from apptek.predictor import Query
 from apptek.present.drawing.layout import draw_answer
-from apptek.present.drawing.svg import drawing_json
 from apptek.results import to_dict
 from apptek.service.served_model import ServedModel
 
@@ -130,7 +129,7 @@ def test_an_explanation_comes_with_its_drawing(client: TestClient, served: Serve
     ours, theirs = ([*side["reasons"], *side["against"]] for side in (found, plain))
     for reason, other in zip(ours, theirs, strict=True):
         assert {"kind": "topology"} | other == reason
-    assert found["drawing"] == json.loads(json.dumps(drawing_json(draw_answer(expected))))
+    assert found["drawing"] == json.loads(json.dumps(to_dict(draw_answer(expected))))
     cited = {fact["fact"] for reason in ours for fact in reason["facts"]}
     assert not cited & {fact["fact"] for fact in found["periphery"]}
     edges = found["drawing"]["edges"]

@@ -120,13 +120,22 @@ class Evidence:
         by_topic = trees.contributions(self.space, weighed)
         return {("reranker", topic, 0): added for topic, added in by_topic.items()}
 
-    def added(self, key: Key, predicate: int) -> float:
-        """What the features of a key add to the score of a predicate."""
-        if key[0] == "reranker":
-            return self._trees[key].get(predicate, 0.0)
-        entries = self._groups[key]
-        weights = self.fitted.classifier.weights[self.columns[entries], predicate]
-        return float(weights.astype(np.float64) @ self.values[entries].astype(np.float64))
+    def added(self, *predicates: int) -> dict[Key, tuple[float, ...]]:
+        """What the features of each key add to the scores of some predicates."""
+        key_of = np.empty(len(self.columns), np.int64)
+        for number, entries in enumerate(self._groups.values()):
+            key_of[entries] = number
+        sums = []
+        for predicate in predicates:
+            weights = self.fitted.classifier.weights[self.columns, predicate].astype(np.float64)
+            parts = weights * self.values.astype(np.float64)
+            sums.append(np.bincount(key_of, parts, len(self._groups)).tolist())
+        added = dict(zip(self._groups, zip(*sums, strict=True), strict=True))
+        trees = {
+            key: tuple(of_tree.get(predicate, 0.0) for predicate in predicates)
+            for key, of_tree in self._trees.items()
+        }
+        return added | trees
 
     @cached_property
     def _listed(self) -> dict[str, Ints]:
@@ -211,15 +220,22 @@ class Evidence:
                 limits[family] = (None, most) if apart is None else (abs(apart) - 1, 0)
         return limits
 
-    def partners(self, key: Key) -> tuple[Partner, ...]:
-        """Whom the facts of a profile are with, most of them first; nobody where it is a pair."""
+    def partners(self, key: Key, named: int | None = None) -> tuple[Partner, ...]:
+        """Whom the facts of a profile are with, most of them first; nobody where it is a pair.
+
+        named  how many of them get their names, which take time to look up; None: all
+        """
         if key[0] != "history" or key[1] in DIRECT:
             return ()
         facts = self.graph.facts
         others = facts.objects if key[1].endswith("out") else facts.subjects
         counts = Counter(others[self.facts(key)].tolist())
         names = self.model.dataset.entities
-        return tuple(Partner(names[entity], count) for entity, count in counts.most_common())
+        shown = len(counts) if named is None else named
+        return tuple(
+            Partner(names[entity] if number < shown else "", count)
+            for number, (entity, count) in enumerate(counts.most_common())
+        )
 
     def is_mirror(self, key: Key) -> bool:
         """Whether a key has facts of the query's very time in the other direction."""
@@ -246,7 +262,7 @@ class Evidence:
         if self.is_mirror(key):
             same = key[2] == self.mirror_of(answer)
             return mirror_sentence(did, self.ends, axis, seen, same=same)
-        return history_sentence(did, key[1], self.ends, self.partners(key), (axis, seen))
+        return history_sentence(did, key[1], self.ends, self.partners(key, 1), (axis, seen))
 
     def mirror_of(self, predicate: int) -> int:
         """The predicate that mostly goes the other way at the same time; -1: none."""

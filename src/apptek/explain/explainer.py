@@ -197,8 +197,8 @@ def strongest_reason(answerer: Answerer, query: Query, predicate: str) -> str:
     object_ = answerer.seen.name(int(queries.objects[0])) or query.object
     evidence = Evidence(answerer, view, scored, Ends(subject, object_))
     added = [
-        (evidence.added(key, chosen) - evidence.added(key, other), key)
-        for key in evidence.active_keys()
+        (own - others, key)
+        for key, (own, others) in evidence.added(chosen, other).items()
         if key[0] in ("history", "topology")
     ]
     odds, key = max(added, key=lambda pair: pair[0], default=(0.0, None))
@@ -230,9 +230,8 @@ def _contributions(
 ) -> list[Keyed]:
     """What each active key adds, the largest first; of equal ones the shorter topology first."""
     added = []
-    for key in evidence.active_keys():
-        score = evidence.added(key, chosen)
-        odds = (score - evidence.added(key, runner_up)) / temperature
+    for key, (score, other) in evidence.added(chosen, runner_up).items():
+        odds = (score - other) / temperature
         topology = evidence.topology(key)
         added.append((-odds, len(topology), topology, key, score))
     added.sort(key=lambda entry: entry[:3])  # stable: keys are never compared

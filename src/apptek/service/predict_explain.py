@@ -15,7 +15,6 @@ from apptek.features.topologies.connection import time_distance
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.predictor import Answer, Query
 from apptek.present.drawing.layout import WIDTH, draw_answer
-from apptek.present.drawing.svg import drawing_json
 from apptek.present.wording import apart_text, listed
 from apptek.results import CitedFact, Explanation, Note, Reason, to_dict
 from apptek.service.schemas.explanations import ServedExplanation
@@ -136,7 +135,7 @@ def explain(served: ServedModel, body: ExplainBody) -> ServedExplanation:
     more: dict[str, Any] = {
         "notes": (*explanation.notes, *_missing(body.without, known)),
         "similar": question.similar,
-        "drawing": drawing_json(drawing),
+        "drawing": drawing,
         "periphery": periphery,
         "without": [fact_fields(dataset, whole.model.graph, fact) for fact in without],
     }

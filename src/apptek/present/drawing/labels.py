@@ -1,5 +1,6 @@
 """The parts of a drawing, and places for its texts: none lies over an entity or another text."""
 
+import math
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ Box = tuple[float, float, float, float]  # x, y, width, height
 LETTER, NAME_LETTER, SMALL_LETTER = 6.6, 8.2, 6.5  # widths of a letter: labels, names, small texts
 LINE = 13.0  # height of a line of text
 MAX_LETTERS = 48  # of a label
+TONES = ("material-conflict", "verbal-conflict", "verbal-cooperation", "material-cooperation")
 STOPS = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)  # along a line, the best first
 
 
@@ -64,6 +66,7 @@ class DrawnEdge:
     facts, reasons  all facts that it stands for, and the numbers of the reasons that cite them
     more            those of the facts that have another predicate than the one on its label
     distance        of the nearest of them to the query's time
+    tone, thickness the class of its colour, by the group of its predicate; the width of the line
     room            letters of its label; 0: it has no free place, and belongs below the picture
     pill, texts     the label and the rectangle behind it; bystanders carry theirs beside the node
     """
@@ -80,6 +83,8 @@ class DrawnEdge:
     distance: int | None
     curve: Curve
     label: Point
+    tone: str
+    thickness: float
     room: int = 0
     pill: Box | None = None
     texts: tuple[Text, ...] = ()
@@ -122,6 +127,17 @@ def fitting(words: str, room: int) -> str:
     while kept and letters(words[:kept]) >= room:
         kept -= 1
     return words[:kept].rstrip() + "…"
+
+
+def tone_of(group: str) -> str:
+    """The class of the group of a predicate, by which a line is coloured."""
+    tone = group.replace(" ", "-")
+    return f"tone-{tone}" if tone in TONES else ""
+
+
+def thickness_of(facts: int) -> float:
+    """Lines that stand for many facts are thick."""
+    return round(min(1.6 + 0.7 * math.log2(max(facts, 1)), 5.0), 2)
 
 
 def how_many(edge: DrawnEdge) -> str:

@@ -21,6 +21,8 @@ from apptek.present.drawing.labels import (
     Text,
     fitting,
     how_many,
+    thickness_of,
+    tone_of,
     with_labels,
 )
 from apptek.present.wording import percent
@@ -257,11 +259,12 @@ class _Sketch:
     def _question(self, ids: dict[str, int]) -> DrawnEdge:
         asked = self.explanation
         when = "" if asked.time == "?" else f"{asked.time} · "
-        lane = CENTRE + 18
+        lane, group = CENTRE + 18, asked.predicate_groups.get(asked.predicate, "")
         return DrawnEdge(
             source=ids[self.subject], target=ids[self.object], kind="question",
             predicate=f"{asked.label}?", date=f"{when}{percent(asked.probability)}",
-            group=asked.predicate_groups.get(asked.predicate, ""), facts=(), reasons=(), more=0,
+            group=group, tone=tone_of(group), thickness=thickness_of(0), facts=(), reasons=(),
+            more=0,
             distance=None, curve=self._curve(self.subject, self.object, lane),
             label=(self.width / 2, lane),
         )  # fmt: skip
@@ -270,13 +273,14 @@ class _Sketch:
         """A line for bundles between the same two entities; the first gives it its label."""
         bundle, lane = bundles[0], self._lane(bundles[0])
         facts = tuple(fact.fact for each in bundles for fact in each.facts)
+        group = self.explanation.predicate_groups.get(bundle.predicate, "")
         is_lone = "bystander" in {self.roles[name] for name in bundle.ends}
         (x1, _), (x2, _) = self.places[bundle.source], self.places[bundle.target]
         middle = (x1 + x2) / 2 + (0.75 * BULGE if x1 == x2 else 0.0)
         return DrawnEdge(
             source=ids[bundle.source], target=ids[bundle.target],
             kind="bystander" if is_lone else "path", predicate=label, date=bundle.when,
-            group=self.explanation.predicate_groups.get(bundle.predicate, ""), facts=facts,
+            group=group, tone=tone_of(group), thickness=thickness_of(len(facts)), facts=facts,
             reasons=tuple(sorted(set().union(*(b.reasons for b in bundles)))),
             more=len(facts) - len(bundle.facts), distance=bundle.nearest.distance,
             curve=self._drop(bundle) if is_lone and not bundle.ends & self.below

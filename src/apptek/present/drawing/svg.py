@@ -1,18 +1,14 @@
 """A drawing as SVG text that needs nothing else; its colours follow light and dark."""
 
-import math
 from html import escape
-from typing import Any
 
 from apptek.present.drawing.labels import Drawing, DrawnEdge, Node, Text
-from apptek.results import to_dict
 from apptek.safe_text import printable
 
 NAMESPACE = "http://www.w3.org/2000/svg"
 # The colours of the paper's figure: query entities orange, what they meet in blue, bystanders
 # lavender. Lines have the colour of their predicate's group: conflict is warm, cooperation cool.
 # Contrast of all texts with the paper is at least 4.5 in light and in dark.
-TONES = ("material-conflict", "verbal-conflict", "verbal-cooperation", "material-cooperation")
 STYLE = """
 .apptek { --paper: #ffffff; --ink: #1d2330; --muted: #5a6372; --line: #6f7a8c; --faint: #b9b4cc;
   --query: #f2a33a; --query-rim: #b86a00; --meeting: #7db4ec; --meeting-rim: #2563a8;
@@ -75,46 +71,29 @@ def draw_svg(drawing: Drawing) -> str:
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def drawing_json(drawing: Drawing) -> dict[str, Any]:
-    """The drawing for a page: every text and its place, so that it looks as in a file."""
-    content: dict[str, Any] = to_dict(drawing)
-    for edge, written in zip(drawing.edges, content["edges"], strict=True):
-        written |= {"thickness": line_width(edge), "tone": tone_class(edge.group).strip()}
-    return content
-
-
 def _text(text: str) -> str:
     return escape(printable(text), quote=True)
-
-
-def tone_class(group: str) -> str:
-    """The class of the group of a predicate, by which it is coloured."""
-    tone = group.replace(" ", "-")
-    return f" tone-{tone}" if tone in TONES else ""
 
 
 def _line(edge: DrawnEdge, drawing: Drawing) -> str:
     x1, y1, *controls, x2, y2 = (f"{value:g}" for value in edge.curve)
     names = [drawing.nodes[place].name for place in (edge.source, edge.target)]
     words = _text(f"{names[0]} | {edge.predicate} | {names[1]} | {edge.date}")
+    kind = f"{edge.kind} {edge.tone}".strip()
     return (
-        f'<path class="{edge.kind}{tone_class(edge.group)}" '
-        f'd="M{x1} {y1}C{" ".join(controls)} {x2} {y2}" stroke-width="{line_width(edge):g}" '
+        f'<path class="{kind}" '
+        f'd="M{x1} {y1}C{" ".join(controls)} {x2} {y2}" stroke-width="{edge.thickness:g}" '
         f'marker-end="url(#apptek-head)"><title>{words}</title></path>'
     )
 
 
-def line_width(edge: DrawnEdge) -> float:
-    """Lines that stand for many facts are thick."""
-    return round(min(1.6 + 0.7 * math.log2(max(len(edge.facts), 1)), 5.0), 2)
-
-
 def _label(edge: DrawnEdge) -> str:
-    kind = " question-label" if edge.kind == "question" else ""
+    question = "question-label" if edge.kind == "question" else ""
+    kind = " ".join(filter(None, ("label", question, edge.tone)))
     assert edge.pill is not None
     x, y, width, height = edge.pill
     return (
-        f'<g class="label{kind}{tone_class(edge.group)}"><rect class="pill" x="{x:g}" y="{y:g}" '
+        f'<g class="{kind}"><rect class="pill" x="{x:g}" y="{y:g}" '
         f'width="{width:g}" height="{height:g}" rx="8"/>{"".join(map(_written, edge.texts))}</g>'
     )
 

@@ -15,11 +15,10 @@ from apptek.features.topologies.connection import CoreFact, Side, Surroundings, 
 from apptek.features.topologies.topology import action_name, from_names
 from apptek.models.answerer import WorkingView
 from apptek.models.model import with_training_facts
+from apptek.present.drawing.labels import Drawing
 from apptek.present.drawing.layout import WIDTH, draw_answer
-from apptek.present.drawing.svg import drawing_json
 from apptek.present.sentences import Ends
 from apptek.service.problem_json import ServiceError
-from apptek.service.schemas.explanations import DrawingOut
 from apptek.service.schemas.requests import Name, QueryFields, View
 from apptek.service.served_model import Question, ServedModel
 
@@ -55,7 +54,7 @@ class Steps(BaseModel):
     left: int = Field(description="How many steps are left.")
     choices: list[Choice]
     agent: str | None = Field(description="What the trained agent chooses; null if there is none.")
-    drawing: DrawingOut
+    drawing: Drawing
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +146,7 @@ def _choices(
     return sorted(found, key=lambda choice: not choice.meets)[:CHOICES]
 
 
-def _drawing(question: Question, view: WorkingView, played: _Episode, width: float) -> DrawingOut:
+def _drawing(question: Question, view: WorkingView, played: _Episode, width: float) -> Drawing:
     """What was reached, drawn as the reasons of an answer are."""
     answerer, queries = question.answerer, question.ids
     explanation = explain_query(answerer, question.query, most=0, queries=queries)
@@ -155,8 +154,7 @@ def _drawing(question: Question, view: WorkingView, played: _Episode, width: flo
     evidence = Evidence(answerer, view, view.scored(queries), ends)
     facts = list({core.fact: cited_fact(evidence, core) for core in played.facts}.values())
     labelled = with_labels_of(answerer, explanation, facts)
-    drawing = draw_answer(labelled, width=width, nearby=facts)
-    return DrawingOut.model_validate(drawing_json(drawing))
+    return draw_answer(labelled, width=width, nearby=facts)
 
 
 def _of_agent(served: ServedModel, queries: Queries, trail: tuple[int, ...]) -> str | None:
