@@ -23,7 +23,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from apptek.safe_text import printable_lines
+from apptek.safe_text import printable, printable_lines
 
 BAR = "█"
 ByteReport = Callable[[str, int, int | None], None]  # file, bytes done, bytes in total
@@ -134,7 +134,11 @@ def table(
     In a window too narrow for the longest words, each row becomes lines of text instead.
     """
     width = output().width if width is None else width
-    texts = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
+    # What cannot be shown is replaced before widths are measured: its own width may be 0.
+    texts = [
+        [f"{cell:,}" if isinstance(cell, int) else printable(str(cell)) for cell in row]
+        for row in rows
+    ]
     widths = _word_widths([header, *texts])
     if sum(widths) + 3 * len(widths) + 1 > width:  # 3: a border and two spaces per column
         return _as_lines(title, header, texts, width)
