@@ -20,15 +20,7 @@ from apptek.errors import ApptekError, DataError
 from apptek.features.clock import Clock
 from apptek.forecasting.backtest import backtest
 from apptek.forecasting.forecaster import Forecaster
-from apptek.forecasting.skill import (
-    ACTIVE,
-    GroupSkill,
-    group_skill,
-    groups_of,
-    judged,
-    no_skill_lines,
-    recent_span,
-)
+from apptek.forecasting.skill import group_skill, groups_of, judged, recent_span
 from apptek.forecasting.window import Length, Window, read_window, usual_length
 from apptek.models.model_folder import load_model
 from apptek.occurrence.counts import NAMES
@@ -37,8 +29,10 @@ from apptek.occurrence.fitting import Period
 from apptek.occurrence.model import Horizon, LeadEffect, OccurrenceModel, Regression
 from apptek.occurrence.snapshots import Meetings, draw_never_seen
 from apptek.predictor import Predictor
+from apptek.present.backtest_text import ACTIVE, no_skill_lines
 from apptek.research.docs_tables import backtest_table, lead_table
 from apptek.research.result import Result
+from apptek.results import GroupSkill
 from apptek.seeding import generator
 from apptek.setting_rules import with_settings
 

@@ -16,6 +16,7 @@ import numpy as np
 from apptek.config import View
 from apptek.data.frames import FrameKind, When, frame_of, time_text
 from apptek.data.predicate_table import labelled
+from apptek.evaluation.yes_no import ReliabilityBin, YesNoFigures
 
 T = TypeVar("T")
 
@@ -545,6 +546,46 @@ class Group:
     score: float = described("What they add to the predicate's own score.")
     members: tuple[int, ...] = described(
         "Their indices in `further`, the reason with the largest effect first."
+
+
+@record
+class BacktestWindow:
+    """One window of a backtest: what was forecast, and what happened."""
+
+    first: str = described("The first time of the window.")
+    last: str = described("The last time of the window.")
+    in_training: bool = described("Whether the model was fitted on it: it counts in no metric.")
+    pairs: int = described("How many ordered pairs were forecast.")
+    expected: float = described("The number of pairs with a fact that the chances add up to.")
+    happened: int = described("The number of pairs with a fact.")
+    meetings: int = described("Pairs with a first fact, which are not among the pairs.")
+
+
+@record
+class Surprise:
+    """Something that happened although hardly expected."""
+
+    subject: str = described("Who acted.")
+    object: str = described("Who was acted upon.")
+    first: str = described("The first time of the window.")
+    last: str = described("The last time of the window.")
+    probability: float = described("The chance that was forecast.")
+    predicates: tuple[str, ...] = described("What happened.")
+
+
+@record
+class GroupSkill:
+    """The metrics of the forecasts of a group of pairs."""
+
+    forecasts: int = described("How many forecasts were made.")
+    pairs: float = described("How many pairs they stand for, where pairs were drawn.")
+    share: float = described("The share of the pairs with a fact.")
+    forecast: float = described("The mean probability.")
+    log_loss: float = described("The mean log-loss.")
+    brier: float = described("The Brier score.")
+    calibration_error: float = described("The expected calibration error.")
+    skill: dict[str, float | None] = described(
+        "The Brier skill against each simple rule; null if the rule makes no error."
     )
 
 
@@ -728,3 +769,25 @@ class Counterfactual(Result):
     def shown(self, predicate: str) -> str:
         """The predicate for people: "Consult (040)"."""
         return labelled(predicate, self.predicate_labels.get(predicate, ""))
+
+
+@record
+class Backtest(Result):
+    """The outcome of a backtest: forecasts of past windows, and what happened in them."""
+
+    data: str = described("The name of the data.")
+    every: int = described("The length of a window.")
+    unit: str = described("The unit of the data: day, hour, step, ...")
+    lead: int = described("The units between the facts that were used and the window.")
+    recent: int = described("A pair is recent up to so many units after its last fact.")
+    windows: tuple[BacktestWindow, ...] = described("The windows in order of time.")
+    figures: YesNoFigures | None = described("Null if every window is one of training.")
+    baselines: dict[str, YesNoFigures] = described("The same for simple rates.")
+    skill: dict[str, float] = described(
+        "1 - the Brier score / that of a simple rate: above 0 is better than the rate."
+    )
+    groups: dict[str, GroupSkill] = described("The metrics by group of pairs.")
+    reliability: tuple[ReliabilityBin, ...] = described("How often anything came true, by chance.")
+    predicates: YesNoFigures | None = described("The metrics of the forecasts of predicates.")
+    predicate_reliability: tuple[ReliabilityBin, ...] = described("The same bins for predicates.")
+    surprises: tuple[Surprise, ...] = described("What happened although hardly expected.")

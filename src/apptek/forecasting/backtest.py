@@ -6,30 +6,31 @@ earlier, from the facts until then. Windows that the model was fitted or calibra
 apart: they count in no figure.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import parquet
 
 from apptek.arrays import Bools, Doubles
 from apptek.errors import ApptekError
-from apptek.evaluation.yes_no import ReliabilityBin, YesNoFigures, reliability
+from apptek.evaluation.yes_no import YesNoFigures, reliability
+from apptek.extras import has_matplotlib
+from apptek.files import new_folder
 from apptek.forecasting.forecaster import Forecaster, PairForecasts
 from apptek.forecasting.learning import predicates_in
-from apptek.forecasting.skill import (
-    NAMES,
-    GroupSkill,
-    Judged,
-    group_skill,
-    groups_of,
-    judged,
-    recent_span,
-)
+from apptek.forecasting.skill import Judged, group_skill, groups_of, judged, recent_span
 from apptek.forecasting.window import Window, unit_word
+from apptek.models.model import Model
 from apptek.occurrence.baselines import BASELINES
 from apptek.occurrence.events import Pairs
 from apptek.occurrence.snapshots import Meetings, counts_in, draw_never_seen
+from apptek.present.backtest_text import GROUPS
+from apptek.present.reliability_diagram import reliability_png, reliability_svg
+from apptek.present.tables import json_text
+from apptek.results import Backtest, BacktestWindow, Surprise, to_dict
 from apptek.safe_text import counted
 from apptek.seeding import generator
 
@@ -37,65 +38,6 @@ SURPRISING = 0.01  # what happened at less than this is surprising
 SURPRISES = 20  # that are listed
 WORTH_ASKING = 0.02  # predicates are forecast of pairs with at least this chance of anything
 SMALLEST = 0.01  # and compared from this probability on
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BacktestWindow:
-    """One window: what was forecast, and what happened.
-
-    expected  the number of pairs with a fact that the chances add up to
-    meetings  pairs with a fact that had not met before: they are not among the pairs
-    """
-
-    first: str
-    last: str
-    in_training: bool
-    pairs: int
-    expected: float
-    happened: int
-    meetings: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surprise:
-    """Something that happened although hardly expected."""
-
-    subject: str
-    object: str
-    first: str
-    last: str
-    probability: float
-    predicates: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backtest:
-    """The outcome of a backtest; the figures are None where every window is one of training.
-
-    lead    the steps between the facts that were used and the window
-    skill   1 - the Brier score / that of a simple rate: above 0 is better than the rate
-    groups  the metrics by group of pairs, see skill.py; a pair is recent up to `recent` steps
-            after its last fact
-    """
-
-    data: str
-    every: int
-    unit: str
-    lead: int
-    recent: int
-    windows: tuple[BacktestWindow, ...]
-    figures: YesNoFigures | None
-    baselines: dict[str, YesNoFigures]
-    skill: dict[str, float]
-    groups: dict[str, GroupSkill]
-    reliability: tuple[ReliabilityBin, ...]
-    predicates: YesNoFigures | None
-    predicate_reliability: tuple[ReliabilityBin, ...]
-    surprises: tuple[Surprise, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """All fields by their names, ready for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +105,7 @@ def backtest(
         },
         groups={
             name: skill
-            for name in NAMES
+            for name in GROUPS
             if tested
             and (skill := group_skill(Judged.join([part.judged[name] for part in tested])))
         },
@@ -301,3 +243,48 @@ def _table(forecaster: Forecaster, part: _Rolled) -> pa.Table:
             "happened": part.happened,
         }
     )
+
+
+def write_backtest(folder: Path, outcome: Backtest, forecasts: pa.Table) -> None:
+    """Write a new folder, atomically: forecasts.parquet, backtest.json, reliability.svg.
+
+    If Matplotlib is installed, also reliability.png.
+    """
+    panels = [
+        ("Anything at all", outcome.reliability), ("Predicates", outcome.predicate_reliability)
+    ]  # fmt: skip
+    with new_folder(folder) as building:
+        parquet.write_table(forecasts, building / "forecasts.parquet")
+        (building / "backtest.json").write_text(json_text(outcome), encoding="utf-8")
+        (building / "reliability.svg").write_text(reliability_svg(panels), encoding="utf-8")
+        if has_matplotlib():
+            (building / "reliability.png").write_bytes(reliability_png(panels))
+
+
+def backtest_result(model: Model, outcome: Backtest) -> dict[str, Any]:
+    """Return the entries of a result file: what was fitted, the windows, the metrics."""
+    entries = to_dict(outcome)
+    tested = [window for window in outcome.windows if not window.in_training]
+    return {
+        "model": "backtest",
+        "dataset": model.dataset.name,
+        "protocol": model.protocol,
+        "preset": model.preset,
+        "seed": model.seed,
+        "data": {"train": model.dataset.train.digest()},
+        "metrics": {"forecasts": entries["figures"], **entries["baselines"]},
+        "windows": {
+            **{name: entries[name] for name in ("every", "lead", "recent", "unit")},
+            "count": len(tested),
+            "in_training": len(outcome.windows) - len(tested),
+            "first": tested[0].first if tested else None,
+            "last": tested[-1].last if tested else None,
+        },
+        **{
+            name: entries[name]
+            for name in (
+                "skill", "groups", "predicates", "reliability", "predicate_reliability",
+                "surprises",
+            )
+        },
+    }  # fmt: skip

@@ -11,7 +11,7 @@ skill is 1 - the Brier score / that of a simple rule:
 | own_rate  | from the pair's share of times (such as days) with a fact so far                 |
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,18 +24,10 @@ from apptek.occurrence.baselines import own_rate
 from apptek.occurrence.counts import times_since_last
 from apptek.occurrence.events import Events, Pairs
 from apptek.occurrence.snapshots import counts_in
+from apptek.present.backtest_text import ACTIVE
+from apptek.results import GroupSkill
 
 ONSET_DAYS = 90
-ACTIVE = 400  # ordered pairs with most facts so far
-NAMES = {
-    "all": "all pairs with a fact before",
-    "active": f"the {ACTIVE} most active",
-    "continuations": "continuations",
-    "onsets": "onsets",
-    "never_seen": "never seen before",
-}
-
-RULES = {"base_rate": "the base rate", "no_change": "no change", "own_rate": "the pair's own rate"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,25 +48,6 @@ class Judged:
     def join(cls, parts: Sequence["Judged"]) -> "Judged":
         """All rows."""
         return cls(*(np.concatenate([getattr(p, n) for p in parts]) for n in cls.__slots__))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupSkill:
-    """The metrics of the forecasts of a group.
-
-    forecasts  that were made; `pairs` is how many they stand for, where pairs were drawn
-    share      of the pairs with a fact, and `forecast` the mean probability
-    skill      Brier skill against each simple rule; None where the rule makes no error
-    """
-
-    forecasts: int
-    pairs: float
-    share: float
-    forecast: float
-    log_loss: float
-    brier: float
-    calibration_error: float
-    skill: dict[str, float | None]
 
 
 def recent_span(unit: Unit, clock: Clock) -> int:
@@ -140,16 +113,3 @@ def group_skill(rows: Judged) -> GroupSkill | None:
         calibration_error=expected_calibration_error(rows.chances, rows.happened, rows.weights),
         skill={name: 1 - brier / error if error else None for name, error in errors.items()},
     )
-
-
-def no_skill_lines(groups: Mapping[str, GroupSkill]) -> list[str]:
-    """A sentence for each group whose forecasts are not better than some simple rule."""
-    return [
-        f"no skill for {NAMES[name]}, against {', '.join(RULES[rule] for rule in rules)}"
-        for name, group in groups.items()
-        if (
-            rules := [
-                rule for rule, value in group.skill.items() if value is not None and value <= 0
-            ]
-        )
-    ]

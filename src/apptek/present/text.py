@@ -4,6 +4,7 @@ from functools import singledispatch
 
 from apptek.present.answer_words import FAR, answer_notes, recorded
 from apptek.present.audit_words import audit_lines, instead_words, shown_predicate, when_words
+from apptek.present.backtest_text import backtest_text
 from apptek.present.explanation_text import explanation_text
 from apptek.present.forecast_words import (
     WATCH_COLUMNS,
@@ -28,6 +29,7 @@ from apptek.results import (
     Answer,
     Answers,
     AuditReport,
+    Backtest,
     Contrast,
     Counterfactual,
     Explanation,
@@ -52,6 +54,9 @@ def render_text(result: Result, width: int = WIDTH) -> str:
 @singledispatch
 def _text(result: Result, width: int) -> str:
     raise TypeError(f"{type(result).__name__} has no text of {width} columns")
+
+
+_text.register(Backtest)(backtest_text)
 
 
 @_text.register

@@ -7,7 +7,7 @@ import pandas as pd
 
 from apptek.config import VIEWS, preset
 from apptek.data.benchmarks import BENCHMARKS
-from apptek.forecasting.skill import NAMES as PAIR_GROUPS
+from apptek.present.backtest_text import GROUPS as PAIR_GROUPS
 from apptek.research.compare import COMPARISON, PAST_ONLY
 from apptek.research.printed import PRINTED_OWN
 from apptek.research.result import Result, mean_seconds, plain_settings

@@ -1,14 +1,11 @@
 """The command `backtest`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from apptek.commands.options import JsonOption, ModelArgument, ResultOption, print_json
-
-RATES = {"own_rate": "the pair's own rate so far", "last_30": "its rate in the last 30 {unit}s"}
-COLUMNS = ("log_loss", "brier", "auc", "calibration_error")
+from apptek.commands.options import JsonOption, ModelArgument, ResultOption, print_result
 
 
 def backtest(
@@ -72,7 +69,7 @@ def backtest(
     from apptek.data.reading.reader import read_dataset
     from apptek.files import check_new_folder, check_target
     from apptek.forecasting.backtest import backtest as roll
-    from apptek.forecasting.backtest_files import backtest_result, write_backtest
+    from apptek.forecasting.backtest import backtest_result, write_backtest
     from apptek.forecasting.forecaster import Forecaster
     from apptek.forecasting.learning import with_history
     from apptek.models.model_folder import load_model
@@ -102,88 +99,4 @@ def backtest(
         commands = " && ".join(words for words in (fitted_by, command()) if words)
         entries = backtest_result(whole, outcome) | {"command": commands}
         write_result(result, Result.from_json(entries))
-    if as_json:
-        print_json(outcome.as_json())
-    else:
-        _print(outcome)
-
-
-def _print(outcome: Any) -> None:
-    from apptek.forecasting.skill import NAMES, no_skill_lines
-    from apptek.present.wording import percent, period_text
-    from apptek.safe_text import counted
-    from apptek.terminal import output, table, tell
-
-    console = output()
-    header = ("window", "pairs", "expected", "happened", "first meetings")
-    rows = [
-        (
-            period_text(window.first, window.last) + " (training)" * window.in_training,
-            window.pairs,
-            f"{window.expected:,.0f}",
-            window.happened,
-            window.meetings,
-        )
-        for window in outcome.windows
-    ]
-    title = f"{outcome.data}, windows of {counted(outcome.every, outcome.unit)}"
-    title += f", {counted(outcome.lead, outcome.unit)} ahead" if outcome.lead else ""
-    console.print(table(title, header, rows), markup=False)
-    if outcome.figures is None:
-        tell("every window lies in the training period: there are no figures")
-        return
-    rates = {name: words.format(unit=outcome.unit) for name, words in RATES.items()}
-    models = {"forecasts": outcome.figures} | {
-        rates[name]: figures for name, figures in outcome.baselines.items()
-    }
-    skills = {rates[name]: f"{value:+.3f}" for name, value in outcome.skill.items()}
-    lines = [
-        (
-            name,
-            *("" if getattr(f, key) is None else f"{getattr(f, key):.4f}" for key in COLUMNS),
-            skills.get(name, ""),
-        )
-        for name, f in models.items()
-    ]
-    names = ("", "log-loss", "Brier", "AUC", "calibration error", "Brier skill against it")
-    console.print(table("Anything at all", names, lines), markup=False)
-    columns = ("", "pairs", "with a fact", "forecast", "Brier", "skill: base rate", "no change",
-             "own rate")  # fmt: skip
-    groups = [
-        (
-            words,
-            f"{group.pairs:,.0f}",
-            percent(group.share),
-            percent(group.forecast),
-            f"{group.brier:.4f}",
-            *("" if value is None else f"{value:+.3f}" for value in group.skill.values()),
-        )
-        for name, words in NAMES.items()
-        if (group := outcome.groups.get(name)) is not None
-    ]
-    console.print(table("Brier skill by kind of pair", columns, groups), markup=False)
-    for line in no_skill_lines(outcome.groups):
-        tell(line)
-    bins = [
-        (
-            f"{percent(part.lower)} to {percent(part.upper)}",
-            part.forecasts,
-            percent(part.forecast),
-            percent(part.happened),
-        )
-        for part in outcome.predicate_reliability
-    ]
-    heads = ("forecast at", "forecasts", "on average", "happened")
-    console.print(table("Predicates: what was forecast came true", heads, bins), markup=False)
-    surprises = [
-        (
-            f"{part.subject} -> {part.object}",
-            part.first,
-            f"{100 * part.probability:.2f} %",
-            ", ".join(part.predicates),
-        )
-        for part in outcome.surprises
-    ]
-    if surprises:
-        heads = ("most surprising", "window", "chance", "what happened")
-        console.print(table("Happened at less than 1 %", heads, surprises), markup=False)
+    print_result(outcome, as_json=as_json)
