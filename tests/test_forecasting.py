@@ -23,6 +23,7 @@ from apptek.forecasting.window import Length, Window, read_window
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.fitting.stages import FitOptions
 from apptek.occurrence.events import Pairs
+from apptek.occurrence.model import Occurrence
 from apptek.predictor import Predictor
 from apptek.present.forecast_words import expected_words
 from apptek.present.wording import GIVEN, signed
@@ -288,9 +289,9 @@ def test_of_equally_probable_predicates_the_larger_share_comes_first(
     """As where all chances are cut off at the chance of anything."""
     size = len(predictor.model.dataset.predicates)
     shares = np.random.default_rng(0).dirichlet(np.ones(size), 2)
-    ends = (("A", "B"), ("B", "A"))
-    chances = np.full((2, size), 0.003)
-    parts = predictor.forecaster._predicates(ends, chances, shares, np.ones(2), None)
+    both = Occurrence(np.full(2, 0.003), np.full(2, 1e9))
+    parts = predictor.forecaster._predicates(("A", "B"), both, shares, None)
+    assert {part.probability for part in parts} == {0.003}
     assert [part.share for part in parts] == sorted(shares.ravel().tolist(), reverse=True)
 
 

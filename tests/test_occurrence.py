@@ -19,8 +19,8 @@ from apptek.data.times import TimeAxis
 from apptek.evaluation.predicate_classes import PredicateClasses
 from apptek.evaluation.yes_no import YesNoFigures, area_under_curve, reliability
 from apptek.features.clock import Clock
+from apptek.forecasting.skill import own_rate, recent_rate
 from apptek.occurrence import snapshots
-from apptek.occurrence.baselines import own_rate, recent_rate
 from apptek.occurrence.counts import NAMES, PairCounts
 from apptek.occurrence.events import Events, Pairs
 from apptek.occurrence.fitting import Moments, Period, fit_horizon, fit_occurrence, windows_of
@@ -34,7 +34,7 @@ from apptek.occurrence.model import (
 )
 from apptek.occurrence.snapshots import (
     Meetings,
-    all_acquainted,
+    Outcomes,
     counts_in,
     draw_acquainted,
     draw_strangers,
@@ -42,6 +42,15 @@ from apptek.occurrence.snapshots import (
 from apptek.seeding import generator
 
 CLOCK = Clock(1.0, 2.0, 4.0, 8.0)
+ALL = 10**9  # pairs to draw: none is left out
+
+
+def all_acquainted(events: Events, at: list[int], window: int) -> Outcomes:
+    drawn = draw_acquainted(events, at, window, rng=generator(0, "all"), most=ALL)
+    assert (drawn.weights == 1).all()
+    return drawn
+
+
 worlds = st.lists(plain_facts(), max_size=14)
 asked = st.lists(
     st.tuples(st.integers(-1, ENTITIES - 1), st.integers(-1, ENTITIES - 1), moments),

@@ -21,10 +21,16 @@ from apptek.extras import has_matplotlib
 from apptek.files import new_folder
 from apptek.forecasting.forecaster import Forecaster, PairForecasts
 from apptek.forecasting.learning import predicates_in
-from apptek.forecasting.skill import Judged, group_skill, groups_of, judged, recent_span
+from apptek.forecasting.skill import (
+    BASELINES,
+    Judged,
+    group_skill,
+    groups_of,
+    judged,
+    recent_span,
+)
 from apptek.forecasting.window import Window, unit_word
 from apptek.models.model import Model
-from apptek.occurrence.baselines import BASELINES
 from apptek.occurrence.events import Pairs
 from apptek.occurrence.snapshots import Meetings, counts_in, draw_never_seen
 from apptek.present.backtest_text import GROUPS

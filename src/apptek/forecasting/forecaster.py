@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -158,8 +158,7 @@ class Forecaster:
         """
         if top is not None:
             check_count("top", top)
-        names = [name for pair in pairs for name in pair]
-        ids = self.ids(names).reshape(-1, 2)
+        ids = self.ids([name for pair in pairs for name in pair]).reshape(-1, 2)
         for (subject, object_), (one, other) in zip(pairs, ids.tolist(), strict=True):
             if subject == object_ or one == other >= 0:
                 raise ApptekError(f"{subject!r} and itself: a forecast is of two entities")
@@ -167,55 +166,58 @@ class Forecaster:
         subjects, objects = ids.ravel(), ids[:, ::-1].ravel()
         directed = self.pair_forecasts(subjects, objects, window)
         shares = self.shares(Pairs(subjects, objects, directed.pairs.times))
-        chances = self.occurrence.predicate_probabilities(directed.chances, shares)
         added, rest = self.reasons(directed)
-        either = self.occurrence.either_way(
-            directed.probabilities[::2], directed.probabilities[1::2]
-        )
         of_window, fields = self.notes(window), self.window_fields(window)
         forecasts = []
         for place, asked in enumerate(pairs):
-            meant = map(self.answerer.seen.name, ids[place].tolist())
-            subject, object_ = (name or own for name, own in zip(meant, asked, strict=True))
+            ends = self._names(asked, ids[place])
             rows = slice(2 * place, 2 * place + 2)
-            ends = ((subject, object_), (object_, subject))
             directions = [
-                self._direction(directed, row, ends[row - rows.start], added[row], float(rest[row]))
-                for row in range(rows.start, rows.stop)
+                self._direction(directed, row, names, added[row], float(rest[row]))
+                for row, names in zip((2 * place, 2 * place + 1), (ends, ends[::-1]), strict=True)
             ]
-            predicates = self._predicates(
-                ends, chances[rows], shares[rows], directed.expected[rows], top
+            seen = (self.answerer.seen.entity(int(entity)) for entity in ids[place])
+            unseen = tuple(name for name, is_seen in zip(ends, seen, strict=True) if not is_seen)
+            notes = [
+                *words.read_as_notes(*zip(asked, ends, strict=True)),
+                *words.unknown_name_notes(unseen),
+                *self._old_pair(directed, 2 * place),
+            ]
+            predicates = self._predicates(ends, directed.chances.take(rows), shares[rows], top)
+            forecast = Forecast(
+                subject=ends[0],
+                object=ends[1],
+                **fields,
+                probability=self._either(directed.probabilities[rows]),
+                expected=float(directed.expected[rows].sum()),
+                directions=(directions[0], directions[1]),
+                predicates=predicates,
+                unseen=unseen,
+                notes=(*notes, *of_window),
             )
-            unseen = tuple(
-                dict.fromkeys(
-                    n
-                    for n, known in zip((subject, object_), ids[place], strict=True)
-                    if not self.answerer.seen.entity(int(known))
-                )
-            )
-            forecasts.append(
-                Forecast(
-                    subject=subject,
-                    object=object_,
-                    **fields,
-                    probability=float(either[place]),
-                    expected=float(directed.expected[rows].sum()),
-                    directions=(directions[0], directions[1]),
-                    predicates=predicates,
-                    by_class=self._classes(directed, shares, rows, "class") if why else (),
-                    by_group=self._classes(directed, shares, rows, "group") if why else (),
-                    why=self._why(predicates[0], window) if why else "",
-                    curve=self._curve(directed, rows, window) if why else (),
-                    unseen=unseen,
-                    notes=(
-                        *words.read_as_notes((asked[0], subject), (asked[1], object_)),
-                        *words.unknown_name_notes(unseen),
-                        *self._old_pair(directed, 2 * place),
-                        *of_window,
-                    ),
-                )
-            )
+            forecasts.append(self._with_why(forecast, directed, shares, rows) if why else forecast)
         return forecasts
+
+    def _names(self, asked: tuple[str, str], ids: Longs) -> tuple[str, str]:
+        """The names of the data for the two, as far as it has them."""
+        subject, object_ = map(self.answerer.seen.name, ids.tolist())
+        return subject or asked[0], object_ or asked[1]
+
+    def _either(self, chances: Doubles) -> float:
+        """P(anything in either direction) of one pair: (2,)."""
+        return float(self.occurrence.either_way(chances[:1], chances[1:])[0])
+
+    def _with_why(
+        self, forecast: Forecast, directed: PairForecasts, shares: Doubles, rows: slice
+    ) -> Forecast:
+        """The forecast with its classes, its curve, and why the most probable predicate."""
+        return replace(
+            forecast,
+            by_class=self._classes(directed, shares, rows, "class"),
+            by_group=self._classes(directed, shares, rows, "group"),
+            why=self._why(forecast.predicates[0], directed.window),
+            curve=self._curve(directed, rows),
+        )
 
     def window_fields(self, window: Window) -> dict[str, Any]:
         """The fields of a result that say which window it is about."""
@@ -274,43 +276,36 @@ class Forecaster:
         )
 
     def _predicates(
-        self,
-        ends: tuple[tuple[str, str], tuple[str, str]],
-        chances: Doubles,
-        shares: Doubles,
-        expected: Doubles,
-        top: int | None,
+        self, ends: tuple[str, str], both: Occurrence, shares: Doubles, top: int | None
     ) -> tuple[PredicateForecast, ...]:
-        """Of both directions, the most probable first: (2, R) each."""
-        names, size = self._predicate_names, chances.shape[1]
+        """Of both directions, the most probable first; shares: (2, R)."""
+        names, size = self._predicate_names, shares.shape[1]
+        chances = self.occurrence.predicate_probabilities(both, shares)
         # Where both are as probable as anything at all, the larger share comes first.
         order = np.lexsort((-shares.ravel(), -chances.ravel()))[: 2 * size if top is None else top]
         return tuple(
             PredicateForecast(
-                subject=ends[place // size][0],
+                subject=ends[place // size],
                 predicate=names[place % size],
                 label=self.answerer.labels.label(names[place % size]),
-                object=ends[place // size][1],
+                object=ends[1 - place // size],
                 probability=float(chances.flat[place]),
-                expected=float(expected[place // size] * shares.flat[place]),
+                expected=float(both.expected[place // size] * shares.flat[place]),
                 share=float(shares.flat[place]),
             )
             for place in order.tolist()
         )
 
-    def _curve(
-        self, forecasts: PairForecasts, rows: slice, window: Window
-    ) -> tuple[ChanceUntil, ...]:
+    def _curve(self, forecasts: PairForecasts, rows: slice) -> tuple[ChanceUntil, ...]:
         """P(anything) from the start of the window until some times in it, the last one last."""
+        window, axis = forecasts.window, self.model.dataset.axis
         lengths = np.unique(np.linspace(1, window.length, CURVE).round().astype(np.int64))
         features, met = forecasts.features[rows], forecasts.met[rows]
         points, highest = [], 0.0
         for length in lengths.tolist():
             made = self.occurrence.occurrence(features, met, length, window.lead)
-            chances = made.probabilities
-            both = self.occurrence.either_way(chances[:1], chances[1:])
-            highest = max(highest, float(both[0]))  # more time, no less happens
-            until = time_of(self.model.dataset.axis, window.first + length - 1)
+            highest = max(highest, self._either(made.probabilities))  # more time, no less happens
+            until = time_of(axis, window.first + length - 1)
             points.append(ChanceUntil(until=until, probability=highest))
         return tuple(points)
 

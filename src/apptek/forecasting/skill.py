@@ -9,9 +9,12 @@ skill is 1 - the Brier score / that of a simple rule:
 | base_rate | the share of the group with a fact in these windows, which nobody knew before    |
 | no_change | 1 if the pair had a fact in the last window before the forecast, else 0          |
 | own_rate  | from the pair's share of times (such as days) with a fact so far                 |
+
+`last_30` is the same for the last 30 times. The share is the chance for each time of the window.
+One time more, with the average share of all pairs, keeps the chance of a pair without any above 0.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,14 +23,46 @@ from apptek.arrays import Bools, Doubles
 from apptek.data.times import Unit
 from apptek.evaluation.calibration import expected_calibration_error
 from apptek.features.clock import Clock
-from apptek.occurrence.baselines import own_rate
-from apptek.occurrence.counts import times_since_last
+from apptek.occurrence.counts import distinct_times, times_since_last
 from apptek.occurrence.events import Events, Pairs
 from apptek.occurrence.snapshots import counts_in
 from apptek.present.backtest_text import ACTIVE
 from apptek.results import GroupSkill
 
 ONSET_DAYS = 90
+RECENT = 30
+Rate = Callable[[Events, Pairs, int], Doubles]
+
+
+def own_rate(events: Events, pairs: Pairs, window: int) -> Doubles:
+    """The chance of anything in the window, by the pair's rate since the first fact of all."""
+    return _rate(events, pairs, window, int(np.iinfo(np.int32).max))
+
+
+def recent_rate(events: Events, pairs: Pairs, window: int) -> Doubles:
+    """The same by the last 30 times."""
+    return _rate(events, pairs, window, RECENT)
+
+
+BASELINES: dict[str, Rate] = {"own_rate": own_rate, "last_30": recent_rate}
+
+
+def _rate(events: Events, pairs: Pairs, window: int, most: int) -> Doubles:
+    keys, times = distinct_times(events)
+    first = int(events.times[0])
+    asked = pairs.keys(events.width)
+    elapsed = np.minimum(pairs.times.astype(np.int64) - first, most)
+    # One ascending number for (pair, time): how many lie between two of them.
+    distinct, slots = np.unique(asked, return_inverse=True)
+    places = np.minimum(np.searchsorted(distinct, keys), len(distinct) - 1)
+    kept = distinct[places] == keys
+    span = int(max(times.max(), pairs.times.max())) - first + 2
+    numbers = np.sort(places[kept] * span + times[kept].astype(np.int64) - first)
+    until = slots * span + pairs.times.astype(np.int64) - first
+    counts = np.searchsorted(numbers, until) - np.searchsorted(numbers, until - elapsed)
+    average = counts.sum() / max(1, elapsed.sum())
+    chances: Doubles = 1 - (1 - (counts + average) / (elapsed + 1)) ** window
+    return chances
 
 
 @dataclass(frozen=True, slots=True)

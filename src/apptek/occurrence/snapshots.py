@@ -71,18 +71,6 @@ def counts_at(events: Events, pairs: Pairs, window: int, lead: int = 0) -> Longs
     return counts
 
 
-def all_acquainted(events: Events, moments: list[int], window: int) -> Outcomes:
-    """Every acquainted pair at every moment."""
-    meetings = Meetings(events)
-    parts, counts = [], []
-    for moment in moments:
-        keys = meetings.before(moment)
-        parts.append(Pairs.at(keys, moment, events.width))
-        counts.append(counts_in(events, keys, moment, moment + window - 1))
-    happened = np.concatenate(counts)
-    return Outcomes(Pairs.join(parts), happened, np.ones(len(happened)))
-
-
 def draw_acquainted(
     events: Events,
     moments: list[int],
