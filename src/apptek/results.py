@@ -93,6 +93,11 @@ def to_dict(value: Any) -> Any:
     return value
 
 
+def extended(kind: type[T], result: Any, **more: Any) -> T:
+    """Return a result as one of a class with further fields."""
+    return kind(**{each.name: getattr(result, each.name) for each in fields(result)}, **more)
+
+
 def _present(module: str) -> Any:
     """Load a module of `apptek.present`, which itself imports this one."""
     return import_module(f"apptek.present.{module}")
@@ -546,46 +551,6 @@ class Group:
     score: float = described("What they add to the predicate's own score.")
     members: tuple[int, ...] = described(
         "Their indices in `further`, the reason with the largest effect first."
-
-
-@record
-class BacktestWindow:
-    """One window of a backtest: what was forecast, and what happened."""
-
-    first: str = described("The first time of the window.")
-    last: str = described("The last time of the window.")
-    in_training: bool = described("Whether the model was fitted on it: it counts in no metric.")
-    pairs: int = described("How many ordered pairs were forecast.")
-    expected: float = described("The number of pairs with a fact that the chances add up to.")
-    happened: int = described("The number of pairs with a fact.")
-    meetings: int = described("Pairs with a first fact, which are not among the pairs.")
-
-
-@record
-class Surprise:
-    """Something that happened although hardly expected."""
-
-    subject: str = described("Who acted.")
-    object: str = described("Who was acted upon.")
-    first: str = described("The first time of the window.")
-    last: str = described("The last time of the window.")
-    probability: float = described("The chance that was forecast.")
-    predicates: tuple[str, ...] = described("What happened.")
-
-
-@record
-class GroupSkill:
-    """The metrics of the forecasts of a group of pairs."""
-
-    forecasts: int = described("How many forecasts were made.")
-    pairs: float = described("How many pairs they stand for, where pairs were drawn.")
-    share: float = described("The share of the pairs with a fact.")
-    forecast: float = described("The mean probability.")
-    log_loss: float = described("The mean log-loss.")
-    brier: float = described("The Brier score.")
-    calibration_error: float = described("The expected calibration error.")
-    skill: dict[str, float | None] = described(
-        "The Brier skill against each simple rule; null if the rule makes no error."
     )
 
 
@@ -769,6 +734,47 @@ class Counterfactual(Result):
     def shown(self, predicate: str) -> str:
         """The predicate for people: "Consult (040)"."""
         return labelled(predicate, self.predicate_labels.get(predicate, ""))
+
+
+@record
+class BacktestWindow:
+    """One window of a backtest: what was forecast, and what happened."""
+
+    first: str = described("The first time of the window.")
+    last: str = described("The last time of the window.")
+    in_training: bool = described("Whether the model was fitted on it: it counts in no metric.")
+    pairs: int = described("How many ordered pairs were forecast.")
+    expected: float = described("The number of pairs with a fact that the chances add up to.")
+    happened: int = described("The number of pairs with a fact.")
+    meetings: int = described("Pairs with a first fact, which are not among the pairs.")
+
+
+@record
+class Surprise:
+    """Something that happened although hardly expected."""
+
+    subject: str = described("Who acted.")
+    object: str = described("Who was acted upon.")
+    first: str = described("The first time of the window.")
+    last: str = described("The last time of the window.")
+    probability: float = described("The chance that was forecast.")
+    predicates: tuple[str, ...] = described("What happened.")
+
+
+@record
+class GroupSkill:
+    """The metrics of the forecasts of a group of pairs."""
+
+    forecasts: int = described("How many forecasts were made.")
+    pairs: float = described("How many pairs they stand for, where pairs were drawn.")
+    share: float = described("The share of the pairs with a fact.")
+    forecast: float = described("The mean probability.")
+    log_loss: float = described("The mean log-loss.")
+    brier: float = described("The Brier score.")
+    calibration_error: float = described("The expected calibration error.")
+    skill: dict[str, float | None] = described(
+        "The Brier skill against each simple rule; null if the rule makes no error."
+    )
 
 
 @record

@@ -159,7 +159,7 @@ class Questions:
         starts, _ = ends_of(self.served.predictor.model.graph, facts)
         before = facts[(starts != UNKNOWN) & (starts < question.window.first)]
         made = forecast(self.served, question, top)
-        return PairForecast.model_validate(made | {"latest": self._facts(before[-LATEST:])})
+        return PairForecast(**made, latest=self._facts(before[-LATEST:]))
 
     def history(
         self,

@@ -1,11 +1,13 @@
 """What the tools return: small, typed, in words where an assistant will quote them."""
 
+from dataclasses import fields
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
 from apptek.present.wording import GIVEN
-from apptek.service.schemas.responses import VIEW, ClassShare, ForecastOut, RankedPredicate
+from apptek.results import Forecast
+from apptek.service.schemas.responses import VIEW, ClassShare, RankedPredicate
 
 CONDITION = f"Probabilities are those {GIVEN}."
 FORECAST_CONDITION = (
@@ -68,7 +70,13 @@ class WhyPredicate(BaseModel):
     notes: list[str]
 
 
-class PairForecast(ForecastOut):
+_FORECAST = {
+    each.name: (each.type, Field(description=each.metadata["description"]))
+    for each in fields(Forecast)
+}
+
+
+class PairForecast(create_model("ForecastFields", **_FORECAST)):  # type: ignore[misc]
     """What will happen between two entities in a window, and whether anything will."""
 
     condition: str = Field(default=FORECAST_CONDITION, description="What the numbers mean.")

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator
 from starlette.exceptions import HTTPException
 
 from apptek import __version__
-from apptek.results import Contrast, Counterfactual
+from apptek.results import Contrast, Counterfactual, Forecast
 from apptek.service import model_info, timelines
 from apptek.service.arrow_batches import add_arrow_predictions
 from apptek.service.explorer_files import read_explorer_files
@@ -36,7 +36,6 @@ from apptek.service.schemas.responses import (
     Answers,
     Entities,
     EntityTimeline,
-    ForecastOut,
     Health,
     ModelInfo,
     PairHistory,
@@ -195,7 +194,7 @@ def _add_predictions(
         """What changes between two times: the reasons of the answer at both."""
         return await pool.answer(partial(contrast, served, body))
 
-    @app.post("/api/forecast", response_model=ForecastOut, tags=["answers"])
+    @app.post("/api/forecast", response_model=Forecast, tags=["answers"])
     async def forecasts(body: ForecastBody) -> Response:
         """What will happen between two entities in a window, and whether anything will."""
 

@@ -32,7 +32,7 @@ class ForecastQuestion:
 
 
 def forecast(served: ServedModel, question: ForecastQuestion, top: int) -> dict[str, Any]:
-    """The forecast of a pair, as `ForecastOut` describes it."""
+    """The forecast of a pair, as `Forecast` describes it."""
     forecaster, window = served.predictor.forecaster, question.window
     (made,) = forecaster.forecast([question.names], window, top=top, why=True)
     similar = served.similar(zip(question.ids, question.names, strict=True))

@@ -102,7 +102,7 @@ export class ListPages {
         title: "Fact",
         value: (row) => `${shown(row.subject)} · ${shown(row.label)} · ${shown(row.object)}`,
         cell: (row, name) => {
-          const { subject, object, time, predicate } = row;
+          const { subject, object, since: time, predicate } = row;
           const link = questionLink({ subject, object, time, predicate }, this.onAsk, {}, name);
           return [swatch(toneOf(row.group)), link];
         },

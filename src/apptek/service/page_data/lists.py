@@ -1,18 +1,18 @@
 """Lists to look through: the pairs to watch, and the facts that look wrong."""
 
+from dataclasses import replace
+
 import numpy as np
-from pydantic import BaseModel, Field
 
 from apptek.audit.audit import MOST_JUDGED, audit_facts, spread_evenly
 from apptek.audit.judge import Judge
-from apptek.audit.report import table_of_facts
+from apptek.audit.report import suspects_of, table_of_facts
 from apptek.forecasting.forecaster import Forecaster
 from apptek.forecasting.watch import most_changed, watch
 from apptek.forecasting.window import Length, Window
-from apptek.present.wording import when_text
-from apptek.results import Note, to_dict
+from apptek.present.audit_words import when_words
+from apptek.results import SuspectFact, WatchList, WatchRow, described, extended, record
 from apptek.service.forecasts import require_forecasts, window_of
-from apptek.service.schemas.responses import PredicateForecastOut
 from apptek.service.served_model import ServedModel
 from apptek.service.workers import within
 
@@ -20,60 +20,36 @@ AUDITED = 120  # facts that are listed with their reasons
 MOST_WATCHED = 200  # pairs of a list
 
 
-class WatchedPair(BaseModel):
-    """A pair: its chance of anything, the change since the last forecast, and its past."""
+@record
+class WatchedPair(WatchRow):
+    """A pair of the list."""
 
-    subject: str
-    object: str
-    probability: float
-    expected: float
-    previous: float = Field(description="The chance in the forecast for the window before.")
-    change: float
-    predicates: list[PredicateForecastOut]
-    groups: list[str | None] = Field(description="The groups of these predicates.")
-    reason: str = Field(description="What moved the chance most since that forecast.")
-    past: list[int] = Field(description="The facts in each of the windows before this one.")
+    groups: tuple[str | None, ...] = described("The groups of its predicates.", default=())
 
 
-class WatchedPairs(BaseModel):
+@record
+class WatchedPairs(WatchList):
     """The pairs whose chance of anything changes most; `ready` is false while they are compared."""
 
-    ready: bool = True
-    first: str
-    last: str
-    length: int
-    unit: str
-    lead: int
-    observed_until: str
-    rows: list[WatchedPair]
-    notes: list[Note]
+    rows: tuple[WatchedPair, ...] = described("One for each pair.")
+    ready: bool = described("Whether the pairs have been compared.", default=True)
 
 
-class SuspectFact(BaseModel):
-    """A fact that looks wrong: in which way, how much so, what was expected, and why."""
+@record
+class ListedSuspect(SuspectFact):
+    """A fact that looks wrong, with what a list shows beside it."""
 
-    subject: str
-    predicate: str
-    label: str
-    object: str
-    date: str
-    time: str
-    finding: str
-    suspicion: float
-    probability: float
-    expected: str
-    expected_label: str
-    expected_probability: float
-    group: str | None
-    reason: str
+    group: str | None = described("The group of its predicate.", default=None)
+    date: str = described("When it holds, in words.", default="")
 
 
-class SuspectFacts(BaseModel):
+@record
+class SuspectFacts:
     """The least plausible facts; while the model is asked about all of them, `ready` is false."""
 
-    ready: bool
-    facts: int = Field(description="How many facts are judged.")
-    rows: list[SuspectFact]
+    ready: bool = described("Whether the facts have been judged.")
+    facts: int = described("How many facts are judged.")
+    rows: tuple[ListedSuspect, ...] = described("The least plausible facts.")
 
 
 def watched_pairs(served: ServedModel, length: Length, count: int, wait: float) -> WatchedPairs:
@@ -85,17 +61,22 @@ def watched_pairs(served: ServedModel, length: Length, count: int, wait: float) 
     work = served.background.start(name, lambda: _watch(forecaster, window))
     found = within(wait, work)
     if found is not None:
-        return found.model_copy(update={"rows": found.rows[:count]})
-    return WatchedPairs(ready=False, **forecaster.window_fields(window), rows=[], notes=[])
+        return replace(found, rows=found.rows[:count])
+    data = served.predictor.model.dataset.name
+    fields = forecaster.window_fields(window)
+    return WatchedPairs(ready=False, **fields, data=data, rows=(), notes=())
 
 
 def _watch(forecaster: Forecaster, window: Window) -> WatchedPairs:
     labels = forecaster.answerer.labels
     found = watch(forecaster, most_changed(forecaster, window, MOST_WATCHED), window)
-    content = to_dict(found)
-    for row in content["rows"]:
-        row["groups"] = [labels.group_of(part["predicate"]) for part in row["predicates"]]
-    return WatchedPairs.model_validate(content)
+    rows = tuple(
+        extended(
+            WatchedPair, row, groups=tuple(labels.group_of(p.predicate) for p in row.predicates)
+        )
+        for row in found.rows
+    )
+    return extended(WatchedPairs, replace(found, rows=rows))
 
 
 def suspect_facts(served: ServedModel, wait: float) -> SuspectFacts:
@@ -103,20 +84,20 @@ def suspect_facts(served: ServedModel, wait: float) -> SuspectFacts:
     work = served.background.start("audit", lambda: _audit(served))
     rows = within(wait, work)
     judged = min(len(served.predictor.model.graph.facts), MOST_JUDGED)
-    return SuspectFacts(ready=rows is not None, facts=judged, rows=rows or [])
+    return SuspectFacts(ready=rows is not None, facts=judged, rows=rows or ())
 
 
-def _audit(served: ServedModel) -> list[SuspectFact]:
+def _audit(served: ServedModel) -> tuple[ListedSuspect, ...]:
     model, labels = served.predictor.model, served.predictor.answerer.labels
     judged = spread_evenly(np.arange(len(model.graph.facts)), MOST_JUDGED)
     audit = audit_facts(Judge.of_model(model), judged)
     table = table_of_facts(audit, audit.order[: min(AUDITED, len(judged))], AUDITED)
-    return [
-        SuspectFact(
-            **row,
-            group=labels.group_of(row["predicate"]),
-            date=when_text(row["since"], row["until"]),
-            time=row["since"],
+    return tuple(
+        extended(
+            ListedSuspect,
+            suspect,
+            group=labels.group_of(suspect.predicate),
+            date=when_words(suspect),
         )
-        for row in table.to_pylist()
-    ]
+        for suspect in suspects_of(table, AUDITED)
+    )

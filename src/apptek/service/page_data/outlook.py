@@ -11,10 +11,10 @@ from apptek.models.model import observed_text
 from apptek.occurrence.events import pair_keys
 from apptek.occurrence.snapshots import counts_in
 from apptek.present.forecast_words import begins_note
+from apptek.results import Forecast
 from apptek.service.forecasts import ForecastQuestion, forecast
 from apptek.service.page_data.reliability import Reliability, past_forecasts
 from apptek.service.schemas.requests import ForecastBody
-from apptek.service.schemas.responses import ForecastOut
 from apptek.service.served_model import ServedModel
 from apptek.service.workers import within
 
@@ -24,7 +24,7 @@ PATIENCE = 4.0  # seconds that a forecast waits for its reliability
 class Outlook(BaseModel):
     """A forecast, and similar forecasts of the past."""
 
-    forecast: ForecastOut
+    forecast: Forecast
     counting: bool = Field(description="Whether such forecasts are still counted: ask again.")
     reliability: Reliability | None = Field(
         description="How often such forecasts came true; null if there were too few."

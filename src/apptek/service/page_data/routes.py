@@ -5,7 +5,6 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Response
-from pydantic import BaseModel
 
 from apptek.config import View
 from apptek.forecasting.window import Length
@@ -25,7 +24,7 @@ from apptek.service.served_model import ServedModel, Window
 from apptek.service.timelines import read_window
 from apptek.service.workers import within
 
-Answer = Callable[[Callable[[], BaseModel | dict[str, Any]]], Awaitable[Response]]
+Answer = Callable[[Callable[[], Any]], Awaitable[Response]]
 Name = Annotated[str, Query(min_length=1, max_length=10_000)]
 PATIENCE = 2.0  # seconds that a request waits for what is computed once
 

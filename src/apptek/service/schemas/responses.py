@@ -4,7 +4,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from apptek.results import Note
 from apptek.service.schemas.requests import QueryFields
 
 CLASSES = "Classes of predicates, the most probable first; none if the model has no classes."
@@ -230,81 +229,3 @@ class Topologies(BaseModel):
     topologies: list[MinedOut]
     strongest: list[WeightOut]
     next_offset: int | None = Field(description="Where the next page begins; null: there is none.")
-
-
-class OccurrenceReasonOut(BaseModel):
-    """Why anything should happen or not; `log_odds` is what it adds to the base."""
-
-    family: str
-    sentence: str
-    log_odds: float
-
-
-class DirectionOut(BaseModel):
-    """What the subject will do to the object: the chance of anything, and the number of facts."""
-
-    subject: str
-    object: str
-    probability: float = Field(ge=0, le=1)
-    expected: float
-    base: float = Field(
-        description="The log-odds of an average pair that has met, or of one that has not."
-    )
-    reasons: list[OccurrenceReasonOut]
-    have_met: bool
-    base_sentence: str = Field(description="What the base is, in words.")
-
-
-class PredicateForecastOut(BaseModel):
-    """A predicate in one direction: the chance of at least one such fact in the window."""
-
-    subject: str
-    predicate: str
-    label: str = Field(description="How to show the predicate.")
-    object: str
-    probability: float = Field(ge=0, le=1)
-    expected: float
-    share: float = Field(
-        description="Its probability given that there is a fact between the two at that time."
-    )
-
-
-class ClassForecastOut(BaseModel):
-    """A class of predicates: the chance of at least one such fact in the window, either way."""
-
-    name: str
-    probability: float = Field(ge=0, le=1)
-    expected: float
-
-
-class CurvePoint(BaseModel):
-    """The chance of anything from the start of the window until a time in it."""
-
-    until: str
-    probability: float = Field(ge=0, le=1)
-
-
-class ForecastOut(BaseModel):
-    """What will happen between two entities in a window, from the facts before it."""
-
-    subject: str
-    object: str
-    first: str
-    last: str
-    length: int
-    unit: str
-    lead: int = Field(
-        description="Units between the last observed time and the window; 0: it begins right after."
-    )
-    observed_until: str = Field(description="The last time whose facts were used.")
-    probability: float = Field(ge=0, le=1, description="Of anything, in either direction.")
-    expected: float
-    directions: list[DirectionOut]
-    predicates: list[PredicateForecastOut]
-    by_class: list[ClassForecastOut]
-    by_group: list[ClassForecastOut]
-    curve: list[CurvePoint]
-    why: str
-    unseen: list[str] = Field(description="The names that the facts do not contain.")
-    notes: list[Note]
-    similar: dict[str, list[str]] = Field(description=SIMILAR)
