@@ -16,7 +16,6 @@ import numpy as np
 from apptek.config import View
 from apptek.data.frames import FrameKind, When, frame_of, time_text
 from apptek.data.predicate_table import labelled
-from apptek.evaluation.yes_no import ReliabilityBin, YesNoFigures
 
 T = TypeVar("T")
 
@@ -734,6 +733,34 @@ class Counterfactual(Result):
     def shown(self, predicate: str) -> str:
         """The predicate for people: "Consult (040)"."""
         return labelled(predicate, self.predicate_labels.get(predicate, ""))
+
+
+@record
+class YesNoFigures:
+    """How good probabilities are that were given before the outcome was known."""
+
+    forecasts: int = described("How many forecasts there were.")
+    share: float = described("The share of them that came true.")
+    log_loss: float = described("The mean log-loss.")
+    brier: float = described("The Brier score.")
+    auc: float | None = described(
+        "The chance that something that happened was given more than what did not; null if "
+        "everything or nothing happened."
+    )
+    calibration_error: float = described(
+        "The expected calibration error, over 15 bins of equal width."
+    )
+
+
+@record
+class ReliabilityBin:
+    """Forecasts of about the same probability, and how many of them came true."""
+
+    lower: float = described("The lower end of the bin.")
+    upper: float = described("The upper end of the bin.")
+    forecasts: int = described("How many forecasts it has.")
+    forecast: float = described("Their mean probability.")
+    happened: float = described("The share of them that came true.")
 
 
 @record
