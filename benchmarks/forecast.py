@@ -12,7 +12,7 @@ import numpy as np
 
 from apptek.arrays import Doubles
 from apptek.config import DEFAULT, preset
-from apptek.evaluation.yes_no import YesNoFigures
+from apptek.evaluation.yes_no import yes_no_figures
 from apptek.features.clock import Clock
 from apptek.forecasting.forecaster import Forecaster
 from apptek.forecasting.skill import BASELINES
@@ -65,7 +65,7 @@ def bench_forecast(*, quick: bool = False) -> BenchReport:
     figures: dict[str, Any] = {"pair_windows": len(met), "share": float(outcomes.hits.mean())}
 
     def add(name: str, probabilities: Doubles) -> None:
-        of_forecasts = YesNoFigures.of(probabilities, outcomes.hits)
+        of_forecasts = yes_no_figures(probabilities, outcomes.hits)
         for key in ("log_loss", "auc", "brier", "calibration_error"):
             figures[f"{key}{name}"] = getattr(of_forecasts, key)
 

@@ -13,7 +13,7 @@ from pyarrow import parquet
 
 from apptek.data.facts import Facts
 from apptek.errors import ApptekError
-from apptek.evaluation.yes_no import ReliabilityBin, YesNoFigures
+from apptek.evaluation.yes_no import yes_no_figures
 from apptek.forecasting.backtest import SURPRISING, backtest
 from apptek.forecasting.forecaster import Forecaster
 from apptek.forecasting.window import Window
@@ -21,6 +21,7 @@ from apptek.models.model_folder import load_model
 from apptek.models.updating import update_model
 from apptek.present.reliability_diagram import reliability_png, reliability_svg
 from apptek.research.result import read_result
+from apptek.results import ReliabilityBin
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def test_windows_after_the_fit_count_and_those_within_it_do_not(forecaster: Fore
     rows = table.to_pydict()
     tested = ~np.asarray(rows["in_training"])
     chances, happened = (np.asarray(rows[name])[tested] for name in ("probability", "happened"))
-    assert outcome.figures == YesNoFigures.of(chances, happened)
+    assert outcome.figures == yes_no_figures(chances, happened)
     assert sum(part.forecasts for part in outcome.reliability) == len(chances)
     usual, _ = backtest(forecaster, 30)
     assert not any(window.in_training for window in usual.windows)

@@ -17,7 +17,7 @@ from worlds import ENTITIES, facts_of, moments, plain_facts
 from apptek.arrays import Bools, Doubles
 from apptek.data.times import TimeAxis
 from apptek.evaluation.predicate_classes import PredicateClasses
-from apptek.evaluation.yes_no import YesNoFigures, area_under_curve, reliability
+from apptek.evaluation.yes_no import area_under_curve, reliability, yes_no_figures
 from apptek.features.clock import Clock
 from apptek.forecasting.skill import own_rate, recent_rate
 from apptek.occurrence import snapshots
@@ -201,12 +201,12 @@ def test_probabilities_hold_in_weeks_that_the_model_has_not_seen() -> None:
     outcomes = all_acquainted(events, [205, 225, 245, 265, 285], 5)
     features = PairCounts(events, model.clock).features(outcomes.pairs)
     expected = model.occurrence(features, np.ones(len(features), np.bool_), 5)
-    figures = YesNoFigures.of(expected.probabilities, outcomes.hits)
+    figures = yes_no_figures(expected.probabilities, outcomes.hits)
     assert figures.calibration_error < 0.03
     assert expected.expected.sum() == pytest.approx(outcomes.counts.sum(), rel=0.15)
     # In a world whose rates never change, the own rate so far is as good as anything can be.
     own, recent = (
-        YesNoFigures.of(rate(events, outcomes.pairs, 5), outcomes.hits).log_loss
+        yes_no_figures(rate(events, outcomes.pairs, 5), outcomes.hits).log_loss
         for rate in (own_rate, recent_rate)
     )
     assert figures.log_loss < 1.02 * own

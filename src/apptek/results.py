@@ -16,7 +16,6 @@ import numpy as np
 from apptek.config import View
 from apptek.data.frames import FrameKind, When, frame_of, time_text
 from apptek.data.predicate_table import labelled
-from apptek.evaluation.yes_no import ReliabilityBin, YesNoFigures
 
 T = TypeVar("T")
 
@@ -555,47 +554,6 @@ class Group:
 
 
 @record
-class BacktestWindow:
-    """One window of a backtest: what was forecast, and what happened."""
-
-    first: str = described("The first time of the window.")
-    last: str = described("The last time of the window.")
-    in_training: bool = described("Whether the model was fitted on it: it counts in no metric.")
-    pairs: int = described("How many ordered pairs were forecast.")
-    expected: float = described("The number of pairs with a fact that the chances add up to.")
-    happened: int = described("The number of pairs with a fact.")
-    meetings: int = described("Pairs with a first fact, which are not among the pairs.")
-
-
-@record
-class Surprise:
-    """Something that happened although hardly expected."""
-
-    subject: str = described("Who acted.")
-    object: str = described("Who was acted upon.")
-    first: str = described("The first time of the window.")
-    last: str = described("The last time of the window.")
-    probability: float = described("The chance that was forecast.")
-    predicates: tuple[str, ...] = described("What happened.")
-
-
-@record
-class GroupSkill:
-    """The metrics of the forecasts of a group of pairs."""
-
-    forecasts: int = described("How many forecasts were made.")
-    pairs: float = described("How many pairs they stand for, where pairs were drawn.")
-    share: float = described("The share of the pairs with a fact.")
-    forecast: float = described("The mean probability.")
-    log_loss: float = described("The mean log-loss.")
-    brier: float = described("The Brier score.")
-    calibration_error: float = described("The expected calibration error.")
-    skill: dict[str, float | None] = described(
-        "The Brier skill against each simple rule; null if the rule makes no error."
-    )
-
-
-@record
 class Explanation(Result):
     """An answer and its reasons.
 
@@ -775,6 +733,75 @@ class Counterfactual(Result):
     def shown(self, predicate: str) -> str:
         """The predicate for people: "Consult (040)"."""
         return labelled(predicate, self.predicate_labels.get(predicate, ""))
+
+
+@record
+class YesNoFigures:
+    """How good probabilities are that were given before the outcome was known."""
+
+    forecasts: int = described("How many forecasts there were.")
+    share: float = described("The share of them that came true.")
+    log_loss: float = described("The mean log-loss.")
+    brier: float = described("The Brier score.")
+    auc: float | None = described(
+        "The chance that something that happened was given more than what did not; null if "
+        "everything or nothing happened."
+    )
+    calibration_error: float = described(
+        "The expected calibration error, over 15 bins of equal width."
+    )
+
+
+@record
+class ReliabilityBin:
+    """Forecasts of about the same probability, and how many of them came true."""
+
+    lower: float = described("The lower end of the bin.")
+    upper: float = described("The upper end of the bin.")
+    forecasts: int = described("How many forecasts it has.")
+    forecast: float = described("Their mean probability.")
+    happened: float = described("The share of them that came true.")
+
+
+@record
+class BacktestWindow:
+    """One window of a backtest: what was forecast, and what happened."""
+
+    first: str = described("The first time of the window.")
+    last: str = described("The last time of the window.")
+    in_training: bool = described("Whether the model was fitted on it: it counts in no metric.")
+    pairs: int = described("How many ordered pairs were forecast.")
+    expected: float = described("The number of pairs with a fact that the chances add up to.")
+    happened: int = described("The number of pairs with a fact.")
+    meetings: int = described("Pairs with a first fact, which are not among the pairs.")
+
+
+@record
+class Surprise:
+    """Something that happened although hardly expected."""
+
+    subject: str = described("Who acted.")
+    object: str = described("Who was acted upon.")
+    first: str = described("The first time of the window.")
+    last: str = described("The last time of the window.")
+    probability: float = described("The chance that was forecast.")
+    predicates: tuple[str, ...] = described("What happened.")
+
+
+@record
+class GroupSkill:
+    """The metrics of the forecasts of a group of pairs."""
+
+    forecasts: int = described("How many forecasts were made.")
+    pairs: float = described("How many pairs they stand for, where pairs were drawn.")
+    share: float = described("The share of the pairs with a fact.")
+    forecast: float = described("The mean probability.")
+    log_loss: float = described("The mean log-loss.")
+    brier: float = described("The Brier score.")
+    calibration_error: float = described("The expected calibration error.")
+    skill: dict[str, float | None] = described(
+        "The Brier skill against each simple rule; null if the rule makes no error."
+    )
 
 
 @record

@@ -1,49 +1,26 @@
 """The figures of forecasts that something happens or not: are they sharp, and do they hold?"""
 
-from dataclasses import asdict, dataclass
-from typing import Any
-
 import numpy as np
 
 from apptek.arrays import Bools, Doubles
 from apptek.evaluation.calibration import expected_calibration_error
+from apptek.results import ReliabilityBin, YesNoFigures
 
 BIN_EDGES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class YesNoFigures:
-    """How good probabilities are that were given before the outcome was known.
-
-    calibration_error  as of the ranking: over 15 equal-width bins, weighted by their sizes
-    auc                the chance that something that happened was given more than what did not;
-                       None where everything or nothing happened
-    """
-
-    forecasts: int
-    share: float  # of those that happened
-    log_loss: float
-    brier: float
-    auc: float | None
-    calibration_error: float
-
-    @classmethod
-    def of(cls, probabilities: Doubles, happened: Bools) -> "YesNoFigures":
-        """The figures of some forecasts; ValueError where there is none."""
-        chances = np.clip(probabilities, 1e-12, 1 - 1e-12)
-        logs = np.where(happened, np.log(chances), np.log1p(-chances))
-        return cls(
-            forecasts=len(happened),
-            share=float(happened.mean()),
-            log_loss=-float(logs.mean()),
-            brier=float(np.mean((probabilities - happened) ** 2)),
-            auc=area_under_curve(probabilities, happened),
-            calibration_error=expected_calibration_error(probabilities, happened),
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """By name."""
-        return asdict(self)
+def yes_no_figures(probabilities: Doubles, happened: Bools) -> YesNoFigures:
+    """Return the metrics of some forecasts; ValueError if there is none."""
+    chances = np.clip(probabilities, 1e-12, 1 - 1e-12)
+    logs = np.where(happened, np.log(chances), np.log1p(-chances))
+    return YesNoFigures(
+        forecasts=len(happened),
+        share=float(happened.mean()),
+        log_loss=-float(logs.mean()),
+        brier=float(np.mean((probabilities - happened) ** 2)),
+        auc=area_under_curve(probabilities, happened),
+        calibration_error=expected_calibration_error(probabilities, happened),
+    )
 
 
 def area_under_curve(values: Doubles, happened: Bools) -> float | None:
@@ -55,17 +32,6 @@ def area_under_curve(values: Doubles, happened: Bools) -> float | None:
     _, groups, sizes = np.unique(values, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(sizes) - (sizes - 1) / 2)[groups]  # mean rank over ties
     return float((ranks[happened].sum() - hits * (hits + 1) / 2) / (hits * misses))
-
-
-@dataclass(frozen=True, slots=True)
-class ReliabilityBin:
-    """Forecasts of about the same probability, and how many of them came true."""
-
-    lower: float
-    upper: float
-    forecasts: int
-    forecast: float  # the mean probability
-    happened: float  # the share that happened
 
 
 def reliability(probabilities: Doubles, happened: Bools) -> list[ReliabilityBin]:

@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from apptek.arrays import Bools, Doubles
 from apptek.errors import ApptekError
-from apptek.evaluation.yes_no import YesNoFigures, reliability
+from apptek.evaluation.yes_no import reliability, yes_no_figures
 from apptek.extras import has_matplotlib
 from apptek.files import new_folder
 from apptek.forecasting.forecaster import Forecaster, PairForecasts
@@ -87,9 +87,9 @@ def backtest(
         happened = np.concatenate([part.happened for part in tested])
         of_predicates = np.concatenate([part.chances for part in tested])
         hits = np.concatenate([part.hits for part in tested])
-        figures = YesNoFigures.of(chances, happened)
+        figures = yes_no_figures(chances, happened)
         baselines = {
-            name: YesNoFigures.of(np.concatenate([part.rates[name] for part in tested]), happened)
+            name: yes_no_figures(np.concatenate([part.rates[name] for part in tested]), happened)
             for name in BASELINES
         }
     surprises = sorted(
@@ -116,7 +116,7 @@ def backtest(
             and (skill := group_skill(Judged.join([part.judged[name] for part in tested])))
         },
         reliability=tuple(reliability(chances, happened)),
-        predicates=YesNoFigures.of(of_predicates, hits) if len(hits) else None,
+        predicates=yes_no_figures(of_predicates, hits) if len(hits) else None,
         predicate_reliability=tuple(reliability(of_predicates, hits)),
         surprises=tuple(surprises[:SURPRISES]),
     )

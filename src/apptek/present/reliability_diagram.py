@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from html import escape
 from io import BytesIO
 
-from apptek.evaluation.yes_no import ReliabilityBin
 from apptek.present.wording import percent
+from apptek.results import ReliabilityBin
 
 SIZE, LEFT, TOP, GAP = 360, 60, 40, 70
 COUNTS = 70  # the height of the bars with the numbers of forecasts
