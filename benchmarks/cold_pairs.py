@@ -44,8 +44,7 @@ from apptek.features.history_kernels import (
     LEAST,
     SHARPNESS,
     SUBJECT_OUT,
-    Columns,
-    Pairs,
+    Sources,
     family_facts,
 )
 from apptek.features.new_names import NewNames
@@ -55,7 +54,6 @@ from apptek.features.topologies.topology import topology_set
 from apptek.features.traits import types_from_names
 from apptek.graph.slot_search import FIELDS, STREAMS
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.graph.tknn import Arrays
 from apptek.models.fitting.drawn_examples import (
     training_examples,
     tuning_examples,
@@ -125,7 +123,7 @@ def constants(history: History, train: Facts, queries: Queries, most: int) -> Sp
     rows, columns = np.empty(places, np.int32), np.empty(places, np.int32)
     values = np.empty(places, np.float32)
     arguments: Any = (
-        *history.kernel_arguments(), queries.for_kernels(history.graph.axis), history.fading,
+        history.sources(), queries.for_kernels(history.graph.axis), history.fading,
         (out, into), count, most, rows, columns, values,
     )  # fmt: skip
     used = write_constants(*arguments)
@@ -138,9 +136,8 @@ def constants(history: History, train: Facts, queries: Queries, most: int) -> Sp
 
 @kernel
 def write_constants(
-    arrays: Arrays, facts: Columns, pairs: Pairs, view: int, pair_facts: int, profile_facts: int,
-    queries: QueryColumns, fading: Fading, keys: tuple[Longs, Longs], entity_count: int, most: int,
-    rows: Ints, columns: Ints, values: Floats,
+    sources: Sources, queries: QueryColumns, fading: Fading, keys: tuple[Longs, Longs],
+    entity_count: int, most: int, rows: Ints, columns: Ints, values: Floats,
 ) -> int:  # fmt: skip
     """Writes row, column and share of every constant; returns how many there are."""
     subjects, objects, whens, hidden = queries
@@ -154,9 +151,10 @@ def write_constants(
         for side in range(SIDES):
             family = SUBJECT_OUT + side
             count = family_facts(
-                arrays, facts, pairs, view, pair_facts, profile_facts, family, subjects[row],
-                objects[row], whens[row], hidden[row], streams, nearest, cuts,
+                sources, family, subjects[row], objects[row], whens[row], hidden[row], streams,
+                nearest, cuts,
             )  # fmt: skip
+            facts = sources.facts
             known, others = (keys[0], facts[2]) if side % 2 == 0 else (keys[1], facts[0])
             totals[:] = 0.0
             met_count = 0

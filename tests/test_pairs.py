@@ -18,7 +18,7 @@ from apptek.graph.temporal_graph import TemporalGraph
 
 def facts_between(index: PairIndex, subject: int, object_: int) -> list[int]:
     """The facts of a pair in the order of their stretch."""
-    pair = find_pair(index.firsts, index.objects, subject, object_)
+    pair = find_pair(index, subject, object_)
     if pair < 0:
         return []
     lo, hi = index.incidence.offsets[3 * pair], index.incidence.offsets[3 * pair + 3]
@@ -44,16 +44,13 @@ def nearest_of_pair(
     graph: TemporalGraph, subject: int, object_: int, when: int | None, k: int, hidden: int | None
 ) -> list[int]:
     index = PairIndex.of(graph)
-    pair = find_pair(index.firsts, index.objects, subject, object_)
+    pair = find_pair(index, subject, object_)
     if pair < 0:
         return []
-    at = index.incidence
     facts, streams = np.empty((k, 3), np.int64), np.empty((STREAMS, FIELDS), np.int64)
     count = nearest_in_slot(
-        at.offsets, at.facts, at.starts, at.by_end, at.interval_offsets, at.tops,
-        at.level_offsets, graph.since, graph.until, graph.twins, pair,
-        UNKNOWN if when is None else when, k, -1 if hidden is None else hidden, 0, UNDATED,
-        streams, facts,
+        index.incidence, pair, UNKNOWN if when is None else when, k,
+        -1 if hidden is None else hidden, 0, UNDATED, streams, facts,
     )  # fmt: skip
     return [int(fact) for fact in facts[:count, 2]]
 
@@ -91,16 +88,14 @@ def test_agrees_where_the_tree_of_interval_ends_has_several_levels() -> None:
 def test_unknown_entities_and_pairs_without_facts_are_no_pair() -> None:
     index = PairIndex.of(graph_of([PlainFact(1, 0, 3, 0, 0), PlainFact(1, 0, 1, 0, 0)]))
     no_pairs = [(-1, 1), (1, -1), (-1, -1), (0, 0), (4, 4), (1, 0), (1, 2), (1, 4), (3, 1)]
-    assert [find_pair(index.firsts, index.objects, *pair) for pair in no_pairs] == [-1] * len(
-        no_pairs
-    )
-    assert [find_pair(index.firsts, index.objects, 1, other) for other in (1, 3)] == [0, 1]
+    assert [find_pair(index, *pair) for pair in no_pairs] == [-1] * len(no_pairs)
+    assert [find_pair(index, 1, other) for other in (1, 3)] == [0, 1]
 
 
 def test_a_graph_without_facts_has_no_pairs() -> None:
     index = PairIndex.of(graph_of([]))
     assert len(index.objects) == 0
-    assert find_pair(index.firsts, index.objects, 0, 1) == -1
+    assert find_pair(index, 0, 1) == -1
 
 
 def test_the_columns_are_closed_for_writing() -> None:

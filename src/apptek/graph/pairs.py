@@ -1,7 +1,7 @@
 """Facts by pair of entities and time, to look up what happened between two entities."""
 
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from apptek.graph.slot_search import lower_bound
 from apptek.graph.temporal_graph import INDEXING, TemporalGraph
 
 
-@dataclass(frozen=True, slots=True)
-class PairIndex:
+class PairIndex(NamedTuple):
     """Every ordered pair of entities that has a fact; pair p owns slot p of the incidence.
 
     The pairs of subject s are firsts[s] to firsts[s + 1] - 1; their objects ascend.
@@ -37,7 +36,8 @@ class PairIndex:
     @classmethod
     def _of(cls, graph: TemporalGraph) -> "PairIndex":
         firsts, objects, pair_of_fact = _pairs(graph)
-        incidence = build_incidence((pair_of_fact,), len(objects), graph.since, graph.until)
+        times = graph.since, graph.until, graph.incidence.twins
+        incidence = build_incidence((pair_of_fact,), len(objects), *times)
         return cls(read_only(firsts), read_only(objects), incidence)
 
 
@@ -83,10 +83,10 @@ def _numbered(keys: Longs) -> tuple[Longs, Ints]:
 
 
 @leaf
-def find_pair(firsts: Ints, objects: Ints, subject: int, object_: int) -> int:
+def find_pair(pairs: PairIndex, subject: int, object_: int) -> int:
     """The pair of two entities, -1 where they have no fact. O(log n) in the subject's partners."""
     if subject < 0 or object_ < 0:
         return -1
-    stop = firsts[subject + 1]
-    pair = lower_bound(objects, firsts[subject], stop, object_)
-    return pair if pair < stop and objects[pair] == object_ else -1
+    stop = pairs.firsts[subject + 1]
+    pair = lower_bound(pairs.objects, pairs.firsts[subject], stop, object_)
+    return pair if pair < stop and pairs.objects[pair] == object_ else -1

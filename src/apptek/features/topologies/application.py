@@ -22,7 +22,7 @@ from apptek.compiling import in_threads
 from apptek.data.queries import Queries
 from apptek.features.topologies.application_kernels import apply_from
 from apptek.features.topologies.topology import TopologySet
-from apptek.graph.slot_search import FIELDS, STREAMS
+from apptek.graph.tknn import work_space
 
 CHUNK = 4096  # queries that one thread takes at a time
 ROOM = 1024  # entities that the work space of a query has room for at first
@@ -75,8 +75,7 @@ def _apply_chunk(
         space = _work_space(process, room, int(topologies.depths.max(initial=0)))
         first = query
         outputs = (len(topologies), counts, columns)
-        arguments = process.kernel_arguments()[:-1]  # k is the width of the work space
-        query = apply_from(*(query, *arguments, queries, *trie, *space, *outputs))
+        query = apply_from(*(query, process.moves(), queries, *trie, *space, *outputs))
         parts.append(columns[: counts[first:query].sum()].copy())
         if query == first:
             room *= 2
@@ -104,8 +103,6 @@ def _work_space(process: DecisionProcess, room: int, depth: int) -> tuple[Any, .
         np.empty((room, process.action_count), np.int32),  # memory: the set it becomes by each
         np.zeros((2, depth + 1), np.int64),  # path: the sets of both sides, by depth in the trie
         np.zeros(1, np.int64),  # known: how many entities have a number
-        np.empty((STREAMS, FIELDS), np.int64),  # the rest is for `nearest_facts`
-        np.empty((k, 3), np.int64),
-        np.empty((k, 3), np.int64),
+        work_space(k),  # the rest is for `nearest_facts`
         np.empty(k, np.int32),
     )
