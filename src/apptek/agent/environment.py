@@ -210,9 +210,9 @@ def play(
 
     def play_chunk(start: int) -> None:
         rows = slice(start, start + CHUNK)
-        part = tuple(read_only(column[rows]) for column in columns)
-        outputs: Any = (part, policy_code, read_only(seeds[rows]), met[rows], trail[rows])
-        roll_out(*arguments, *outputs, legal_counts[rows])
+        part: Any = tuple(read_only(column[rows]) for column in columns)
+        draws = policy_code, read_only(seeds[rows])
+        roll_out(*arguments, part, *draws, met[rows], trail[rows], legal_counts[rows])
 
     in_threads(play_chunk, range(0, len(queries), CHUNK), threads)
     return Episodes(met, trail, legal_counts)
