@@ -36,7 +36,6 @@ from apptek.explain.counterfactual import Counterfactual, counterfactual
 from apptek.explain.explainer import explain
 from apptek.explain.explanation import Explanation
 from apptek.explain.shown_answers import Answers
-from apptek.features.sparse import SparseRows
 from apptek.files import is_model, sole_writer
 from apptek.forecasting.forecaster import Forecaster
 from apptek.forecasting.learning import learn_occurrence
@@ -52,6 +51,7 @@ from apptek.models.observation import observed_position
 from apptek.models.own_facts import own_facts
 from apptek.models.storage import RUN, read_json
 from apptek.models.updating import UpdateReport, update_model
+from apptek.ragged import Ragged
 from apptek.results import Forecast, WatchList
 from apptek.resuming import work_folder
 from apptek.safe_text import counted
@@ -208,7 +208,7 @@ class Predictor:
         predictor.answerer.views = {name: engine.view(view) for name, view in views.items()}
         return predictor
 
-    def features(self, queries: Queries) -> SparseRows:
+    def features(self, queries: Queries) -> Ragged:
         """The features of each query in the main view."""
         return self.answerer.main.space.rows(queries)
 

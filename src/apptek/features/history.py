@@ -37,10 +37,10 @@ from apptek.features.history_kernels import (
     list_family,
     write_history,
 )
-from apptek.features.sparse import SparseRows
 from apptek.graph.pairs import PairIndex
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.graph.tknn import VIEW
+from apptek.ragged import Ragged
 
 CHUNK = 1024  # queries that one thread takes at a time
 
@@ -70,6 +70,8 @@ class History:
 
     pairs  the pairs of the graph; by default they are indexed when they are first needed
     """
+
+    name = "history"
 
     def __init__(
         self,
@@ -126,9 +128,17 @@ class History:
         shares = np.where(sums >= LEAST, sums / (sums + 1.0), 0.0)
         return columns, weight * np.log(1.0 + SHARPNESS * shares)
 
-    def rows(
+    def rows(self, queries: Queries) -> Ragged:
+        """The features of many queries."""
+        return self.counted_rows(queries)[0]
+
+    def on(self, graph: TemporalGraph) -> "History":
+        """The same features on another graph."""
+        return History(graph, self.clock, self.config, self.dated)
+
+    def counted_rows(
         self, queries: Queries, families: Collection[str] = FAMILIES
-    ) -> tuple[SparseRows, int]:
+    ) -> tuple[Ragged, int]:
         """The features of many queries, and how many profiles a dominant partner cut short.
 
         families  those that are looked at; the columns stay the same
@@ -141,7 +151,7 @@ class History:
         offsets = np.cumsum(np.concatenate(counts))
         columns = np.concatenate([np.zeros(0, np.int32), *(part[1] for part in parts)])
         values = np.concatenate([np.zeros(0, np.float32), *(part[2] for part in parts)])
-        return SparseRows(offsets, columns, len(self), values), sum(part[3] for part in parts)
+        return Ragged(offsets, columns, len(self), values), sum(part[3] for part in parts)
 
     def _part(
         self, queries: QueryColumns, families: Ints, start: int

@@ -115,7 +115,7 @@ def explain(served: ServedModel, body: ExplainBody) -> ExplanationOut:
     if kept is not None:
         explanation = _renamed(explanation, kept)
     cited = {fact.fact for reason in explanation.all_reasons() for fact in reason.facts}
-    graph = whole.view_of(whole.queries_of([query])).space.process.graph
+    graph = whole.view_of(whole.queries_of([query])).space.graph
     shown = cited | set(without)
     periphery = _periphery(served, query, code, graph, shown)
     expanded = {

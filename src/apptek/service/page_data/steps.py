@@ -79,7 +79,8 @@ def explore(served: ServedModel, body: StepsBody) -> Steps:
     answerer = answerer.ahead() if body.view == "ahead" else answerer
     queries = answerer.queries_of([query])
     view = answerer.view_of(queries)
-    process, names = view.space.process, served.predictor.model.dataset.predicates
+    model = served.predictor.model
+    process, names = DecisionProcess(view.space.graph, model.config.agent), model.dataset.predicates
     trail = from_names([names[served.predicate(s, "steps")] for s in body.steps], names)
     played = _play(process, queries, trail)
     left = process.config.max_steps - len(trail)
