@@ -11,6 +11,7 @@ from oracles import PlainFact, nearest
 from worlds import ENTITIES, graph_of, moments, plain_facts, random_intervals
 
 from apptek.data.times import UNKNOWN
+from apptek.graph import pairs
 from apptek.graph.pairs import PairIndex, find_pair
 from apptek.graph.slot_search import FIELDS, STREAMS, UNDATED, nearest_in_slot
 from apptek.graph.temporal_graph import TemporalGraph
@@ -105,7 +106,7 @@ def test_the_columns_are_closed_for_writing() -> None:
 
 
 def test_threads_that_ask_at_once_share_one_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph, build = graph_of([PlainFact(0, 0, 1, 3, None)]), PairIndex._of
+    graph, build = graph_of([PlainFact(0, 0, 1, 3, None)]), pairs._index
     built: list[int] = []
     both = Barrier(2)
 
@@ -115,7 +116,7 @@ def test_threads_that_ask_at_once_share_one_index(monkeypatch: pytest.MonkeyPatc
             both.wait(0.2)  # a second build would come here, too
         return build(graph)
 
-    monkeypatch.setattr(PairIndex, "_of", slowly)
+    monkeypatch.setattr(pairs, "_index", slowly)
     with ThreadPoolExecutor(2) as pool:
         one, other = pool.map(lambda _: PairIndex.of(graph), range(2))
     assert one is other

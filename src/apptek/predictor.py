@@ -81,13 +81,7 @@ class Predictor:
 
     def __getstate__(self) -> dict[str, Any]:
         """The model and how it answers; what can be indexed again, and an engine, are left out."""
-        sources = self.model.sources
-        sources = replace(sources, graph=replace(sources.graph, indexed={}))
-        return {
-            "model": replace(self.model, sources=sources),
-            "run": self.run,
-            "as_of": self.answerer.always_ahead,
-        }
+        return {"model": self.model, "run": self.run, "as_of": self.answerer.always_ahead}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]

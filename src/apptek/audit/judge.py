@@ -126,8 +126,7 @@ def judge_facts(judge: Judge, chosen: Longs) -> Judgements:
         own, others = facts.predicates[part], known.part(start, start + len(part))
         scores = judge.scores(asked)
         masked = judge.probabilities(scores).astype(np.float64)
-        row_of_other = np.repeat(np.arange(len(own)), np.diff(others.offsets))
-        masked[row_of_other, others.predicates[others.offsets[0] : others.offsets[-1]]] = 0.0
+        masked[others.row_of_each, others.flat_columns] = 0.0
         masked /= np.maximum(masked.sum(axis=1, keepdims=True), _LEAST)
         rows = np.arange(len(own))
         probabilities[part] = masked[rows, own]

@@ -9,7 +9,7 @@ from apptek.arrays import Ints, Longs, read_only
 from apptek.compiling import leaf
 from apptek.graph.incidence import PART, Incidence, build_incidence
 from apptek.graph.slot_search import lower_bound
-from apptek.graph.temporal_graph import INDEXING, TemporalGraph
+from apptek.graph.temporal_graph import TemporalGraph
 
 
 class PairIndex(NamedTuple):
@@ -25,20 +25,14 @@ class PairIndex(NamedTuple):
     @classmethod
     def of(cls, graph: TemporalGraph) -> "PairIndex":
         """Indexes the pairs of a graph, once for all of its views. O(n log n)."""
-        index: PairIndex | None = graph.indexed.get("pairs")
-        if index is None:
-            with INDEXING:  # several threads may ask first
-                if "pairs" not in graph.indexed:
-                    graph.indexed["pairs"] = cls._of(graph)
-                index = graph.indexed["pairs"]
-        return index
+        return graph.derived.once("pairs", lambda: _index(graph))
 
-    @classmethod
-    def _of(cls, graph: TemporalGraph) -> "PairIndex":
-        firsts, objects, pair_of_fact = _pairs(graph)
-        times = graph.since, graph.until, graph.incidence.twins
-        incidence = build_incidence((pair_of_fact,), len(objects), *times)
-        return cls(read_only(firsts), read_only(objects), incidence)
+
+def _index(graph: TemporalGraph) -> PairIndex:
+    firsts, objects, pair_of_fact = _pairs(graph)
+    times = graph.since, graph.until, graph.incidence.twins
+    incidence = build_incidence((pair_of_fact,), len(objects), *times)
+    return PairIndex(read_only(firsts), read_only(objects), incidence)
 
 
 def _pairs(graph: TemporalGraph) -> tuple[Ints, Ints, Ints]:

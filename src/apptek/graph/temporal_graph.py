@@ -1,11 +1,11 @@
 """The graph: training facts by entity and time, in memory or mapped from a folder."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from threading import RLock
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,29 @@ FORMAT = 2
 FOR_EVER = np.int32(2**31 - 1)  # the end of a fact that lasts
 CHUNK = 50_000  # look-ups that one thread takes at a time
 Traversal = Literal["both", "outgoing", "incoming"]
-INDEXING = RLock()  # held by whoever adds to `indexed` of a graph
+Made = TypeVar("Made")
+_DERIVING = RLock()  # of all graphs: a lock of each could not be pickled
 DIRECTIONS: dict[str, int] = {"both": BOTH, "outgoing": OUTGOING, "incoming": INCOMING}
+
+
+class Derived:
+    """What others derive from the facts and times of a graph, each of it once for all threads."""
+
+    def __init__(self) -> None:
+        self._made: dict[Hashable, Any] = {}
+
+    def __reduce__(self) -> tuple[type["Derived"], tuple[()]]:
+        """A pickle is empty: everything can be made again."""
+        return Derived, ()
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what was made under this key; make it if it is the first time."""
+        if key not in self._made:
+            with _DERIVING:
+                if key not in self._made:
+                    self._made[key] = make()
+        made: Made = self._made[key]
+        return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +60,7 @@ class TemporalGraph:
                   together. Empty where no fact is of that kind.
     open_end      ongoing: a fact without a known end lasts; point: it lies at its known end
     looks_ahead   whether a query sees only what was known before its time, see `ahead`
-    indexed       what others have derived from these facts and times, to be shared
+    derived       what others have derived from these facts and times, shared by the views
     """
 
     facts: Facts
@@ -49,7 +70,7 @@ class TemporalGraph:
     incidence: Incidence
     open_end: OpenEnd = "point"
     looks_ahead: bool = False
-    indexed: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    derived: Derived = field(default_factory=Derived, compare=False, repr=False)
 
     @classmethod
     def of(cls, dataset: Dataset) -> "TemporalGraph":
@@ -113,7 +134,7 @@ class TemporalGraph:
         ends = (self.facts.subjects, self.facts.objects)
         twins = self.incidence.twins
         incidence = build_incidence(ends, self.entity_count, since, until, twins)
-        return replace(self, incidence=incidence, looks_ahead=True, indexed={})
+        return replace(self, incidence=incidence, looks_ahead=True, derived=Derived())
 
     def directions(self, traversal: str) -> int:
         """The flags that the kernels take as `directions`."""

@@ -27,7 +27,7 @@ from apptek.features.space import FeatureSpace
 from apptek.features.traits import Kind
 from apptek.graph.incidence import FactColumns, Incidence, build_incidence
 from apptek.graph.slot_search import FIELDS, STREAMS, UNDATED, Longs2, nearest_in_slot
-from apptek.graph.temporal_graph import INDEXING, TemporalGraph
+from apptek.graph.temporal_graph import TemporalGraph
 from apptek.graph.tknn import VIEW
 
 NEAREST = 200  # facts of a group that are looked at
@@ -65,19 +65,10 @@ class TypedHistories:
         """Indexes the facts that a space sees, once for each view of a graph. O(n log n)."""
         assert space.history is not None
         graph, kinds = space.history.graph, () if space.traits is None else space.traits.kinds
-        name = "typed ahead" if graph.looks_ahead else "typed"
-
-        def shared() -> TypedHistories | None:
-            index: TypedHistories | None = graph.indexed.get(name)
-            fits = index and index.kinds is kinds and index.graph.facts is graph.facts
-            return index if fits else None
-
-        index = shared()
-        if index is None:
-            with INDEXING:  # several threads may ask first
-                index = shared() or cls._of(graph, kinds, space.history.clock)
-                graph.indexed[name] = index
-        return index
+        clock = space.history.clock
+        # The index keeps its kinds: while it is there, no other kinds have their id.
+        key = cls, graph.looks_ahead, id(kinds)
+        return graph.derived.once(key, lambda: cls._of(graph, kinds, clock))
 
     @classmethod
     def _of(cls, graph: TemporalGraph, kinds: tuple[Kind, ...], clock: Clock) -> "TypedHistories":
