@@ -32,7 +32,7 @@ def direction_features(queries: Facts, facts: Facts, data: Dataset) -> Doubles:
 
     def difference(groups: AnyInts, own: AnyInts, reverse: AnyInts) -> Doubles:
         both: Longs = np.concatenate([own, reverse]).astype(np.int64)
-        counts = decayed_counts(groups, events, both, np.tile(moments, 2), np.asarray(SCALES))
+        counts, _ = decayed_counts(groups, events, both, np.tile(moments, 2), np.asarray(SCALES))
         logs = np.log1p(counts)
         return logs[: len(queries)] - logs[len(queries) :]
 
