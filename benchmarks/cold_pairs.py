@@ -42,18 +42,14 @@ from apptek.features.history_kernels import (
     LEAST,
     SHARPNESS,
     SUBJECT_OUT,
-    Columns,
-    Pairs,
+    Sources,
     family_facts,
 )
 from apptek.features.new_names import NewNames
 from apptek.features.space import FeatureSpace
-from apptek.features.sparse import SparseRows, side_by_side
-from apptek.features.topologies.topology import topology_set
 from apptek.features.traits import types_from_names
 from apptek.graph.slot_search import FIELDS, STREAMS
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.graph.tknn import Arrays
 from apptek.models.fitting.drawn_examples import (
     training_examples,
     tuning_examples,
@@ -65,6 +61,7 @@ from apptek.models.fitting.linear_fit import fit_linear_softmax
 from apptek.models.fitting.stages import Fit, FitOptions
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources
+from apptek.ragged import Ragged, hstack
 from apptek.research.compare import bootstrap_interval
 from apptek.research.result import Result, plain_settings, write_result
 from apptek.seeding import generator
@@ -95,7 +92,6 @@ def prepare(fit: Fit, view: View) -> Prepared:
         dataset=data,
         graph=graph,
         clock=Clock.of(graph),
-        topologies=topology_set([]),
     )
     kinds = types_from_names(data.entities, data.train, from_neighbours=view == "within")
     space = sources.space(view, tuple(kinds))
@@ -117,7 +113,7 @@ def most_frequent(facts: Facts, others: Ints, entity_count: int, most: int) -> L
     return np.sort(keys[np.argsort(-counts, kind="stable")[:most]])
 
 
-def constants(history: History, train: Facts, queries: Queries, most: int) -> SparseRows:
+def constants(history: History, train: Facts, queries: Queries, most: int) -> Ragged:
     """The constants of many queries; the columns are (profile * most + key) * kernels + kernel."""
     count = history.graph.entity_count
     out, into = (most_frequent(train, o, count, most) for o in (train.objects, train.subjects))
@@ -125,7 +121,7 @@ def constants(history: History, train: Facts, queries: Queries, most: int) -> Sp
     rows, columns = np.empty(places, np.int32), np.empty(places, np.int32)
     values = np.empty(places, np.float32)
     arguments: Any = (
-        *history.kernel_arguments(), queries.for_kernels(history.graph.axis), history.fading,
+        history.sources(), queries.for_kernels(history.graph.axis), history.fading,
         (out, into), count, most, rows, columns, values,
     )  # fmt: skip
     used = write_constants(*arguments)
@@ -133,14 +129,13 @@ def constants(history: History, train: Facts, queries: Queries, most: int) -> Sp
     weighed = np.float32(history.config.profile_weight) * np.log1p(
         np.float32(SHARPNESS) * values[:used]
     )
-    return SparseRows(offsets, columns[:used].copy(), SIDES * most * len(CLOCK), weighed)
+    return Ragged(offsets, columns[:used].copy(), SIDES * most * len(CLOCK), weighed)
 
 
 @kernel
 def write_constants(
-    arrays: Arrays, facts: Columns, pairs: Pairs, view: int, pair_facts: int, profile_facts: int,
-    queries: QueryColumns, fading: Fading, keys: tuple[Longs, Longs], entity_count: int, most: int,
-    rows: Ints, columns: Ints, values: Floats,
+    sources: Sources, queries: QueryColumns, fading: Fading, keys: tuple[Longs, Longs],
+    entity_count: int, most: int, rows: Ints, columns: Ints, values: Floats,
 ) -> int:  # fmt: skip
     """Writes row, column and share of every constant; returns how many there are."""
     subjects, objects, whens, hidden = queries
@@ -154,9 +149,10 @@ def write_constants(
         for side in range(SIDES):
             family = SUBJECT_OUT + side
             count = family_facts(
-                arrays, facts, pairs, view, pair_facts, profile_facts, family, subjects[row],
-                objects[row], whens[row], hidden[row], streams, nearest, cuts,
+                sources, family, subjects[row], objects[row], whens[row], hidden[row], streams,
+                nearest, cuts,
             )  # fmt: skip
+            facts = sources.facts
             known, others = (keys[0], facts[2]) if side % 2 == 0 else (keys[1], facts[0])
             totals[:] = 0.0
             met_count = 0
@@ -186,7 +182,7 @@ def write_constants(
     return used
 
 
-def with_prior(history: History, rows: SparseRows, prior: float) -> SparseRows:
+def with_prior(history: History, rows: Ragged, prior: float) -> Ragged:
     """The history features with another prior, the other features as they are.
 
     The shares of a family and kernel add up to T / (1 + T), which gives T but for what is too
@@ -206,16 +202,16 @@ def with_prior(history: History, rows: SparseRows, prior: float) -> SparseRows:
     shares *= (1.0 + totals) / (prior + totals)
     changed = rows.flat_values.copy()
     changed[ours] = weights * np.log1p(SHARPNESS * shares)
-    return SparseRows(rows.offsets, rows.columns, rows.feature_count, changed)
+    return Ragged(rows.offsets, rows.columns, rows.width, changed)
 
 
-def scaled(rows: SparseRows, factors: Floats) -> SparseRows:
+def scaled(rows: Ragged, factors: Floats) -> Ragged:
     """The features, each times its factor."""
     values = rows.flat_values * factors[rows.columns]
-    return SparseRows(rows.offsets, rows.columns, rows.feature_count, values)
+    return Ragged(rows.offsets, rows.columns, rows.width, values)
 
 
-def trials(made: Prepared, data: Dataset) -> Iterator[tuple[str, SparseRows, SparseRows]]:
+def trials(made: Prepared, data: Dataset) -> Iterator[tuple[str, Ragged, Ragged]]:
     """The name of each trial and its features for train and valid; the first one is the preset."""
     history, train, valid = made.space.history, made.train.rows, made.valid.rows
     assert history is not None
@@ -226,7 +222,7 @@ def trials(made: Prepared, data: Dataset) -> Iterator[tuple[str, SparseRows, Spa
             for asked in (made.train_queries, made.valid_queries)
         )
         pairs = zip((train, valid), added, strict=True)
-        of_train, of_valid = (side_by_side(list(parts)) for parts in pairs)
+        of_train, of_valid = (hstack(list(parts)) for parts in pairs)
         yield f"constants={most}", of_train, of_valid
     for prior in (0.3, 3.0, 10.0):
         yield (
@@ -234,21 +230,21 @@ def trials(made: Prepared, data: Dataset) -> Iterator[tuple[str, SparseRows, Spa
             with_prior(history, train, prior),
             with_prior(history, valid, prior),
         )
-    counts = np.bincount(train.columns, minlength=train.feature_count)
+    counts = np.bincount(train.columns, minlength=train.width)
     for prior in (10.0, 100.0):
         factors = (counts / (counts + prior)).astype(np.float32)
         yield f"rare={prior:g}", scaled(train, factors), scaled(valid, factors)
 
 
 def fitted(
-    fit: Fit, made: Prepared, features: tuple[SparseRows, SparseRows]
+    fit: Fit, made: Prepared, features: tuple[Ragged, Ragged]
 ) -> tuple[LinearSoftmax, dict[str, Any]]:
     """The weights over these features of train and valid, and what was chosen."""
     train, valid = (
         replace(examples, rows=rows)
         for examples, rows in zip((made.train, made.valid), features, strict=True)
     )
-    added = Copies.nothing(train.rows.feature_count - len(made.space))
+    added = Copies.nothing(train.rows.width - len(made.space))
     classifier, report = fit_linear_softmax(
         [train],
         valid,
@@ -258,11 +254,11 @@ def fitted(
         copies=made.space.copies().joined(added),
     )
     return classifier, {
-        "l2": report.l2, "epoch": report.epoch, "features": train.rows.feature_count
+        "l2": report.l2, "epoch": report.epoch, "features": train.rows.width
     }  # fmt: skip
 
 
-def without_vocabulary(made: Prepared, data: Dataset) -> Iterator[tuple[str, SparseRows]]:
+def without_vocabulary(made: Prepared, data: Dataset) -> Iterator[tuple[str, Ragged]]:
     """The features of valid if no vocabulary had the entities that train has not.
 
     Of a new name nothing is known, or what stands in it.
@@ -289,7 +285,7 @@ def measure(fit: Fit, view: View, only: str) -> Iterator[dict[str, Any]]:
     shown = {group: rows for group, rows in every.items() if rows.any()}
     first: Doubles | None = None
 
-    def entry(name: str, classifier: LinearSoftmax, rows: SparseRows) -> dict[str, Any]:
+    def entry(name: str, classifier: LinearSoftmax, rows: Ragged) -> dict[str, Any]:
         nonlocal first
         ranks = expected_ranks(classifier.scores(rows), made.valid.labels, made.valid.others)
         values = 1 / ranks

@@ -25,7 +25,6 @@ from apptek.engine.runners import Done, EngineName, open_runner
 from apptek.engine.tasks import Task, run_task
 from apptek.features.clock import Clock
 from apptek.features.space import FeatureSpace
-from apptek.features.topologies.topology import topology_set
 from apptek.features.traits import types_from_names
 from apptek.graph.pairs import PairIndex
 from apptek.graph.temporal_graph import TemporalGraph
@@ -51,7 +50,7 @@ def bench_engine(*, quick: bool = False, facts: str | None = None) -> BenchRepor
     """A world of 10 M facts (quick: 50 k) in four parts, 200 k of its training queries."""
     count = sizes_of(facts)[-1] if facts is not None else QUICK_FACTS if quick else FACTS
     space, queries = _asked(count, QUICK_QUERIES if quick else QUERIES)
-    graph = space.process.graph
+    graph = space.graph
     index = seconds(lambda: PairIndex.of(graph))
     space.rows(queries.part(slice(0, WARM)))
     alone = seconds(lambda: space.rows(queries))
@@ -88,7 +87,6 @@ def _asked(count: int, query_count: int) -> tuple[FeatureSpace, Queries]:
         dataset=data,
         graph=graph,
         clock=Clock.of(graph),
-        topologies=topology_set([]),
     )
     space = sources.space("within", tuple(types_from_names(data.entities, data.train)))
     every = np.arange(len(data.train))
@@ -110,7 +108,7 @@ def _measure(name: EngineName, space: FeatureSpace, queries: Queries) -> dict[st
         try:
             engine = Engine(opened[0], Path(storage))
             figures = {"start_seconds": start}
-            figures["parts_seconds"] = seconds(lambda: engine.partition(space.process.graph))
+            figures["parts_seconds"] = seconds(lambda: engine.partition(space.graph))
             figures["parts_peak_mb"] = memory.peak()[0]
             files = list(Path(storage).glob("*/parts-*/**/*.npy"))
             figures["parts_on_disk_mb"] = sum(path.stat().st_size for path in files) / 2**20
@@ -142,7 +140,7 @@ def _processor_time(space: FeatureSpace, queries: Queries) -> dict[str, float]:
     limit_threads(1)
     try:
         with tempfile.TemporaryDirectory(prefix="apptek-bench-") as storage:
-            engine, graph = Engine(_InThisProcess(), Path(storage)), space.process.graph
+            engine, graph = Engine(_InThisProcess(), Path(storage)), space.graph
             parts = seconds(lambda: engine.partition(graph), time.process_time)
             engine.make(space, {"warm": queries.part(slice(0, WARM))})
             alone = seconds(lambda: space.rows(queries), time.process_time)

@@ -10,7 +10,6 @@ from apptek.data.queries import Queries, held_out_queries
 from apptek.data.synthetic.world import make_world
 from apptek.features.clock import Clock
 from apptek.features.space import FeatureSpace
-from apptek.features.topologies.topology import topology_set
 from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import linear_scores
@@ -69,7 +68,6 @@ def _default_model(dataset: Dataset) -> tuple[FeatureSpace, LinearSoftmax]:
         dataset=dataset,
         graph=graph,
         clock=Clock.of(graph),
-        topologies=topology_set([]),
     ).space("within", kinds)
     shape = (len(space), len(dataset.predicates))
     weights = generator(0, "bench").standard_normal(shape, np.float32)

@@ -3,17 +3,16 @@
 import numpy as np
 from ranking_oracles import PlainExample
 
-from apptek.evaluation.filters import KnownPredicates
-from apptek.features.sparse import SparseRows
 from apptek.models.fitting.examples import Examples
+from apptek.ragged import Ragged
 
 FEATURES, CLASSES = 4, 5
 
 
-def rows_of(rows: list[dict[int, float]], feature_count: int, binary: bool) -> SparseRows:
+def rows_of(rows: list[dict[int, float]], feature_count: int, binary: bool) -> Ragged:
     """Rows that map each active feature to its value; binary rows keep the features alone."""
     values = np.asarray([value for row in rows for value in row.values()], np.float32)
-    return SparseRows(
+    return Ragged(
         np.cumsum([0, *map(len, rows)], dtype=np.int64),
         np.asarray([feature for row in rows for feature in row], np.int32),
         feature_count,
@@ -29,7 +28,7 @@ def examples_of(
     return Examples(
         rows_of([example.features for example in plain], feature_count, binary),
         np.asarray([example.label for example in plain], np.int32),
-        KnownPredicates(
+        Ragged(
             np.cumsum([0, *map(len, others)], dtype=np.int64),
             np.asarray([r for row in others for r in row], np.int32),
         ),

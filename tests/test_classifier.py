@@ -11,7 +11,6 @@ from ranking_oracles import PlainExample, adagrad, minimise, objective, slopes
 from apptek.config import ClassifierConfig
 from apptek.errors import ConfigError, DataError
 from apptek.evaluation.calibration import Calibration
-from apptek.features.sparse import SparseRows
 from apptek.models.fitting.examples import Examples
 from apptek.models.fitting.linear_fit import (
     Descent,
@@ -21,6 +20,7 @@ from apptek.models.fitting.linear_fit import (
     softmax_gradient,
 )
 from apptek.models.linear_softmax import CHUNK, LinearSoftmax
+from apptek.ragged import Ragged
 from apptek.seeding import generator
 
 
@@ -273,11 +273,11 @@ def test_an_example_does_not_mask_its_own_label() -> None:
 def test_rows_that_lead_outside_are_refused() -> None:
     columns = np.asarray([0, 3], np.int32)
     for offsets, count in (([0, 3], 4), ([0, 2], 3), ([0, 2, 1], 4), ([-1, 2], 4), ([], 4)):
-        with pytest.raises(ValueError, match=r"outside|features"):
-            SparseRows(np.asarray(offsets, np.int64), columns, count)
+        with pytest.raises(ValueError, match=r"outside|among"):
+            Ragged(np.asarray(offsets, np.int64), columns, count).checked()
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_value_is_a_finite_number(value: float) -> None:
     with pytest.raises(ValueError, match="finite"):
-        rows_of([{3: value}], FEATURES, binary=False)
+        rows_of([{3: value}], FEATURES, binary=False).checked()

@@ -26,7 +26,7 @@ def kernels_of(
 ) -> dict[str, float]:
     """The kernels z of 0 -> 1 from 0.01 on: with one fact a feature is ln(1 + 6 z / (1 + z))."""
     history = History(graph_of([fact, ELSEWHERE]), Clock(*scales), CONFIG)
-    columns, values = history.rows(queries_of([(0, 1, when, None)]))[0].row(0)
+    columns, values = history.counted_rows(queries_of([(0, 1, when, None)]))[0].row(0)
     shares = np.expm1(values.astype(np.float64)) / 6
     found = (shares / (1 - shares)).tolist()
     return {history.feature(c).kernel: z for c, z in zip(columns.tolist(), found, strict=True)}

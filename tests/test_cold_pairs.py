@@ -74,7 +74,7 @@ def test_a_prior_is_added_to_the_sum_of_all_predicates(
     data: Dataset, history: History, prior: float
 ) -> None:
     queries = training_queries(data.train, np.arange(0, len(data.train), 7))
-    rows, weights = with_prior(history, history.rows(queries)[0], prior), history.config
+    rows, weights = with_prior(history, history.counted_rows(queries)[0], prior), history.config
     for row in range(len(queries)):
         listed, found = history.listed(queries, row), []
         columns, values = rows.row(row)

@@ -24,11 +24,10 @@ from apptek.engine.stored_space import open_space, save_space
 from apptek.errors import ApptekError
 from apptek.features.clock import Clock
 from apptek.features.history import History
-from apptek.features.sparse import SparseRows, in_places, one_below_the_other
-from apptek.features.topologies.topology import topology_set
 from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import FeatureSources
+from apptek.ragged import Ragged, scatter_rows, vstack
 
 
 @pytest.fixture(autouse=True)
@@ -48,9 +47,9 @@ def parted(storage: Path, count: int, history: History) -> PartedSpace:
     return PartedSpace(storage, count, view, history.clock, history.config, history.dated, None)
 
 
-def assert_same(one: tuple[SparseRows, int], two: tuple[SparseRows, int]) -> None:
+def assert_same(one: tuple[Ragged, int], two: tuple[Ragged, int]) -> None:
     assert one[1] == two[1]
-    assert one[0].feature_count == two[0].feature_count
+    assert one[0].width == two[0].width
     for name in ("offsets", "columns", "flat_values"):
         assert getattr(one[0], name).tobytes() == getattr(two[0], name).tobytes(), name
 
@@ -71,7 +70,7 @@ def test_parts_give_the_features_of_the_whole_graph(
     with TemporaryDirectory() as folder:
         make_parts(Path(folder), graph, count)
         rows = parted(Path(folder), count, history).counted_rows(queries)
-        assert_same(rows, history.rows(queries))
+        assert_same(rows, history.counted_rows(queries))
 
 
 @given(
@@ -84,10 +83,10 @@ def test_rows_of_pieces_go_to_their_places(sizes: list[list[int]], seed: int) ->
     for counts in sizes:
         offsets = np.cumsum([0, *counts]).astype(np.int64)
         columns = rng.integers(0, 9, offsets[-1], dtype=np.int32)
-        pieces.append(SparseRows(offsets, columns, 9, rng.random(offsets[-1], np.float32)))
+        pieces.append(Ragged(offsets, columns, 9, rng.random(offsets[-1], np.float32)))
     places = rng.permutation(sum(map(len, sizes)))
-    expected = one_below_the_other(list(pieces)).take(np.argsort(places))
-    assert_same((in_places(pieces, places), 0), (expected, 0))
+    expected = vstack(list(pieces)).take(np.argsort(places))
+    assert_same((scatter_rows(pieces, places), 0), (expected, 0))
 
 
 def coarse_dates() -> Dataset:
@@ -119,9 +118,7 @@ def test_a_stored_space_over_parts_is_the_space_of_the_model(
     data: Dataset, view: View, tmp_path: Path
 ) -> None:
     graph, config = TemporalGraph.of(data), preset("default")
-    sources = FeatureSources(
-        config=config, dataset=data, graph=graph, clock=Clock.of(graph), topologies=topology_set([])
-    )
+    sources = FeatureSources(config=config, dataset=data, graph=graph, clock=Clock.of(graph))
     kinds = tuple(types_from_names(data.entities, data.train))
     space = sources.space(view, kinds)
     make_parts(tmp_path, graph, 4)

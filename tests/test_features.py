@@ -1,6 +1,7 @@
 """Features side by side, copy weights, and probabilities that mean what they say."""
 
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
@@ -30,18 +31,19 @@ from apptek.evaluation.calibration import (
 )
 from apptek.features.clock import Clock
 from apptek.features.copies import Copies
-from apptek.features.sparse import SparseRows, side_by_side
+from apptek.features.topologies.part import Topologies
 from apptek.features.topologies.topology import topology_set
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.fitting.linear_fit import Descent, fit_linear_softmax
 from apptek.models.model import FeatureSources
+from apptek.ragged import Ragged, hstack
 from apptek.seeding import generator
 
 # Side by side
 
 
-def dense(rows: SparseRows) -> Doubles:
-    found = np.zeros((len(rows), rows.feature_count))
+def dense(rows: Ragged) -> Doubles:
+    found = np.zeros((len(rows), rows.width))
     for index in range(len(rows)):
         columns, values = rows.row(index)
         found[index, columns] = values
@@ -49,7 +51,7 @@ def dense(rows: SparseRows) -> Doubles:
 
 
 @st.composite
-def parts_of(draw: st.DrawFn) -> list[SparseRows]:
+def parts_of(draw: st.DrawFn) -> list[Ragged]:
     """Parts of equally many rows, of which some are a stretch of longer ones or hold ones alone."""
     count, parts = draw(st.integers(0, 4)), []
     for _ in range(draw(st.integers(1, 4))):
@@ -68,15 +70,15 @@ def parts_of(draw: st.DrawFn) -> list[SparseRows]:
 
 
 @given(parts_of())
-def test_side_by_side_is_what_dense_matrices_would_be(parts: list[SparseRows]) -> None:
-    found = side_by_side(parts)
+def test_side_by_side_is_what_dense_matrices_would_be(parts: list[Ragged]) -> None:
+    found = hstack(parts)
     assert np.array_equal(dense(found), np.concatenate([dense(part) for part in parts], axis=1))
-    assert found.feature_count == sum(part.feature_count for part in parts)
+    assert found.width == sum(part.width for part in parts)
 
 
 def test_parts_of_different_lengths_do_not_stand_side_by_side() -> None:
     with pytest.raises(ValueError, match="equally many rows"):
-        side_by_side([rows_of([{}], 2, True), rows_of([{}, {}], 2, True)])
+        hstack([rows_of([{}], 2, True), rows_of([{}, {}], 2, True)])
 
 
 def space_of(parts: tuple[str, ...]) -> Any:
@@ -101,13 +103,13 @@ def test_a_space_is_its_parts_one_after_the_other(parts: tuple[str, ...]) -> Non
     space, whole = space_of(parts), space_of(PARTS)
     queries = queries_of([(0, 1, 3, None), (2, None, None, None), (0, 1, 3, 0)])
     rows, every = dense(space.rows(queries)), dense(whole.rows(queries))
-    assert [name for name, _ in space.sizes()] == list(parts)
+    assert list(space.sizes()) == list(parts)
     assert rows.shape == (3, len(space))
-    for name, size in space.sizes():
+    for name, size in space.sizes().items():
         first, place = space.first(name), whole.first(name)
         assert np.array_equal(rows[:, first : first + size], every[:, place : place + size])
     speaking = space.copies().predicates >= 0
-    history = dict(space.sizes()).get("history", 0)
+    history = space.sizes().get("history", 0)
     assert speaking[:history].all()
     assert not speaking[history:].any()
 
@@ -115,7 +117,9 @@ def test_a_space_is_its_parts_one_after_the_other(parts: tuple[str, ...]) -> Non
 def test_topologies_that_were_applied_before_are_not_applied_again() -> None:
     space = space_of(PARTS)
     queries = queries_of([(0, 1, 3, None), (0, 2, None, None)])
-    again = space.rows(queries, space.fired(queries))
+    known = {"topologies": space.topologies.rows(queries)}
+    with patch.object(Topologies, "rows", side_effect=AssertionError):
+        again, _ = space.counted_rows(queries, known)
     assert np.array_equal(dense(again), dense(space.rows(queries)))
 
 

@@ -45,7 +45,12 @@ def counts_of(
         times = [UNKNOWN if time is None else time for _, time in pairs]
         return np.asarray(groups, np.int32), np.asarray(times, np.int32)
 
-    return decayed_counts(*columns(events), *columns(queries), np.asarray(SCALES))
+    counts, ages = decayed_counts(*columns(events), *columns(queries), np.asarray(SCALES))
+    for (group, when), age in zip(queries, ages.tolist(), strict=True):
+        earlier = [at for of, at in events if of == group and at is not None]
+        passed = [when - at for at in earlier if when is not None and at < when]
+        assert age == min(passed, default=math.inf)
+    return counts
 
 
 @given(events=dated, queries=dated)

@@ -16,8 +16,8 @@ from apptek.errors import ConfigError
 from apptek.features import history as module
 from apptek.features.clock import Clock
 from apptek.features.history import History, HistoryFeature
-from apptek.features.sparse import SparseRows
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.ragged import Ragged
 
 PLAIN = PlainHistory(FAMILIES, KERNELS, 40, 60, 1.0, 0.4, (2.0, 7.0, 30.0, 120.0))
 
@@ -62,7 +62,7 @@ def history_of(graph: TemporalGraph, plain: PlainHistory = PLAIN) -> History:
     return History(graph.ahead() if plain.ahead else graph, Clock(*plain.scales), config)
 
 
-def named(history: History, rows: SparseRows, row: int) -> dict[HistoryFeature, float]:
+def named(history: History, rows: Ragged, row: int) -> dict[HistoryFeature, float]:
     """The features of one row by what they stand for; each stands there once."""
     columns, values = rows.row(row)
     found = {
@@ -75,9 +75,9 @@ def named(history: History, rows: SparseRows, row: int) -> dict[HistoryFeature, 
 
 def assert_agrees(plain: list[PlainFact], asked: list[PlainQuery], config: PlainHistory) -> None:
     history = history_of(graph_of(plain, "ongoing" if config.lasting else "point"), config)
-    rows, cuts = history.rows(queries_of(asked))
+    rows, cuts = history.counted_rows(queries_of(asked))
     assert cuts == 0
-    assert rows.feature_count == len(history)
+    assert rows.width == len(history)
     for row, query in enumerate(asked):
         expected = plain_history(plain, query, config)
         assert named(history, rows, row) == pytest.approx(expected, abs=1e-5)
@@ -132,7 +132,7 @@ def values_of(
 ) -> dict[HistoryFeature, float]:
     config = replace(PLAIN, **settings)
     history = history_of(graph_of(plain, "ongoing" if config.lasting else "point"), config)
-    return named(history, history.rows(queries_of([query]))[0], 0)
+    return named(history, history.counted_rows(queries_of([query]))[0], 0)
 
 
 def test_one_fact_two_days_before_in_numbers() -> None:
@@ -219,7 +219,7 @@ def test_days_are_counted_on_the_axis_not_by_the_codes() -> None:
     codes = graph_of(plain).facts
     graph = TemporalGraph.build(codes, axis, ENTITIES, PREDICATES)
     history = history_of(graph)
-    rows, _ = history.rows(queries_of([(0, 1, day, None)]))
+    rows, _ = history.counted_rows(queries_of([(0, 1, day, None)]))
     found = named(history, rows, 0)
     assert {f.predicate for f in found if f.kernel == "same"} == {0, 1}
     after = found[HistoryFeature("pair", 2, "after")]
@@ -244,7 +244,7 @@ def test_behind_a_dominant_partner_the_search_ends_and_is_counted() -> None:
         plain = dominated(place, MOST_HISTORY_FACTS)
         history = history_of(graph_of(plain), replace(PLAIN, families=("pair", "subject_out")))
         queries = queries_of([(0, 1, 0, None), (0, 2, 0, None), (2, 0, 0, None)])
-        rows, cuts = history.rows(queries)
+        rows, cuts = history.counted_rows(queries)
         assert cuts == 1
         found = {f.predicate for f in named(history, rows, 0) if f.family == "subject_out"}
         assert found == ({1} if is_found else set())
@@ -256,7 +256,7 @@ def test_nothing_is_cut_where_enough_others_are_near() -> None:
     plain += [point(1, time, 0, 2) for time in range(0, 2000, 16)]
     history = history_of(graph_of(plain), replace(PLAIN, families=("subject_out",)))
     queries = queries_of([(0, 1, 1000, None)])
-    rows, cuts = history.rows(queries)
+    rows, cuts = history.counted_rows(queries)
     assert cuts == 0
     assert len(history.facts(queries, 0)["subject_out"]) == 60
     assert {f.predicate for f in named(history, rows, 0)} == {1}
@@ -311,10 +311,10 @@ def test_any_chunk_size_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     history = history_of(graph_of(random_intervals(500, rng)))
     queries = queries_of(many_queries(rng))
-    whole, _ = history.rows(queries)
+    whole, _ = history.counted_rows(queries)
     for chunk in (1, 7, 100):
         monkeypatch.setattr(module, "CHUNK", chunk)
-        found, _ = history.rows(queries)
+        found, _ = history.counted_rows(queries)
         for one, other in (
             (found.offsets, whole.offsets),
             (found.columns, whole.columns),
@@ -329,18 +329,18 @@ def test_read_only_and_writable_queries_are_answered_alike_and_stay_so() -> None
     open_, closed = (queries_of(many_queries(np.random.default_rng(7))) for _ in range(2))
     for column in closed.columns():
         read_only(column)
-    one, other = history.rows(open_)[0], history.rows(closed)[0]
+    one, other = history.counted_rows(open_)[0], history.counted_rows(closed)[0]
     assert np.array_equal(one.columns, other.columns)
     assert np.array_equal(one.flat_values, other.flat_values)
     assert all(column.flags.writeable for column in open_.columns())
-    every_second = history.rows(open_.take(np.arange(0, 100, 2)))[0]
+    every_second = history.counted_rows(open_.take(np.arange(0, 100, 2)))[0]
     strided = replace(open_, **{n: getattr(open_, n)[::2] for n in ("subjects", "objects")})
     strided = replace(strided, times=open_.times[::2], hidden=open_.hidden[::2])
-    assert np.array_equal(history.rows(strided)[0].columns, every_second.columns)
+    assert np.array_equal(history.counted_rows(strided)[0].columns, every_second.columns)
 
 
 def test_no_query_has_no_rows() -> None:
-    rows, cuts = history_of(graph_of([point(0, 1)])).rows(queries_of([]))
+    rows, cuts = history_of(graph_of([point(0, 1)])).counted_rows(queries_of([]))
     assert (len(rows), cuts) == (0, 0)
 
 

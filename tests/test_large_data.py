@@ -51,7 +51,7 @@ def test_few_queries_know_what_many_know(filtering: str, monkeypatch: pytest.Mon
     one = known_predicates(few, everything, filtering)  # type: ignore[arg-type]
     all_ = known_predicates(WORLD.test, everything, filtering)  # type: ignore[arg-type]
     assert np.array_equal(one.offsets, all_.offsets[:31])
-    assert np.array_equal(one.predicates, all_.predicates[: one.offsets[-1]])
+    assert np.array_equal(one.columns, all_.columns[: one.offsets[-1]])
     of_few, of_all = (groups(part, WORLD.train, WORLD.predicates) for part in (few, WORLD.test))
     assert all(np.array_equal(of_few[name], of_all[name][:30]) for name in of_few)
 

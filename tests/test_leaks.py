@@ -18,8 +18,7 @@ from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import expected_ranks
 from apptek.features.clock import Clock
 from apptek.features.space import FeatureSpace
-from apptek.features.sparse import SparseRows
-from apptek.features.topologies.application import BinaryRows, apply_topologies
+from apptek.features.topologies.application import apply_topologies
 from apptek.features.topologies.mining import mine
 from apptek.features.topologies.topology import topology_set
 from apptek.features.traits import types_from_names
@@ -30,6 +29,7 @@ from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.fitting import RerankerTask, fit_reranker
+from apptek.ragged import Ragged
 from apptek.seeding import generator
 
 TOLERANCE = 0.025  # three standard errors of the mean of these few thousand queries
@@ -42,8 +42,8 @@ def shuffled(data: Dataset, seed: int = 0) -> Facts:
     return Facts(facts.subjects, facts.predicates[order], facts.objects, facts.since, facts.until)
 
 
-def sparse_rows(found: BinaryRows, count: int) -> SparseRows:
-    return SparseRows(found.offsets, found.columns, count)
+def sparse_rows(found: Ragged, count: int) -> Ragged:
+    return Ragged(found.offsets, found.columns, count)
 
 
 def mrr(scores: np.ndarray, facts: Facts, known: tuple[Facts, ...]) -> float:
@@ -125,7 +125,7 @@ def test_the_check_would_see_a_fact_that_is_not_hidden() -> None:
 CLOSE = 0.01  # more than three standard errors of the mean of these 24,000 queries
 STRONG = ClassifierConfig(epochs=3, l2=(100.0,))
 FOLDS = 3
-Score = Callable[[Queries, SparseRows], Floats]
+Score = Callable[[Queries, Ragged], Floats]
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Shuffled:
 
     data: Dataset
     space: FeatureSpace
-    rows: SparseRows  # of the training queries, each with its own fact hidden
+    rows: Ragged  # of the training queries, each with its own fact hidden
 
     @property
     def train(self) -> Facts:
@@ -156,22 +156,21 @@ def noise() -> Shuffled:
         dataset=data,
         graph=graph,
         clock=Clock.of(graph),
-        topologies=topology_set([]),
     ).space("within", tuple(kinds))
     return Shuffled(data, space, space.rows(training_queries(data.train)))
 
 
-def take_ragged(rows: SparseRows, places: npt.NDArray[np.int64]) -> SparseRows:
+def take_ragged(rows: Ragged, places: npt.NDArray[np.int64]) -> Ragged:
     """The rows of these places."""
     counts = np.diff(rows.offsets)[places]
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     within = np.repeat(rows.offsets[places] - offsets[:-1], counts) + np.arange(offsets[-1])
-    return SparseRows(offsets, rows.columns[within], rows.feature_count, rows.flat_values[within])
+    return Ragged(offsets, rows.columns[within], rows.width, rows.flat_values[within])
 
 
 def surpluses(
     noise: Shuffled,
-    rows: SparseRows,
+    rows: Ragged,
     labelled: Facts,
     config: ClassifierConfig,
     trees: RerankerConfig | None = None,
@@ -220,7 +219,7 @@ def surpluses(
     return float(np.average(out_of_fold, weights=counts)), float(np.mean(on_test))
 
 
-def linear_score(model: LinearSoftmax, _: Queries, rows: SparseRows) -> Floats:
+def linear_score(model: LinearSoftmax, _: Queries, rows: Ragged) -> Floats:
     return model.scores(rows)
 
 
@@ -296,11 +295,11 @@ def test_the_check_would_see_labels_that_leak_by_what_is_missing(
     assert abs(out_of_fold) > 2 * CLOSE
 
 
-def without(rows: SparseRows, spoken_of: Ints, labels: Ints, share: float) -> SparseRows:
+def without(rows: Ragged, spoken_of: Ints, labels: Ints, share: float) -> Ragged:
     """The rows without the features that speak of their label, for a share of the rows."""
     owners = np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
     chosen = generator(0, "missing").random(len(rows)) < share
     kept = (spoken_of[rows.columns] != labels[owners]) | ~chosen[owners]
     counts = np.bincount(owners[kept], minlength=len(rows))
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return SparseRows(offsets, rows.columns[kept], rows.feature_count, rows.flat_values[kept])
+    return Ragged(offsets, rows.columns[kept], rows.width, rows.flat_values[kept])

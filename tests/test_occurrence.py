@@ -16,6 +16,7 @@ from worlds import ENTITIES, facts_of, moments, plain_facts
 
 from apptek.arrays import Bools, Doubles
 from apptek.data.times import TimeAxis
+from apptek.evaluation.logistic import fit_logistic
 from apptek.evaluation.predicate_classes import PredicateClasses
 from apptek.evaluation.yes_no import area_under_curve, reliability, yes_no_figures
 from apptek.features.clock import Clock
@@ -24,7 +25,6 @@ from apptek.occurrence import snapshots
 from apptek.occurrence.counts import NAMES, PairCounts
 from apptek.occurrence.events import Events, Pairs
 from apptek.occurrence.fitting import Moments, Period, fit_horizon, fit_occurrence, windows_of
-from apptek.occurrence.logistic import fit_logistic
 from apptek.occurrence.model import (
     Horizon,
     Occurrence,

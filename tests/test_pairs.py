@@ -11,6 +11,7 @@ from oracles import PlainFact, nearest
 from worlds import ENTITIES, graph_of, moments, plain_facts, random_intervals
 
 from apptek.data.times import UNKNOWN
+from apptek.graph import pairs
 from apptek.graph.pairs import PairIndex, find_pair
 from apptek.graph.slot_search import FIELDS, STREAMS, UNDATED, nearest_in_slot
 from apptek.graph.temporal_graph import TemporalGraph
@@ -18,7 +19,7 @@ from apptek.graph.temporal_graph import TemporalGraph
 
 def facts_between(index: PairIndex, subject: int, object_: int) -> list[int]:
     """The facts of a pair in the order of their stretch."""
-    pair = find_pair(index.firsts, index.objects, subject, object_)
+    pair = find_pair(index, subject, object_)
     if pair < 0:
         return []
     lo, hi = index.incidence.offsets[3 * pair], index.incidence.offsets[3 * pair + 3]
@@ -44,16 +45,13 @@ def nearest_of_pair(
     graph: TemporalGraph, subject: int, object_: int, when: int | None, k: int, hidden: int | None
 ) -> list[int]:
     index = PairIndex.of(graph)
-    pair = find_pair(index.firsts, index.objects, subject, object_)
+    pair = find_pair(index, subject, object_)
     if pair < 0:
         return []
-    at = index.incidence
     facts, streams = np.empty((k, 3), np.int64), np.empty((STREAMS, FIELDS), np.int64)
     count = nearest_in_slot(
-        at.offsets, at.facts, at.starts, at.by_end, at.interval_offsets, at.tops,
-        at.level_offsets, graph.since, graph.until, graph.twins, pair,
-        UNKNOWN if when is None else when, k, -1 if hidden is None else hidden, 0, UNDATED,
-        streams, facts,
+        index.incidence, pair, UNKNOWN if when is None else when, k,
+        -1 if hidden is None else hidden, 0, UNDATED, streams, facts,
     )  # fmt: skip
     return [int(fact) for fact in facts[:count, 2]]
 
@@ -91,16 +89,14 @@ def test_agrees_where_the_tree_of_interval_ends_has_several_levels() -> None:
 def test_unknown_entities_and_pairs_without_facts_are_no_pair() -> None:
     index = PairIndex.of(graph_of([PlainFact(1, 0, 3, 0, 0), PlainFact(1, 0, 1, 0, 0)]))
     no_pairs = [(-1, 1), (1, -1), (-1, -1), (0, 0), (4, 4), (1, 0), (1, 2), (1, 4), (3, 1)]
-    assert [find_pair(index.firsts, index.objects, *pair) for pair in no_pairs] == [-1] * len(
-        no_pairs
-    )
-    assert [find_pair(index.firsts, index.objects, 1, other) for other in (1, 3)] == [0, 1]
+    assert [find_pair(index, *pair) for pair in no_pairs] == [-1] * len(no_pairs)
+    assert [find_pair(index, 1, other) for other in (1, 3)] == [0, 1]
 
 
 def test_a_graph_without_facts_has_no_pairs() -> None:
     index = PairIndex.of(graph_of([]))
     assert len(index.objects) == 0
-    assert find_pair(index.firsts, index.objects, 0, 1) == -1
+    assert find_pair(index, 0, 1) == -1
 
 
 def test_the_columns_are_closed_for_writing() -> None:
@@ -110,7 +106,7 @@ def test_the_columns_are_closed_for_writing() -> None:
 
 
 def test_threads_that_ask_at_once_share_one_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph, build = graph_of([PlainFact(0, 0, 1, 3, None)]), PairIndex._of
+    graph, build = graph_of([PlainFact(0, 0, 1, 3, None)]), pairs._index
     built: list[int] = []
     both = Barrier(2)
 
@@ -120,7 +116,7 @@ def test_threads_that_ask_at_once_share_one_index(monkeypatch: pytest.MonkeyPatc
             both.wait(0.2)  # a second build would come here, too
         return build(graph)
 
-    monkeypatch.setattr(PairIndex, "_of", slowly)
+    monkeypatch.setattr(pairs, "_index", slowly)
     with ThreadPoolExecutor(2) as pool:
         one, other = pool.map(lambda _: PairIndex.of(graph), range(2))
     assert one is other

@@ -29,7 +29,7 @@ from apptek.evaluation.calibration import (
     softmax,
     top_predictions,
 )
-from apptek.evaluation.filters import Filter, KnownPredicates, known_predicates
+from apptek.evaluation.filters import Filter, known_predicates
 from apptek.evaluation.groups import groups
 from apptek.evaluation.ranking import (
     CHUNK,
@@ -39,6 +39,7 @@ from apptek.evaluation.ranking import (
     filtered_mrr,
     metrics_of,
 )
+from apptek.ragged import Ragged
 
 FILTERS: tuple[Filter, ...] = ("raw", "static", "time-aware")
 NAMES = Names(pa.array(["Consult", "Host a visit", "Make a visit"]))
@@ -47,14 +48,14 @@ worlds = st.lists(plain_facts(), max_size=12)
 point = PlainFact(0, 0, 1, 5, 5)
 
 
-def known_of(rows: list[list[int]]) -> KnownPredicates:
+def known_of(rows: list[list[int]]) -> Ragged:
     offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    return KnownPredicates(offsets, np.asarray([r for row in rows for r in row], np.int32))
+    return Ragged(offsets, np.asarray([r for row in rows for r in row], np.int32))
 
 
-def rows_of(known: KnownPredicates) -> list[list[int]]:
+def rows_of(known: Ragged) -> list[list[int]]:
     bounds = zip(known.offsets[:-1], known.offsets[1:], strict=True)
-    return [known.predicates[lo:hi].tolist() for lo, hi in bounds]
+    return [known.columns[lo:hi].tolist() for lo, hi in bounds]
 
 
 def truths_of(truths: list[int]) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
@@ -135,7 +136,7 @@ def test_nan_has_no_rank() -> None:
         scores = np.asarray([[1, 2], [0, 3]], np.float32)
         scores[row, 1] = np.nan
         with pytest.raises(ValueError, match=f"row {row} contain NaN"):
-            expected_ranks(scores, truths_of([0, 0]), KnownPredicates.nothing(2))
+            expected_ranks(scores, truths_of([0, 0]), Ragged.empty(2))
 
 
 def test_a_predicate_without_a_score_is_refused() -> None:
@@ -143,12 +144,12 @@ def test_a_predicate_without_a_score_is_refused() -> None:
         with pytest.raises(ValueError, match="not among the 2"):
             expected_ranks(np.zeros((1, 2)), truths_of([truth]), known_of([others]))
     with pytest.raises(ValueError, match="different numbers"):
-        expected_ranks(np.zeros((1, 2)), truths_of([0]), KnownPredicates.nothing(2))
+        expected_ranks(np.zeros((1, 2)), truths_of([0]), Ragged.empty(2))
 
 
 def test_the_scores_stay_as_open_and_as_they_were() -> None:
     scores = np.asarray([[1.0, 2.0], [4.0, 3.0]])[:, ::-1]
-    ranks = expected_ranks(scores, truths_of([0, 0]), KnownPredicates.nothing(2))
+    ranks = expected_ranks(scores, truths_of([0, 0]), Ragged.empty(2))
     assert ranks.tolist() == [1.0, 2.0]
     assert scores.flags.writeable
 
@@ -156,17 +157,17 @@ def test_the_scores_stay_as_open_and_as_they_were() -> None:
 def test_known_offsets_that_lead_outside_are_refused() -> None:
     for offsets in ([0, 3], [0, 2, 1], [-1, 1], []):
         with pytest.raises(ValueError, match="outside"):
-            KnownPredicates(np.asarray(offsets, np.int64), truths_of([0, 1]))
+            Ragged(np.asarray(offsets, np.int64), truths_of([0, 1])).checked()
 
 
 def test_known_predicates_are_of_two_kinds_of_integers_and_stay_as_they_are() -> None:
     offsets, predicates = np.asarray([0, 1, 2]), truths_of([3, 4])
     for wrong in ((offsets.astype(np.int32), predicates), (offsets, predicates.astype(np.int64))):
-        with pytest.raises(ValueError, match="int64 offsets and int32 predicates"):
-            KnownPredicates(*wrong)
-    known = KnownPredicates(offsets, predicates)
+        with pytest.raises(ValueError, match="int64 offsets and int32 columns"):
+            Ragged(*wrong).checked()
+    known = Ragged(offsets, predicates)
     assert not known.offsets.flags.writeable
-    assert not known.predicates.flags.writeable
+    assert not known.columns.flags.writeable
 
 
 def test_the_tuning_mrr_is_the_mean_of_the_inverse_ranks() -> None:

@@ -17,6 +17,7 @@ from apptek.data.facts import Dataset, Facts
 from apptek.data.queries import held_out_queries
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ConfigError, ModelError
+from apptek.features.traits import Traits
 from apptek.models.reranking.candidates import Weighed, describe_candidates, names_of
 from apptek.models.reranking.fitting import ListwiseLoss, TakeTurns, folds_of
 from apptek.models.reranking.mirrors import Mirrors
@@ -273,8 +274,9 @@ def test_damaged_trees_are_refused(folder: Path, tmp_path: Path, data: Dataset) 
 
 def test_trees_for_other_features_are_refused(predictor: Predictor, data: Dataset) -> None:
     view = predictor.answerer.main
-    assert view.space.traits is not None
-    fewer = replace(view.space, traits=replace(view.space.traits, kinds=()))
+    history, traits = view.space.parts
+    assert isinstance(traits, Traits)
+    fewer = replace(view.space, parts=(history, replace(traits, kinds=())))
     queries = held_out_queries(data.test.take(np.arange(3)))
     trees, classifier = view.fitted.reranker, view.fitted.classifier
     assert trees is not None

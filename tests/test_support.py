@@ -21,7 +21,6 @@ from apptek.features.clock import Clock
 from apptek.features.history import History
 from apptek.features.history_kernels import LEAST
 from apptek.features.space import FeatureSpace
-from apptek.features.sparse import SparseRows
 from apptek.features.support import (
     LEVELS,
     Level,
@@ -29,17 +28,17 @@ from apptek.features.support import (
     history_evidence,
     level_of,
 )
-from apptek.features.topologies.topology import topology_set
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import FeatureSources
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.present.explanation_words import contradicts_alone, support_words
+from apptek.ragged import Ragged
 from apptek.results import Support, to_dict
 
 
 class Shard(NamedTuple):
-    rows: SparseRows
+    rows: Ragged
     labels: Ints
 
 
@@ -47,9 +46,7 @@ def space_of(plain: list[PlainFact]) -> FeatureSpace:
     data = dataset_of(plain)
     graph = TemporalGraph.of(data)
     config = preset("default")
-    sources = FeatureSources(
-        config=config, dataset=data, graph=graph, clock=Clock.of(graph), topologies=topology_set([])
-    )
+    sources = FeatureSources(config=config, dataset=data, graph=graph, clock=Clock.of(graph))
     return sources.space("within")
 
 
@@ -77,7 +74,7 @@ def test_the_support_is_what_counting_one_by_one_gives(plain: list[PlainFact]) -
     space = space_of(plain)
     history = space.history
     assert history is not None
-    facts = space.process.graph.facts
+    facts = space.graph.facts
     queries = training_queries(facts)
     pairs = facts.subjects.astype(np.int64) * 100 + facts.objects
     # In two shards, as a fit of many queries has them.
@@ -129,9 +126,7 @@ def test_a_lone_fact_has_the_features_of_a_graph_with_it_alone(apart: int) -> No
         np.asarray([10 - apart], np.int32), nobody,
     )  # fmt: skip
     columns, values = space.history.lone_fact("pair", 1, np.asarray([float(apart)]))
-    found = dict(
-        zip(*(part.tolist() for part in space.history.rows(queries)[0].row(0)), strict=True)
-    )
+    found = dict(zip(*(part.tolist() for part in space.history.rows(queries).row(0)), strict=True))
     expected = {c: v for c, v in zip(columns.tolist(), values[0].tolist(), strict=True) if v}
     assert found.keys() == expected.keys()
     assert list(found.values()) == pytest.approx([expected[c] for c in found], rel=1e-5)

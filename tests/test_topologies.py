@@ -15,16 +15,17 @@ from apptek.data.queries import Queries, training_queries
 from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError
 from apptek.features.topologies import application
-from apptek.features.topologies.application import BinaryRows, apply_topologies
+from apptek.features.topologies.application import apply_topologies
 from apptek.features.topologies.mining import mine
 from apptek.features.topologies.topology import describe, from_names, to_names, topology_set
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.fitting import discovery
+from apptek.ragged import Ragged
 
 sequences = st.lists(st.integers(0, 2 * PREDICATES - 1), min_size=1, max_size=4).map(tuple)
 
 
-def ones(rows: BinaryRows) -> list[set[int]]:
+def ones(rows: Ragged) -> list[set[int]]:
     return [
         set(rows.columns[rows.offsets[i] : rows.offsets[i + 1]].tolist()) for i in range(len(rows))
     ]

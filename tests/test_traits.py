@@ -247,7 +247,7 @@ def test_agrees_with_the_definition(
     traits = Traits.of(dataset, TraitsConfig(weight=0.3, entities=most), kinds)
     asked = [data.draw(plain_queries(plain)) for _ in range(3)]
     rows = traits.rows(queries_of(asked))
-    assert rows.feature_count == len(traits)
+    assert rows.width == len(traits)
     for row, query in enumerate(asked):
         columns, values = rows.row(row)
         found = [traits.trait(int(column), dataset.entities) for column in columns]

@@ -41,14 +41,3 @@ def give_memory_back() -> None:
     pa.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):  # only some C libraries can
         ctypes.CDLL(None).malloc_trim(0)
-
-
-def take_ragged(offsets: Longs, rows: npt.NDArray[np.intp]) -> tuple[Longs, Longs]:
-    """Selects rows of a ragged table: their new offsets, and the old positions of their values.
-
-    Row i of a ragged table is values[offsets[i] : offsets[i + 1]].
-    """
-    counts = np.diff(offsets)[rows]
-    taken = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum(counts, out=taken[1:])
-    return taken, np.repeat(offsets[:-1][rows] - taken[:-1], counts) + np.arange(taken[-1])

@@ -33,7 +33,6 @@ from apptek.evaluation.scorer import (
 from apptek.explain.contrast import contrast
 from apptek.explain.counterfactual import counterfactual
 from apptek.explain.explainer import explain
-from apptek.features.sparse import SparseRows
 from apptek.files import is_model, sole_writer
 from apptek.forecasting.forecaster import Forecaster
 from apptek.forecasting.learning import learn_occurrence
@@ -49,6 +48,7 @@ from apptek.models.observation import observed_position
 from apptek.models.own_facts import own_facts
 from apptek.models.storage import RUN, read_json
 from apptek.models.updating import UpdateReport, update_model
+from apptek.ragged import Ragged
 from apptek.results import Answers, Contrast, Counterfactual, Explanation, Forecast, WatchList
 from apptek.resuming import work_folder
 from apptek.safe_text import counted
@@ -78,13 +78,7 @@ class Predictor:
 
     def __getstate__(self) -> dict[str, Any]:
         """The model and how it answers; what can be indexed again, and an engine, are left out."""
-        sources = self.model.sources
-        sources = replace(sources, graph=replace(sources.graph, indexed={}))
-        return {
-            "model": replace(self.model, sources=sources),
-            "run": self.run,
-            "as_of": self.answerer.always_ahead,
-        }
+        return {"model": self.model, "run": self.run, "as_of": self.answerer.always_ahead}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
@@ -214,7 +208,7 @@ class Predictor:
         predictor.answerer.views = {name: engine.view(view) for name, view in views.items()}
         return predictor
 
-    def features(self, queries: Queries) -> SparseRows:
+    def features(self, queries: Queries) -> Ragged:
         """The features of each query in the main view."""
         return self.answerer.main.space.rows(queries)
 

@@ -115,7 +115,7 @@ def bodies_of(model: Model, space: FeatureSpace) -> list[Body]:
             trait = space.traits.trait(column, data.entities)
             bodies.append(("trait", trait.whose, (trait.kind, trait.value), ""))
     if space.topologies is not None:
-        sequences = space.topologies.sequences
+        sequences = model.sources.topologies.sequences
         bodies += [("topology", "", tuple(to_names(s, data.predicates)), "") for s in sequences]
     return bodies
 

@@ -15,7 +15,7 @@ from apptek.agent.episode_kernels import (
     members_of,
     roll_out,
 )
-from apptek.agent.side_kernels import DROP, KEEP, START
+from apptek.agent.side_kernels import DROP, KEEP, START, Moves
 from apptek.agent.states import States
 from apptek.arrays import Bools, Ints, read_only
 from apptek.compiling import in_threads
@@ -52,14 +52,12 @@ class DecisionProcess:
         """Predicates, and their inverses where tagged."""
         return self.graph.predicate_count * (1 + self.tagged)
 
-    def kernel_arguments(self) -> tuple[Any, ...]:
-        """The arguments of `advance` and `roll_out` up to the queries."""
-        facts = self.graph.facts
-        columns = (facts.subjects, facts.predicates, facts.objects)
-        traversal = "outgoing" if self.config.traversal == "outgoing" else "both"
-        directions = self.graph.directions(traversal)
-        numbers = (directions, self.tagged, self.graph.predicate_count, self.config.tknn)
-        return (self.graph.kernel_arrays(), columns, *numbers)
+    def moves(self) -> Moves:
+        """What a side can be expanded by."""
+        graph = self.graph
+        directions = graph.directions("outgoing" if self.config.traversal == "outgoing" else "both")
+        counts = directions, self.tagged, graph.predicate_count
+        return Moves(graph.incidence, graph.columns(), *counts)
 
     def kernel_queries(self, queries: Queries) -> QueryColumns:
         """The queries as the kernels take them; ApptekError for an entity out of range.
@@ -87,14 +85,11 @@ class Environment:
     done   (B,): the sides have met, or max_steps are taken, or nothing is left to expand
     met    (B,): whether the sides have met, in the last step or before; `step` returns the reward
     steps  (B,): actions taken so far
-
-    `vector_loop` has the interface of Gymnasium on top of it.
     """
 
     def __init__(self, process: DecisionProcess, queries: Queries) -> None:
         self._process, count = process, len(queries)
-        self._arguments = process.kernel_arguments()
-        self._queries = process.kernel_queries(queries)
+        self._moves, self._queries = process.moves(), process.kernel_queries(queries)
         offsets, nothing = np.zeros(2 * count + 1, np.int32), np.empty(0, np.int32)
         self._state: State = (offsets, nothing, offsets, nothing, offsets, nothing)
         self.edges: Ints = np.zeros((count, process.action_count), np.int32)
@@ -156,7 +151,7 @@ class Environment:
         process = self._process
         if process.config.fingerprint == "paper":
             return States(*members_of(self._state, process.tagged, pair_of_fact))
-        about = (self._arguments[1], process.graph.entity_count, process.tagged)
+        about = (self._moves.facts, process.graph.entity_count, process.tagged)
         return States(*marked_members_of(self._state, *about, pair_of_fact))
 
     def side(self, row: int) -> tuple[Ints, Ints, Ints]:
@@ -176,8 +171,8 @@ class Environment:
     def _advance(self, actions: Ints) -> Bools:
         """Takes these actions; returns which episodes have met by them."""
         rewarded = np.zeros(len(self), np.bool_)
-        outputs = (self.edges, rewarded)
-        self._state = advance(*(*self._arguments, self._queries, actions, self._state, *outputs))
+        k, state = self._process.config.tknn, self._state
+        self._state = advance(self._moves, k, self._queries, actions, state, self.edges, rewarded)
         exhausted = ~self.edges.any(axis=1)
         self.met = self.met | rewarded
         self.done = self.met | exhausted | (self.steps >= self.max_steps)
@@ -206,7 +201,7 @@ def play(
 
     Each episode has a random stream of its own, so that threads and chunks do not matter.
     """
-    steps, arguments = process.config.max_steps, process.kernel_arguments()
+    steps, arguments = process.config.max_steps, (process.moves(), process.config.tknn)
     columns = process.kernel_queries(queries)
     seeds = generator(seed, "episodes").integers(0, 2**64, len(queries), np.uint64)
     met = np.zeros(len(queries), np.bool_)
@@ -215,9 +210,9 @@ def play(
 
     def play_chunk(start: int) -> None:
         rows = slice(start, start + CHUNK)
-        part = tuple(read_only(column[rows]) for column in columns)
-        outputs = (met[rows], trail[rows], legal_counts[rows])
-        roll_out(*(*arguments, part, policy_code, read_only(seeds[rows]), *outputs))
+        part: Any = tuple(read_only(column[rows]) for column in columns)
+        draws = policy_code, read_only(seeds[rows])
+        roll_out(*arguments, part, *draws, met[rows], trail[rows], legal_counts[rows])
 
     in_threads(play_chunk, range(0, len(queries), CHUNK), threads)
     return Episodes(met, trail, legal_counts)

@@ -8,7 +8,7 @@ from apptek.agent.side_kernels import (
     DROP,
     KEEP,
     START,
-    Columns,
+    Moves,
     count_actions,
     expand_side,
     grown,
@@ -18,8 +18,8 @@ from apptek.agent.states import FAR, IN_CORE, MARKS, REACHED, SEEN
 from apptek.arrays import Bools, Ints, Longs, Words
 from apptek.compiling import kernel, leaf
 from apptek.data.queries import QueryColumns
-from apptek.graph.slot_search import FIELDS, STREAMS
-from apptek.graph.tknn import Arrays
+from apptek.graph.incidence import FactColumns
+from apptek.graph.tknn import work_space
 
 RANDOM, COMMONEST = 0, 1  # policies that need no network
 
@@ -38,18 +38,9 @@ def _append(offsets: Ints, values: Ints, row: int, new: Ints, count: int) -> Int
 
 @kernel
 def advance(
-    arrays: Arrays,
-    columns: Columns,
-    directions: int,
-    tagged: int,
-    predicate_count: int,
-    k: int,
-    queries: QueryColumns,
-    actions: Ints,
-    state: State,
-    edges: Ints,
+    moves: Moves, k: int, queries: QueryColumns, actions: Ints, state: State, edges: Ints,
     met: Bools,
-) -> State:
+) -> State:  # fmt: skip
     """The state of every episode after its action.
 
     Fills `edges` (B, actions) with how many edges either periphery has of each action, and `met`.
@@ -57,11 +48,6 @@ def advance(
     The state is ragged: row 2b is the subject's side of episode b, row 2b + 1 the object's. Instead
     of an action: START begins the episode, KEEP leaves it as it is, DROP empties it.
     """
-    # Unpacked here: a tuple of arrays that is handed on makes every look-up slower.
-    offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until, twins = (
-        arrays
-    )
-    subjects, predicates, objects = columns
     entity_rows, all_entities, core_rows, all_core, edge_rows, all_edges = state
     rows = 2 * len(actions)
     new_entity_rows, new_entities = np.zeros(rows + 1, np.int32), np.empty(1024, np.int32)
@@ -69,9 +55,7 @@ def advance(
     new_edge_rows, new_edges = np.zeros(rows + 1, np.int32), np.empty(4096, np.int32)
     keys, stamps = np.empty(64, np.int32), np.full(64, -1, np.int32)
     clock, counts = np.zeros(1, np.int64), np.zeros(3, np.int64)
-    streams = np.empty((STREAMS, FIELDS), np.int64)
-    outgoing, incoming = np.empty((k, 3), np.int64), np.empty((k, 3), np.int64)
-    nearest = np.empty(k, np.int32)
+    space, nearest = work_space(k), np.empty(k, np.int32)
     entities, core, periphery = (
         np.empty(64, np.int32),
         np.empty(64, np.int32),
@@ -94,17 +78,15 @@ def advance(
             periphery[: counts[2]] = all_edges[edge_rows[row] : edge_rows[row + 1]]
         if action != KEEP and action != DROP:
             entities, core, periphery, keys, stamps = expand_side(
-                offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since,
-                until, twins, subjects, predicates, objects, directions, tagged, predicate_count,
-                queries[2][episode], queries[3][episode], action, entities, core, periphery,
-                counts, keys, stamps, clock, streams, outgoing, incoming, nearest,
+                moves, queries[2][episode], queries[3][episode], action, entities, core, periphery,
+                counts, keys, stamps, clock, space, nearest,
             )  # fmt: skip
         new_entities = _append(new_entity_rows, new_entities, row, entities, counts[0])
         new_core = _append(new_core_rows, new_core, row, core, counts[1])
         new_edges = _append(new_edge_rows, new_edges, row, periphery, counts[2])
         if row % 2 == 0:
             edges[episode] = 0
-        count_actions(predicates, periphery, counts[2], tagged, predicate_count, edges[episode])
+        count_actions(moves, periphery, counts[2], edges[episode])
         if row % 2 == 0:
             continue
         # The object's side is the second: now both are known. An episode that was kept has not met,
@@ -153,7 +135,7 @@ def _mark_of(ends: tuple[int, int], own: Ints, seen: Ints, reached: Ints, stamp:
 
 @kernel
 def marked_members_of(
-    state: State, columns: Columns, entity_count: int, tagged: int, pair_of_fact: Ints
+    state: State, columns: FactColumns, entity_count: int, tagged: int, pair_of_fact: Ints
 ) -> tuple[Ints, Longs]:
     """As `members_of`, each pair with the mark of its fact: MARKS * pair + mark.
 
@@ -228,36 +210,20 @@ def _choose(policy: int, edges: Ints, words: Words) -> int:
 
 @kernel
 def roll_out(
-    arrays: Arrays,
-    columns: Columns,
-    directions: int,
-    tagged: int,
-    predicate_count: int,
-    k: int,
-    queries: QueryColumns,
-    policy: int,
-    seeds: Words,
-    met: Bools,
-    trail: Ints,
-    legal_counts: Ints,
-) -> None:
+    moves: Moves, k: int, queries: QueryColumns, policy: int, seeds: Words, met: Bools,
+    trail: Ints, legal_counts: Ints,
+) -> None:  # fmt: skip
     """Plays episodes to their end by a policy without a network.
 
     Fills met (n,), trail (n, steps) with the actions taken, -1 after the last, and legal_counts
     (n, steps) with how many were legal before each. Each episode draws from a stream of its own, so
     that the result does not depend on how queries are cut into chunks.
     """
-    offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until, twins = (
-        arrays
-    )
-    subjects, predicates, objects = columns
     keys, stamps = np.empty(64, np.int32), np.full(64, -1, np.int32)
     clock, words = np.zeros(1, np.int64), np.zeros(1, np.uint64)
     counts = (np.zeros(3, np.int64), np.zeros(3, np.int64))
-    streams = np.empty((STREAMS, FIELDS), np.int64)
-    outgoing, incoming = np.empty((k, 3), np.int64), np.empty((k, 3), np.int64)
-    nearest = np.empty(k, np.int32)
-    edges = np.zeros(predicate_count * (1 + tagged), np.int32)
+    space, nearest = work_space(k), np.empty(k, np.int32)
+    edges = np.zeros(moves.predicate_count * (1 + moves.tagged), np.int32)
     # Lists, because the arrays of a side are replaced when they grow; one pair serves all episodes.
     entities = [np.empty(64, np.int32), np.empty(64, np.int32)]
     core = [np.empty(64, np.int32), np.empty(64, np.int32)]
@@ -273,15 +239,10 @@ def roll_out(
                 if action == START:
                     entities[side][0] = queries[side][episode]
                 entities[side], core[side], periphery[side], keys, stamps = expand_side(
-                    offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since,
-                    until, twins, subjects, predicates, objects, directions, tagged,
-                    predicate_count, queries[2][episode], queries[3][episode], action,
-                    entities[side], core[side], periphery[side], counts[side], keys, stamps, clock,
-                    streams, outgoing, incoming, nearest,
+                    moves, queries[2][episode], queries[3][episode], action, entities[side],
+                    core[side], periphery[side], counts[side], keys, stamps, clock, space, nearest,
                 )  # fmt: skip
-                count_actions(
-                    predicates, periphery[side], counts[side][2], tagged, predicate_count, edges
-                )
+                count_actions(moves, periphery[side], counts[side][2], edges)
             met[episode] = sides_meet(
                 entities[0], counts[0][0], entities[1], counts[1][0], keys, stamps, clock
             )

@@ -11,15 +11,26 @@ are edges, and entities as -1 - entity. A slot carries the generation in which i
 that clearing the table is adding 1 to a number.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from apptek.arrays import Ints, Longs
 from apptek.compiling import kernel, leaf
-from apptek.graph.tknn import nearest_facts
+from apptek.graph.incidence import FactColumns, Incidence
+from apptek.graph.tknn import Space, nearest_facts
 
 KEEP, START, DROP = -1, -2, -3  # instead of an action: leave the side, begin it, empty it
 
-Columns = tuple[Ints, Ints, Ints]  # subjects, predicates and objects of the facts
+
+class Moves(NamedTuple):
+    """What a side can be expanded by: the facts, in which directions, and what the actions are."""
+
+    incidence: Incidence
+    facts: FactColumns
+    directions: int
+    tagged: int  # 1: a predicate that is met against its direction is an action of its own
+    predicate_count: int
 
 
 @leaf
@@ -63,24 +74,20 @@ def grown(array: Ints, size: int) -> Ints:
 
 
 @leaf
-def _action_of(predicates: Ints, edge: int, tagged: int, predicate_count: int) -> int:
+def _action_of(moves: Moves, edge: int) -> int:
     # `tagged` is 0 or 1: as a shift and as a mask it makes both kinds of edges one formula.
-    return int(predicates[edge >> tagged]) + (edge & tagged) * predicate_count
+    predicate = int(moves.facts.predicates[edge >> moves.tagged])
+    return predicate + (edge & moves.tagged) * moves.predicate_count
 
 
 @leaf
 def _add_neighbours(
-    offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
-    level_offsets: Ints, since: Ints, until: Ints, twins: Ints, subjects: Ints, objects: Ints,
-    directions: int, tagged: int, when: int, hidden: int, keys: Ints, stamps: Ints, mask: int,
-    generation: int, streams: Longs, outgoing: Longs, incoming: Longs, nearest: Ints, entity: int,
-    periphery: Ints, edge_count: int,
+    moves: Moves, when: int, hidden: int, keys: Ints, stamps: Ints, mask: int, generation: int,
+    space: Space, nearest: Ints, entity: int, periphery: Ints, edge_count: int,
 ) -> int:  # fmt: skip
     """Adds the N_tknn facts of a new entity to the periphery; returns its new size."""
-    count = nearest_facts(
-        offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until, twins,
-        directions, entity, when, nearest.size, hidden, streams, outgoing, incoming, nearest,
-    )  # fmt: skip
+    count = nearest_facts(moves.incidence, moves.directions, entity, when, hidden, space, nearest)
+    subjects, objects, tagged = moves.facts.subjects, moves.facts.objects, moves.tagged
     for i in range(count):
         fact = nearest[i]
         # A tagged self-loop is met at both ends, so that it gives two edges.
@@ -94,29 +101,27 @@ def _add_neighbours(
 
 
 @leaf
-def _count_matches(
-    predicates: Ints, periphery: Ints, edge_count: int, tagged: int, predicate_count: int,
-    action: int,
-) -> int:  # fmt: skip
+def _count_matches(moves: Moves, periphery: Ints, edge_count: int, action: int) -> int:
     """How many edges of the periphery have this action."""
     count = 0
     for i in range(edge_count):
-        count += _action_of(predicates, periphery[i], tagged, predicate_count) == action
+        count += _action_of(moves, periphery[i]) == action
     return count
 
 
 @leaf
 def _move_to_core(
-    predicates: Ints, tagged: int, predicate_count: int, action: int, core: Ints, core_count: int,
-    periphery: Ints, edge_count: int, keys: Ints, stamps: Ints, mask: int, generation: int,
+    moves: Moves, action: int, core: Ints, core_count: int, periphery: Ints, edge_count: int,
+    keys: Ints, stamps: Ints, mask: int, generation: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Moves the edges of an action to the core; returns the sizes of core and periphery.
 
     Afterwards the table has every edge of both. A tagged fact that has moved leaves the periphery
     in its other direction as well.
     """
+    tagged = moves.tagged
     for i in range(edge_count):
-        if _action_of(predicates, periphery[i], tagged, predicate_count) == action:
+        if _action_of(moves, periphery[i]) == action:
             core[core_count] = periphery[i] >> tagged
             core_count += 1
     # The core first: an edge of the periphery that is in the table by then belongs to the core.
@@ -134,11 +139,8 @@ def _move_to_core(
 
 @kernel
 def expand_side(
-    offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
-    level_offsets: Ints, since: Ints, until: Ints, twins: Ints, subjects: Ints, predicates: Ints,
-    objects: Ints, directions: int, tagged: int, predicate_count: int, when: int, hidden: int,
-    action: int, entities: Ints, core: Ints, periphery: Ints, counts: Longs, keys: Ints,
-    stamps: Ints, clock: Longs, streams: Longs, outgoing: Longs, incoming: Longs, nearest: Ints,
+    moves: Moves, when: int, hidden: int, action: int, entities: Ints, core: Ints, periphery: Ints,
+    counts: Longs, keys: Ints, stamps: Ints, clock: Longs, space: Space, nearest: Ints,
 ) -> tuple[Ints, Ints, Ints, Ints, Ints]:  # fmt: skip
     """Expands a side by an action, or, with START, begins it at entities[0] (-1: at none).
 
@@ -152,7 +154,8 @@ def expand_side(
     # Room for the worst case is made here, once, so that the leaves below never allocate. One end
     # of every fact in the periphery is reached already: each brings at most one new entity. The
     # 1 more is for the entity that START begins with.
-    matched = _count_matches(predicates, periphery, edge_count, tagged, predicate_count, action)
+    tagged = moves.tagged
+    matched = _count_matches(moves, periphery, edge_count, action)
     room = edge_count + (matched + 1) * nearest.size * (1 + tagged)
     core = grown(core, core_count + matched)
     entities = grown(entities, reached + matched)
@@ -164,23 +167,21 @@ def expand_side(
     clock[0] += 1
     generation, mask = clock[0], size - 1
     core_count, edge_count = _move_to_core(
-        predicates, tagged, predicate_count, action, core, core_count, periphery, edge_count, keys,
-        stamps, mask, generation,
-    )  # fmt: skip
+        moves, action, core, core_count, periphery, edge_count, keys, stamps, mask, generation
+    )
     for i in range(reached):
         _put(keys, stamps, mask, generation, -1 - entities[i])
     first_new = 0 if action == START else reached
     for i in range(core_count - matched, core_count):
-        for entity in (subjects[core[i]], objects[core[i]]):
+        for entity in (moves.facts.subjects[core[i]], moves.facts.objects[core[i]]):
             if _put(keys, stamps, mask, generation, -1 - entity):
                 entities[reached] = entity
                 reached += 1
     # The facts of the older entities are in core or periphery already.
     for i in range(first_new, reached):
         edge_count = _add_neighbours(
-            offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until,
-            twins, subjects, objects, directions, tagged, when, hidden, keys, stamps, mask,
-            generation, streams, outgoing, incoming, nearest, entities[i], periphery, edge_count,
+            moves, when, hidden, keys, stamps, mask, generation, space, nearest, entities[i],
+            periphery, edge_count,
         )  # fmt: skip
     counts[0], counts[1], counts[2] = reached, core_count, edge_count
     return entities, core, periphery, keys, stamps
@@ -204,10 +205,7 @@ def sides_meet(
 
 
 @leaf
-def count_actions(
-    predicates: Ints, periphery: Ints, edge_count: int, tagged: int, predicate_count: int,
-    edges: Ints,
-) -> None:  # fmt: skip
+def count_actions(moves: Moves, periphery: Ints, edge_count: int, edges: Ints) -> None:
     """Adds how many edges of a periphery have each action to `edges`, (actions,)."""
     for i in range(edge_count):
-        edges[_action_of(predicates, periphery[i], tagged, predicate_count)] += 1
+        edges[_action_of(moves, periphery[i])] += 1

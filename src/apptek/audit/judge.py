@@ -21,9 +21,7 @@ from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import expected_ranks
 from apptek.features.clock import Clock
 from apptek.features.space import FeatureSpace
-from apptek.features.sparse import SparseRows
 from apptek.features.topologies.mining import Mined
-from apptek.features.topologies.topology import topology_set
 from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer, WorkingView
@@ -33,6 +31,7 @@ from apptek.models.fitting.stages import Stage, print_nothing
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources, FittedView, Model
 from apptek.models.reranking.fitting import folds_of
+from apptek.ragged import Ragged
 from apptek.seeding import generator
 
 FOLDS = 4
@@ -127,8 +126,7 @@ def judge_facts(judge: Judge, chosen: Longs) -> Judgements:
         own, others = facts.predicates[part], known.part(start, start + len(part))
         scores = judge.scores(asked)
         masked = judge.probabilities(scores).astype(np.float64)
-        row_of_other = np.repeat(np.arange(len(own)), np.diff(others.offsets))
-        masked[row_of_other, others.predicates[others.offsets[0] : others.offsets[-1]]] = 0.0
+        masked[others.row_of_each, others.flat_columns] = 0.0
         masked /= np.maximum(masked.sum(axis=1, keepdims=True), _LEAST)
         rows = np.arange(len(own))
         probabilities[part] = masked[rows, own]
@@ -160,9 +158,7 @@ def cross_fit(
         raise DataError(f"there are too few facts between two entities: expected {folds}")
     on_stage("index")
     graph = TemporalGraph.of(data)
-    sources = FeatureSources(
-        config=config, dataset=data, graph=graph, clock=Clock.of(graph), topologies=topology_set([])
-    )
+    sources = FeatureSources(config=config, dataset=data, graph=graph, clock=Clock.of(graph))
     kinds = tuple(types_from_names(data.entities, train))
     space = sources.space("within", kinds)
     on_stage("features")
@@ -198,7 +194,7 @@ def cross_fit(
     return Judge(model, tuple(WorkingView("within", space, view) for view in fitted), fold_of)
 
 
-def _rows(space: FeatureSpace, queries: Queries, engine: Engine | None) -> SparseRows:
+def _rows(space: FeatureSpace, queries: Queries, engine: Engine | None) -> Ragged:
     if engine is None:
         return space.rows(queries)
     engine.make(space, {"audit": queries})

@@ -13,7 +13,8 @@ from apptek.baselines.tuning import TuningQueries
 from apptek.data.facts import Dataset
 from apptek.data.queries import held_out_queries
 from apptek.errors import DivergedError
-from apptek.evaluation.filters import KnownPredicates, known_predicates
+from apptek.evaluation.filters import known_predicates
+from apptek.ragged import Ragged
 from apptek.seeding import generator
 from apptek.setting_rules import above, at_least, check_section, one_of, setting, share_below_1
 from apptek.terminal import tell
@@ -152,11 +153,11 @@ def make_optimizer(model: Embedding, config: TrainingConfig) -> torch.optim.Opti
     return torch.optim.Adagrad(model.parameters(), config.learning_rate, fused=True)
 
 
-def mask_known(logits: Tensor, known: KnownPredicates, rows: Tensor) -> Tensor:
+def mask_known(logits: Tensor, known: Ragged, rows: Tensor) -> Tensor:
     """The logits (B, R) of these training rows, with their other known predicates masked."""
     of_rows = known.take(rows.cpu().numpy())
     mask = np.zeros(logits.shape, np.bool_)
-    mask[np.repeat(np.arange(len(of_rows)), np.diff(of_rows.offsets)), of_rows.predicates] = True
+    mask[of_rows.row_of_each, of_rows.columns] = True
     return logits.masked_fill(torch.from_numpy(mask).to(logits.device), MASKED)
 
 

@@ -9,8 +9,9 @@ from apptek.arrays import Ints, Matrix
 from apptek.data.facts import Dataset
 from apptek.data.queries import Queries, held_out_queries
 from apptek.evaluation.calibration import Calibration, fit_calibration, top_predictions
-from apptek.evaluation.filters import KnownPredicates, known_predicates
+from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import filtered_mrr
+from apptek.ragged import Ragged
 
 MOST_CALIBRATED = 20_000  # queries of valid that a calibration is fitted on
 
@@ -21,7 +22,7 @@ class TuningQueries:
 
     queries: Queries
     truths: Ints
-    known: KnownPredicates
+    known: Ragged
 
     @classmethod
     def of(cls, dataset: Dataset, most: int) -> "TuningQueries":

@@ -36,7 +36,6 @@ from apptek.engine.tasks import (
 )
 from apptek.errors import ApptekError, BeingChangedError, ConfigError, DataError, ModelError
 from apptek.features.space import FeatureSpace
-from apptek.features.sparse import SparseRows, in_places
 from apptek.files import make_folder, sole_writer, write_whole, writing
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import WorkingView
@@ -44,6 +43,7 @@ from apptek.models.fitting.stages import time_left
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.manifest import check_files
 from apptek.models.storage import MANIFEST
+from apptek.ragged import Ragged, scatter_rows
 
 PARTS = 4  # unless the user says otherwise
 TOLD = 10.0  # seconds between two reports
@@ -97,13 +97,13 @@ class Engine:
         new = {name: queries for name, queries in batches.items() if name not in self._jobs}
         if not new:
             return
-        setting = self.partition(space.process.graph)
+        setting = self.partition(space.graph)
         folder = _save_space(Path(setting.storage), space)
         jobs = {name: self._job(setting, "rows", folder, queries) for name, queries in new.items()}
         self._run([task for job in jobs.values() for task in job.tasks], "features")
         self._jobs |= jobs
 
-    def take(self, name: str) -> tuple[SparseRows, int]:
+    def take(self, name: str) -> tuple[Ragged, int]:
         """The features of a batch, in the order of its queries, and the cuts; only once."""
         job = self._jobs.pop(name)
         pieces, cuts = [], 0
@@ -111,7 +111,7 @@ class Engine:
             piece, cut = self._read(task, read_rows)
             pieces.append(piece)
             cuts += cut
-        rows = in_places(pieces, job.order)
+        rows = scatter_rows(pieces, job.order)
         shutil.rmtree(job.folder, ignore_errors=True)
         return rows, cuts
 
@@ -120,7 +120,7 @@ class Engine:
         classifier = view.fitted.classifier
         if not len(queries):
             return np.empty((0, len(classifier.bias)), np.float32)
-        setting = self.partition(view.space.process.graph)
+        setting = self.partition(view.space.graph)
         folder = _save_space(Path(setting.storage), view.space, classifier)
         job = self._job(setting, "scores", folder, queries)
         self._run(job.tasks, "scores")
@@ -198,7 +198,7 @@ def _save_space(
     storage: Path, space: FeatureSpace, classifier: LinearSoftmax | None = None
 ) -> Path:
     """Writes a space to a folder that is named by what it holds, unless it stands there."""
-    view: View = "ahead" if space.process.graph.looks_ahead else "within"
+    view: View = "ahead" if space.graph.looks_ahead else "within"
     with tempfile.TemporaryDirectory(dir=storage, prefix=".space-") as beside:
         new = Path(beside) / "space"
         save_space(new, space, view, classifier)

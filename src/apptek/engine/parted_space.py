@@ -19,8 +19,8 @@ from apptek.engine.parts import Part, part_of
 from apptek.features.clock import Clock
 from apptek.features.history import History
 from apptek.features.space import CHUNK
-from apptek.features.sparse import SparseRows, in_places, one_below_the_other, side_by_side
 from apptek.features.traits import Traits
+from apptek.ragged import Ragged, hstack, scatter_rows, vstack
 
 OF_SUBJECT = ("pair", "subject_out", "subject_in")  # the families of which the subject is the owner
 OF_OBJECT = tuple(family for family in FAMILIES if family not in OF_SUBJECT)
@@ -53,7 +53,7 @@ class PartedSpace:
     dated: bool
     traits: Traits | None
 
-    def counted_rows(self, queries: Queries) -> tuple[SparseRows, int]:
+    def counted_rows(self, queries: Queries) -> tuple[Ragged, int]:
         """The features of many queries, and how many profiles a dominant partner cut short."""
         stack, cuts = [], 0
         for start in range(0, max(1, len(queries)), CHUNK):
@@ -65,31 +65,31 @@ class PartedSpace:
                 cuts += cut
             if self.traits is not None:
                 parts.append(self.traits.rows(chunk))
-            stack.append(side_by_side(parts))
-        return one_below_the_other(stack), cuts
+            stack.append(hstack(parts))
+        return vstack(stack), cuts
 
-    def rows(self, queries: Queries) -> SparseRows:
+    def rows(self, queries: Queries) -> Ragged:
         """The features of many queries."""
         return self.counted_rows(queries)[0]
 
-    def _history(self, queries: Queries) -> tuple[SparseRows, int]:
+    def _history(self, queries: Queries) -> tuple[Ragged, int]:
         if not len(queries):
-            return open_history(self, 0)[1].rows(queries)
+            return open_history(self, 0)[1].counted_rows(queries)
         order = bucket_order(queries, self.part_count)
         queries = queries.take(order)
         stack, cuts = [], 0
         for bucket, start, stop in _runs(_buckets(queries, self.part_count)):
-            halves: list[SparseRows] = []
+            halves: list[Ragged] = []
             sides = zip(divmod(bucket, self.part_count), (OF_SUBJECT, OF_OBJECT), strict=True)
             for number, families in sides:
                 part, history = open_history(self, number)
                 local = part.localized(queries.part(slice(start, stop)))
-                rows, cut = history.rows(local, families)
+                rows, cut = history.counted_rows(local, families)
                 halves.append(rows)
                 cuts += cut
                 width = history.graph.predicate_count * len(history.kernels)
             stack.append(_merged(halves[0], halves[1], width))
-        return in_places(stack, order), cuts
+        return scatter_rows(stack, order), cuts
 
 
 def _runs(buckets: AnyInts) -> Iterator[tuple[int, int, int]]:
@@ -99,7 +99,7 @@ def _runs(buckets: AnyInts) -> Iterator[tuple[int, int, int]]:
         yield int(buckets[start]), start, stop
 
 
-def _merged(one: SparseRows, two: SparseRows, width: int) -> SparseRows:
+def _merged(one: Ragged, two: Ragged, width: int) -> Ragged:
     """The features of both in each row, by family; within a family as they stand.
 
     width  columns of a family
@@ -110,7 +110,7 @@ def _merged(one: SparseRows, two: SparseRows, width: int) -> SparseRows:
     order = np.argsort(rows * len(FAMILIES) + columns // width, kind="stable")
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[0] + counts[1])])
     values = np.concatenate([one.flat_values, two.flat_values])
-    return SparseRows(offsets, columns[order], one.feature_count, values[order])
+    return Ragged(offsets, columns[order], one.width, values[order])
 
 
 @lru_cache(maxsize=OPEN_PARTS)

@@ -30,7 +30,7 @@ from apptek.models.storage import ABOUT, read_json, write_json
 BLOCK = 1 << 22  # facts that are looked at at a time
 FACTS = "facts"  # the folder of all facts, from which parts are made
 _PAIRS = tuple(  # the arrays of a PairIndex
-    f"pairs.{name}" for name in ("firsts", "partners", *(c.name for c in fields(Incidence)))
+    f"pairs.{name}" for name in ("firsts", "partners", *Incidence._fields[:7])
 )
 _MIXING = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / the golden ratio: neighbouring ids go apart
 
@@ -130,8 +130,7 @@ def _graph_of(facts: Facts, about: dict[str, Any]) -> tuple[Ints, TemporalGraph]
 def _save_view(folder: Path, graph: TemporalGraph) -> None:
     graph.save(folder)
     pairs = PairIndex.of(graph)
-    incidence = (getattr(pairs.incidence, column.name) for column in fields(Incidence))
-    for name, array in zip(_PAIRS, (pairs.firsts, pairs.objects, *incidence), strict=True):
+    for name, array in zip(_PAIRS, (*pairs[:2], *pairs.incidence[:7]), strict=True):
         np.save(folder / f"{name}.npy", array, allow_pickle=False)
 
 
@@ -160,9 +159,10 @@ class Part:
             fault = str(error).partition(";")[0]
             raise ApptekError(f"{fault}; run the command again, which makes it anew") from None
         seen = folder / view if (folder / view).is_dir() else folder / "within"
-        firsts, partners, *incidence = (_mapped(seen / f"{name}.npy") for name in _PAIRS)
-        pairs = PairIndex(firsts, partners, Incidence(*incidence))
+        firsts, partners, *arrays = (_mapped(seen / f"{name}.npy") for name in _PAIRS)
+        incidence = dict(zip(Incidence._fields, arrays, strict=False))
         graph = replace(TemporalGraph.open(seen), looks_ahead=view == "ahead")
+        pairs = PairIndex(firsts, partners, graph.incidence._replace(**incidence))
         return cls(_mapped(folder / "rows.npy"), _mapped(folder / "entities.npy"), graph, pairs)
 
     def localized(self, queries: Queries) -> Queries:

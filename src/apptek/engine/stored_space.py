@@ -14,12 +14,12 @@ from apptek.engine.parted_space import PartedSpace
 from apptek.errors import ConfigError
 from apptek.features.clock import Clock
 from apptek.features.space import FeatureSpace
-from apptek.features.sparse import SparseRows
 from apptek.features.traits import Kind, Traits
 from apptek.files import new_folder
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.manifest import check_files, write_manifest
 from apptek.models.storage import ABOUT, load_array, read_json, write_json
+from apptek.ragged import Ragged
 
 
 def save_space(
@@ -62,7 +62,7 @@ class StoredSpace:
     space: PartedSpace
     classifier: LinearSoftmax | None
 
-    def counted_rows(self, queries: Queries) -> tuple[SparseRows, int]:
+    def counted_rows(self, queries: Queries) -> tuple[Ragged, int]:
         """The features of many queries, and how many profiles a dominant partner cut short."""
         return self.space.counted_rows(queries)
 

@@ -19,8 +19,8 @@ from apptek.data.queries import Queries
 from apptek.engine.parts import make_part
 from apptek.engine.stored_space import open_space
 from apptek.errors import ApptekError
-from apptek.features.sparse import SparseRows
 from apptek.files import DAMAGED, writing
+from apptek.ragged import Ragged
 
 SIZE = 16_384  # queries of a task, at most
 LEAST_SIZE = 1024  # and at least, unless there are fewer
@@ -99,7 +99,7 @@ def run_task(task: Task) -> str:
                 "offsets": rows.offsets - rows.offsets[0],
                 "columns": rows.columns,
                 "values": rows.flat_values,
-                "feature_count": np.asarray(rows.feature_count),
+                "feature_count": np.asarray(rows.width),
                 "cuts": np.asarray(cuts),
             },
         )
@@ -139,15 +139,13 @@ def is_finished(task: Task) -> bool:
     return zipfile.is_zipfile(task.path)
 
 
-def read_rows(task: Task) -> tuple[SparseRows, int] | None:
+def read_rows(task: Task) -> tuple[Ragged, int] | None:
     """The features that a task has left, and the cuts; None where they are damaged."""
     piece = _read(task.path)
     if piece is None:
         return None
-    rows = SparseRows(
-        piece["offsets"], piece["columns"], int(piece["feature_count"]), piece["values"]
-    )
-    return rows, int(piece["cuts"])
+    rows = Ragged(piece["offsets"], piece["columns"], int(piece["feature_count"]), piece["values"])
+    return rows.checked(), int(piece["cuts"])
 
 
 def read_scores(task: Task) -> npt.NDArray[np.float32] | None:

@@ -13,11 +13,12 @@ import numpy as np
 
 from apptek.arrays import AnyInts, Doubles, Ints, Longs, read_only
 from apptek.data.facts import Dataset, Facts
+from apptek.evaluation.logistic import fit_logistic
 from apptek.graph.decayed_counts import decayed_counts
 
 SCALES = (1.0, 3.0, 7.0, 30.0, 120.0, math.inf)  # in steps of the time axis, such as days
 FEATURES = 3 * len(SCALES)
-_L2, _MOST_STEPS, _ENOUGH = 1.0, 50, 1e-8  # the penalty; Newton's steps, and the last one's size
+_L2 = 1.0  # the penalty
 
 
 def direction_features(queries: Facts, facts: Facts, data: Dataset) -> Doubles:
@@ -31,7 +32,7 @@ def direction_features(queries: Facts, facts: Facts, data: Dataset) -> Doubles:
 
     def difference(groups: AnyInts, own: AnyInts, reverse: AnyInts) -> Doubles:
         both: Longs = np.concatenate([own, reverse]).astype(np.int64)
-        counts = decayed_counts(groups, events, both, np.tile(moments, 2), np.asarray(SCALES))
+        counts, _ = decayed_counts(groups, events, both, np.tile(moments, 2), np.asarray(SCALES))
         logs = np.log1p(counts)
         return logs[: len(queries)] - logs[len(queries) :]
 
@@ -57,32 +58,15 @@ class DirectionPrior:
     def fit(cls, features: Doubles) -> "DirectionPrior":
         """The weights under which the directions that were observed are likeliest: (n, 18).
 
-        Every row is a fact in the direction in which it happened. Newton's method on the sum of
-        log(1 + e^-z), with a small penalty that keeps the weights finite where the features
-        decide every direction; a step is halved until it descends.
+        Every row is a fact in the direction in which it happened. A small penalty keeps the weights
+        finite where the features decide every direction.
         """
-        weights = np.zeros(features.shape[1])
-        value = _loss(weights, features)
-        for _ in range(_MOST_STEPS):
-            doubt = np.exp(-np.logaddexp(0.0, features @ weights))  # 1 - P(observed direction)
-            slope = _L2 * weights - doubt @ features
-            curvature = (features * (doubt * (1 - doubt))[:, None]).T @ features
-            step = np.linalg.solve(curvature + _L2 * np.eye(len(weights)), slope)
-            while (lower := _loss(weights - step, features)) > value:
-                step /= 2
-                if np.abs(step).max(initial=0.0) < _ENOUGH:
-                    return cls(read_only(weights))
-            weights, value = weights - step, lower
-            if np.abs(step).max(initial=0.0) < _ENOUGH:
-                break
+        count = len(features)
+        every, none = np.ones(count), np.zeros(count)
+        weights = fit_logistic(features, every > 0, every, offsets=none, penalty=_L2)
         return cls(read_only(weights))
 
     def log_probabilities(self, features: Doubles) -> Doubles:
         """Log P(s -> o) and log P(o -> s) of each row: (n, 18) -> (n, 2)."""
         odds = features @ self.weights
         return -np.logaddexp(0.0, np.stack([-odds, odds], axis=1))
-
-
-def _loss(weights: Doubles, features: Doubles) -> float:
-    likelihood = np.logaddexp(0.0, -(features @ weights)).sum()
-    return float(likelihood + _L2 / 2 * weights @ weights)

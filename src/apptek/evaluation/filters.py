@@ -11,82 +11,28 @@ equals only undated ones. Times are compared as they are written (codes).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from apptek.arrays import Bools, Ints, Longs, close_columns, take_ragged
+from apptek.arrays import Ints, Longs
 from apptek.data.fact_keys import between_asked, fact_keys
 from apptek.data.facts import Facts
+from apptek.ragged import Ragged
 
 Filter = Literal["raw", "static", "time-aware"]
 
 
-@dataclass(frozen=True, slots=True)
-class KnownPredicates:
-    """The other known predicates of n queries: row i is predicates[offsets[i] : offsets[i + 1]].
-
-    Distinct and ascending within a query, and never the query's own.
-    """
-
-    offsets: Longs  # (n + 1,)
-    predicates: Ints
-
-    def __post_init__(self) -> None:
-        for array, kind in ((self.offsets, np.int64), (self.predicates, np.int32)):
-            if array.dtype != kind:
-                raise ValueError("known predicates are int64 offsets and int32 predicates")
-        close_columns(self, "offsets", "predicates")
-        bounds = np.concatenate([[0], self.offsets, [len(self.predicates)]])
-        if len(bounds) < 3 or (bounds[1:] < bounds[:-1]).any():
-            raise ValueError("the offsets of known predicates descend or lead outside")
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    @classmethod
-    def nothing(cls, count: int) -> "KnownPredicates":
-        """No other predicate for any of `count` queries."""
-        return cls(np.zeros(count + 1, np.int64), np.zeros(0, np.int32))
-
-    def part(self, start: int, stop: int) -> "KnownPredicates":
-        """The queries from start to stop, sharing the arrays."""
-        return KnownPredicates(self.offsets[start : stop + 1], self.predicates)
-
-    def take(self, rows: npt.NDArray[np.intp]) -> "KnownPredicates":
-        """Some queries, in this order."""
-        offsets, entries = take_ragged(self.offsets, rows)
-        return KnownPredicates(offsets, self.predicates[entries])
-
-    def contains(self, predicates: Ints) -> Bools:
-        """For each query, whether the given predicate is among its known ones."""
-        rows = np.repeat(np.arange(len(self)), np.diff(self.offsets))
-        hits = self.predicates[self.offsets[0] : self.offsets[-1]] == predicates[rows]
-        contained = np.zeros(len(self), np.bool_)
-        contained[rows[hits]] = True
-        return contained
-
-
-def join_known(parts: Sequence[KnownPredicates]) -> KnownPredicates:
-    """The known predicates of all queries, one part after the other."""
-    entries = [part.predicates[part.offsets[0] : part.offsets[-1]] for part in parts]
-    counts = np.concatenate([np.diff(part.offsets) for part in parts])
-    return KnownPredicates(
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), np.concatenate(entries)
-    )
-
-
 def known_predicates(
     queries: Facts, facts: Sequence[Facts], filtering: Filter = "time-aware"
-) -> KnownPredicates:
+) -> Ragged:
     """The predicates other than its own that the facts contain where each query asks. O(n log n).
 
+    They are distinct and ascend within a query.
     For the ranking the facts are train, valid and test; for the loss they are train alone.
     """
     if filtering == "raw" or not len(queries):
-        return KnownPredicates.nothing(len(queries))
+        return Ragged.empty(len(queries))
     when = filtering == "time-aware"
     facts = [between_asked(part, queries, when=when) for part in facts]
     query_keys, *keys_of_facts = fact_keys(
@@ -102,7 +48,7 @@ def known_predicates(
     others = predicates != queries.predicates[rows]
     offsets = np.zeros(len(queries) + 1, np.int64)
     np.cumsum(np.bincount(rows[others], minlength=len(queries)), out=offsets[1:])
-    return KnownPredicates(offsets, predicates[others])
+    return Ragged(offsets, predicates[others])
 
 
 def _without_predicate(facts: Facts, filtering: Filter) -> Facts:

@@ -23,8 +23,9 @@ from apptek.data.facts import Dataset, Split, with_inverses
 from apptek.data.queries import Queries, held_out_queries
 from apptek.errors import DataError
 from apptek.evaluation.direction import DirectionPrior, direction_features
-from apptek.evaluation.filters import KnownPredicates, known_predicates
+from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import CHUNK, Metrics, expected_ranks, metrics_of
+from apptek.ragged import Ragged
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def rank_forecast(
     facts = data.split(split)
     if not len(facts):
         raise DataError("there are no queries to evaluate")
-    queries, nothing = held_out_queries(facts), KnownPredicates.nothing(len(facts))
+    queries, nothing = held_out_queries(facts), Ragged.empty(len(facts))
     known = {
         "raw_r": nothing,
         "filtered_r": known_predicates(facts, (data.train, data.valid, data.test)),

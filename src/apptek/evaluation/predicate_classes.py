@@ -9,7 +9,7 @@ import numpy as np
 from apptek.arrays import Doubles, Ints, Longs, Matrix
 from apptek.data.facts import Dataset, Names
 from apptek.data.predicate_table import PredicateTable
-from apptek.evaluation.filters import KnownPredicates
+from apptek.ragged import Ragged
 
 Level = Literal["class", "group"]
 LEVELS: tuple[Level, ...] = ("class", "group")
@@ -65,21 +65,17 @@ class PredicateClasses:
         ordered = probabilities[:, self._columns].astype(np.float64)
         return np.maximum.reduceat(ordered, self._starts, axis=1)
 
-    def known(self, known: KnownPredicates, truths: Ints) -> KnownPredicates:
+    def known(self, known: Ragged, truths: Ints) -> Ragged:
         """The classes of the known predicates of some queries, each once, without the truth's.
 
         truths  the class of each query's own predicate
         """
-        counts = np.diff(known.offsets)
-        rows = np.repeat(np.arange(len(known)), counts)
-        classes = self.of_predicate[known.predicates[known.offsets[0] : known.offsets[-1]]]
+        rows, classes = known.row_of_each, self.of_predicate[known.flat_columns]
         kept = (classes >= 0) & (classes != truths[rows])
         distinct = np.unique(rows[kept] * np.int64(max(len(self), 1)) + classes[kept])
         of_row = distinct // max(len(self), 1)
         offsets = np.searchsorted(of_row, np.arange(len(known) + 1))
-        return KnownPredicates(
-            offsets.astype(np.int64), (distinct % max(len(self), 1)).astype(np.int32)
-        )
+        return Ragged(offsets.astype(np.int64), (distinct % max(len(self), 1)).astype(np.int32))
 
 
 @dataclass(frozen=True, slots=True)

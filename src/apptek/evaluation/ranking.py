@@ -17,32 +17,32 @@ from apptek.compiling import kernel
 from apptek.data.facts import Dataset, Facts, Split
 from apptek.errors import DataError
 from apptek.evaluation.calibration import expected_calibration_error, top_predictions
-from apptek.evaluation.filters import Filter, KnownPredicates, known_predicates
+from apptek.evaluation.filters import Filter, known_predicates
 from apptek.evaluation.groups import groups
 from apptek.evaluation.predicate_classes import LabelledPredicates, Level, PredicateClasses
+from apptek.ragged import Ragged
 
 CHUNK = 4096  # queries whose scores exist at a time
 Scorer = Callable[[int, int], Matrix]  # queries from start to stop -> (stop - start, R)
 
 
-def expected_ranks(scores: Matrix, truths: Ints, known: KnownPredicates) -> Doubles:
+def expected_ranks(scores: Matrix, truths: Ints, known: Ragged) -> Doubles:
     """The rank of each row's truth, the known predicates of that row left out: (B, R) -> (B,)."""
     if not len(scores) == len(truths) == len(known):
         raise ValueError("scores, truths and known predicates are of different numbers of queries")
-    left_out = known.predicates[known.offsets[0] : known.offsets[-1]]
-    for predicates in (truths, left_out):
+    for predicates in (truths, known.flat_columns):
         if predicates.min(initial=0) < 0 or predicates.max(initial=-1) >= scores.shape[1]:
             raise ValueError(f"a predicate is not among the {scores.shape[1]} that have scores")
     ranks = np.empty(len(scores), np.float64)
     bad = _rank(
-        _read_only_view(scores), _read_only_view(truths), known.offsets, known.predicates, ranks
+        _read_only_view(scores), _read_only_view(truths), known.offsets, known.columns, ranks
     )
     if bad >= 0:
         raise ValueError(f"the scores of row {bad} contain NaN, which cannot be ranked")
     return ranks
 
 
-def filtered_mrr(scores: Matrix, truths: Ints, known: KnownPredicates) -> float:
+def filtered_mrr(scores: Matrix, truths: Ints, known: Ragged) -> float:
     """The mean of 1 / rank: what settings and epochs are chosen by, on the tuning split."""
     return float(np.mean(1 / expected_ranks(scores, truths, known)))
 
@@ -108,8 +108,8 @@ class EvaluationQueries:
     """
 
     facts: Facts
-    known: KnownPredicates
-    right: KnownPredicates
+    known: Ragged
+    right: Ragged
     groups: dict[str, Bools]
     levels: dict[Level, PredicateClasses] = field(default_factory=dict)  # of predicates
 
@@ -198,9 +198,7 @@ class _Ranked:
     def nothing(cls, count: int) -> "_Ranked":
         return cls(np.full(count, np.nan), np.zeros(count, np.float64), np.zeros(count, np.bool_))
 
-    def top(
-        self, rows: slice | Longs, shares: Matrix, truths: Ints, right: KnownPredicates
-    ) -> None:
+    def top(self, rows: slice | Longs, shares: Matrix, truths: Ints, right: Ragged) -> None:
         """Notes the most probable candidate of each row, and whether it is right."""
         best, self.confidences[rows] = top_predictions(shares)
         self.correct[rows] = right.contains(best) | (best == truths)

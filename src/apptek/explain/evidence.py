@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from apptek.agent.environment import DecisionProcess
 from apptek.arrays import Ints
 from apptek.config import FAMILIES, MOST_HISTORY_FACTS
 from apptek.data.times import UNKNOWN
@@ -80,7 +81,7 @@ class Evidence:
         model = answerer.model
         self.space, self.fitted = view.space, view.fitted
         self.scored, self.ends = scored, ends
-        self.graph = view.space.process.graph  # as this view sees it
+        self.graph = view.space.graph  # as this view sees it
         self.queries, self.clock = scored.queries, model.sources.clock
         self.moment = int(model.graph.axis.positions(self.queries.times[:1])[0])
         self.columns, self.values = scored.rows.row(0)
@@ -182,7 +183,9 @@ class Evidence:
 
     @cached_property
     def _near(self) -> Surroundings:
-        return Surroundings(self.space.process, self.queries)
+        return Surroundings(
+            DecisionProcess(self.space.graph, self.model.config.agent), self.queries
+        )
 
     def occurrences(self, key: Key) -> Occurrences:
         """When the facts of a key of history took place."""
@@ -207,7 +210,7 @@ class Evidence:
     def _limits(self) -> dict[str, tuple[int | None, int]]:
         """For each family, its horizon and where it ends by number: see Occurrences."""
         history = self.space.history
-        is_cut = history is not None and history.rows(self.queries)[1] > 0
+        is_cut = history is not None and history.counted_rows(self.queries)[1] > 0
         limits: dict[str, tuple[int | None, int]] = {}
         for family, facts in self._listed.items():
             most = self._most(family)

@@ -9,7 +9,6 @@ import numpy.typing as npt
 from apptek.arrays import Longs
 from apptek.data.facts import Facts, join_facts
 from apptek.data.queries import Queries
-from apptek.features.history import History
 from apptek.graph.lookups import incoming, outgoing
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer, WorkingView
@@ -71,8 +70,4 @@ def with_only(answerer: Answerer, kept: Longs, added: Facts | None = None) -> An
 def _on(view: WorkingView, graph: TemporalGraph) -> WorkingView:
     """Return the view on another graph."""
     graph = graph.ahead() if view.name == "ahead" else graph
-    space, history = view.space, view.space.history
-    if history is not None:
-        history = History(graph, history.clock, history.config, history.dated)
-    process = replace(space.process, graph=graph)
-    return replace(view, space=replace(space, history=history, process=process))
+    return replace(view, space=view.space.on(graph))

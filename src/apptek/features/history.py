@@ -32,14 +32,15 @@ from apptek.features.clock import EVER, OF_UNDATED, UNDATED_EVER, Clock
 from apptek.features.history_kernels import (
     LEAST,
     SHARPNESS,
+    Sources,
     apply_weights,
     list_family,
     write_history,
 )
-from apptek.features.sparse import SparseRows
 from apptek.graph.pairs import PairIndex
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.graph.tknn import VIEW
+from apptek.ragged import Ragged
 
 CHUNK = 1024  # queries that one thread takes at a time
 
@@ -69,6 +70,8 @@ class History:
 
     pairs  the pairs of the graph; by default they are indexed when they are first needed
     """
+
+    name = "history"
 
     def __init__(
         self,
@@ -125,9 +128,17 @@ class History:
         shares = np.where(sums >= LEAST, sums / (sums + 1.0), 0.0)
         return columns, weight * np.log(1.0 + SHARPNESS * shares)
 
-    def rows(
+    def rows(self, queries: Queries) -> Ragged:
+        """The features of many queries."""
+        return self.counted_rows(queries)[0]
+
+    def on(self, graph: TemporalGraph) -> "History":
+        """The same features on another graph."""
+        return History(graph, self.clock, self.config, self.dated)
+
+    def counted_rows(
         self, queries: Queries, families: Collection[str] = FAMILIES
-    ) -> tuple[SparseRows, int]:
+    ) -> tuple[Ragged, int]:
         """The features of many queries, and how many profiles a dominant partner cut short.
 
         families  those that are looked at; the columns stay the same
@@ -140,7 +151,7 @@ class History:
         offsets = np.cumsum(np.concatenate(counts))
         columns = np.concatenate([np.zeros(0, np.int32), *(part[1] for part in parts)])
         values = np.concatenate([np.zeros(0, np.float32), *(part[2] for part in parts)])
-        return SparseRows(offsets, columns, len(self), values), sum(part[3] for part in parts)
+        return Ragged(offsets, columns, len(self), values), sum(part[3] for part in parts)
 
     def _part(
         self, queries: QueryColumns, families: Ints, start: int
@@ -155,9 +166,8 @@ class History:
         columns, values = np.empty(most, np.int32), np.empty(most, np.float32)
         counts, cuts = np.zeros(count, np.int64), np.zeros(1, np.int64)
         arguments: Any = (
-            *self.kernel_arguments(), part, families, self._kernel_indices,
-            len(self.kernels), self.graph.predicate_count, self.fading, counts, columns, values,
-            cuts,
+            self.sources(), part, families, self._kernel_indices, len(self.kernels),
+            self.graph.predicate_count, self.fading, counts, columns, values, cuts,
         )  # fmt: skip
         used = write_history(*arguments)
         columns, values = columns[:used], values[:used]
@@ -166,23 +176,15 @@ class History:
         apply_weights(columns, self._pair_columns, *weights, values)
         return counts, columns, values, int(cuts[0])
 
-    def kernel_arguments(self) -> tuple[Any, ...]:
-        """What the kernels of a family take: the graph, its facts and pairs, the view, the K."""
-        graph, pairs, config = self.graph, self._indexed_pairs(), self.config
-        by_pair = pairs.incidence
-        return (
-            graph.kernel_arrays(),
-            (graph.facts.subjects, graph.facts.predicates, graph.facts.objects),
-            (
-                by_pair.offsets, by_pair.facts, by_pair.starts, by_pair.by_end,
-                by_pair.interval_offsets, by_pair.tops, by_pair.level_offsets,
-                pairs.firsts, pairs.objects,
-            ),
-            graph.directions("both") & VIEW, config.pair_facts, config.profile_facts,
-        )  # fmt: skip
-
-    def _indexed_pairs(self) -> PairIndex:
-        return PairIndex.of(self.graph) if self._pairs is None else self._pairs
+    def sources(self, more: int = 0) -> Sources:
+        """What the kernels of a family take, with K larger by `more`."""
+        graph, config = self.graph, self.config
+        pairs = PairIndex.of(graph) if self._pairs is None else self._pairs
+        most = (
+            min(k + more, MOST_HISTORY_FACTS) for k in (config.pair_facts, config.profile_facts)
+        )
+        view = graph.directions("both") & VIEW
+        return Sources(graph.incidence, graph.columns(), pairs, view, *most)
 
     def facts(self, queries: Queries, row: int) -> dict[str, Ints]:
         """The facts behind one query's features: for each family, the nearest first."""
@@ -191,14 +193,12 @@ class History:
     def listed(self, queries: Queries, row: int, more: int = 0) -> dict[str, ListedFacts]:
         """The same with their kernels, and so many facts more than the features are made of."""
         query = tuple(int(column[row]) for column in queries.for_kernels(self.graph.axis))
-        *indices, pair_facts, profile_facts = self.kernel_arguments()
-        most = [min(k + more, MOST_HISTORY_FACTS) for k in (pair_facts, profile_facts)]
-        found = {}
+        sources, found = self.sources(more), {}
         for family in self.families:
             facts = np.empty(MOST_HISTORY_FACTS, np.int32)
             clocked = np.zeros((MOST_HISTORY_FACTS, len(KERNELS)))
             place = FAMILIES.index(family)
-            arguments: Any = (*indices, *most, query, place, self.fading, facts, clocked)
+            arguments: Any = (sources, query, place, self.fading, facts, clocked)
             count = list_family(*arguments)
             kernels = np.zeros((count, len(self.kernels)))
             for kernel, column in enumerate(self._kernel_indices):

@@ -1,5 +1,7 @@
 """Kernels of the history features: the nearest facts of each family, and what they add up to."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from apptek.arrays import Doubles, Floats, Ints, Longs
@@ -7,23 +9,30 @@ from apptek.compiling import kernel, leaf
 from apptek.config import MOST_HISTORY_FACTS
 from apptek.data.queries import QueryColumns
 from apptek.features.clock import EVER, UNDATED_EVER, Fading, add_clock
-from apptek.graph.pairs import find_pair
+from apptek.graph.incidence import FactColumns, Incidence
+from apptek.graph.pairs import PairIndex, find_pair
 from apptek.graph.slot_search import FIELDS, STREAMS, UNDATED, Longs2, nearest_in_slot
-from apptek.graph.tknn import Arrays
 
 PAIR, REVERSED, SUBJECT_OUT, SUBJECT_IN, OBJECT_OUT, OBJECT_IN = range(6)  # as in config.FAMILIES
 SHARPNESS = 6.0
 LEAST = 0.01  # a sum of kernels below this says nothing
 SPARE = 16  # facts looked at beyond the K of a profile, as some may be with the partner
 
-Columns = tuple[Ints, Ints, Ints]  # subjects, predicates and objects of the facts
-Pairs = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints]  # an incidence, PairIndex
+
+class Sources(NamedTuple):
+    """What the facts of a family are listed from."""
+
+    incidence: Incidence
+    facts: FactColumns
+    pairs: PairIndex
+    sight: int  # the flags of a view, see slot_search.py
+    pair_facts: int  # the K of a pair family
+    profile_facts: int  # the K of a profile
 
 
 @kernel
 def write_history(
-    arrays: Arrays, facts: Columns, pairs: Pairs, view: int, pair_facts: int, profile_facts: int,
-    queries: QueryColumns, family_indices: Ints, kernel_indices: Ints, width: int,
+    sources: Sources, queries: QueryColumns, family_indices: Ints, kernel_indices: Ints, width: int,
     predicate_count: int, fading: Fading, counts: Longs, columns: Ints, values: Floats, cuts: Longs,
 ) -> int:  # fmt: skip
     """Writes the features of many queries, one after the other; returns how many there are.
@@ -45,11 +54,12 @@ def write_history(
             if index < 0:
                 continue
             count = family_facts(
-                arrays, facts, pairs, view, pair_facts, profile_facts, family, subjects[row],
-                objects[row], whens[row], hidden[row], streams, nearest, cuts,
+                sources, family, subjects[row], objects[row], whens[row], hidden[row], streams,
+                nearest, cuts,
             )  # fmt: skip
+            predicates = sources.facts.predicates
             seen_count = _sum_kernels(
-                nearest, count, facts[1], whens[row], fading, sums, totals, seen
+                nearest, count, predicates, whens[row], fading, sums, totals, seen
             )
             used = _write_features(
                 sums, totals, seen, seen_count, kernel_indices, index * predicate_count, width,
@@ -61,8 +71,8 @@ def write_history(
 
 @kernel
 def list_family(
-    arrays: Arrays, facts: Columns, pairs: Pairs, view: int, pair_facts: int, profile_facts: int,
-    query: tuple[int, int, int, int], family: int, fading: Fading, listed: Ints, clocked: Fading,
+    sources: Sources, query: tuple[int, int, int, int], family: int, fading: Fading, listed: Ints,
+    clocked: Fading,
 ) -> int:  # fmt: skip
     """Writes the facts of one family of one query to `listed`; returns their number.
 
@@ -72,9 +82,8 @@ def list_family(
     totals = np.zeros(clocked.shape[1])
     streams, cuts = np.empty((STREAMS, FIELDS), np.int64), np.zeros(1, np.int64)
     count = family_facts(
-        arrays, facts, pairs, view, pair_facts, profile_facts, family, query[0], query[1],
-        query[2], query[3], streams, nearest, cuts,
-    )  # fmt: skip
+        sources, family, query[0], query[1], query[2], query[3], streams, nearest, cuts
+    )
     for i in range(count):
         listed[i] = nearest[i, 2]
         add_clock(nearest[i, 0], nearest[i, 1], query[2], fading, clocked, i, totals)
@@ -83,9 +92,8 @@ def list_family(
 
 @leaf
 def family_facts(
-    arrays: Arrays, facts: Columns, pairs: Pairs, view: int, pair_facts: int, profile_facts: int,
-    family: int, subject: int, object_: int, when: int, hidden: int, streams: Longs2,
-    nearest: Longs2, cuts: Longs,
+    sources: Sources, family: int, subject: int, object_: int, when: int, hidden: int,
+    streams: Longs2, nearest: Longs2, cuts: Longs,
 ) -> int:  # fmt: skip
     """Lists the nearest facts of one family as rows (distance, start, fact); returns their number.
 
@@ -96,29 +104,30 @@ def family_facts(
     )  # fmt: skip
     outgoing = family in (PAIR, REVERSED, SUBJECT_OUT, OBJECT_OUT)
     source, target = (owner, partner) if outgoing else (partner, owner)
-    pair = find_pair(pairs[7], pairs[8], source, target)
+    index, by_pair = sources.incidence, sources.pairs.incidence
+    pair = find_pair(sources.pairs, source, target)
     if family <= REVERSED:
         if pair < 0:
             return 0
         return nearest_in_slot(
-            pairs[0], pairs[1], pairs[2], pairs[3], pairs[4], pairs[5], pairs[6], arrays[7],
-            arrays[8], arrays[9], pair, when, pair_facts, hidden, view, UNDATED, streams, nearest,
+            by_pair, pair, when, sources.pair_facts, hidden, sources.sight, UNDATED, streams,
+            nearest,
         )  # fmt: skip
     if owner < 0:
         return 0
     # A slot has three stretches of facts, and every entity two slots: first all outgoing ones.
-    between = pairs[0][3 * pair + 3] - pairs[0][3 * pair] if pair >= 0 else 0
-    slot = owner if outgoing else owner + (arrays[0].size - 1) // 6
-    partners = facts[2] if outgoing else facts[0]
+    between = by_pair.offsets[3 * pair + 3] - by_pair.offsets[3 * pair] if pair >= 0 else 0
+    slot = owner if outgoing else owner + (index.offsets.size - 1) // 6
+    partners = sources.facts.objects if outgoing else sources.facts.subjects
     return _profile(
-        arrays, partners, slot, partner, between, when, profile_facts, hidden, view, streams,
-        nearest, cuts,
+        index, partners, slot, partner, between, when, sources.profile_facts, hidden, sources.sight,
+        streams, nearest, cuts,
     )  # fmt: skip
 
 
 @leaf
 def _profile(
-    arrays: Arrays, partners: Ints, slot: int, partner: int, between: int, when: int, k: int,
+    index: Incidence, partners: Ints, slot: int, partner: int, between: int, when: int, k: int,
     hidden: int, view: int, streams: Longs2, nearest: Longs2, cuts: Longs,
 ) -> int:  # fmt: skip
     """Lists the k nearest facts of a slot without the `between` ones that are with the partner.
@@ -129,10 +138,7 @@ def _profile(
     """
     limit = min(k + min(between, SPARE), MOST_HISTORY_FACTS)
     while True:
-        count = nearest_in_slot(
-            arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], arrays[5], arrays[6], arrays[7],
-            arrays[8], arrays[9], slot, when, limit, hidden, view, UNDATED, streams, nearest,
-        )  # fmt: skip
+        count = nearest_in_slot(index, slot, when, limit, hidden, view, UNDATED, streams, nearest)
         kept = 0
         for i in range(count):
             if partners[nearest[i, 2]] != partner:
@@ -142,7 +148,7 @@ def _profile(
         if kept >= k or count < limit:  # enough, or the slot has no more
             return min(kept, k)
         if limit == MOST_HISTORY_FACTS:
-            others = arrays[0][3 * slot + 3] - arrays[0][3 * slot] - between
+            others = index.offsets[3 * slot + 3] - index.offsets[3 * slot] - between
             cuts[0] += kept < min(k, others)
             return kept
         limit = min(k + between, MOST_HISTORY_FACTS)

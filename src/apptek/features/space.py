@@ -1,88 +1,104 @@
-"""The feature space of a model: history, traits and topologies side by side."""
+"""The feature space of a model: a list of parts side by side.
 
+A *part* is a family of features: one file with one interface. History, traits and topologies are
+parts; another one needs the methods of `Part` and a place in `FeatureSources.space`.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
-import numpy as np
-
-from apptek.agent.environment import DecisionProcess
-from apptek.config import FEATURE_PARTS, FeaturePart
 from apptek.data.queries import Queries
 from apptek.features.copies import Copies
 from apptek.features.history import History
-from apptek.features.sparse import SparseRows, one_below_the_other, side_by_side
-from apptek.features.topologies.application import BinaryRows, apply_topologies
-from apptek.features.topologies.topology import TopologySet
 from apptek.features.traits import Traits
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.ragged import Ragged, hstack, vstack
 
 CHUNK = 16_384  # queries whose parts are put together at a time
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureSpace:
-    """The features of queries on a graph: those of each part, one part after the other.
+class Part(Protocol):
+    """A family of features of queries on a graph."""
 
-    A part that a model does not have is None. `process` is where topologies are replayed.
-    """
-
-    history: History | None
-    traits: Traits | None
-    topologies: TopologySet | None
-    process: DecisionProcess
-    topology_weight: float = 1.0
+    @property
+    def name(self) -> str:
+        """The name under which settings list it."""
 
     def __len__(self) -> int:
-        return sum(size for _, size in self.sizes())
+        """How many columns it has."""
 
-    def sizes(self) -> list[tuple[FeaturePart, int]]:
+    def rows(self, queries: Queries) -> Ragged:
+        """Return the features of many queries."""
+
+    def on(self, graph: TemporalGraph) -> "Part":
+        """Return the same part on another graph of the same entities and predicates."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureSpace:
+    """The features of queries on a graph: those of each part, one part after the other."""
+
+    graph: TemporalGraph
+    parts: tuple[Part, ...]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    @property
+    def history(self) -> History | None:
+        """The part `history`, where the space has it."""
+        return next((part for part in self.parts if isinstance(part, History)), None)
+
+    @property
+    def traits(self) -> Traits | None:
+        """The part `traits`, where the space has it."""
+        return next((part for part in self.parts if isinstance(part, Traits)), None)
+
+    @property
+    def topologies(self) -> Part | None:
+        """The part `topologies`, where the space has it."""
+        return next((part for part in self.parts if part.name == "topologies"), None)
+
+    def sizes(self) -> dict[str, int]:
         """How many features each part has."""
-        parts = zip(FEATURE_PARTS, (self.history, self.traits, self.topologies), strict=True)
-        return [(name, len(part)) for name, part in parts if part is not None]
+        return {part.name: len(part) for part in self.parts}
 
-    def first(self, part: FeaturePart) -> int:
+    def first(self, name: str) -> int:
         """The column where a part begins."""
-        sizes = self.sizes()
-        return sum(size for name, size in sizes[: [name for name, _ in sizes].index(part)])
+        names = [part.name for part in self.parts]
+        return sum(map(len, self.parts[: names.index(name)]))
 
-    def rows(self, queries: Queries, fired: SparseRows | None = None) -> SparseRows:
-        """The features of many queries. `fired`: their topologies, if they are known already."""
-        return self.counted_rows(queries, fired)[0]
+    def on(self, graph: TemporalGraph) -> "FeatureSpace":
+        """The same features on another graph."""
+        return FeatureSpace(graph, tuple(part.on(graph) for part in self.parts))
+
+    def rows(self, queries: Queries) -> Ragged:
+        """The features of many queries."""
+        return self.counted_rows(queries)[0]
 
     def counted_rows(
-        self, queries: Queries, fired: SparseRows | None = None
-    ) -> tuple[SparseRows, int]:
-        """The same, and how many profiles a dominant partner cut short (see history)."""
+        self, queries: Queries, known: Mapping[str, Ragged] | None = None
+    ) -> tuple[Ragged, int]:
+        """The same, and how many profiles a dominant partner cut short (see history).
+
+        known  the rows of some parts, by name, where they were made before
+        """
         stack, cuts = [], 0
         for start in range(0, max(1, len(queries)), CHUNK):
-            rows = slice(start, min(start + CHUNK, len(queries)))
-            known = None if fired is None else fired.part(rows.start, rows.stop)
-            chunk, cut = self._chunk(queries.part(rows), known)
-            stack.append(chunk)
-            cuts += cut
-        return one_below_the_other(stack), cuts
-
-    def _chunk(self, queries: Queries, fired: SparseRows | None) -> tuple[SparseRows, int]:
-        parts, cuts = [], 0
-        if self.history is not None:
-            history, cuts = self.history.rows(queries)
-            parts.append(history)
-        if self.traits is not None:
-            parts.append(self.traits.rows(queries))
-        if self.topologies is not None:
-            parts.append(self.fired(queries) if fired is None else fired)
-        return side_by_side(parts), cuts
-
-    def fired(self, queries: Queries) -> SparseRows:
-        """The topologies that connect each query, as features."""
-        assert self.topologies is not None
-        return self.weighed(apply_topologies(self.process, queries, self.topologies))
-
-    def weighed(self, connecting: BinaryRows) -> SparseRows:
-        """The topologies that connect, as features with the weight as their value."""
-        assert self.topologies is not None
-        weight, values = np.float32(self.topology_weight), None
-        if weight != 1:
-            values = np.full(len(connecting.columns), weight)
-        return SparseRows(connecting.offsets, connecting.columns, len(self.topologies), values)
+            stop = min(start + CHUNK, len(queries))
+            asked, rows = queries.part(slice(start, stop)), []
+            for part in self.parts:
+                if known and part.name in known:
+                    rows.append(known[part.name].part(start, stop))
+                elif isinstance(part, History):
+                    history, cut = part.counted_rows(asked)
+                    rows.append(history)
+                    cuts += cut
+                else:
+                    rows.append(part.rows(asked))
+            stack.append(hstack(rows))
+        return vstack(stack), cuts
 
     def copies(self) -> Copies:
         """Which features speak of a predicate: those of history."""

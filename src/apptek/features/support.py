@@ -24,7 +24,7 @@ from apptek.features.clock import Clock
 from apptek.features.history import History
 from apptek.features.history_kernels import LEAST
 from apptek.features.space import FeatureSpace
-from apptek.features.sparse import SparseRows
+from apptek.ragged import Ragged
 
 Level = Literal["same", "near", "far"]
 LEVELS: tuple[Level, ...] = ("same", "near", "far")
@@ -114,14 +114,14 @@ class Labelled(Protocol):
     """Training queries: their features and their predicates."""
 
     @property
-    def rows(self) -> SparseRows: ...  # noqa: D102
+    def rows(self) -> Ragged: ...  # noqa: D102
     @property
     def labels(self) -> Ints: ...  # noqa: D102
 
 
 def count_support(space: FeatureSpace, shards: Sequence[Labelled], pairs: Longs) -> Support:
     """Counts over training queries with their pairs of entities, one shard after the other."""
-    predicate_count = space.process.graph.predicate_count
+    predicate_count = space.graph.predicate_count
     topologies = 0 if space.topologies is None else len(space.topologies)
     count = _history_count(space) + topologies
     _, pair_ids = np.unique(pairs, return_inverse=True)
@@ -145,7 +145,7 @@ def count_support(space: FeatureSpace, shards: Sequence[Labelled], pairs: Longs)
     )
 
 
-def _every(step: int, shards: Sequence[Labelled]) -> Iterator[tuple[SparseRows, Ints, Longs]]:
+def _every(step: int, shards: Sequence[Labelled]) -> Iterator[tuple[Ragged, Ints, Longs]]:
     """Every step-th query, in chunks: features, predicates, and their places among all."""
     first = 0
     for number in range(len(shards)):
@@ -183,18 +183,16 @@ def _history_count(space: FeatureSpace) -> int:
     return len(LEVELS) * len(space.history) // len(space.history.kernels)
 
 
-def _evidence(space: FeatureSpace, rows: SparseRows) -> tuple[Longs, Longs]:
+def _evidence(space: FeatureSpace, rows: Ragged) -> tuple[Longs, Longs]:
     """The evidence of some queries: the query and the number of each piece."""
-    queries = np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
+    queries = rows.row_of_each
     parts = [*_of_history(space, rows, queries), *_of_topologies(space, rows, queries)]
     nothing = (np.zeros(0, np.int64), np.zeros(0, np.int64))
     first, second = zip(nothing, *parts, strict=True)
     return np.concatenate(first), np.concatenate(second)
 
 
-def _of_history(
-    space: FeatureSpace, rows: SparseRows, queries: Longs
-) -> Iterator[tuple[Longs, Longs]]:
+def _of_history(space: FeatureSpace, rows: Ragged, queries: Longs) -> Iterator[tuple[Longs, Longs]]:
     history = space.history
     if history is None:
         return
@@ -213,7 +211,7 @@ def _of_history(
 
 
 def _of_topologies(
-    space: FeatureSpace, rows: SparseRows, queries: Longs
+    space: FeatureSpace, rows: Ragged, queries: Longs
 ) -> Iterator[tuple[Longs, Longs]]:
     if space.topologies is None:
         return

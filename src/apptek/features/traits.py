@@ -23,7 +23,8 @@ from apptek.config import TraitsConfig
 from apptek.data.facts import Dataset, Facts, Names
 from apptek.data.queries import Queries
 from apptek.data.times import UNKNOWN
-from apptek.features.sparse import SparseRows
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.ragged import Ragged
 
 SECTOR, COUNTRY = "sector", "country"
 THE_COUNTRY = "(the country itself)"  # the sector of an entity that is named like a country
@@ -141,6 +142,7 @@ class Traits:
     entities: Ints  # those that have a token, ascending
     dating: bool  # whether being dated is a token: only where some facts are dated and some not
     kinds: tuple[Kind, ...]
+    name: str = "traits"
 
     @classmethod
     def of(cls, dataset: Dataset, config: TraitsConfig, kinds: Sequence[Kind] = ()) -> "Traits":
@@ -158,7 +160,7 @@ class Traits:
     def __len__(self) -> int:
         return 2 * len(self.entities) + 2 * self.dating + sum(map(len, self.kinds))
 
-    def rows(self, queries: Queries) -> SparseRows:
+    def rows(self, queries: Queries) -> Ragged:
         """The tokens of many queries, each with the weight as its value."""
         first, columns = 0, []
         for entities in (queries.subjects, queries.objects):
@@ -174,13 +176,17 @@ class Traits:
             first += len(kind)
         return self._sparse(np.stack(columns, axis=1))
 
-    def _sparse(self, tokens: Longs) -> SparseRows:
+    def _sparse(self, tokens: Longs) -> Ragged:
         present = tokens >= 0
         offsets = np.zeros(len(tokens) + 1, np.int64)
         np.cumsum(present.sum(axis=1), out=offsets[1:])
         columns = tokens[present].astype(np.int32)
         values = np.full(len(columns), self.weight, np.float32)
-        return SparseRows(offsets, columns, len(self), values)
+        return Ragged(offsets, columns, len(self), values)
+
+    def on(self, graph: TemporalGraph) -> "Traits":  # noqa: ARG002
+        """The same: traits do not depend on the facts of a graph."""
+        return self
 
     def trait(self, column: int, names: Names) -> Trait:
         """What a column stands for."""

@@ -23,7 +23,8 @@ from apptek.arrays import Bools, Doubles
 from apptek.data.times import Unit
 from apptek.evaluation.calibration import expected_calibration_error
 from apptek.features.clock import Clock
-from apptek.occurrence.counts import distinct_times, times_since_last
+from apptek.graph.decayed_counts import decayed_counts
+from apptek.occurrence.counts import distinct_times
 from apptek.occurrence.events import Events, Pairs
 from apptek.occurrence.snapshots import counts_in
 from apptek.present.backtest_text import ACTIVE
@@ -94,7 +95,8 @@ def groups_of(past: Events, pairs: Pairs, recent: int) -> dict[str, Bools]:
     """Which of some pairs belong to which group, by the events before their moment."""
     moment = int(pairs.times[0]) if len(pairs) else 0
     counts = counts_in(past, pairs.keys(past.width), int(past.times[0]), moment - 1)
-    ages = times_since_last(past.keys(), past.times, pairs.keys(past.width), pairs.times)
+    keys = past.keys(), pairs.keys(past.width)
+    _, ages = decayed_counts(keys[0], past.times, keys[1], pairs.times, np.asarray([np.inf]))
     active = np.zeros(len(pairs), np.bool_)
     active[np.argsort(-counts, kind="stable")[:ACTIVE]] = True
     return {

@@ -1,7 +1,8 @@
 """Decayed counts: how much happened to a group before a moment, recent events counting more.
 
 The decayed count of a group at time t and scale c is the sum of exp(-(t - t_event) / c) over the
-group's events strictly before t. At an infinite scale it is the number of these events.
+group's events strictly before t. At an infinite scale it is the number of these events. The age of
+a group is the time since the last of these events, infinite where there is none.
 """
 
 import numpy as np
@@ -13,20 +14,20 @@ from apptek.data.times import UNKNOWN
 
 def decayed_counts(
     event_groups: AnyInts, event_times: Ints, groups: AnyInts, times: Ints, scales: Doubles
-) -> Doubles:
-    """The decayed counts of a group at a time, for each of n queries and each scale: (n, scales).
+) -> tuple[Doubles, Doubles]:
+    """The decayed counts and the age of a group at a time, for n queries: (n, scales) and (n,).
 
     Times are positions on an axis, scales are in its unit. An event without a time is not counted,
     a query without one finds nothing. One sweep through time, O(n log n); beside copies of its
     arguments it keeps a few numbers for each group that is asked about.
     """
     asked, slots = np.unique(groups, return_inverse=True)
-    counts = np.zeros((len(times), len(scales)), np.float64)
+    counts, ages = np.zeros((len(times), len(scales)), np.float64), np.full(len(times), np.inf)
     event_slots, is_asked = _find(asked, event_groups)
     events = _by_time(event_times, np.flatnonzero(is_asked & (event_times != UNKNOWN)))
     queries = _by_time(times, np.flatnonzero(times != UNKNOWN))
     if not len(events) or not len(queries):
-        return counts
+        return counts, ages
     earliest = min(int(event_times[events[0]]), int(times[queries[0]]))
     _sweep(
         _longs(event_slots[events]),
@@ -38,8 +39,9 @@ def decayed_counts(
         np.full(len(asked), earliest, np.int64),
         np.zeros((len(asked), len(scales)), np.float64),
         counts,
+        ages,
     )
-    return counts
+    return counts, ages
 
 
 def _find(ascending: AnyInts, values: AnyInts) -> tuple[Longs, Bools]:
@@ -63,9 +65,9 @@ def _by_time(times: Ints, rows: Longs) -> Longs:
 @leaf
 def _sweep(
     event_slots: Longs, event_times: Longs, slots: Longs, times: Longs, rows: Longs,
-    scales: Doubles, last: Longs, sums: Doubles, counts: Doubles,
+    scales: Doubles, last: Longs, sums: Doubles, counts: Doubles, ages: Doubles,
 ) -> None:  # fmt: skip
-    """Fills in counts[rows]; events and queries ascend in time.
+    """Fills in counts[rows] and ages[rows]; events and queries ascend in time.
 
     `sums` holds each slot's decayed counts as they were at the time `last` of its latest event:
     later ones follow from them by a single factor. `last` starts before all times, so that no
@@ -84,3 +86,5 @@ def _sweep(
         for scale in range(len(scales)):
             kept = np.exp((last[slot] - when) / scales[scale])
             counts[rows[query], scale] = sums[slot, scale] * kept
+        if sums[slot, 0] > 0.0:  # at least 1 after the first event
+            ages[rows[query]] = when - last[slot]

@@ -1,8 +1,8 @@
 """Facts by entity and time: for each direction, every entity's facts in one contiguous stretch."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,9 +13,8 @@ PART = 4_194_304  # facts that are sorted at a time
 FAN_OUT = 16  # entries that one maximum stands for, at every level of `tops`
 
 
-@dataclass(frozen=True, slots=True)
-class Incidence:
-    """The facts of many *slots*, in each slot by time.
+class Incidence(NamedTuple):
+    """The facts of many *slots*, in each slot by time, as kernels take them.
 
     In a graph of n entities, entity e has two slots: e for its outgoing facts and n + e for its
     incoming ones; in a PairIndex every pair has one. Slot s owns three stretches of `facts`,
@@ -31,6 +30,7 @@ class Incidence:
     tops     the greatest `until` of every 16 intervals, then of every 16 of these maxima, and so
              on: a tree that finds the intervals that contain a moment. Level l starts at
              level_offsets[l].
+    since, until, twins  of every fact, by its index: see TemporalGraph
     """
 
     offsets: Ints
@@ -40,10 +40,21 @@ class Incidence:
     interval_offsets: Ints
     tops: Ints
     level_offsets: Ints
+    since: Ints
+    until: Ints
+    twins: Ints
+
+
+class FactColumns(NamedTuple):
+    """The three columns of facts that kernels look at beside their times."""
+
+    subjects: Ints
+    predicates: Ints
+    objects: Ints
 
 
 def build_incidence(
-    groupings: Sequence[Ints], group_count: int, since: Ints, until: Ints
+    groupings: Sequence[Ints], group_count: int, since: Ints, until: Ints, twins: Ints
 ) -> Incidence:
     """Builds the incidence of facts that lie at these positions. O(n log n), all in numpy.
 
@@ -80,6 +91,9 @@ def build_incidence(
         interval_offsets=read_only(interval_offsets),
         tops=read_only(tops),
         level_offsets=read_only(levels),
+        since=since,
+        until=until,
+        twins=twins,
     )
 
 

@@ -3,10 +3,11 @@
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import Bools, Ints
+from apptek.arrays import Bools
 from apptek.compiling import leaf
-from apptek.data.queries import Queries
+from apptek.data.queries import Queries, QueryColumns
 from apptek.data.times import UNKNOWN
+from apptek.graph.incidence import FactColumns
 from apptek.graph.pairs import PairIndex, find_pair
 from apptek.graph.temporal_graph import TemporalGraph
 
@@ -18,35 +19,32 @@ def known_among(
 
     They are those of `lookups.predicates_at`, of which this is the fast twin.
     """
-    index = PairIndex.of(graph)
-    subjects, objects, moments, _ = queries.for_kernels(graph.axis)
     flags = np.zeros(predicates.shape, np.bool_)
-    _flag_known(
-        index.firsts, index.objects, index.incidence.offsets, index.incidence.facts, graph.since,
-        graph.until, graph.facts.predicates, subjects, objects, moments, ahead, predicates, flags,
-    )  # fmt: skip
+    asked = queries.for_kernels(graph.axis)
+    _flag_known(PairIndex.of(graph), graph.columns(), asked, ahead, predicates, flags)
     return flags
 
 
 @leaf
 def _flag_known(
-    firsts: Ints, partners: Ints, offsets: Ints, facts: Ints, since: Ints, until: Ints,
-    predicate_of: Ints, subjects: Ints, objects: Ints, moments: Ints, ahead: Bools,
+    pairs: PairIndex, columns: FactColumns, queries: QueryColumns, ahead: Bools,
     predicates: npt.NDArray[np.int64], flags: Bools,
 ) -> None:  # fmt: skip
     """Sets the flag of every listed predicate that a fact of its pair has. O(facts of the pairs)"""
+    subjects, objects, moments, _ = queries
+    offsets, since, until = pairs.incidence.offsets, pairs.incidence.since, pairs.incidence.until
     for row in range(subjects.size):
-        pair = find_pair(firsts, partners, subjects[row], objects[row])
+        pair = find_pair(pairs, subjects[row], objects[row])
         if pair < 0:
             continue
         moment = moments[row]
         for entry in range(offsets[3 * pair], offsets[3 * pair + 3]):
-            fact = facts[entry]
+            fact = pairs.incidence.facts[entry]
             first = until[fact] if since[fact] == UNKNOWN else since[fact]
             last = first if until[fact] == UNKNOWN else until[fact]
             is_new = ahead[row] and moment != UNKNOWN and first == moment
             if is_new or first > moment or moment > last:
                 continue
             for column in range(predicates.shape[1]):
-                if predicates[row, column] == predicate_of[fact]:
+                if predicates[row, column] == columns.predicates[fact]:
                     flags[row, column] = True

@@ -1,7 +1,7 @@
 """Facts by pair of entities and time, to look up what happened between two entities."""
 
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,11 +9,10 @@ from apptek.arrays import Ints, Longs, read_only
 from apptek.compiling import leaf
 from apptek.graph.incidence import PART, Incidence, build_incidence
 from apptek.graph.slot_search import lower_bound
-from apptek.graph.temporal_graph import INDEXING, TemporalGraph
+from apptek.graph.temporal_graph import TemporalGraph
 
 
-@dataclass(frozen=True, slots=True)
-class PairIndex:
+class PairIndex(NamedTuple):
     """Every ordered pair of entities that has a fact; pair p owns slot p of the incidence.
 
     The pairs of subject s are firsts[s] to firsts[s + 1] - 1; their objects ascend.
@@ -26,19 +25,14 @@ class PairIndex:
     @classmethod
     def of(cls, graph: TemporalGraph) -> "PairIndex":
         """Indexes the pairs of a graph, once for all of its views. O(n log n)."""
-        index: PairIndex | None = graph.indexed.get("pairs")
-        if index is None:
-            with INDEXING:  # several threads may ask first
-                if "pairs" not in graph.indexed:
-                    graph.indexed["pairs"] = cls._of(graph)
-                index = graph.indexed["pairs"]
-        return index
+        return graph.derived.once("pairs", lambda: _index(graph))
 
-    @classmethod
-    def _of(cls, graph: TemporalGraph) -> "PairIndex":
-        firsts, objects, pair_of_fact = _pairs(graph)
-        incidence = build_incidence((pair_of_fact,), len(objects), graph.since, graph.until)
-        return cls(read_only(firsts), read_only(objects), incidence)
+
+def _index(graph: TemporalGraph) -> PairIndex:
+    firsts, objects, pair_of_fact = _pairs(graph)
+    times = graph.since, graph.until, graph.incidence.twins
+    incidence = build_incidence((pair_of_fact,), len(objects), *times)
+    return PairIndex(read_only(firsts), read_only(objects), incidence)
 
 
 def _pairs(graph: TemporalGraph) -> tuple[Ints, Ints, Ints]:
@@ -83,10 +77,10 @@ def _numbered(keys: Longs) -> tuple[Longs, Ints]:
 
 
 @leaf
-def find_pair(firsts: Ints, objects: Ints, subject: int, object_: int) -> int:
+def find_pair(pairs: PairIndex, subject: int, object_: int) -> int:
     """The pair of two entities, -1 where they have no fact. O(log n) in the subject's partners."""
     if subject < 0 or object_ < 0:
         return -1
-    stop = firsts[subject + 1]
-    pair = lower_bound(objects, firsts[subject], stop, object_)
-    return pair if pair < stop and objects[pair] == object_ else -1
+    stop = pairs.firsts[subject + 1]
+    pair = lower_bound(pairs.objects, pairs.firsts[subject], stop, object_)
+    return pair if pair < stop and pairs.objects[pair] == object_ else -1

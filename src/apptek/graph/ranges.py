@@ -27,7 +27,7 @@ def check_graph(graph: TemporalGraph, *, every_value: bool = True) -> None:
         check_facts("facts", graph.facts, graph.entity_count, graph.predicate_count)
         _check_ids("incidence.facts", graph.incidence.facts, fact_count)
         _check_ids("incidence.by_end", graph.incidence.by_end, fact_count)
-        _check_ids("twins", graph.twins, fact_count)
+        _check_ids("twins", graph.incidence.twins, fact_count)
 
 
 def check_facts(name: str, facts: Facts, entity_count: int, predicate_count: int) -> None:

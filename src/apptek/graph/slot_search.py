@@ -22,6 +22,7 @@ import numpy.typing as npt
 from apptek.arrays import Ints
 from apptek.compiling import leaf
 from apptek.data.times import UNKNOWN
+from apptek.graph.incidence import Incidence
 
 UNDATED = 1 << 40  # the distance of an undated fact: beyond that of every dated one
 AHEAD, ONGOING = 4, 8  # flags of a view, beside the directions of tknn.py
@@ -41,29 +42,23 @@ Longs2 = npt.NDArray[np.int64]  # (streams, fields), or a list's (k, 3)
 
 @leaf
 def nearest_in_slot(
-    offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
-    level_offsets: Ints, since: Ints, until: Ints, twins: Ints, slot: int, when: int, k: int,
-    hidden: int, view: int, farthest: int, streams: Longs2, nearest: Longs2,
+    index: Incidence, slot: int, when: int, k: int, hidden: int, view: int, farthest: int,
+    streams: Longs2, nearest: Longs2,
 ) -> int:  # fmt: skip
     """Lists the k nearest facts of a slot as rows (distance, start, fact); returns how many.
 
     `view` is 0, or AHEAD with or without ONGOING. None beyond `farthest` is needed, and a slot
     without intervals stops there.
     """
-    if when == UNKNOWN or offsets[3 * slot + 1] < offsets[3 * slot + 2]:
-        return _nearest_of_streams(
-            offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until,
-            twins, slot, when, k, hidden, view, streams, nearest,
-        )  # fmt: skip
-    return _nearest_points(
-        offsets, facts, starts, twins, slot, when, k, hidden, view, farthest, nearest
-    )
+    if when == UNKNOWN or index.offsets[3 * slot + 1] < index.offsets[3 * slot + 2]:
+        return _nearest_of_streams(index, slot, when, k, hidden, view, streams, nearest)
+    return _nearest_points(index, slot, when, k, hidden, view, farthest, nearest)
 
 
 @leaf
 def _nearest_points(
-    offsets: Ints, facts: Ints, starts: Ints, twins: Ints, slot: int, when: int, k: int,
-    hidden: int, view: int, farthest: int, nearest: Longs2,
+    index: Incidence, slot: int, when: int, k: int, hidden: int, view: int, farthest: int,
+    nearest: Longs2,
 ) -> int:  # fmt: skip
     """Lists the k nearest facts of a slot without intervals; returns how many.
 
@@ -71,6 +66,7 @@ def _nearest_points(
     groups of one time: within a group facts ascend, so walking back one by one would list the
     highest index first, and at the edge of k would keep the wrong ones.
     """
+    offsets, starts = index.offsets, index.starts
     points, stop = offsets[3 * slot], offsets[3 * slot + 1]
     after = lower_bound(starts, points, stop, when)
     before, count = after, 0
@@ -90,22 +86,21 @@ def _nearest_points(
         else:
             lo, hi = after, after + 1
             after += 1
-        count = _append(facts, starts, twins, lo, hi, when, k, hidden, nearest, count)
+        count = _append(index, lo, hi, when, k, hidden, nearest, count)
     undated, end = offsets[3 * slot + 2], offsets[3 * slot + 3]
-    return _append(facts, starts, twins, undated, end, when, k, hidden, nearest, count)
+    return _append(index, undated, end, when, k, hidden, nearest, count)
 
 
 @leaf
 def _append(
-    facts: Ints, starts: Ints, twins: Ints, lo: int, hi: int, when: int, k: int, hidden: int,
-    nearest: Longs2, count: int,
-) -> int:  # fmt: skip
+    index: Incidence, lo: int, hi: int, when: int, k: int, hidden: int, nearest: Longs2, count: int
+) -> int:
     """Appends facts[lo:hi] to a list until it has k, without the hidden ones; its new length."""
     position = lo
     while position < hi and count < k:
-        fact = facts[position]
-        if not _is_hidden(twins, fact, hidden):
-            start = np.int64(starts[position])
+        fact = index.facts[position]
+        if not _is_hidden(index.twins, fact, hidden):
+            start = np.int64(index.starts[position])
             nearest[count, DISTANCE] = UNDATED if start == UNKNOWN else abs(start - when)
             nearest[count, START] = start
             nearest[count, FACT] = fact
@@ -122,29 +117,23 @@ def _is_hidden(twins: Ints, fact: int, hidden: int) -> bool:
 
 @leaf
 def _nearest_of_streams(
-    offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
-    level_offsets: Ints, since: Ints, until: Ints, twins: Ints, slot: int, when: int, k: int,
-    hidden: int, view: int, streams: Longs2, nearest: Longs2,
+    index: Incidence, slot: int, when: int, k: int, hidden: int, view: int, streams: Longs2,
+    nearest: Longs2,
 ) -> int:  # fmt: skip
     """Lists the k nearest facts of a slot with intervals, or of any slot for an undated query.
 
     A merge of the slot's streams. There are at most six, so the first is found by comparing them
     all: a heap would cost more.
     """
-    open_count = _open_streams(
-        offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until, slot,
-        when, view if when != UNKNOWN else 0, streams,
-    )  # fmt: skip
+    open_count = _open_streams(index, slot, when, view if when != UNKNOWN else 0, streams)
     count = 0
     while count < k and open_count:
         best = _nearest_stream(streams, open_count)
-        if not _is_hidden(twins, streams[best, FACT], hidden):
+        if not _is_hidden(index.twins, streams[best, FACT], hidden):
             for column in range(FACT + 1):
                 nearest[count, column] = streams[best, column]
             count += 1
-        if not _advance(
-            facts, starts, by_end, tops, level_offsets, since, until, when, streams, best
-        ):
+        if not _advance(index, when, streams, best):
             open_count -= 1
             _copy_stream(streams, open_count, best)  # the last one takes the place of the ended one
     return count
@@ -166,16 +155,13 @@ def _nearest_stream(streams: Longs2, open_count: int) -> int:
 
 
 @leaf
-def _open_streams(
-    offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
-    level_offsets: Ints, since: Ints, until: Ints, slot: int, when: int, view: int,
-    streams: Longs2,
-) -> int:  # fmt: skip
+def _open_streams(index: Incidence, slot: int, when: int, view: int, streams: Longs2) -> int:
     """Opens the streams of a slot that have any fact, each at its first one; returns how many.
 
     For an undated query every dated fact is equally far, so the streams ON start at the beginning
     and no stream goes back in time.
     """
+    offsets, starts = index.offsets, index.starts
     points, intervals = offsets[3 * slot], offsets[3 * slot + 1]
     undated, end = offsets[3 * slot + 2], offsets[3 * slot + 3]
     after, begun = points, intervals
@@ -189,8 +175,8 @@ def _open_streams(
     _start(streams, 3, LISTED, undated, end, 0)
     stream_count = 4
     if begun > intervals:  # intervals that began until then: they contain the moment or have ended
-        first = interval_offsets[slot]
-        ended = _first_ending_from(by_end, until, first, interval_offsets[slot + 1], when)
+        first, stop = index.interval_offsets[slot], index.interval_offsets[slot + 1]
+        ended = _first_ending_from(index, first, stop, when)
         if view & AHEAD and not view & ONGOING:
             _start(streams, 4, STARTED, begun, begun, intervals)
         else:
@@ -201,7 +187,7 @@ def _open_streams(
     for row in range(stream_count):
         if view & AHEAD and streams[row, KIND] == ON:
             continue
-        if _advance(facts, starts, by_end, tops, level_offsets, since, until, when, streams, row):
+        if _advance(index, when, streams, row):
             _copy_stream(streams, row, open_count)
             open_count += 1
     return open_count
@@ -229,34 +215,32 @@ def _start(streams: Longs2, row: int, kind: int, position: int, stop: int, first
 
 
 @leaf
-def _advance(
-    facts: Ints, starts: Ints, by_end: Ints, tops: Ints, level_offsets: Ints, since: Ints,
-    until: Ints, when: int, streams: Longs2, row: int,
-) -> bool:  # fmt: skip
+def _advance(index: Incidence, when: int, streams: Longs2, row: int) -> bool:
     """Moves a stream to its next fact; False where there is none."""
     kind, stop, first = streams[row, KIND], streams[row, STOP], streams[row, FIRST]
     position = streams[row, POSITION] + 1
     if kind == CONTAINING:
-        position = _next_containing(facts, tops, level_offsets, until, when, position, stop, first)
+        position = _next_containing(index, when, position, stop, first)
     if kind == STARTED:
-        position = _next_lasting(facts, until, when, position, stop)
+        position = _next_lasting(index, when, position, stop)
     while position >= stop:
         stop = streams[row, GROUP]
         if (kind != BACK and kind != ENDED and kind != STARTED) or stop == first:
             return False
         # The group is used up: go on with the group of equal times that lies before it.
         if kind == ENDED:
-            position = _first_ending_from(by_end, until, first, stop, until[by_end[stop - 1]])
+            latest = index.until[index.by_end[stop - 1]]
+            position = _first_ending_from(index, first, stop, latest)
         else:
-            position = lower_bound(starts, first, stop, starts[stop - 1])
+            position = lower_bound(index.starts, first, stop, index.starts[stop - 1])
         streams[row, GROUP], streams[row, STOP] = position, stop
         if kind == STARTED:  # all intervals of a group may have ended: then the next group's turn
-            position = _next_lasting(facts, until, when, position, stop)
-    fact = by_end[position] if kind == ENDED else facts[position]
+            position = _next_lasting(index, when, position, stop)
+    fact = index.by_end[position] if kind == ENDED else index.facts[position]
     streams[row, POSITION] = position
     streams[row, FACT] = fact
-    streams[row, START] = since[fact] if kind == ENDED else starts[position]
-    end = until[fact] if kind == ENDED else starts[position]
+    streams[row, START] = index.since[fact] if kind == ENDED else index.starts[position]
+    end = index.until[fact] if kind == ENDED else index.starts[position]
     streams[row, DISTANCE] = _distance(kind, when, end)
     return True
 
@@ -287,11 +271,11 @@ def lower_bound(values: Ints, lo: int, hi: int, value: int) -> int:
 
 
 @leaf
-def _first_ending_from(by_end: Ints, until: Ints, lo: int, hi: int, when: int) -> int:
+def _first_ending_from(index: Incidence, lo: int, hi: int, when: int) -> int:
     """The first position in by_end[lo:hi] that ends at `when` or later; hi if none does."""
     while lo < hi:
         middle = (lo + hi) >> 1
-        if until[by_end[middle]] < when:
+        if index.until[index.by_end[middle]] < when:
             lo = middle + 1
         else:
             hi = middle
@@ -299,21 +283,18 @@ def _first_ending_from(by_end: Ints, until: Ints, lo: int, hi: int, when: int) -
 
 
 @leaf
-def _next_lasting(facts: Ints, until: Ints, when: int, position: int, stop: int) -> int:
+def _next_lasting(index: Incidence, when: int, position: int, stop: int) -> int:
     """The first interval in facts[position:stop] that ends at `when` or later; stop if none does.
 
     One after the other: a group of equal starts is short.
     """
-    while position < stop and until[facts[position]] < when:
+    while position < stop and index.until[index.facts[position]] < when:
         position += 1
     return position
 
 
 @leaf
-def _next_containing(
-    facts: Ints, tops: Ints, level_offsets: Ints, until: Ints, when: int, position: int,
-    stop: int, shift: int,
-) -> int:  # fmt: skip
+def _next_containing(index: Incidence, when: int, position: int, stop: int, shift: int) -> int:
     """The first interval in facts[position:stop] that ends at `when` or later; stop if none does.
 
     A walk in the tree of maxima: along the entries of a level, up at the end of every 16, down
@@ -322,9 +303,9 @@ def _next_containing(
     level, entry = 0, position - shift
     while (entry << (FAN_BITS * level)) < stop - shift:
         if level == 0:
-            reaches = until[facts[entry + shift]] >= when
+            reaches = index.until[index.facts[entry + shift]] >= when
         else:
-            reaches = tops[level_offsets[level - 1] + entry] >= when
+            reaches = index.tops[index.level_offsets[level - 1] + entry] >= when
         if reaches:
             if level == 0:
                 return entry + shift
@@ -333,7 +314,7 @@ def _next_containing(
         else:
             entry += 1
             # Up only at the start of a group of 16: its parent stands for no entry behind us.
-            if entry & ((1 << FAN_BITS) - 1) == 0 and level + 1 < level_offsets.size:
+            if entry & ((1 << FAN_BITS) - 1) == 0 and level + 1 < index.level_offsets.size:
                 level += 1
                 entry >>= FAN_BITS
     return stop

@@ -1,11 +1,11 @@
 """The graph: training facts by entity and time, in memory or mapped from a folder."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from threading import RLock
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from apptek.data.facts import Dataset, Facts, OpenEnd
 from apptek.data.times import UNKNOWN, TimeAxis, Unit
 from apptek.errors import GraphError
 from apptek.files import new_folder
-from apptek.graph.incidence import Incidence, build_incidence
+from apptek.graph.incidence import FactColumns, Incidence, build_incidence
 from apptek.graph.slot_search import AHEAD, ONGOING
 from apptek.graph.tknn import BOTH, INCOMING, OUTGOING, nearest_of_all
 
@@ -25,33 +25,52 @@ FORMAT = 2
 FOR_EVER = np.int32(2**31 - 1)  # the end of a fact that lasts
 CHUNK = 50_000  # look-ups that one thread takes at a time
 Traversal = Literal["both", "outgoing", "incoming"]
-INDEXING = RLock()  # held by whoever adds to `indexed` of a graph
+Made = TypeVar("Made")
+_DERIVING = RLock()  # of all graphs: a lock of each could not be pickled
 DIRECTIONS: dict[str, int] = {"both": BOTH, "outgoing": OUTGOING, "incoming": INCOMING}
+
+
+class Derived:
+    """What others derive from the facts and times of a graph, each of it once for all threads."""
+
+    def __init__(self) -> None:
+        self._made: dict[Hashable, Any] = {}
+
+    def __reduce__(self) -> tuple[type["Derived"], tuple[()]]:
+        """A pickle is empty: everything can be made again."""
+        return Derived, ()
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what was made under this key; make it if it is the first time."""
+        if key not in self._made:
+            with _DERIVING:
+                if key not in self._made:
+                    self._made[key] = make()
+        made: Made = self._made[key]
+        return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemporalGraph:
     """Facts, indexed by entity, direction and time.
 
-    since, until  positions on the axis (the facts themselves hold codes; mostly the same arrays)
-    twins         for facts with one known end, the lowest index among those of the same triple:
-                  they are hidden together. Empty where no fact is of that kind.
+    incidence     the facts by entity and time; its since and until are positions on the axis (the
+                  facts themselves hold codes; mostly the same arrays). Its twins: for facts with
+                  one known end, the lowest index among those of the same triple, which are hidden
+                  together. Empty where no fact is of that kind.
     open_end      ongoing: a fact without a known end lasts; point: it lies at its known end
     looks_ahead   whether a query sees only what was known before its time, see `ahead`
-    indexed       what others have derived from these facts and times, to be shared
+    derived       what others have derived from these facts and times, shared by the views
     """
 
     facts: Facts
     axis: TimeAxis
     entity_count: int
     predicate_count: int
-    since: Ints
-    until: Ints
     incidence: Incidence
-    twins: Ints
     open_end: OpenEnd = "point"
     looks_ahead: bool = False
-    indexed: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    derived: Derived = field(default_factory=Derived, compare=False, repr=False)
 
     @classmethod
     def of(cls, dataset: Dataset) -> "TemporalGraph":
@@ -86,12 +105,21 @@ class TemporalGraph:
             axis=axis,
             entity_count=entity_count,
             predicate_count=predicate_count,
-            since=since,
-            until=until,
-            incidence=build_incidence((facts.subjects, facts.objects), entity_count, since, until),
-            twins=_twins(facts),
+            incidence=build_incidence(
+                (facts.subjects, facts.objects), entity_count, since, until, _twins(facts)
+            ),
             open_end=open_end,
         )
+
+    @property
+    def since(self) -> Ints:
+        """The first position of each fact."""
+        return self.incidence.since
+
+    @property
+    def until(self) -> Ints:
+        """The last position of each fact."""
+        return self.incidence.until
 
     def ahead(self) -> "TemporalGraph":
         """The same graph as known before the time of each query, for forecasts.
@@ -104,10 +132,9 @@ class TemporalGraph:
             return replace(self, looks_ahead=True)
         since, until = positions_of(self.facts, self.axis, self.open_end, last=True)
         ends = (self.facts.subjects, self.facts.objects)
-        incidence = build_incidence(ends, self.entity_count, since, until)
-        return replace(
-            self, since=since, until=until, incidence=incidence, looks_ahead=True, indexed={}
-        )
+        twins = self.incidence.twins
+        incidence = build_incidence(ends, self.entity_count, since, until, twins)
+        return replace(self, incidence=incidence, looks_ahead=True, derived=Derived())
 
     def directions(self, traversal: str) -> int:
         """The flags that the kernels take as `directions`."""
@@ -145,21 +172,20 @@ class TemporalGraph:
         self._check(entities, codes, k, masked)
         moments, masked = self.axis.positions(codes), masked.astype(np.int32)
         nearest = np.empty((len(entities), k), np.int32)
-        arrays, directions = self.kernel_arrays(), self.directions(traversal)
+        directions = self.directions(traversal)
 
         def look_up(start: int) -> None:
             rows = slice(start, start + CHUNK)
             # Always read-only: numba compiles another version for arrays that are not.
             chunk = [read_only(column[rows]) for column in (entities, moments, masked)]
-            nearest_of_all(arrays, directions, chunk[0], chunk[1], chunk[2], nearest[rows])
+            nearest_of_all(self.incidence, directions, chunk[0], chunk[1], chunk[2], nearest[rows])
 
         in_threads(look_up, range(0, len(entities), CHUNK))
         return nearest
 
-    def kernel_arrays(self) -> tuple[Any, ...]:
-        """The arrays in the order in which the kernels of tknn.py take them."""
-        columns = (getattr(self.incidence, column.name) for column in fields(self.incidence))
-        return (*columns, self.since, self.until, self.twins)
+    def columns(self) -> FactColumns:
+        """The subjects, predicates and objects of the facts, as kernels take them."""
+        return FactColumns(self.facts.subjects, self.facts.predicates, self.facts.objects)
 
     def _check(
         self, entities: Ints, times: Ints, k: int, hidden: npt.NDArray[np.integer[Any]]
@@ -176,10 +202,9 @@ class TemporalGraph:
 
     def _arrays(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
         """Every array with the name under which it is saved."""
-        for part, holder in (("facts", self.facts), ("incidence", self.incidence)):
-            for column in fields(holder):
-                yield f"{part}.{column.name}", getattr(holder, column.name)
-        yield from (("since", self.since), ("until", self.until), ("twins", self.twins))
+        for column in fields(self.facts):
+            yield f"facts.{column.name}", getattr(self.facts, column.name)
+        yield from zip(map(_file_of, Incidence._fields), self.incidence, strict=True)
 
     def save(self, folder: Path) -> None:
         """Writes the graph as a folder of .npy files, completely or not at all."""
@@ -241,14 +266,11 @@ class TemporalGraph:
             if type(about[name]) is not int or about[name] < 0:
                 raise ValueError(f"{name} is {about[name]!r}")
         return cls(
-            facts=Facts(**_part(arrays, "facts")),
+            facts=Facts(**{c.name: arrays[f"facts.{c.name}"] for c in fields(Facts)}),
             axis=axis,
             entity_count=about["entity_count"],
             predicate_count=about["predicate_count"],
-            since=arrays["since"],
-            until=arrays["until"],
-            incidence=Incidence(**_part(arrays, "incidence")),
-            twins=arrays["twins"],
+            incidence=Incidence(*(arrays[_file_of(name)] for name in Incidence._fields)),
             open_end=about["open_end"],
         )
 
@@ -292,9 +314,9 @@ def _twins(facts: Facts) -> Ints:
     return read_only(twins)
 
 
-def _part(arrays: dict[str, npt.NDArray[Any]], part: str) -> dict[str, Any]:
-    prefix = f"{part}."
-    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+def _file_of(name: str) -> str:
+    """The name under which an array of the incidence is saved."""
+    return name if name in ("since", "until", "twins") else f"incidence.{name}"
 
 
 def _read_about(folder: Path) -> dict[str, Any]:
@@ -329,7 +351,7 @@ def _sizes_fit(graph: TemporalGraph, fact_count: int) -> bool:
         (graph.facts.subjects, fact_count),
         (graph.since, fact_count),
         (graph.until, fact_count),
-        (graph.twins, fact_count if len(graph.twins) else 0),
+        (incidence.twins, fact_count if len(incidence.twins) else 0),
         (incidence.offsets, 3 * slot_count + 1),
         (incidence.facts, 2 * fact_count),
         (incidence.starts, 2 * fact_count),

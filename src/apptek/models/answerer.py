@@ -20,7 +20,6 @@ from apptek.data.queries import Queries
 from apptek.evaluation.predicate_classes import LabelledPredicates
 from apptek.features.new_names import NewNames
 from apptek.features.space import FeatureSpace
-from apptek.features.sparse import SparseRows
 from apptek.models.answers import (
     Answer,
     Query,
@@ -34,6 +33,7 @@ from apptek.models.model import FittedView, Model
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.mirrors import Mirrors
 from apptek.models.seen import Seen
+from apptek.ragged import Ragged
 
 CHUNK = 1024  # queries that one thread takes at a time
 
@@ -47,7 +47,7 @@ class ScoredQueries:
     """
 
     queries: Queries
-    rows: SparseRows
+    rows: Ragged
     linear: Floats  # (B, R)
     scores: Floats  # (B, R)
 

@@ -7,7 +7,7 @@ import numpy as np
 from apptek.arrays import Floats, Ints, Longs, Matrix, close_columns
 from apptek.compiling import fast, in_threads
 from apptek.evaluation.calibration import Calibration
-from apptek.features.sparse import SparseRows
+from apptek.ragged import Ragged
 
 CHUNK = 2048  # rows that one thread scores at a time
 
@@ -32,11 +32,11 @@ class LinearSoftmax:
             raise ValueError("weights must be C-contiguous: those of one feature side by side")
         close_columns(self, "weights", "bias")
 
-    def scores(self, rows: SparseRows) -> Floats:
+    def scores(self, rows: Ragged) -> Floats:
         """The scores of all predicates: (B, R). In threads; the same for any number of them."""
-        if rows.feature_count != len(self.weights):
+        if rows.width != len(self.weights):
             raise ValueError(
-                f"the rows have {rows.feature_count} features, the weights {len(self.weights)}"
+                f"the rows have {rows.width} features, the weights {len(self.weights)}"
             )
         scores = np.empty((len(rows), len(self.bias)), np.float32)
         columns, values = rows.columns, rows.flat_values
@@ -53,7 +53,7 @@ class LinearSoftmax:
         """Scores of this classifier as calibrated probabilities: (B, R) -> (B, R)."""
         return self.calibration.probabilities(scores)
 
-    def contributions(self, rows: SparseRows, index: int, predicate: int) -> Floats:
+    def contributions(self, rows: Ragged, index: int, predicate: int) -> Floats:
         """What each active feature of a row adds to a predicate's score, in the row's order.
 
         Together with bias[predicate] they are the score.

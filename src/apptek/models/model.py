@@ -1,20 +1,19 @@
 """A fitted model as data: what its features are computed from, and the weights over them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from apptek.agent.environment import DecisionProcess
 from apptek.config import Config, View, preset
 from apptek.data.facts import Dataset, join_facts
 from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError, ModelError
 from apptek.features.clock import Clock
 from apptek.features.history import History
-from apptek.features.space import FeatureSpace
+from apptek.features.space import FeatureSpace, Part
 from apptek.features.support import Support
 from apptek.features.topologies.mining import Mined
-from apptek.features.topologies.topology import TopologySet
+from apptek.features.topologies.topology import TopologySet, topology_set
 from apptek.features.traits import Kind, Traits
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.linear_softmax import LinearSoftmax
@@ -35,23 +34,27 @@ class FeatureSources:
     dataset: Dataset
     graph: TemporalGraph
     clock: Clock
-    topologies: TopologySet
+    topologies: TopologySet = field(default_factory=lambda: topology_set([]))
 
     def space(self, view: View, kinds: tuple[Kind, ...] = ()) -> FeatureSpace:
         """The features that the settings ask for, as a view sees the facts.
 
         The pairs of the graph are indexed at the first query, once for all views.
         """
-        config, parts = self.config, self.config.features.parts
+        config, parts = self.config, list[Part]()
         graph = self.graph.ahead() if view == "ahead" else self.graph
-        dated = bool(self.dataset.train.dated.all())
-        return FeatureSpace(
-            History(graph, self.clock, config.history, dated) if "history" in parts else None,
-            Traits.of(self.dataset, config.traits, kinds) if "traits" in parts else None,
-            self.topologies if "topologies" in parts else None,
-            DecisionProcess(graph, config.agent),
-            config.features.topology_weight,
-        )
+        if "history" in config.features.parts:
+            dated = bool(self.dataset.train.dated.all())
+            parts.append(History(graph, self.clock, config.history, dated))
+        if "traits" in config.features.parts:
+            parts.append(Traits.of(self.dataset, config.traits, kinds))
+        if "topologies" in config.features.parts:
+            from apptek.agent.environment import DecisionProcess
+            from apptek.features.topologies.part import Topologies
+
+            process = DecisionProcess(graph, config.agent)
+            parts.append(Topologies(process, self.topologies, config.features.topology_weight))
+        return FeatureSpace(graph, tuple(parts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,6 @@ import numpy as np
 
 from apptek.arrays import Bools, Doubles, Floats, Matrix
 from apptek.data.queries import Queries
-from apptek.evaluation.filters import KnownPredicates
 from apptek.evaluation.ranking import expected_ranks, filtered_mrr
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.counting.index import CountingIndex
@@ -18,6 +17,7 @@ from apptek.models.counting.scorers import (
     choose_weights,
 )
 from apptek.models.fitting.examples import Examples
+from apptek.ragged import Ragged
 
 MAX_QUERIES = 10_000  # tuning queries that are compared
 MAX_TRIED_QUERIES = 1_000  # of these, queries that the weights of `recency` are chosen on
@@ -80,9 +80,7 @@ def _metrics(ranks: Doubles) -> dict[str, Any]:
     return {"hits_at_1": float(np.mean(ranks <= 1)), "mrr": float(np.mean(1 / ranks))}
 
 
-def _recency_scores(
-    graph: TemporalGraph, queries: Queries, truths: Any, known: KnownPredicates
-) -> Matrix:
+def _recency_scores(graph: TemporalGraph, queries: Queries, truths: Any, known: Ragged) -> Matrix:
     index = CountingIndex(graph)
     rows = np.arange(0, len(queries), -(-len(queries) // MAX_TRIED_QUERIES))
     tried, tried_truths, tried_known = queries.take(rows), truths[rows], known.take(rows)

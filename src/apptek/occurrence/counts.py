@@ -67,30 +67,24 @@ class PairCounts:
         events, width = self.events, self.events.width
         own, back = pairs.keys(width), pairs.reversed().keys(width)
         keys, times = self._distinct
-        ages = [self._ages(keys, times, asked, pairs.times) for asked in (own, back)]
-        columns = [
-            self._counts(keys, times, own, pairs.times), ages[0],
-            self._counts(keys, times, back, pairs.times), ages[1],
-        ]  # fmt: skip
-        for groups, asked in (
-            (events.subjects, pairs.subjects),
-            (events.objects, pairs.objects),
+        columns, ages = list[Doubles](), list[Doubles]()
+        for groups, moments, asked in (
+            (keys, times, own),
+            (keys, times, back),
+            (events.subjects, events.times, pairs.subjects),
+            (events.objects, events.times, pairs.objects),
         ):
-            columns.append(self._counts(groups, events.times, asked, pairs.times))
-            columns.append(self._ages(groups, events.times, asked, pairs.times))
-        columns.append(np.minimum(*ages))
+            counts, age = decayed_counts(groups, moments, asked, pairs.times, self._scales)
+            ages.append(np.log(np.minimum(age, OLDEST * self.clock.long))[:, None])
+            columns += [np.log1p(counts), ages[-1]]
+        columns.append(np.minimum(ages[0], ages[1]))
         columns.append(np.log1p(self._acquaintances.common(pairs))[:, None])
         return np.concatenate(columns, axis=1)
 
-    def _counts(self, groups: Longs, events: Ints, asked: Longs, times: Ints) -> Doubles:
+    @property
+    def _scales(self) -> Doubles:
         clock = self.clock
-        scales = np.asarray([clock.brief, clock.short, clock.middle, clock.long, np.inf])
-        return np.log1p(decayed_counts(groups, events, asked, times, scales))
-
-    def _ages(self, groups: Longs, events: Ints, asked: Longs, times: Ints) -> Doubles:
-        oldest = OLDEST * self.clock.long
-        ages = times_since_last(groups, events, asked, times)
-        return np.log(np.minimum(ages, oldest))[:, None]
+        return np.asarray([clock.brief, clock.short, clock.middle, clock.long, np.inf])
 
 
 def by_evidence(contributions: Doubles) -> Doubles:
@@ -126,26 +120,3 @@ def distinct_times(events: Events) -> tuple[Longs, Ints]:
     keys, times = keys[order], events.times[order]
     is_new = (np.diff(keys, prepend=-1) != 0) | (np.diff(times, prepend=times[:1]) != 0)
     return keys[is_new], times[is_new]
-
-
-def times_since_last(groups: Longs, events: Ints, asked: Longs, times: Ints) -> Doubles:
-    """For each query (a group at a time), the time since the group's last event before it.
-
-    Infinite where there was none.
-    """
-    ages = np.full(len(asked), np.inf)
-    if not len(events) or not len(asked):
-        return ages
-    distinct, slots = np.unique(asked, return_inverse=True)
-    positions = np.minimum(np.searchsorted(distinct, groups), len(distinct) - 1)
-    kept = distinct[positions] == groups
-    first = int(min(events.min(), times.min(initial=events.min())))
-    # One ascending number for (group, time): the last one below that of the query.
-    span = int(max(events.max(), times.max(initial=events.max()))) - first + 1
-    numbers = np.sort(positions[kept] * span + (events[kept].astype(np.int64) - first))
-    wanted = slots * span + (times.astype(np.int64) - first)
-    places = np.searchsorted(numbers, wanted) - 1
-    found = numbers[np.maximum(places, 0)] if len(numbers) else np.full(len(asked), -1)
-    same = (places >= 0) & (found // span == slots)
-    ages[same] = (wanted - found)[same]
-    return ages

@@ -17,11 +17,11 @@ import numpy as np
 from apptek.arrays import Bools, Doubles, read_only
 from apptek.data.times import Unit
 from apptek.evaluation.calibration import newton
+from apptek.evaluation.logistic import fit_logistic
 from apptek.extras import require_trees
 from apptek.features.clock import Clock
 from apptek.occurrence.counts import NAMES, SIGNS, PairCounts
 from apptek.occurrence.events import Events
-from apptek.occurrence.logistic import fit_logistic
 from apptek.occurrence.model import (
     PAIR_LONG,
     Horizon,

@@ -117,7 +117,7 @@ def explain(served: ServedModel, body: ExplainBody) -> ServedExplanation:
         explanation = _renamed(explanation, kept)
     cited = {fact.fact for reason in explanation.all_reasons() for fact in reason.facts}
     # As the answer saw it: looking ahead, facts of that day or later must not show.
-    graph = whole.views[explanation.view].space.process.graph
+    graph = whole.views[explanation.view].space.graph
     shown = cited | set(without)
     periphery = _periphery(served, question, graph, shown)
     expanded = {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from apptek.agent.environment import Environment
+from apptek.agent.environment import DecisionProcess, Environment
 from apptek.arrays import Ints
 from apptek.config import View
 from apptek.data.facts import Dataset, Facts
@@ -100,7 +100,8 @@ class ServedModel:
             predictor.forecast(samples[0].subject, samples[0].object, steps=1)
         model.graph.nearest([0], [UNKNOWN], model.config.agent.tknn)  # for the periphery
         asked = predictor.queries_of(samples[:1])
-        Environment(predictor.answerer.main.space.process, asked)  # for the steps of the agent
+        process = DecisionProcess(predictor.answerer.main.space.graph, model.config.agent)
+        Environment(process, asked)  # for the steps of the agent
         span = time_span(model.graph)
         return cls(predictor, folder, digest, span, samples, counts, pending_index, background)
 

@@ -11,7 +11,6 @@ be kept. Three consequences make it fast:
 - what has met stays met: all topologies that begin with a sequence that connects are 1 at once.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,26 +21,14 @@ from apptek.compiling import in_threads
 from apptek.data.queries import Queries
 from apptek.features.topologies.application_kernels import apply_from
 from apptek.features.topologies.topology import TopologySet
-from apptek.graph.slot_search import FIELDS, STREAMS
+from apptek.graph.tknn import work_space
+from apptek.ragged import Ragged
 
 CHUNK = 4096  # queries that one thread takes at a time
 ROOM = 1024  # entities that the work space of a query has room for at first
 
 
-@dataclass(frozen=True, slots=True)
-class BinaryRows:
-    """A sparse binary matrix by rows: row i has ones in columns[offsets[i]:offsets[i + 1]]."""
-
-    offsets: Longs
-    columns: Ints
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-
-def apply_topologies(
-    process: DecisionProcess, queries: Queries, topologies: TopologySet
-) -> BinaryRows:
+def apply_topologies(process: DecisionProcess, queries: Queries, topologies: TopologySet) -> Ragged:
     """Which topologies connect which queries, (queries, topologies). Threads over chunks."""
     query_columns = process.kernel_queries(queries)
 
@@ -53,7 +40,7 @@ def apply_topologies(
     parts = in_threads(apply_chunk, range(0, len(queries), CHUNK))
     counts = np.concatenate([np.zeros(1, np.int64), *(part[0] for part in parts)])
     columns = np.concatenate([np.empty(0, np.int32), *(part[1] for part in parts)])
-    return BinaryRows(read_only(np.cumsum(counts)), read_only(columns))
+    return Ragged(np.cumsum(counts), columns, len(topologies))
 
 
 def _apply_chunk(
@@ -75,8 +62,7 @@ def _apply_chunk(
         space = _work_space(process, room, int(topologies.depths.max(initial=0)))
         first = query
         outputs = (len(topologies), counts, columns)
-        arguments = process.kernel_arguments()[:-1]  # k is the width of the work space
-        query = apply_from(*(query, *arguments, queries, *trie, *space, *outputs))
+        query = apply_from(*(query, process.moves(), queries, *trie, *space, *outputs))
         parts.append(columns[: counts[first:query].sum()].copy())
         if query == first:
             room *= 2
@@ -104,8 +90,6 @@ def _work_space(process: DecisionProcess, room: int, depth: int) -> tuple[Any, .
         np.empty((room, process.action_count), np.int32),  # memory: the set it becomes by each
         np.zeros((2, depth + 1), np.int64),  # path: the sets of both sides, by depth in the trie
         np.zeros(1, np.int64),  # known: how many entities have a number
-        np.empty((STREAMS, FIELDS), np.int64),  # the rest is for `nearest_facts`
-        np.empty((k, 3), np.int64),
-        np.empty((k, 3), np.int64),
+        work_space(k),  # the rest is for `nearest_facts`
         np.empty(k, np.int32),
     )

@@ -7,11 +7,11 @@ bits[s]. `memory` says which set a set becomes by an action.
 
 import numpy as np
 
-from apptek.agent.side_kernels import Columns, find_slot
+from apptek.agent.side_kernels import Moves, find_slot
 from apptek.arrays import Bools, Ints, Longs, Words
 from apptek.compiling import leaf
 from apptek.data.queries import QueryColumns
-from apptek.graph.tknn import Arrays, nearest_facts
+from apptek.graph.tknn import Space, nearest_facts
 
 FULL = -1  # instead of a set: the work space is too small, or the memory has no entry yet
 
@@ -34,22 +34,17 @@ def _number_of(
 
 @leaf
 def _fetch(
-    offsets: Ints, facts: Ints, starts: Ints, by_end: Ints, interval_offsets: Ints, tops: Ints,
-    level_offsets: Ints, since: Ints, until: Ints, twins: Ints, subjects: Ints, predicates: Ints,
-    objects: Ints, directions: int, tagged: int, predicate_count: int, when: int, hidden: int,
-    number: int, entities: Ints, actions: Ints, others: Ints, degrees: Ints, present: Words,
-    keys: Ints, numbers: Ints, stamps: Ints, generation: int, fetched: Bools, known: Longs,
-    streams: Longs, outgoing: Longs, incoming: Longs, nearest: Ints,
+    moves: Moves, when: int, hidden: int, number: int, entities: Ints, actions: Ints, others: Ints,
+    degrees: Ints, present: Words, keys: Ints, numbers: Ints, stamps: Ints, generation: int,
+    fetched: Bools, known: Longs, space: Space, nearest: Ints,
 ) -> bool:  # fmt: skip
     """Looks up an entity's N_tknn facts: their actions, and where each leads. False: no room."""
     # Every fact may lead to an entity that has no number yet.
     if known[0] + nearest.size > entities.size:
         return False
     entity, degree = entities[number], 0
-    count = nearest_facts(
-        offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until, twins,
-        directions, entity, when, nearest.size, hidden, streams, outgoing, incoming, nearest,
-    )  # fmt: skip
+    count = nearest_facts(moves.incidence, moves.directions, entity, when, hidden, space, nearest)
+    subjects, predicates, objects = moves.facts
     for word in range(present.shape[1]):
         present[number, word] = 0
     for i in range(count):
@@ -58,7 +53,7 @@ def _fetch(
         end = subjects[fact] if backwards else objects[fact]
         if end == entity:
             continue  # a self-loop leads nowhere new
-        action = predicates[fact] + (predicate_count if backwards and tagged else 0)
+        action = predicates[fact] + (moves.predicate_count if backwards and moves.tagged else 0)
         actions[number, degree] = action
         others[number, degree] = _number_of(
             end, keys, numbers, stamps, generation, entities, fetched, known
@@ -133,22 +128,17 @@ def _prepare(
 
 @leaf
 def apply_from(  # noqa: C901, PLR0912 - one loop: handing on forty arrays costs more than it does
-    query: int, arrays: Arrays, columns: Columns, directions: int, tagged: int,
-    predicate_count: int, queries: QueryColumns, trie_actions: Ints,
-    trie_depths: Ints, trie_first: Ints, trie_last: Ints, trie_skip: Ints, keys: Ints,
-    numbers: Ints, stamps: Ints, entities: Ints, fetched: Bools, actions: Ints, others: Ints,
-    degrees: Ints, present: Words, reach: Ints, set_starts: Longs, bits: Words, prepared: Bools,
-    legal: Words, memory: Ints, path: Longs, known: Longs, streams: Longs, outgoing: Longs,
-    incoming: Longs, nearest: Ints, topology_count: int, counts: Longs, ones: Ints,
+    query: int, moves: Moves, queries: QueryColumns, trie_actions: Ints, trie_depths: Ints,
+    trie_first: Ints, trie_last: Ints, trie_skip: Ints, keys: Ints, numbers: Ints, stamps: Ints,
+    entities: Ints, fetched: Bools, actions: Ints, others: Ints, degrees: Ints, present: Words,
+    reach: Ints, set_starts: Longs, bits: Words, prepared: Bools, legal: Words, memory: Ints,
+    path: Longs, known: Longs, space: Space, nearest: Ints, topology_count: int, counts: Longs,
+    ones: Ints,
 ) -> int:  # fmt: skip
     """Applies all topologies to the queries from `query` on; returns the first that had no room.
 
     Fills `counts` by query and `ones` with the topologies that connect, one query after the other.
     """
-    offsets, facts, starts, by_end, interval_offsets, tops, level_offsets, since, until, twins = (
-        arrays
-    )
-    subjects, predicates, objects = columns
     query_subjects, query_objects, moments, hidden = queries
     total = 0
     while query < len(moments) and total + topology_count <= ones.size:
@@ -182,11 +172,9 @@ def apply_from(  # noqa: C901, PLR0912 - one loop: handing on forty arrays costs
                 if not prepared[now]:
                     for i in range(set_starts[now], set_starts[now + 1]):
                         if not fetched[reach[i]] and not _fetch(
-                            offsets, facts, starts, by_end, interval_offsets, tops, level_offsets,
-                            since, until, twins, subjects, predicates, objects, directions, tagged,
-                            predicate_count, moments[query], hidden[query], reach[i],
-                            entities, actions, others, degrees, present, keys, numbers, stamps,
-                            query, fetched, known, streams, outgoing, incoming, nearest,
+                            moves, moments[query], hidden[query], reach[i], entities, actions,
+                            others, degrees, present, keys, numbers, stamps, query, fetched, known,
+                            space, nearest,
                         ):  # fmt: skip
                             return query
                     _prepare(now, reach, set_starts, present, prepared, legal, memory)

@@ -1,19 +1,17 @@
 """The training facts in the order in which the counting kernels read them."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import Ints, Longs, read_only
+from apptek.arrays import Bools, Ints, Longs, read_only
 from apptek.data.times import UNKNOWN
 from apptek.graph.pairs import PairIndex
 from apptek.graph.temporal_graph import TemporalGraph
 
 
-@dataclass(frozen=True, slots=True)
-class GroupedFacts:
+class GroupedFacts(NamedTuple):
     """Facts sorted into groups: group g owns the rows from offsets[g] to offsets[g + 1].
 
     What a kernel needs of a fact is copied beside it, so that it reads memory in order.
@@ -36,9 +34,22 @@ class GroupedFacts:
         bounds = read_only(offsets.astype(np.int64))
         return cls(bounds, facts, lows, highs, read_only(graph.facts.predicates[facts]))
 
-    def kernel_arrays(self) -> tuple[Any, ...]:
-        """Offsets, facts, lows, highs, predicates."""
-        return self.offsets, self.facts, self.lows, self.highs, self.predicates
+
+class CountingArrays(NamedTuple):
+    """What the counting kernel reads.
+
+    entities  the facts of every subject, then of every object
+    dating    (2, R): undated and dated facts of each predicate
+    """
+
+    entities: GroupedFacts
+    pairs: GroupedFacts
+    pair_index: PairIndex
+    twins: Ints
+    twin_counts: Ints
+    predicates: Ints
+    is_dated: Bools
+    dating: Longs
 
 
 class CountingIndex:
@@ -51,25 +62,23 @@ class CountingIndex:
     def __init__(self, graph: TemporalGraph, dating: Longs | None = None) -> None:
         self.graph, facts = graph, graph.facts
         # Every third offset: a slot of an incidence has three stretches, which are one group here.
-        self.entities = GroupedFacts.of(graph, graph.incidence.offsets[::3], graph.incidence.facts)
-        self.pair_index = PairIndex.of(graph)
-        incidence = self.pair_index.incidence
-        self.pairs = GroupedFacts.of(graph, incidence.offsets[::3], incidence.facts)
-        self.is_dated = read_only(facts.dated)
-        parts = (facts.predicates[~self.is_dated], facts.predicates[self.is_dated])
+        pair_index = PairIndex.of(graph)
+        entities, pairs = (
+            GroupedFacts.of(graph, index.offsets[::3], index.facts)
+            for index in (graph.incidence, pair_index.incidence)
+        )
+        is_dated = read_only(facts.dated)
+        parts = (facts.predicates[~is_dated], facts.predicates[is_dated])
         counts = [np.bincount(part, minlength=graph.predicate_count) for part in parts]
         self.dating = read_only(np.stack(counts).astype(np.int64)) if dating is None else dating
-        self.twin_counts = count_twins(graph)
-
-    def kernel_arrays(self) -> tuple[Any, ...]:
-        """What `score_queries` takes before the weights."""
-        graph = self.graph
-        by_fact = (graph.twins, self.twin_counts, graph.facts.predicates, self.is_dated)
-        pairs = (self.pair_index.firsts, self.pair_index.objects, *self.pairs.kernel_arrays())
-        return (*self.entities.kernel_arrays(), *pairs, *by_fact, self.dating)
+        self.arrays = CountingArrays(
+            entities, pairs, pair_index, graph.incidence.twins, count_twins(graph),
+            facts.predicates, is_dated, self.dating,
+        )  # fmt: skip
 
 
 def count_twins(graph: TemporalGraph) -> Ints:
     """For each fact, how many facts are hidden with it, itself included; empty if always 1."""
-    counts = np.bincount(graph.twins)[graph.twins] if len(graph.twins) else graph.twins
+    twins = graph.incidence.twins
+    counts = np.bincount(twins)[twins] if len(twins) else twins
     return read_only(counts.astype(np.int32))

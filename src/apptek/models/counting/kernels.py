@@ -18,11 +18,12 @@ unknown, as in graph/slot_search.py. The prior is fitted, as weights are: it is 
 
 import numpy as np
 
-from apptek.arrays import Bools, Doubles, Floats, Ints, Longs
+from apptek.arrays import Doubles, Floats, Ints
 from apptek.compiling import kernel, leaf
 from apptek.data.times import UNKNOWN
 from apptek.graph.pairs import find_pair
 from apptek.graph.slot_search import AHEAD, ONGOING
+from apptek.models.counting.index import CountingArrays, GroupedFacts
 
 PRIOR = 0.5  # facts that every predicate is given on top of its own, so that no prior is 0
 DATING = 1.0  # facts that the overall share of dated ones weighs beside a predicate's own
@@ -31,22 +32,14 @@ TINY = 1e-30  # the logarithm of 0 would be no finite score
 
 @kernel
 def score_queries(
-    slots: Longs, facts: Ints, lows: Ints, highs: Ints, named: Ints,
-    firsts: Ints, partners: Ints, pair_offsets: Longs, pair_facts: Ints, pair_lows: Ints,
-    pair_highs: Ints, pair_named: Ints,
-    twins: Ints, twin_counts: Ints, predicates: Ints, is_dated: Bools, dating: Longs,
-    weights: Doubles, sight: int, subjects: Ints, objects: Ints, times: Ints, hidden: Ints,
-    scores: Floats,
+    arrays: CountingArrays, weights: Doubles, sight: int, subjects: Ints, objects: Ints,
+    times: Ints, hidden: Ints, scores: Floats,
 ) -> None:  # fmt: skip
     """Fills in scores (B, R).
 
-    slots, facts, ...  the facts of every subject, then of every object (see GroupedFacts)
-    firsts, partners   the pairs of each subject (see PairIndex)
-    pair_...           the facts of every pair
-    dating             (2, R): undated and dated facts of each predicate
-    weights            pair, reversed, backoff, smoothing, pair_decay, entity_decay, floor
-    sight              the flags AHEAD and ONGOING
-    times              positions on the axis, or UNKNOWN
+    weights  pair, reversed, backoff, smoothing, pair_decay, entity_decay, floor
+    sight    the flags AHEAD and ONGOING
+    times    positions on the axis, or UNKNOWN
     """
     pair_weight, reversed_weight, backoff, smoothing = (
         weights[0],
@@ -55,7 +48,8 @@ def score_queries(
         weights[3],
     )
     pair_decay, entity_decay, floor = weights[4], weights[5], weights[6]
-    predicate_count, entity_count = scores.shape[1], (slots.size - 1) // 2
+    entities, pairs, twins = arrays.entities, arrays.pairs, arrays.twins
+    predicate_count, entity_count = scores.shape[1], (entities.offsets.size - 1) // 2
     # Work space of all queries, allocated once: the leaves below allocate nothing.
     prior, dated = np.empty(predicate_count), np.empty(predicate_count)
     counts, object_counts = np.empty(predicate_count), np.empty(predicate_count)
@@ -66,30 +60,25 @@ def score_queries(
         # The prior depends on the query only by what it hides and whether it is dated: held-out
         # queries, which hide nothing, share it.
         if unseen >= 0 or prior_of != query_dated:
-            _fill_prior(
-                dating, query_dated, predicates, is_dated, twin_counts, unseen, prior, dated
-            )
+            _fill_prior(arrays, query_dated, unseen, prior, dated)
             prior_of = -1 if unseen >= 0 else query_dated
         subject_total = _count_slot(
-            slots, facts, lows, highs, named, subject, twins, when, unseen, sight, entity_decay,
-            floor, counts,
-        )  # fmt: skip
+            entities, subject, twins, when, unseen, sight, entity_decay, floor, counts
+        )
+        slot = object_ + entity_count if object_ >= 0 else -1
         object_total = _count_slot(
-            slots, facts, lows, highs, named, object_ + entity_count if object_ >= 0 else -1,
-            twins, when, unseen, sight, entity_decay, floor, object_counts,
-        )  # fmt: skip
+            entities, slot, twins, when, unseen, sight, entity_decay, floor, object_counts
+        )
         _combine(
             counts, subject_total, object_counts, object_total, prior, dated, smoothing, backoff
         )
         _count_pair(
-            find_pair(firsts, partners, subject, object_), pair_offsets, pair_facts, pair_lows,
-            pair_highs, pair_named, twins, when, unseen, sight, pair_decay, floor, pair_weight,
-            counts,
+            pairs, find_pair(arrays.pair_index, subject, object_), twins, when, unseen, sight,
+            pair_decay, floor, pair_weight, counts,
         )  # fmt: skip
         _count_pair(
-            find_pair(firsts, partners, object_, subject), pair_offsets, pair_facts, pair_lows,
-            pair_highs, pair_named, twins, when, unseen, sight, pair_decay, floor, reversed_weight,
-            counts,
+            pairs, find_pair(arrays.pair_index, object_, subject), twins, when, unseen, sight,
+            pair_decay, floor, reversed_weight, counts,
         )  # fmt: skip
         for r in range(predicate_count):
             scores[row, r] = np.log(max(counts[r], TINY))
@@ -97,18 +86,18 @@ def score_queries(
 
 @leaf
 def _fill_prior(
-    dating: Longs, query_dated: int, predicates: Ints, is_dated: Bools, twin_counts: Ints,
-    unseen: int, prior: Doubles, dated: Doubles,
-) -> None:  # fmt: skip
+    arrays: CountingArrays, query_dated: int, unseen: int, prior: Doubles, dated: Doubles
+) -> None:
     """Fills in `prior` and `dated`, without the hidden fact and its twins.
 
     "Alike" are the facts that have a time if the query has one, and have none if it has none.
     """
     # Twins have the same predicate and are all dated: subtracting their number is enough.
-    missing, gone, gone_alike = -1, 0, 0
+    missing, gone, gone_alike, dating = -1, 0, 0, arrays.dating
     if unseen >= 0:
-        missing, gone = predicates[unseen], twin_counts[unseen] if twin_counts.size else 1
-        gone_alike = gone if is_dated[unseen] == (query_dated == 1) else 0
+        missing = arrays.predicates[unseen]
+        gone = arrays.twin_counts[unseen] if arrays.twin_counts.size else 1
+        gone_alike = gone if arrays.is_dated[unseen] == (query_dated == 1) else 0
     alike_total, total = 0 - gone_alike, 0 - gone
     for r in range(prior.size):
         alike_total += dating[query_dated, r]
@@ -141,52 +130,46 @@ def _combine(
 
 @leaf
 def _count_slot(
-    slots: Longs, facts: Ints, lows: Ints, highs: Ints, named: Ints, slot: int, twins: Ints,
-    when: int, unseen: int, sight: int, decay: float, floor: float, counts: Doubles,
+    groups: GroupedFacts, slot: int, twins: Ints, when: int, unseen: int, sight: int, decay: float,
+    floor: float, counts: Doubles,
 ) -> float:  # fmt: skip
     """Sets `counts` to those of one slot and returns their sum; slot -1 has no facts."""
     for r in range(counts.size):
         counts[r] = 0.0
     if slot < 0:
         return 0.0
-    return _add_counts(
-        facts, lows, highs, named, slots[slot], slots[slot + 1], twins, when, unseen, sight, decay,
-        floor, 1.0, counts,
-    )  # fmt: skip
+    return _add_counts(groups, slot, twins, when, unseen, sight, decay, floor, 1.0, counts)
 
 
 @leaf
 def _count_pair(
-    pair: int, offsets: Longs, facts: Ints, lows: Ints, highs: Ints, named: Ints, twins: Ints,
-    when: int, unseen: int, sight: int, decay: float, floor: float, weight: float, counts: Doubles,
+    groups: GroupedFacts, pair: int, twins: Ints, when: int, unseen: int, sight: int, decay: float,
+    floor: float, weight: float, counts: Doubles,
 ) -> None:  # fmt: skip
     """Adds the facts of a pair to `counts`; pair -1 has none."""
     if pair >= 0 and weight > 0.0:
-        _add_counts(
-            facts, lows, highs, named, offsets[pair], offsets[pair + 1], twins, when, unseen,
-            sight, decay, floor, weight, counts,
-        )  # fmt: skip
+        _add_counts(groups, pair, twins, when, unseen, sight, decay, floor, weight, counts)
 
 
 @leaf
 def _add_counts(
-    facts: Ints, lows: Ints, highs: Ints, named: Ints, start: int, stop: int, twins: Ints,
-    when: int, unseen: int, sight: int, decay: float, floor: float, weight: float, counts: Doubles,
+    groups: GroupedFacts, group: int, twins: Ints, when: int, unseen: int, sight: int, decay: float,
+    floor: float, weight: float, counts: Doubles,
 ) -> float:  # fmt: skip
-    """Adds the weight of each fact from start to stop to the count of its predicate.
+    """Adds the weight of each fact of a group to the count of its predicate.
 
     Returns the sum of these weights. This loop is where the time goes: one pass over memory in
     order, with a single division for each fact.
     """
     # floor + (1 - floor) / (1 + distance / decay) = floor + falling / (decay + distance)
     total, falling = 0.0, (1.0 - floor) * decay
-    for entry in range(start, stop):
+    for entry in range(groups.offsets[group], groups.offsets[group + 1]):
         if unseen >= 0:
-            fact = facts[entry]
+            fact = groups.facts[entry]
             if fact == unseen or (twins.size > 0 and twins[fact] == twins[unseen]):
                 continue
         # int64, for the difference of two positions can exceed int32.
-        low, high = np.int64(lows[entry]), np.int64(highs[entry])
+        low, high = np.int64(groups.lows[entry]), np.int64(groups.highs[entry])
         if low == UNKNOWN or when == UNKNOWN:
             near = weight if low == when else weight * floor
         elif sight & AHEAD != 0:
@@ -200,6 +183,6 @@ def _add_counts(
             # 0 within an interval, else the distance to its nearer end.
             distance = max(low - when, when - high, np.int64(0))
             near = weight * (floor + falling / (decay + distance))
-        counts[named[entry]] += near
+        counts[groups.predicates[entry]] += near
         total += near
     return total

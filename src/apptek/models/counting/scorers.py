@@ -81,7 +81,7 @@ class CountingScorer:
 
     def scores(self, queries: Queries) -> Floats:
         """(B, R). Computed in threads; their number does not change the result."""
-        graph, arrays = self.index.graph, self.index.kernel_arrays()
+        graph, arrays = self.index.graph, self.index.arrays
         _check_ids(queries, graph)
         scores = np.empty((len(queries), graph.predicate_count), np.float32)
         positions = graph.axis.positions(queries.times)
@@ -92,7 +92,7 @@ class CountingScorer:
             part = slice(start, start + CHUNK)
             columns = (queries.subjects, queries.objects, positions, queries.hidden)
             views: tuple[Any, ...] = tuple(_kernel_view(column[part]) for column in columns)
-            score_queries(*arrays, *(weights, sight, *views, scores[part]))
+            score_queries(*(arrays, weights, sight, *views, scores[part]))
 
         in_threads(fill, range(0, len(queries), CHUNK))
         return scores

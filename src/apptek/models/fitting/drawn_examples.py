@@ -20,12 +20,11 @@ from apptek.data.queries import (
 )
 from apptek.data.times import UNKNOWN
 from apptek.evaluation.filters import known_predicates
-from apptek.features.space import FeatureSpace
-from apptek.features.sparse import SparseRows
-from apptek.features.topologies.application import BinaryRows, apply_topologies
-from apptek.files import write_whole
+from apptek.features.space import FeatureSpace, Part
+from apptek.files import writing
 from apptek.models.fitting.examples import Examples, Rows, StoredExamples, split_into_shards
 from apptek.models.fitting.stages import Fit
+from apptek.ragged import Ragged
 from apptek.resuming import read_sealed, seal
 from apptek.seeding import generator
 
@@ -140,30 +139,32 @@ def tuning_examples(
 
 def _features(
     fit: Fit, space: FeatureSpace, queries: Queries, name: str, place: tuple[int, int] = (0, 1)
-) -> tuple[SparseRows, int]:
+) -> tuple[Ragged, int]:
     """The features of some queries and the cuts, topologies from the work folder if there."""
-    fired = None
+    known = {}
     if space.topologies is not None:
         with fit.stage("apply topologies", *place):
             file = name if place[1] == 1 else f"{name}, {place[0]}"
-            fired = _fired(fit.work, space, queries, file)
+            known["topologies"] = _topology_rows(fit.work, space.topologies, queries, file)
     with fit.stage(f"features of {name}", *place):
         if fit.options.engine is None:
-            return space.counted_rows(queries, fired)
+            return space.counted_rows(queries, known)
         batch = _batch(name, place[0])
         fit.options.engine.make(space, {batch: queries})
         return fit.options.engine.take(batch)
 
 
-def _fired(work: Path, space: FeatureSpace, queries: Queries, name: str) -> SparseRows:
-    assert space.topologies is not None
-    offsets, columns = work / f"{name}.offsets.npy", work / f"{name}.columns.npy"
-    record = work / f"{name}.json"  # is written last: it says that both are there
+def _topology_rows(work: Path, part: Part, queries: Queries, name: str) -> Ragged:
+    """The features of topologies, from the work folder if they are there."""
+    stored = work / f"{name}.npz"
+    record = work / f"{name}.json"  # is written last: it says that the file is there
     if record.exists():
         read_sealed(record, f"remove {work} to start again")
-        return space.weighed(BinaryRows(np.load(offsets), np.load(columns)))
-    fired = apply_topologies(space.process, queries, space.topologies)
-    write_whole(columns, fired.columns)
-    write_whole(offsets, fired.offsets)
-    seal(record, {"features": name}, (offsets, columns))
-    return space.weighed(fired)
+        with np.load(stored, allow_pickle=False) as arrays:
+            values = arrays["values"] if len(arrays["values"]) else None
+            return Ragged(arrays["offsets"], arrays["columns"], len(part), values).checked()
+    rows = part.rows(queries)
+    with writing(stored):
+        np.savez(stored, offsets=rows.offsets, columns=rows.columns, values=rows.flat_values)
+    seal(record, {"features": name}, (stored,))
+    return rows

@@ -17,10 +17,9 @@ import numpy.typing as npt
 
 from apptek.arrays import Ints, close_columns
 from apptek.data.queries import Queries
-from apptek.evaluation.filters import KnownPredicates, join_known
 from apptek.features.space import FeatureSpace
-from apptek.features.sparse import SparseRows, one_below_the_other
 from apptek.files import DAMAGED, make_folder, writing
+from apptek.ragged import Ragged, vstack
 
 Rows = npt.NDArray[Any]
 SHARD = 131_072  # examples of a shard; fewer stay in memory
@@ -36,9 +35,9 @@ class Examples:
     validation they are the filter of the ranks.
     """
 
-    rows: SparseRows
+    rows: Ragged
     labels: Ints
-    others: KnownPredicates
+    others: Ragged
     cuts: int = 0
 
     def __post_init__(self) -> None:
@@ -62,7 +61,7 @@ class FeatureMaker(Protocol):
     def make(self, space: FeatureSpace, batches: Mapping[str, Queries]) -> None:
         """Has the features of batches of queries made, all at once, unless they are already."""
 
-    def take(self, name: str) -> tuple[SparseRows, int]:
+    def take(self, name: str) -> tuple[Ragged, int]:
         """The features of a batch, and how many profiles were cut short; only once."""
 
 
@@ -72,8 +71,8 @@ def join_examples(shards: Sequence[Examples]) -> Examples:
         return shards[0]
     parts = list(shards)
     labels = np.concatenate([part.labels for part in parts])
-    others = join_known([part.others for part in parts])
-    return Examples(one_below_the_other([part.rows for part in parts]), labels, others)
+    others = vstack([part.others for part in parts])
+    return Examples(vstack([part.rows for part in parts]), labels, others)
 
 
 def split_into_shards(rows: Rows, rng: np.random.Generator, size: int | None = None) -> list[Rows]:
@@ -163,11 +162,11 @@ def _write(path: Path, examples: Examples) -> None:
                 offsets=rows.offsets,
                 columns=rows.columns,
                 values=rows.flat_values,
-                feature_count=np.asarray(rows.feature_count),
+                feature_count=np.asarray(rows.width),
                 labels=examples.labels,
                 cuts=np.asarray(examples.cuts),
                 other_offsets=others.offsets,
-                others=others.predicates,
+                others=others.columns,
             )
         temporary.replace(path)
 
@@ -179,13 +178,13 @@ def _read(path: Path, size: int) -> Examples | None:
     try:
         with np.load(path, allow_pickle=False) as stored:
             values = stored["values"]
-            rows = SparseRows(
+            rows = Ragged(
                 stored["offsets"],
                 stored["columns"],
                 int(stored["feature_count"]),
                 values if len(values) else None,
-            )
-            others = KnownPredicates(stored["other_offsets"], stored["others"])
+            ).checked()
+            others = Ragged(stored["other_offsets"], stored["others"]).checked()
             examples = Examples(rows, stored["labels"], others, int(stored["cuts"]))
     except DAMAGED:
         return None

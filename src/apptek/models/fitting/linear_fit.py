@@ -28,12 +28,12 @@ from apptek.evaluation.calibration import (
     softmax,
     top_predictions,
 )
-from apptek.evaluation.filters import KnownPredicates
 from apptek.evaluation.ranking import filtered_mrr
 from apptek.features.copies import Copies
 from apptek.memory import available_memory
 from apptek.models.fitting.examples import Examples, sizes_of
 from apptek.models.linear_softmax import LinearSoftmax
+from apptek.ragged import Ragged
 
 Pass = list[tuple[int, Ints]]  # one epoch: shards, and the order of the examples in each
 _MASKED = np.float32(-1e30)  # finite: differences of it are numbers
@@ -85,7 +85,7 @@ def fit_linear_softmax(
     tried in threads, all in the same order of examples: the same seed gives the same bytes. Without
     valid nothing is chosen: all epochs with the first l2, at temperature 1.
     """
-    feature_count = train[0].rows.feature_count
+    feature_count = train[0].rows.width
     if valid is not None:
         _check(valid, "valid", feature_count, class_count)
     copies = copies or Copies.nothing(feature_count)
@@ -191,9 +191,9 @@ def _best_epoch(
 def _check(examples: Examples, name: str, feature_count: int, class_count: int) -> None:
     if not len(examples):
         raise DataError(f"there are no {name} queries to fit the classifier with")
-    if examples.rows.feature_count != feature_count:
+    if examples.rows.width != feature_count:
         raise ValueError("training and valid rows have different features")
-    for predicates in (examples.labels, examples.others.predicates):
+    for predicates in (examples.labels, examples.others.columns):
         if predicates.dtype != np.int32 or predicates.min(initial=0) < 0:
             raise ValueError("predicates are int32, from 0")
         if predicates.max(initial=-1) >= class_count:
@@ -208,7 +208,7 @@ def _check_copies(copies: Copies, feature_count: int, class_count: int) -> None:
 
 
 def calibrate(
-    scores: Matrix, labels: Ints, others: KnownPredicates, *, balanced: bool = False
+    scores: Matrix, labels: Ints, others: Ragged, *, balanced: bool = False
 ) -> tuple[Calibration, float, float]:
     """The calibration for these scores, and the calibration error without and with it.
 
@@ -235,7 +235,7 @@ class Descent:
         l2: float,
         copies: Copies | None = None,
     ) -> None:
-        feature_count = train[0].rows.feature_count
+        feature_count = train[0].rows.width
         self.train, self.config, self.l2, self.step = train, config, l2, 0
         shared = copies if copies and config.copies else None
         self.copies = shared or Copies.nothing(feature_count)
@@ -258,7 +258,7 @@ class Descent:
             _check(train, "training", len(self.weights), len(self.bias))
             _run_epoch(
                 order, train.rows.offsets, train.rows.columns, train.rows.flat_values,
-                train.labels, train.others.offsets, train.others.predicates,
+                train.labels, train.others.offsets, train.others.columns,
                 self.copies.predicates, self.copies.groups, self.decay, self.weights, self.sums,
                 self.bias, self.bias_sums, self.shared, self.shared_sums,
                 self.config.learning_rate, self.step, total,
@@ -276,8 +276,7 @@ class Descent:
 def _active_counts(examples: Examples) -> Longs:
     """In how many examples each feature is active."""
     rows = examples.rows
-    active = rows.columns[rows.offsets[0] : rows.offsets[-1]]
-    return np.bincount(active, minlength=rows.feature_count)
+    return np.bincount(rows.flat_columns, minlength=rows.width)
 
 
 @fast

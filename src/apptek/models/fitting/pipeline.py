@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from apptek.agent.environment import DecisionProcess
 from apptek.arrays import Floats
 from apptek.config import View
 from apptek.data.facts import SPLITS, Dataset, Facts, join_facts
@@ -111,7 +110,7 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
     kinds = _kinds(fit, view)
     space, train = sources.space(view, kinds), fit.dataset.train
     # Before the features are made, which takes long where there are many.
-    fits_at_once(sum(size for _, size in space.sizes()), len(fit.dataset.predicates), 0)
+    fits_at_once(len(space), len(fit.dataset.predicates), 0)
     rows, spared = tuning_rows(fit, view)
     is_newest = view == "ahead" and spared is not None
     examples, rows = training_examples(fit, space, rows, view)
@@ -201,6 +200,7 @@ def _find_sources(fit: Fit) -> tuple[FeatureSources, Mined]:
         clock = Clock.of(graph)
     mined, topologies = Mined((), {}, {}), topology_set([])
     if "topologies" in config.features.parts:
+        from apptek.agent.environment import DecisionProcess
         from apptek.models.fitting.discovery import (  # the only part that needs torch
             Discovery,
             discover,
@@ -267,7 +267,7 @@ def _report(report: FitReport, space: FeatureSpace, mined: Mined, cuts: int) -> 
     connected = sum(mined.connected.values())
     return asdict(report) | {
         "tried": [asdict(epoch) for epoch in report.tried],
-        "features": dict(space.sizes()),
+        "features": space.sizes(),
         "mining_success": connected / tried if tried else None,
         "profiles_cut_short": cuts,
     }

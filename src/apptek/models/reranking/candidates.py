@@ -24,12 +24,12 @@ from apptek.compiling import in_threads, kernel, leaf
 from apptek.data.queries import Queries
 from apptek.evaluation.calibration import softmax
 from apptek.features.space import FeatureSpace
-from apptek.features.sparse import SparseRows
 from apptek.models.reranking.common_partners import NAMES as COMMON
 from apptek.models.reranking.common_partners import describe_partners
 from apptek.models.reranking.mirrors import Mirrors
 from apptek.models.reranking.raw_histories import describe_histories, near_names
 from apptek.models.reranking.typed_histories import TypedHistories
+from apptek.ragged import Ragged
 
 CHUNK = 2048
 Table = npt.NDArray[np.int32]  # (n, C)
@@ -52,7 +52,7 @@ class Weighed:
     """
 
     queries: Queries
-    rows: SparseRows
+    rows: Ragged
     weights: Floats  # (features, R)
     scores: Floats  # (n, R)
     gone: Ints | None = None  # (n, any)

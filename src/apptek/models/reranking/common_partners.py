@@ -8,8 +8,6 @@ that of s has r, those in which that of o has r, and all; of all triangles, what
 both, those with r in one of them, and all add up to. Facts between the two have no part in it.
 """
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -17,9 +15,10 @@ from apptek.arrays import Floats, Ints
 from apptek.compiling import kernel, leaf
 from apptek.data.queries import Queries, QueryColumns
 from apptek.features.clock import Fading, faded
+from apptek.graph.incidence import FactColumns, Incidence
 from apptek.graph.slot_search import FIELDS, STREAMS, UNDATED, Longs2, nearest_in_slot
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.graph.tknn import VIEW, Arrays
+from apptek.graph.tknn import VIEW
 from apptek.models.reranking.typed_histories import is_among
 
 NEAREST = 40  # facts of each entity and direction
@@ -33,19 +32,16 @@ def describe_partners(
 ) -> Floats:  # fmt: skip
     """The seven numbers of each candidate, as if the facts in `gone` (n, any) were not there."""
     features = np.zeros((*candidates.shape, len(NAMES)), np.float32)
-    facts = graph.facts
-    arguments: Any = (
-        graph.kernel_arrays(), (facts.subjects, facts.predicates, facts.objects),
-        graph.directions("both") & VIEW, most, graph.predicate_count, fading,
-        queries.for_kernels(graph.axis), gone, candidates, features,
+    count_triangles(
+        graph.incidence, graph.columns(), graph.directions("both") & VIEW, most,
+        graph.predicate_count, fading, queries.for_kernels(graph.axis), gone, candidates, features,
     )  # fmt: skip
-    count_triangles(*arguments)
     return features
 
 
 @kernel
 def count_triangles(
-    arrays: Arrays, facts: tuple[Ints, Ints, Ints], view: int, most: int, predicate_count: int,
+    index: Incidence, facts: FactColumns, view: int, most: int, predicate_count: int,
     fading: Fading, queries: QueryColumns, gone: Table, candidates: Table, features: Floats,
 ) -> None:  # fmt: skip
     """Fills in the features of every candidate."""
@@ -59,11 +55,11 @@ def count_triangles(
         if s < 0 or o < 0:
             continue
         own = _list_partners(
-            arrays, facts, view, most, (s, o, whens[row], hidden[row]), gone[row], streams,
+            index, facts, view, most, (s, o, whens[row], hidden[row]), gone[row], streams,
             of_subject,
         )  # fmt: skip
         other = _list_partners(
-            arrays, facts, view, most, (o, s, whens[row], hidden[row]), gone[row], streams,
+            index, facts, view, most, (o, s, whens[row], hidden[row]), gone[row], streams,
             of_object,
         )  # fmt: skip
         for c in range(candidates.shape[1]):
@@ -78,7 +74,7 @@ def count_triangles(
 
 @leaf
 def _list_partners(
-    arrays: Arrays, facts: tuple[Ints, Ints, Ints], view: int, most: int,
+    index: Incidence, facts: FactColumns, view: int, most: int,
     query: tuple[int, int, int, int], gone: Ints, streams: Longs2, listed: Longs2,
 ) -> int:  # fmt: skip
     """Lists the nearest facts of the query's first entity as rows (distance, partner, predicate).
@@ -89,14 +85,14 @@ def _list_partners(
     entity, other, when, hidden = query
     kept = 0
     for direction in range(2):
-        slot = entity + direction * ((arrays[0].size - 1) // 6)  # two slots, three stretches each
-        partners = facts[0] if direction else facts[2]
+        slot = entity + direction * (
+            (index.offsets.size - 1) // 6
+        )  # two slots, three stretches each
+        partners = facts.subjects if direction else facts.objects
         room = listed[kept:]
         count = nearest_in_slot(
-            arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], arrays[5], arrays[6], arrays[7],
-            arrays[8], arrays[9], slot, when, most + gone.size, hidden, view, UNDATED, streams,
-            room,
-        )  # fmt: skip
+            index, slot, when, most + gone.size, hidden, view, UNDATED, streams, room
+        )
         seen = 0
         first = kept
         for i in range(count):
@@ -108,7 +104,7 @@ def _list_partners(
             if partner != entity and partner != other:
                 listed[kept, 0] = listed[first + i, 0]
                 listed[kept, 1] = partner
-                listed[kept, 2] = facts[1][fact]
+                listed[kept, 2] = facts.predicates[fact]
                 kept += 1
     return kept
 

@@ -19,7 +19,6 @@ from apptek.config import ClassifierConfig, RerankerConfig
 from apptek.data.fact_keys import fact_keys
 from apptek.data.facts import Facts
 from apptek.data.queries import Queries
-from apptek.evaluation.filters import KnownPredicates
 from apptek.features.space import FeatureSpace
 from apptek.models.fitting.examples import Examples
 from apptek.models.fitting.linear_fit import Descent, shuffled_pass
@@ -31,6 +30,7 @@ from apptek.models.reranking.candidates import (
 )
 from apptek.models.reranking.mirrors import Mirrors
 from apptek.models.reranking.reranker import Reranker, require_lightgbm
+from apptek.ragged import Ragged
 from apptek.seeding import generator
 
 Loss = Callable[[Doubles], tuple[Doubles, Doubles]]  # scores -> slopes, curvature
@@ -159,10 +159,10 @@ def folds_of(facts: Facts, count: int, rng: np.random.Generator) -> Longs:
     return folds
 
 
-def _known_candidates(others: KnownPredicates, candidates: Ints) -> Bools:
+def _known_candidates(others: Ragged, candidates: Ints) -> Bools:
     """Which candidates are other training predicates of the same (u, v, t): (n, C)."""
-    rows = np.repeat(np.arange(len(others)), np.diff(others.offsets))
-    hits = candidates[rows] == others.predicates[:, None]
+    rows = others.row_of_each
+    hits = candidates[rows] == others.flat_columns[:, None]
     known = np.zeros(candidates.shape, np.bool_)
     np.logical_or.at(known, rows, hits)
     return known

@@ -14,8 +14,6 @@ A distance is not a number where there is no such fact. Undated facts, and all f
 query, are counted and nothing else.
 """
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -26,9 +24,8 @@ from apptek.data.queries import Queries, QueryColumns
 from apptek.data.times import UNKNOWN
 from apptek.features.clock import Fading, faded
 from apptek.features.history import History
-from apptek.features.history_kernels import Columns, Pairs, family_facts
+from apptek.features.history_kernels import Sources, family_facts
 from apptek.graph.slot_search import FIELDS, STREAMS, Longs2
-from apptek.graph.tknn import Arrays
 from apptek.models.reranking.typed_histories import is_among
 
 NUMBERS = ("before", "after", "short", "count")
@@ -45,39 +42,40 @@ def describe_histories(history: History, queries: Queries, candidates: Ints, gon
     """The numbers of each candidate, as if the facts in `gone` (n, any) were not there."""
     families = np.asarray([FAMILIES.index(family) for family in history.families], np.int32)
     features = np.zeros((*candidates.shape, len(families) * len(NUMBERS)), np.float32)
-    arguments: Any = (
-        *history.kernel_arguments(), families, history.graph.predicate_count, history.fading,
-        queries.for_kernels(history.graph.axis), gone, candidates, features,
+    describe_families(
+        history.sources(), history.sources(gone.shape[1]), families, history.graph.predicate_count,
+        history.fading, queries.for_kernels(history.graph.axis), gone, candidates, features,
     )  # fmt: skip
-    describe_families(*arguments)
     return features
 
 
 @kernel
 def describe_families(
-    arrays: Arrays, facts: Columns, pairs: Pairs, view: int, pair_facts: int, profile_facts: int,
-    families: Ints, predicate_count: int, fading: Fading, queries: QueryColumns, gone: Table,
-    candidates: Table, features: Floats,
+    sources: Sources, larger: Sources, families: Ints, predicate_count: int, fading: Fading,
+    queries: QueryColumns, gone: Table, candidates: Table, features: Floats,
 ) -> None:  # fmt: skip
-    """Fills in the numbers of every family for each candidate."""
+    """Fills in the numbers of every family for each candidate.
+
+    larger  the sources with room for as many facts more as may be gone
+    """
     subjects, objects, whens, hidden = queries
     nearest = np.empty((MOST_HISTORY_FACTS, 3), np.int64)
     streams, cuts = np.empty((STREAMS, FIELDS), np.int64), np.zeros(1, np.int64)
     candidate_of = np.full(predicate_count, -1, np.int32)
-    more = gone.shape[1]
     for row in range(candidates.shape[0]):
         for c in range(candidates.shape[1]):
             candidate_of[candidates[row, c]] = c
         for place, family in enumerate(families):
             count = family_facts(
-                arrays, facts, pairs, view, min(pair_facts + more, MOST_HISTORY_FACTS),
-                min(profile_facts + more, MOST_HISTORY_FACTS), family, subjects[row], objects[row],
-                whens[row], hidden[row], streams, nearest, cuts,
+                larger, family, subjects[row], objects[row], whens[row], hidden[row], streams,
+                nearest, cuts,
             )  # fmt: skip
-            most = pair_facts if family < 2 else profile_facts
+            most = sources.pair_facts if family < 2 else sources.profile_facts
             count = _keep_others(nearest, count, most, gone[row])
             numbers = features[row, :, place * len(NUMBERS) : (place + 1) * len(NUMBERS)]
-            _write(nearest, count, facts[1], whens[row], fading, candidate_of, numbers)
+            _write(
+                nearest, count, sources.facts.predicates, whens[row], fading, candidate_of, numbers
+            )
         for c in range(candidates.shape[1]):
             candidate_of[candidates[row, c]] = -1
 

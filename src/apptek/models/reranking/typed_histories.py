@@ -15,7 +15,6 @@ countries, groups rest on guesses, too. They are no facts about the two and are 
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +25,10 @@ from apptek.data.queries import Queries, QueryColumns
 from apptek.features.clock import EVER, MIDDLE, SAME, SHORT, UNDATED_EVER, Clock, Fading, add_clock
 from apptek.features.space import FeatureSpace
 from apptek.features.traits import Kind
-from apptek.graph.incidence import Incidence, build_incidence
+from apptek.graph.incidence import FactColumns, Incidence, build_incidence
 from apptek.graph.slot_search import FIELDS, STREAMS, UNDATED, Longs2, nearest_in_slot
-from apptek.graph.temporal_graph import INDEXING, TemporalGraph
-from apptek.graph.tknn import VIEW, Arrays
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.graph.tknn import VIEW
 
 NEAREST = 200  # facts of a group that are looked at
 MOST_KINDS = 2  # kinds of types that groupings are made of
@@ -37,7 +36,6 @@ ITSELF = "itself"
 KERNELS = ("same", "short", "middle", "ever")
 KERNEL_COUNT = 11  # of the clock
 Table = npt.NDArray[np.int32]  # (n, any)
-Columns = tuple[Ints, Ints, Ints]  # subjects, predicates and objects of the facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +65,10 @@ class TypedHistories:
         """Indexes the facts that a space sees, once for each view of a graph. O(n log n)."""
         assert space.history is not None
         graph, kinds = space.history.graph, () if space.traits is None else space.traits.kinds
-        name = "typed ahead" if graph.looks_ahead else "typed"
-
-        def shared() -> TypedHistories | None:
-            index: TypedHistories | None = graph.indexed.get(name)
-            fits = index and index.kinds is kinds and index.graph.facts is graph.facts
-            return index if fits else None
-
-        index = shared()
-        if index is None:
-            with INDEXING:  # several threads may ask first
-                index = shared() or cls._of(graph, kinds, space.history.clock)
-                graph.indexed[name] = index
-        return index
+        clock = space.history.clock
+        # The index keeps its kinds: while it is there, no other kinds have their id.
+        key = cls, graph.looks_ahead, id(kinds)
+        return graph.derived.once(key, lambda: cls._of(graph, kinds, clock))
 
     @classmethod
     def _of(cls, graph: TemporalGraph, kinds: tuple[Kind, ...], clock: Clock) -> "TypedHistories":
@@ -110,7 +99,9 @@ class TypedHistories:
         incidence = graph.incidence  # where there are no types, nothing looks at it
         if slots:
             of_fact = [slot.astype(np.int32) for slot in slots]
-            incidence = build_incidence(of_fact, group_count, graph.since, graph.until)
+            incidence = build_incidence(
+                of_fact, group_count, graph.since, graph.until, incidence.twins
+            )
         spoken = tuple(f"{names[s]} {names[o]}".replace(" ", "_") for s, o in groupings)
         return cls(
             graph, clock.fading(), kinds, spoken, tuple(levels), tuple(spans), tuple(groupings),
@@ -149,18 +140,12 @@ class TypedHistories:
         features = np.zeros((*candidates.shape, width), np.float32)
         if not width:
             return features
-        graph, index = self.graph, self.incidence
-        arguments: Any = (
-            (
-                index.offsets, index.facts, index.starts, index.by_end, index.interval_offsets,
-                index.tops, index.level_offsets, graph.since, graph.until, graph.twins,
-            ),
-            (graph.facts.subjects, graph.facts.predicates, graph.facts.objects),
-            graph.directions("both") & VIEW, self.most, graph.predicate_count, self.fading,
-            self.slots_of(queries),
+        graph = self.graph
+        describe_groups(
+            self.incidence, graph.columns(), graph.directions("both") & VIEW, self.most,
+            graph.predicate_count, self.fading, self.slots_of(queries),
             queries.for_kernels(graph.axis), gone, candidates, features,
         )  # fmt: skip
-        describe_groups(*arguments)
         return features
 
 
@@ -181,8 +166,9 @@ def _keys(of_subjects: Longs, of_objects: Longs, span: int) -> Longs:
 
 @kernel
 def describe_groups(
-    arrays: Arrays, facts: Columns, view: int, most: int, predicate_count: int, fading: Fading,
-    slots: Table, queries: QueryColumns, gone: Table, candidates: Table, features: Floats,
+    index: Incidence, facts: FactColumns, view: int, most: int, predicate_count: int,
+    fading: Fading, slots: Table, queries: QueryColumns, gone: Table, candidates: Table,
+    features: Floats,
 ) -> None:  # fmt: skip
     """Fills in the four numbers of every grouping for each candidate."""
     subjects, objects, whens, hidden = queries
@@ -195,23 +181,22 @@ def describe_groups(
             if slots[row, grouping] < 0:
                 continue
             count = nearest_in_slot(
-                arrays[0], arrays[1], arrays[2], arrays[3], arrays[4], arrays[5], arrays[6],
-                arrays[7], arrays[8], arrays[9], slots[row, grouping], whens[row], len(nearest),
-                hidden[row], view, UNDATED, streams, nearest,
+                index, slots[row, grouping], whens[row], len(nearest), hidden[row], view, UNDATED,
+                streams, nearest,
             )  # fmt: skip
             count = _keep_others(nearest, count, most, gone[row], facts, ends)
             totals[:] = 0.0
             for i in range(count):
-                r = facts[1][nearest[i, 2]]
+                r = facts.predicates[nearest[i, 2]]
                 add_clock(nearest[i, 0], nearest[i, 1], whens[row], fading, sums, r, totals)
             _write(sums, totals, candidates[row], len(KERNELS) * grouping, features[row])
             for i in range(count):
-                sums[facts[1][nearest[i, 2]]] = 0.0
+                sums[facts.predicates[nearest[i, 2]]] = 0.0
 
 
 @leaf
 def _keep_others(
-    nearest: Longs2, count: int, most: int, gone: Ints, facts: Columns, ends: tuple[int, int]
+    nearest: Longs2, count: int, most: int, gone: Ints, facts: FactColumns, ends: tuple[int, int]
 ) -> int:
     """Keeps, of the first `most` that are not gone, those not between the two; how many."""
     kept, seen = 0, 0
@@ -222,7 +207,7 @@ def _keep_others(
         if is_among(fact, gone):
             continue
         seen += 1
-        source, target = facts[0][fact], facts[2][fact]
+        source, target = facts.subjects[fact], facts.objects[fact]
         if (source, target) == ends or (target, source) == ends:
             continue
         for column in range(3):

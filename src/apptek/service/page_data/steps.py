@@ -74,7 +74,8 @@ def explore(served: ServedModel, body: StepsBody) -> Steps:
     question = served.question(body, body.view, allow_unknown=False)
     answerer, queries = question.answerer, question.ids
     view = answerer.view_of(queries)
-    process, names = view.space.process, served.predictor.model.dataset.predicates
+    model = served.predictor.model
+    process, names = DecisionProcess(view.space.graph, model.config.agent), model.dataset.predicates
     trail = from_names([names[served.predicate(s, "steps")] for s in body.steps], names)
     played = _play(process, queries, trail)
     left = process.config.max_steps - len(trail)

@@ -1,0 +1,166 @@
+"""Rows of different lengths: sparse features, and the known predicates of queries."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from apptek.arrays import Bools, Floats, Ints, Longs, close_columns, read_only
+from apptek.compiling import kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """n rows of ids: row i is columns[offsets[i] : offsets[i + 1]]. An id is once in a row.
+
+    width   how many ids there are; 0 where nobody needs to know
+    values  one for each id; None: every value is 1
+
+    Kernels check nothing: what is read from a disk goes through `checked`.
+    """
+
+    offsets: Longs  # (n + 1,)
+    columns: Ints
+    width: int = 0
+    values: Floats | None = None
+
+    def __post_init__(self) -> None:
+        close_columns(self, "offsets", "columns", *(() if self.values is None else ("values",)))
+
+    @classmethod
+    def empty(cls, count: int) -> "Ragged":
+        """So many rows without an id."""
+        return cls(np.zeros(count + 1, np.int64), np.zeros(0, np.int32))
+
+    def checked(self) -> "Ragged":
+        """Return the same; raise ValueError for what a kernel would read wrongly."""
+        if self.offsets.dtype != np.int64 or self.columns.dtype != np.int32:
+            raise ValueError("a ragged array has int64 offsets and int32 columns")
+        bounds = np.concatenate([[0], self.offsets, [len(self.columns)]])
+        if len(bounds) < 3 or (bounds[1:] < bounds[:-1]).any():
+            raise ValueError("the offsets of a ragged array descend or lead outside")
+        columns = self.flat_columns
+        if columns.min(initial=0) < 0 or (self.width and columns.max(initial=0) >= self.width):
+            raise ValueError(f"a column is not among the {self.width} that there are")
+        values = self.values
+        if values is not None and (values.dtype != np.float32 or len(values) != len(self.columns)):
+            raise ValueError("each column has one value, a float32")
+        if values is not None and not np.isfinite(values).all():
+            raise ValueError("a value is not a finite number")
+        return self
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def flat_values(self) -> Floats:
+        """The values for a kernel, which reads an empty array as all ones."""
+        return read_only(np.zeros(0, np.float32)) if self.values is None else self.values
+
+    @property
+    def flat_columns(self) -> Ints:
+        """The ids of all rows, one row after the other."""
+        return self.columns[self.offsets[0] : self.offsets[-1]]
+
+    @property
+    def row_of_each(self) -> Longs:
+        """The row of each of these ids."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
+    def part(self, start: int, stop: int) -> "Ragged":
+        """The rows from start to stop, sharing the arrays."""
+        return Ragged(self.offsets[start : stop + 1], self.columns, self.width, self.values)
+
+    def take(self, rows: npt.NDArray[np.intp]) -> "Ragged":
+        """Some rows, in this order."""
+        counts = np.diff(self.offsets)[rows]
+        offsets = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(counts, out=offsets[1:])
+        starts = self.offsets[:-1][rows] - offsets[:-1]
+        places = np.repeat(starts, counts) + np.arange(offsets[-1])
+        values = None if self.values is None else self.values[places]
+        return Ragged(offsets, self.columns[places], self.width, values)
+
+    def row(self, index: int) -> tuple[Ints, Floats]:
+        """The ids of one row and their values."""
+        part = slice(self.offsets[index], self.offsets[index + 1])
+        columns = self.columns[part]
+        ones = np.ones(len(columns), np.float32)
+        return columns, ones if self.values is None else self.values[part]
+
+    def contains(self, ids: Ints) -> Bools:
+        """For each row, whether the given id is in it."""
+        rows = self.row_of_each
+        contained = np.zeros(len(self), np.bool_)
+        contained[rows[self.flat_columns == ids[rows]]] = True
+        return contained
+
+
+def hstack(parts: Sequence[Ragged]) -> Ragged:
+    """The same rows over the columns of all parts, one part after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    if len({len(part) for part in parts}) != 1:
+        raise ValueError("parts that stand side by side have equally many rows")
+    counts = [np.diff(part.offsets) for part in parts]
+    offsets = np.zeros(len(parts[0]) + 1, np.int64)
+    np.cumsum(sum(counts), out=offsets[1:])
+    columns, values = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
+    starts, first = offsets[:-1].copy(), 0
+    for part, count in zip(parts, counts, strict=True):
+        _write_part(part.offsets, part.columns, part.flat_values, first, starts, columns, values)
+        starts += count
+        first += part.width
+    return Ragged(offsets, columns, first, values)
+
+
+def vstack(parts: list[Ragged]) -> Ragged:
+    """The rows of all parts over the same columns; empties the list, to free what is copied."""
+    if len(parts) == 1:
+        return parts.pop()
+    counts = np.concatenate([np.diff(part.offsets) for part in parts])
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    columns, width = np.empty(offsets[-1], np.int32), parts[0].width
+    binary = all(part.values is None for part in parts)
+    values = None if binary else np.ones(len(columns), np.float32)
+    start = 0
+    while parts:
+        part = parts.pop(0)
+        stop = start + len(part.flat_columns)
+        columns[start:stop] = part.flat_columns
+        if values is not None and part.values is not None:
+            values[start:stop] = part.values[part.offsets[0] : part.offsets[-1]]
+        start = stop
+    return Ragged(offsets, columns, width, values)
+
+
+def scatter_rows(parts: list[Ragged], places: npt.NDArray[np.intp]) -> Ragged:
+    """The rows of all parts, row i of them at places[i]; empties the list, to free what is copied.
+
+    places  each row of the result once
+    """
+    offsets = np.zeros(len(places) + 1, np.int64)
+    offsets[1:][places] = np.concatenate([np.diff(part.offsets) for part in parts])
+    np.cumsum(offsets, out=offsets)
+    width, done = parts[0].width, 0
+    columns, values = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
+    while parts:
+        part = parts.pop(0)
+        starts = offsets[places[done : done + len(part)]]
+        _write_part(part.offsets, part.columns, part.flat_values, 0, starts, columns, values)
+        done += len(part)
+    return Ragged(offsets, columns, width, values)
+
+
+@kernel
+def _write_part(
+    offsets: Longs, columns: Ints, values: Floats, first: int, starts: Longs, all_columns: Ints,
+    all_values: Floats,
+) -> None:  # fmt: skip
+    """Writes the ids of each row, shifted by `first`, to the places from starts[row] on."""
+    for row in range(starts.size):
+        shift = starts[row] - offsets[row]
+        for i in range(offsets[row], offsets[row + 1]):
+            all_columns[i + shift] = columns[i] + first
+            all_values[i + shift] = values[i] if values.size else np.float32(1.0)
