@@ -152,7 +152,7 @@ def test_a_result_says_what_was_run(commands_folder: Path) -> None:
     result = json.loads((commands_folder / "recency.json").read_text())
     assert result["model"] == "recency"
     assert result["seconds"]["fit"] > 0
-    assert " baseline recency " in result["command"]
+    assert " --model recency " in result["command"]
     assert " && " in result["command"]
     assert result["tuning"]["chosen"]["pair"] == 1.0
     assert {"settings", "machine", "commit", "format", "seed", "groups", "ranks"} <= set(result)

@@ -56,7 +56,7 @@ def test_a_delimiter_can_be_given(tmp_path: Path) -> None:
     assert in_words(read(path, delimiter="~")) == [FACT]
     assert in_words(read(write(path, f"a^p^b^{DAY}\n"), delimiter="^")) == [FACT]
     assert fault_of(path, delimiter="ab") == (
-        "delimiter 'ab': expected one character, such as ';', or tab"
+        "--read delimiter=ab: expected one character, such as ';', or tab"
     )
 
 
@@ -77,7 +77,7 @@ def test_the_encoding_is_found(tmp_path: Path, encoding: str, found: str) -> Non
 def test_an_encoding_can_be_given(tmp_path: Path) -> None:
     path = write(tmp_path / "facts.csv", f"\u041c\u0438\u0440,p,b,{DAY}\n".encode("cp1251"))
     assert read(path, encoding="windows-1251").entities[1] == "\u041c\u0438\u0440"
-    assert "encoding 'klingon' is unknown" in fault_of(path, encoding="klingon")
+    assert "--read encoding=klingon is unknown" in fault_of(path, encoding="klingon")
     assert "expected text in utf-16 (--read encoding=NAME says otherwise)" in fault_of(
         write(path, b"abc"), encoding="utf-16"
     )

@@ -343,7 +343,7 @@ def test_icews14_keeps_its_no_break_space_and_its_quotes() -> None:
 def test_data_with_splits_of_its_own_is_not_split(tmp_path: Path) -> None:
     for split in ("train", "valid", "test"):
         write(tmp_path / f"{split}.tsv", "a\tp\tb\t2014-05-13\n")
-    with pytest.raises(DataError, match="split of its own: split and --split-by are for"):
+    with pytest.raises(DataError, match="split of its own: --read split= and --split-by are for"):
         read_dataset(tmp_path, splitting=Splitting(by="time"))
 
 

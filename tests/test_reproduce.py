@@ -38,7 +38,7 @@ ROOT = Path(__file__).parents[1]
 RUNS = ROOT / "paper" / "runs.toml"
 SHOWN = (*TABLES, *FIGURE_NAMES)
 PAIR = (
-    "apptek baseline pair {} --seed 0 --out pair-world && "
+    "apptek fit {} --model pair --seed 0 --out pair-world && "
     "apptek evaluate pair-world --result pair-world.json"
 )
 
@@ -185,7 +185,7 @@ def reproduces(checkout: Path, what: str = "table2", *words: str, **lines: str) 
         f"{name.replace('_', '-')} = {json.dumps(line)}\n" for name, line in lines.items()
     )
     (checkout / "runs.toml").write_text(f"[{what}]\n{runs}", encoding="utf-8")
-    return CliRunner().invoke(app, ["reproduce", what, *words])
+    return CliRunner().invoke(app, ["paper", "reproduce", what, *words])
 
 
 def results_of(checkout: Path) -> list[str]:
@@ -216,7 +216,7 @@ def test_a_run_that_was_stopped_goes_on(
     world: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = "--set model.rank=8 --set training.epochs=3 --set training.patience=3"
-    line = f"apptek baseline tnt_complex {world} --out tnt {settings}"
+    line = f"apptek fit {world} --model tnt_complex --out tnt {settings}"
     line += " && apptek evaluate tnt --result tnt.json"
     for where in (
         "apptek.baselines.baseline.save_baseline",  # while it is fitted ...
@@ -238,7 +238,7 @@ def test_a_run_that_was_stopped_goes_on(
 def test_an_agent_that_was_stopped_goes_on(
     world: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line = f"apptek train-agent {world} --seed 0 --out agent-w"
+    line = f"apptek paper train {world} --seed 0 --out agent-w"
     with monkeypatch.context() as patched:
         patched.setattr("apptek.research.agent_run._result", stop)
         assert reproduces(checkout, "figure-actions", agent_w=line).exit_code == 1
@@ -258,7 +258,7 @@ def test_a_model_of_another_run_is_not_taken(
         assert reproduces(checkout, pair_world=line).exit_code == 1
     other = line.replace("--seed 0", "--seed 0 --set counting.smoothing=[1.0]")
     done = reproduces(checkout, pair_world=other)
-    assert "belongs to another run (apptek baseline pair" in str(done.exception)
+    assert "belongs to another run (apptek fit " in str(done.exception)
     assert reproduces(checkout, pair_world=line).exit_code == 0
 
 
@@ -362,7 +362,7 @@ def test_both_views_of_a_model_stand_beside_each_other() -> None:
     }
     results = named(made_up("apptek_default", 0.7, **views), made_up("pair", 0.5, ahead=None))
     assert overview(results).splitlines()[2:] == [
-        "| `baseline pair` | *0.5000* |  |",
+        "| `fit --model pair` | *0.5000* |  |",
         "| `fit --model default` | **0.7000** | 0.6000 |",
     ]
 
@@ -374,7 +374,7 @@ def test_the_overview_leaves_mirrored_queries_out_where_they_are_many() -> None:
             "not_mirrored": {"queries": 70, "mrr": 0.6},
         }
         text = overview(named(made_up("apptek_default", 0.7, groups=groups)))
-        assert text.splitlines()[2] == f"| `fit --preset default` |{ends}"
+        assert text.splitlines()[2] == f"| `fit --model default` |{ends}"
 
 
 def test_the_overview_holds_the_official_test_alone() -> None:
@@ -585,7 +585,7 @@ def test_quick_runs_are_of_every_kind(tmp_path: Path) -> None:
 
 def test_what_is_recorded_is_shown_and_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apptek.research.runs._run", lambda *_: pytest.fail("something was run"))
-    done = CliRunner().invoke(app, ["reproduce", "table1", "--only-recorded"])
+    done = CliRunner().invoke(app, ["paper", "reproduce", "table1", "--only-recorded"])
     assert done.exit_code == 0, done.output
     assert "72,826" in done.stdout
 

@@ -7,8 +7,8 @@ from typing import Any
 
 WILDCARDS = ("?", "*")  # never names of entities, unless the data itself has one
 _LONGEST_NAME = 80  # characters of a name that a message repeats
-_OPTION = re.compile(r"--([a-z][a-z-]*[a-z])")
-_KEYWORDS = {"split": "splitting", "split_by": "splitting", "no_header": "header"}
+_OPTION = re.compile(r"--(?:read (?=[a-z]))?([a-z][a-z_-]*[a-z])")
+_KEYWORDS = {"split": "splitting", "split_by": "splitting"}
 
 
 class ApptekError(Exception):

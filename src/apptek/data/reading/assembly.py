@@ -101,7 +101,7 @@ def finish(
     if is_benchmark and options.open_end == "ongoing":
         raise DataError(f"{name} keeps open ends as points, so that its numbers stay comparable")
     if options.open_end is not None and not has_open_ends(dataset.all_facts()):
-        raise DataError(f"open_end does not go with {name}: no fact has a start and no end")
+        raise DataError(f"--read open_end= does not go with {name}: no fact has a start and no end")
     usual = "point" if is_benchmark else usual_open_end(dataset.train)
     dataset = replace(dataset, open_end=options.open_end or usual, read_with=options.to_remember())
     if options.undirected:
@@ -110,8 +110,8 @@ def finish(
         dataset = split_facts(dataset, options.splitting or Splitting())
     elif options.splitting is not None:
         raise DataError(
-            f"{name} has a train, valid and test split of its own: split and --split-by are "
-            "for a single file"
+            f"{name} has a train, valid and test split of its own: --read split= and --split-by "
+            "are for a single file"
         )
     return with_mirrored(dataset) if options.undirected else dataset
 

@@ -49,7 +49,7 @@ def check_encoding(name: str) -> str | None:
         "".encode(found)
     except LookupError:
         raise DataError(
-            f"encoding {name!r} is unknown; expected utf-8, windows-1252, latin-1 or the like"
+            f"--read encoding={name} is unknown; expected utf-8, windows-1252, latin-1 or the like"
         ) from None
     return None if found == "utf-8" else name
 
@@ -72,7 +72,7 @@ def check_delimiter(text: str) -> str:
     """A delimiter as a user gives it: one character, or a word for one."""
     delimiter = _WORDS.get(text.lower(), text)
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
-        raise DataError(f"delimiter {text!r}: expected one character, such as ';', or tab")
+        raise DataError(f"--read delimiter={text}: expected one character, such as ';', or tab")
     return delimiter
 
 
