@@ -323,9 +323,9 @@ class Query:
     the text of it.
     """
 
-    subject: str
-    object: str
-    time: str
+    subject: str = described("The entity that acts, as the user writes it.")
+    object: str = described("The entity that is acted upon, as the user writes it.")
+    time: str = described("The time; empty or ? where it is unknown.")
 
     if TYPE_CHECKING:
 

@@ -10,22 +10,20 @@ A body is one feature of a view:
 | topology |                                           | its predicates     |                    |
 """
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import parquet
 
 from apptek.arrays import Doubles, Longs
 from apptek.config import View
 from apptek.data.predicate_table import PredicateTable
 from apptek.data.queries import askable, training_queries
-from apptek.errors import DataError
 from apptek.features.space import FeatureSpace
 from apptek.features.topologies.topology import to_names
-from apptek.files import check_target, write_whole
+from apptek.files import check_target
 from apptek.models.model import Model, with_training_facts
+from apptek.present.tables import check_suffix, write_table
 
 LEAST = 0.2  # of a weight, either way, that makes a rule, unless said otherwise
 CHUNK = 8192  # training queries counted at a time
@@ -35,18 +33,10 @@ Body = tuple[str, str, tuple[str, ...], str]  # part, where, what, when
 
 def write_rules(model: Model, path: Path, least: float = LEAST) -> int:
     """Write the rules of a model to a .jsonl or .parquet file; return how many there are."""
-    if path.suffix.lower() not in ENDINGS:
-        raise DataError(f"{path}: unknown kind of file; expected {', '.join(ENDINGS)}")
+    check_suffix(path, ENDINGS)
     check_target(path)
     rules = rules_of(model, least)
-    if path.suffix.lower() == ".parquet":
-        sink = pa.BufferOutputStream()
-        parquet.write_table(rules, sink)
-        content: bytes = sink.getvalue().to_pybytes()
-    else:
-        lines = (json.dumps(rule, ensure_ascii=False) + "\n" for rule in rules.to_pylist())
-        content = "".join(lines).encode()
-    write_whole(path, content)
+    write_table(path, rules)
     return int(rules.num_rows)
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -14,11 +14,6 @@ from apptek.ragged import Ragged
 Level = Literal["class", "group"]
 LEVELS: tuple[Level, ...] = ("class", "group")
 Shares = tuple[tuple[str, float], ...]  # names with their probabilities, the largest first
-
-
-def shares_json(shares: Shares) -> list[dict[str, Any]]:
-    """Classes with their probabilities, ready for JSON."""
-    return [{"name": name, "probability": probability} for name, probability in shares]
 
 
 @dataclass(frozen=True)

@@ -42,21 +42,6 @@ def render_fragment(result: Result) -> str:
     return _rendered(_NAMES[type(result)], "fragment.html.j2", result=result)
 
 
-def html_page(title: str, body: str, after: str = "") -> str:
-    """Return a page around HTML that is safe already; `after` follows its main part."""
-    from markupsafe import Markup
-
-    body_, after_ = (Markup(text) for text in (body, after))  # noqa: S704 - escaped by the caller
-    return _rendered("page.html.j2", title=title, body=body_, after=after_)
-
-
-def html_fragment(body: str) -> str:
-    """Return an element for a notebook around HTML that is safe already."""
-    from markupsafe import Markup
-
-    return _rendered("fragment.html.j2", body=Markup(body))  # noqa: S704 - escaped by the caller
-
-
 def spark_points(counts: tuple[int, ...]) -> list[tuple[float, float]]:
     """Return the points of a small curve: x, and y from above."""
     most, step = max(1, *counts), (SPARK_WIDTH - 8) / max(1, len(counts) - 1)
