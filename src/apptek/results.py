@@ -323,9 +323,9 @@ class Query:
     the text of it.
     """
 
-    subject: str
-    object: str
-    time: str
+    subject: str = described("The subject, as it was given.")
+    object: str = described("The object, as it was given.")
+    time: str = described("The time, as it was given; ? or empty if unknown.")
 
     if TYPE_CHECKING:
 
