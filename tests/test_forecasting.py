@@ -18,13 +18,14 @@ from apptek.data.splitting import Splitting, split_facts
 from apptek.data.synthetic.world import make_world
 from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import ApptekError, UnknownName
+from apptek.explain.explainer import strongest_reason
 from apptek.forecasting.learning import learn_occurrence, predicates_in
 from apptek.forecasting.window import Length, Window, read_window
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.fitting.stages import FitOptions
 from apptek.occurrence.events import Pairs
 from apptek.occurrence.model import Occurrence
-from apptek.predictor import Predictor
+from apptek.predictor import Predictor, Query
 from apptek.present.forecast_words import expected_words
 from apptek.present.wording import GIVEN, signed
 from apptek.results import to_dict
@@ -104,6 +105,10 @@ def test_a_forecast_of_a_busy_pair(predictor: Predictor) -> None:
     longer = predictor.forecast(subject, object_, days=60)
     assert longer.probability >= forecast.probability
     assert GIVEN in forecast.why
+    best = forecast.predicates[0]
+    query = Query(best.subject, best.object, forecast.first)  # the lead is 0
+    reason = strongest_reason(predictor.forecaster.answerer, query, best.predicate)
+    assert forecast.why.endswith(f"), mainly because {reason}.")
     stranger = predictor.forecast(subject, "Nobody at all", days=30, allow_unknown=True)
     assert stranger.probability < forecast.probability
 

@@ -323,9 +323,9 @@ class Query:
     the text of it.
     """
 
-    subject: str = described("The entity that acts, as the user writes it.")
-    object: str = described("The entity that is acted upon, as the user writes it.")
-    time: str = described("The time; empty or ? where it is unknown.")
+    subject: str = described("The subject, as it was given.")
+    object: str = described("The object, as it was given.")
+    time: str = described("The time, as it was given; ? or empty if unknown.")
 
     if TYPE_CHECKING:
 

@@ -12,7 +12,7 @@ from apptek.arrays import Bools, Doubles, Longs
 from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError, check_count
 from apptek.evaluation.predicate_classes import Level
-from apptek.explain.explainer import explain
+from apptek.explain.explainer import strongest_reason
 from apptek.forecasting.learning import ahead_shares, with_history
 from apptek.forecasting.window import Length, Window, read_window, time_of, unit_word
 from apptek.graph.lookups import incoming, outgoing
@@ -42,7 +42,6 @@ from apptek.results import (
 )
 
 CURVE = 31  # times until which the chance of anything is told
-REASONS = 3  # facts of so many reasons are looked up for one sentence
 FEW = 8  # pairs up to which only the facts of their entities are looked at
 
 
@@ -310,11 +309,10 @@ class Forecaster:
         return tuple(points)
 
     def _why(self, best: PredicateForecast, window: Window) -> str:
-        """Why the most probable predicate, in the words of an explanation."""
+        """Why the most probable predicate: the strongest evidence for it."""
         start = time_of(self.model.dataset.axis, window.moment)
         query = Query(best.subject, best.object, start)
-        sentence = explain(self.answerer, query, best.predicate, most=REASONS).sentence
-        return words.why_sentence(best.subject, best.object, sentence)
+        return words.why_sentence(best, strongest_reason(self.answerer, query, best.predicate))
 
     def _classes(
         self, forecasts: PairForecasts, shares: Doubles, rows: slice, level: Level

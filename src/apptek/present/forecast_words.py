@@ -2,8 +2,8 @@
 
 import math
 
-from apptek.present.wording import listed, meant_notes, percent, period_text
-from apptek.results import DirectionForecast, Forecast, Note, WatchList
+from apptek.present.wording import GIVEN, listed, meant_notes, percent, period_text
+from apptek.results import DirectionForecast, Forecast, Note, PredicateForecast, WatchList
 from apptek.safe_text import counted
 
 CHANGED = "much may have changed since."
@@ -132,9 +132,11 @@ def base_sentence(*, met: bool, beyond: bool) -> str:
     return f"the average of {whose}{more}"
 
 
-def why_sentence(subject: str, object_: str, words: str) -> str:
-    """Return why the most probable predicate, with its direction."""
-    return f"{subject} -> {object_}: {words}"
+def why_sentence(best: PredicateForecast, reason: str) -> str:
+    """Return why the most probable predicate; the reason is the strongest evidence, or empty."""
+    because = f", mainly because {reason}" if reason else ""
+    answer = f"{best.shown} ({percent(best.share)}, {GIVEN}){because}."
+    return f"{best.subject} -> {best.object}: {answer}"
 
 
 def read_as_notes(*pairs: tuple[str, str]) -> list[Note]:
