@@ -93,7 +93,7 @@ def prepare(fit: Fit, view: View) -> Prepared:
         graph=graph,
         clock=Clock.of(graph),
     )
-    kinds = types_from_names(data.entities, data.train, from_neighbours=view == "within")
+    kinds = types_from_names(data.entities, data.train, from_neighbours=view == "all_facts")
     space = sources.space(view, tuple(kinds))
     rows, spared = tuning_rows(fit, view)
     shards, rows = training_examples(fit, space, rows, view)

@@ -88,7 +88,7 @@ def _asked(count: int, query_count: int) -> tuple[FeatureSpace, Queries]:
         graph=graph,
         clock=Clock.of(graph),
     )
-    space = sources.space("within", tuple(types_from_names(data.entities, data.train)))
+    space = sources.space("all_facts", tuple(types_from_names(data.entities, data.train)))
     every = np.arange(len(data.train))
     rows: Longs = draw_evenly(data.train, every, query_count, generator(0, "bench"))
     return space, training_queries(data.train, rows)

@@ -68,7 +68,7 @@ def _default_model(dataset: Dataset) -> tuple[FeatureSpace, LinearSoftmax]:
         dataset=dataset,
         graph=graph,
         clock=Clock.of(graph),
-    ).space("within", kinds)
+    ).space("all_facts", kinds)
     shape = (len(space), len(dataset.predicates))
     weights = generator(0, "bench").standard_normal(shape, np.float32)
     return space, LinearSoftmax(weights, np.zeros(shape[1], np.float32))

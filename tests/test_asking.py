@@ -146,7 +146,7 @@ def test_an_answer_after_all_facts_says_how_old_they_are(
     assert many.age_note in told(served, "predict", **asdict(after[1]))
     assert "newest fact" not in repr(predictor.predict(query))
     undated = Query(query.subject, query.object, "?")
-    assert "newest fact" not in repr(Predictor(predictor.model, as_of=True).predict(undated))
+    assert "newest fact" not in repr(Predictor(predictor.model, past_only=True).predict(undated))
 
 
 @pytest.mark.parametrize("top", [1.5, "3", -1, 0, True, np.float64(2)])

@@ -69,7 +69,7 @@ def test_ahead_the_kernel_counts_what_was_known_before(
     plain: Plain, triples: list[tuple[int, int, int | None]], chosen: Weights, open_end: OpenEnd
 ) -> None:
     queries = [(*triple, -1) for triple in triples]
-    index = CountingIndex(graph_of(plain, open_end).ahead())
+    index = CountingIndex(graph_of(plain, open_end).past_view())
     scores = CountingScorer(index, chosen).scores(queries_from(*queries))
     lasting = open_end == "ongoing"
     expected = [
@@ -164,7 +164,7 @@ def test_rolling_counts_earlier_facts_of_the_held_out_splits_but_none_of_the_fut
     held_out = [PlainFact(0, 1, 1, day, day) for day in range(10, 20)]
     data = dataset_of([pair, PlainFact(2, 1, 3, 2, 2)], held_out)
     recency = Baseline.fit("recency", data)
-    assert recency.views_of("test") == ("ahead",)  # train ends on day 2
+    assert recency.views_of("test") == ("past_only",)  # train ends on day 2
     assert recency.evaluate("test").metrics.mrr < 1
     rolling = recency.evaluate("test", rolling=True)
     # The first of them knows only train; each later one sees what the pair did the day before.
@@ -186,16 +186,16 @@ def test_a_baseline_has_both_views_and_keeps_them(
 ) -> None:
     fitted = Baseline.fit(name, world, folder=tmp_path / "model")
     loaded = Baseline.load(tmp_path / "model")
-    assert loaded.views_of("test") == ("within", "ahead")
+    assert loaded.views_of("test") == ("all_facts", "past_only")
     for view in fitted.views_of("test"):
         assert loaded.evaluate("test", view).metrics == fitted.evaluate("test", view).metrics
-    with pytest.raises(ApptekError, match="known: within, ahead"):
+    with pytest.raises(ApptekError, match="known: all_facts, past_only"):
         loaded.evaluate("test", "behind")  # type: ignore[arg-type]
 
 
 def test_ahead_a_future_fact_changes_no_answer_of_recency(world: Dataset) -> None:
     recency = Baseline.fit("recency", world)
-    scorer = recency.model.views["ahead"].scorer
+    scorer = recency.model.views["past_only"].scorer
     assert isinstance(scorer, CountingScorer)
     late = int(np.quantile(world.train.times, 0.5))
     past = scorer.with_facts(

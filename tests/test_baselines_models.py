@@ -82,7 +82,7 @@ def test_a_folder_that_is_damaged_or_of_another_kind_is_refused(
         ({"settings": {"counting": {"most_queries": 0}}}, r"is damaged: counting\.most_queries"),
         ({"name": ["recency"]}, "is damaged: there is no baseline"),
         ({"views": {}}, "is damaged: it has no view"),
-        ({"views": {"within": {"calibration": None}}}, "cannot be opened by this version"),
+        ({"views": {"all_facts": {"calibration": None}}}, "cannot be opened by this version"),
     ):
         (broken / "model.json").write_text(json.dumps(about | change))
         rewrite_manifest(broken)
@@ -288,8 +288,8 @@ def test_every_name_of_a_result_file_is_known() -> None:
 
 
 def test_as_of_counts_in_an_evaluation(folder: Path) -> None:
-    baseline, as_of = Baseline.load(folder), Baseline.load(folder, as_of=True)
-    assert as_of.views_of("test") == ("ahead",)
-    ahead = baseline.evaluate("test", "ahead")
-    assert as_of.evaluate("test").ranks.tobytes() == ahead.ranks.tobytes()
+    baseline, past_only = Baseline.load(folder), Baseline.load(folder, past_only=True)
+    assert past_only.views_of("test") == ("past_only",)
+    ahead = baseline.evaluate("test", "past_only")
+    assert past_only.evaluate("test").ranks.tobytes() == ahead.ranks.tobytes()
     assert baseline.evaluate("test").ranks.tobytes() != ahead.ranks.tobytes()

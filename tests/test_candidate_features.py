@@ -32,7 +32,7 @@ def kind_of(name: str, values: list[int]) -> Kind:
 
 
 def typed_of(graph: TemporalGraph, kinds: tuple[Kind, ...], config: PlainHistory) -> TypedHistories:
-    graph = graph.ahead() if config.ahead else graph
+    graph = graph.past_view() if config.ahead else graph
     history = SimpleNamespace(graph=graph, clock=Clock(*config.scales))
     space: Any = SimpleNamespace(history=history, traits=SimpleNamespace(kinds=kinds))
     return TypedHistories.of(space)
@@ -192,7 +192,7 @@ def test_common_partners_agree_with_the_definition(
 ) -> None:
     config = replace(PLAIN, ahead=ahead, lasting=lasting)
     graph = graph_of(plain, "ongoing" if lasting else "point")
-    graph = graph.ahead() if ahead else graph
+    graph = graph.past_view() if ahead else graph
     asked = [data.draw(plain_queries(plain)) for _ in range(3)]
     gone = data.draw(st.lists(st.integers(-1, len(plain) - 1), min_size=2, max_size=2))
     candidates = read_only(np.tile(np.arange(PREDICATES, dtype=np.int32), (3, 1)))
@@ -228,7 +228,7 @@ def test_raw_histories_agree_with_the_definition(
         PLAIN, ahead=ahead, lasting=lasting, pair_facts=pair_facts, profile_facts=profile_facts
     )
     graph = graph_of(plain, "ongoing" if lasting else "point")
-    graph = graph.ahead() if ahead else graph
+    graph = graph.past_view() if ahead else graph
     settings_ = HistoryConfig(pair_facts=pair_facts, profile_facts=profile_facts)
     history = History(graph, Clock(*config.scales), settings_)
     asked = [data.draw(plain_queries(plain)) for _ in range(3)]

@@ -148,7 +148,7 @@ def test_without_any_gap_there_are_scales_all_the_same() -> None:
 
 def test_the_scales_do_not_depend_on_the_view() -> None:
     graph = graph_of(daily([3, 9, 27]))
-    assert Clock.of(graph.ahead()) == Clock.of(graph)
+    assert Clock.of(graph.past_view()) == Clock.of(graph)
 
 
 @pytest.mark.real_data

@@ -136,7 +136,7 @@ def test_models_that_share_a_name_are_told_apart(folder: Path, tmp_path: Path) -
 def test_answers_as_of_each_time_are_of_another_model(folder: Path, tmp_path: Path) -> None:
     one, other = tmp_path / "one.json", tmp_path / "other.json"
     write_result(folder, one)
-    write_result(folder, other, as_of=True)
+    write_result(folder, other, past_only=True)
     names = [model.name for model in compare_results([one, other]).models]
     assert names == ["recency", "recency, ahead"]
 
@@ -178,11 +178,17 @@ def test_two_views_of_one_model_are_no_seeds_of_one_another(tmp_path: Path) -> N
     data = make_world(2000, 0).dataset
     model = tmp_path / "model"
     predictor = Predictor.fit(data, folder=model)
-    paths = {view: tmp_path / f"{view}.json" for view in ("within", "ahead")}
-    write_evaluation(paths["within"], predictor, model, evaluate_model(predictor, "test", "within"))
-    write_evaluation(paths["ahead"], predictor, model, evaluate_model(predictor, "test", "ahead"))
+    paths = {view: tmp_path / f"{view}.json" for view in ("all_facts", "past_only")}
+    write_evaluation(
+        paths["all_facts"], predictor, model, evaluate_model(predictor, "test", "all_facts")
+    )
+    write_evaluation(
+        paths["past_only"], predictor, model, evaluate_model(predictor, "test", "past_only")
+    )
     compared = compare_results(list(paths.values()))
     assert [one.name for one in compared.models] == ["apptek_default", "apptek_default, ahead"]
     tunings = [json.loads(path.read_text())["tuning"]["valid_mrr"] for path in paths.values()]
-    reports = [predictor.model.views[view].report["valid_mrr"] for view in ("within", "ahead")]
+    reports = [
+        predictor.model.views[view].report["valid_mrr"] for view in ("all_facts", "past_only")
+    ]
     assert tunings == reports

@@ -377,7 +377,7 @@ def test_a_world_without_times_works_from_end_to_end(tmp_path: Path) -> None:
 def forecasters(default_model: Path, shared_model: SharedModel) -> list[Predictor]:
     """Fitted to forecast; and fitted as usual, but answering as of then."""
     past_only = Predictor.load(shared_model("past_only"))
-    return [past_only, Predictor.load(default_model, as_of=True)]
+    return [past_only, Predictor.load(default_model, past_only=True)]
 
 
 def test_no_forecast_cites_what_had_not_started(
@@ -452,7 +452,7 @@ def forecast_space(plain: list[PlainFact], about: Dataset) -> FeatureSpace:
         graph=graph,
         clock=clock,
         topologies=topologies,
-    ).space("ahead", kinds)
+    ).space("past_only", kinds)
 
 
 def by_name(space: FeatureSpace, query: PlainQuery) -> dict[tuple[object, ...], float]:

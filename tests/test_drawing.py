@@ -78,7 +78,7 @@ def explained(
         against=(), further=(), groups=(),
         ranked=tuple(RankedPredicate(n, n, p) for n, p in zip(names[2:], (0.6, 0.2), strict=True)),
         unseen_subject=False, unseen_object=False,
-        unseen_time=True, known=(), view="within",
+        unseen_time=True, known=(), view="all_facts",
         model={"dataset": names[3], "preset": "p", "protocol": "o", "format": 1},
     )  # fmt: skip
 

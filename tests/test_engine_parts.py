@@ -43,7 +43,7 @@ def make_parts(storage: Path, graph: TemporalGraph, count: int) -> None:
 
 
 def parted(storage: Path, count: int, history: History) -> PartedSpace:
-    view: View = "ahead" if history.graph.looks_ahead else "within"
+    view: View = "past_only" if history.graph.past_only else "all_facts"
     return PartedSpace(storage, count, view, history.clock, history.config, history.dated, None)
 
 
@@ -131,7 +131,7 @@ def test_a_stored_space_over_parts_is_the_space_of_the_model(
 def test_every_fact_is_in_the_parts_of_its_two_entities_and_nowhere_else(tmp_path: Path) -> None:
     data = make_world(facts=3000, seed=3).dataset
     make_parts(tmp_path, TemporalGraph.of(data), 3)
-    parts = [Part.open(tmp_path, 3, number, "within") for number in range(3)]
+    parts = [Part.open(tmp_path, 3, number, "all_facts") for number in range(3)]
     for end in (data.train.subjects, data.train.objects):
         for number, part in enumerate(parts):
             ours = np.flatnonzero(part_of(end, 3) == number)
@@ -157,7 +157,7 @@ def test_a_damaged_part_is_refused_and_made_again(file: str, tmp_path: Path) -> 
     path = tmp_path / "parts-2" / "1" / file
     path.write_bytes(path.read_bytes()[:-4] + b"hurt")
     with pytest.raises(ApptekError, match=r"damaged: .*run the command again"):
-        Part.open(tmp_path, 2, 1, "within")
+        Part.open(tmp_path, 2, 1, "all_facts")
     make_part(tmp_path, 2, 1)
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == whole
 

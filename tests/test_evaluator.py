@@ -71,8 +71,8 @@ def test_a_model_of_ours_and_its_scores_give_the_same_report(
     )
     assert np.array_equal(foreign.ranks, expected.ranks)
     assert foreign.metrics == expected.metrics
-    ahead = Evaluator(data, view="ahead").evaluate(predictor)
-    assert np.array_equal(ahead.ranks, predictor.evaluate("test", "ahead").ranks)
+    ahead = Evaluator(data, view="past_only").evaluate(predictor)
+    assert np.array_equal(ahead.ranks, predictor.evaluate("test", "past_only").ranks)
     baseline = Baseline.fit("recency", data)
     report = evaluator.evaluate(baseline)
     assert report.metrics == baseline.evaluate("test").metrics
@@ -87,7 +87,7 @@ def test_ranks_agree_with_the_definition(
     filtering: Any, train: list[PlainFact], test: list[PlainFact]
 ) -> None:
     data = dataset_of(train, test)
-    evaluator = Evaluator(data, filtering=filtering, view="ahead")
+    evaluator = Evaluator(data, filtering=filtering, view="past_only")
     scores = hashed(evaluator.queries)
     known = [other_known(query, [*train, *test], filtering) for query in test]
     expected = [
@@ -104,7 +104,7 @@ def test_ranks_among_both_directions_agree_with_the_definition(
     filtering: Any, train: list[PlainFact], test: list[PlainFact]
 ) -> None:
     data = dataset_of(train, test)
-    evaluator = Evaluator(data, filtering=filtering, candidates="2R", view="ahead")
+    evaluator = Evaluator(data, filtering=filtering, candidates="2R", view="past_only")
 
     def both(queries: Queries) -> Matrix:
         return hashed(queries, 2 * PREDICATES)
@@ -147,7 +147,7 @@ def test_forecasts_of_our_models_are_the_same_by_either_way(
     for fitted in (Predictor.fit(by_time, config=QUICK), Baseline.fit("pair", by_time)):
         report = evaluator.evaluate(fitted)
         expected = evaluate_model(fitted, "test", rolling=rolling)
-        assert report.result.view == "ahead"
+        assert report.result.view == "past_only"
         assert report.forecast == expected.forecast
         assert np.array_equal(report.ranks, expected.main.ranks)
 
@@ -177,7 +177,7 @@ class Watcher:
 def test_rolling_shows_every_earlier_fact_once_and_no_later_one(by_time: Dataset) -> None:
     watcher = Watcher(by_time)
     report = Evaluator(by_time, rolling=True).evaluate(watcher)
-    assert (report.result.view, report.result.rolling) == ("ahead", True)
+    assert (report.result.view, report.result.rolling) == ("past_only", True)
     shown = join_facts(*watcher.seen)
     positions = by_time.axis.positions
     test, valid = by_time.test, by_time.valid
@@ -274,10 +274,10 @@ def test_what_cannot_be_evaluated_is_refused(
 ) -> None:
     with pytest.raises(ApptekError, match=r"a scorer has a method observe\(facts\)"):
         Evaluator(by_time, rolling=True).evaluate(lambda q: hashed(q, len(by_time.predicates)))
-    with pytest.raises(ApptekError, match="cannot be 'within': the test facts lie after train"):
-        Evaluator(by_time, view="within")
-    with pytest.raises(ApptekError, match="cannot be 'within': rolling looks ahead"):
-        Evaluator(data, view="within", rolling=True)
+    with pytest.raises(ApptekError, match="cannot be 'all_facts': the test facts lie after train"):
+        Evaluator(by_time, view="all_facts")
+    with pytest.raises(ApptekError, match="cannot be 'all_facts': rolling looks ahead"):
+        Evaluator(data, view="all_facts", rolling=True)
     with pytest.raises(ApptekError, match="was fitted on other splits"):
         Evaluator(by_time).evaluate(predictor)
     with pytest.raises(ApptekError, match="filtering is 'none'; known: raw, static, time-aware"):

@@ -75,7 +75,7 @@ def true_count(
         matches = row[end] == owner and (row[2 - end] == partner) == with_partner
         in_window = window[0] <= row[3] - at <= window[1]
         if matches and row[1] == part.topology[0] and in_window:
-            count += asked.view == "within" or row[3] < at
+            count += asked.view == "all_facts" or row[3] < at
     return count
 
 
@@ -136,8 +136,8 @@ def dense() -> Predictor:
 
 
 def test_every_count_of_120_questions_is_that_of_the_facts(dense: Predictor) -> None:
-    for as_of in (False, True):
-        predictor = Predictor(dense.model, as_of=as_of)
+    for past_only in (False, True):
+        predictor = Predictor(dense.model, past_only=past_only)
         wrong, checked, bounds = wrong_counts(predictor, questions(predictor, 120))
         assert not wrong, f"{len(wrong)} of {checked}: {wrong[:5]}"
         assert checked > 1000

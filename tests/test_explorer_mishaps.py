@@ -204,7 +204,7 @@ def test_struck_out_facts_stay_so_in_both_views_and_ribbon_and_forecast_show_all
     expect(page.locator("#forecast-card").get_by_text("With all facts.")).to_be_visible()
     struck = state(page)["without"]
     page.get_by_role("button", name="Foresight").click()
-    comes_to(page, view="ahead", without=struck)
+    comes_to(page, view="past_only", without=struck)
     expect(page.locator("#asked")).to_contain_text("without 1 fact")
     page.get_by_role("button", name="Undo all").click()
     expect(notes.first).to_be_hidden()

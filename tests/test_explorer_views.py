@@ -183,8 +183,8 @@ def test_foresight_uses_only_what_was_known_then(
     expect(hindsight).to_have_attribute("aria-pressed", "true")
     foresight.click()
     expect(foresight).to_have_attribute("aria-pressed", "true")
-    comes_to(page, view="ahead")
-    early = Predictor.load(explored_model, as_of=True)
+    comes_to(page, view="past_only")
+    early = Predictor.load(explored_model, past_only=True)
     (answer,) = early.predict([Query(**query)], top=1)
     comes(
         page, lambda: shown_answer(page), f"{answer.labels[0]} {percent(answer.probabilities[0])}"

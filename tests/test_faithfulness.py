@@ -32,20 +32,20 @@ def model(default_model: Path) -> Model:
     return Predictor.load(default_model).model
 
 
-def _scalpel(model: Model, row: int, *, as_of: bool = False) -> tuple[Scalpel, Queries, float]:
-    data, answerer = model.dataset, Answerer(model, as_of=as_of)
+def _scalpel(model: Model, row: int, *, past_only: bool = False) -> tuple[Scalpel, Queries, float]:
+    data, answerer = model.dataset, Answerer(model, past_only=past_only)
     queries = held_out_queries(data.test.take(np.asarray([row])))
     subject, object_ = (data.entities[int(ends[0])] for ends in (queries.subjects, queries.objects))
     why = explain(answerer, Query(subject, object_, data.axis.format(int(queries.times[0]))))
     return Scalpel(answerer, queries, why), queries, why.log_odds
 
 
-@pytest.mark.parametrize("as_of", [False, True])
+@pytest.mark.parametrize("past_only", [False, True])
 @pytest.mark.parametrize("row", [3, 57, 200])
 def test_scores_without_facts_are_those_of_a_graph_without_them(
-    model: Model, row: int, as_of: bool
+    model: Model, row: int, past_only: bool
 ) -> None:
-    scalpel, queries, log_odds = _scalpel(model, row, as_of=as_of)
+    scalpel, queries, log_odds = _scalpel(model, row, past_only=past_only)
     assert scalpel.without(np.zeros(0, np.int64)) == pytest.approx(log_odds, abs=1e-4)
     kept = np.setdiff1d(np.arange(len(model.graph.facts)), scalpel.cited)
     graph = TemporalGraph.build(
@@ -56,20 +56,20 @@ def test_scores_without_facts_are_those_of_a_graph_without_them(
         open_end=model.graph.open_end,
     )
     smaller = replace(model, sources=replace(model.sources, graph=graph))
-    scores = Answerer(smaller, as_of=as_of).view_of(queries).scores(queries)[0]
+    scores = Answerer(smaller, past_only=past_only).view_of(queries).scores(queries)[0]
     expected = float(scores[scalpel.answer] - scores[scalpel.runner_up]) / scalpel.temperature
     assert scalpel.without(scalpel.cited) == pytest.approx(expected, abs=1e-4)
 
 
 def test_neighbours_are_the_facts_of_both_that_a_query_can_see(model: Model) -> None:
-    for as_of in (False, True):
-        scalpel, queries, _ = _scalpel(model, 57, as_of=as_of)
+    for past_only in (False, True):
+        scalpel, queries, _ = _scalpel(model, 57, past_only=past_only)
         facts, ends = model.graph.facts, {int(queries.subjects[0]), int(queries.objects[0])}
         expected = [
             row
             for row in range(len(facts))
             if {int(facts.subjects[row]), int(facts.objects[row])} & ends
-            and not (as_of and facts.times[row] >= queries.times[0])
+            and not (past_only and facts.times[row] >= queries.times[0])
         ]
         assert scalpel.neighbours().tolist() == expected
         assert set(scalpel.cited.tolist()) <= set(expected)

@@ -93,7 +93,7 @@ def space_of(parts: tuple[str, ...]) -> Any:
         graph=graph,
         clock=Clock.of(graph),
         topologies=topologies,
-    ).space("within")
+    ).space("all_facts")
 
 
 @pytest.mark.parametrize(

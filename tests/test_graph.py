@@ -176,4 +176,4 @@ def test_a_year_is_not_before_a_day_of_it(tmp_path: Path) -> None:
         return {data.axis.format(int(data.train.since[fact])) for fact in facts if fact >= 0}
 
     assert dates(graph) == {"1997", "1998", "1998-05-04"}
-    assert dates(graph.ahead()) == {"1997", "1998-05-04"}
+    assert dates(graph.past_view()) == {"1997", "1998-05-04"}

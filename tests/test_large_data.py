@@ -58,7 +58,7 @@ def test_few_queries_know_what_many_know(filtering: str, monkeypatch: pytest.Mon
 
 def test_both_views_share_the_index_of_pairs() -> None:
     graph = TemporalGraph.of(WORLD)
-    assert PairIndex.of(graph.ahead()) is PairIndex.of(graph)
+    assert PairIndex.of(graph.past_view()) is PairIndex.of(graph)
     assert PairIndex.of(TemporalGraph.of(WORLD)) is not PairIndex.of(graph)
 
 

@@ -156,7 +156,7 @@ def noise() -> Shuffled:
         dataset=data,
         graph=graph,
         clock=Clock.of(graph),
-    ).space("within", tuple(kinds))
+    ).space("all_facts", tuple(kinds))
     return Shuffled(data, space, space.rows(training_queries(data.train)))
 
 

@@ -61,7 +61,7 @@ def test_a_damaged_file_is_named(folder: Path) -> None:
 def test_a_changed_temperature_is_refused(folder: Path) -> None:
     path = folder / "model.json"
     about = json.loads(path.read_text())
-    about["views"]["within"]["calibration"]["temperature"] *= 2
+    about["views"]["all_facts"]["calibration"]["temperature"] *= 2
     path.write_text(json.dumps(about, indent=1, sort_keys=True) + "\n")
     assert fault_of(folder).startswith("model.json ")
 

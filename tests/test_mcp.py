@@ -111,9 +111,9 @@ def test_a_prediction_is_that_of_the_model_and_says_what_it_presumes(
     assert [row["predicate"] for row in found["predicates"]] == list(answer.predicates)
     assert [row["probability"] for row in found["predicates"]] == list(answer.probabilities)
     assert GIVEN in found["condition"]
-    assert found["view"] == "within"
-    ahead = ask("predict", **named(query, time=query.time, as_of=True))
-    assert ahead["view"] == "ahead"
+    assert found["view"] == "all_facts"
+    ahead = ask("predict", **named(query, time=query.time, past_only=True))
+    assert ahead["view"] == "past_only"
     assert any(query.time in note for note in ahead["notes"])
 
 
@@ -122,16 +122,16 @@ def test_names_are_read_as_elsewhere(ask: Ask, query: Query) -> None:
     assert shouted["subject"] == query.subject
 
 
-@pytest.mark.parametrize("as_of", [False, True])
+@pytest.mark.parametrize("past_only", [False, True])
 def test_an_explanation_cites_facts_of_the_data_and_ahead_only_earlier_ones(
-    ask: Ask, served: ServedModel, query: Query, as_of: bool
+    ask: Ask, served: ServedModel, query: Query, past_only: bool
 ) -> None:
-    found = ask("explain", **named(query, time=query.time, as_of=as_of))
+    found = ask("explain", **named(query, time=query.time, past_only=past_only))
     cited = [fact for reason in found["reasons"] + found["against"] for fact in reason["facts"]]
     assert cited
     facts = set(written_facts(served))
     assert all(as_tuple(fact) in facts for fact in cited)
-    if as_of:
+    if past_only:
         assert all(fact["date"] < query.time for fact in cited if fact["date"] != "undated")
     assert GIVEN in found["condition"]
     assert found["predicate"] in found["paragraph"]

@@ -153,7 +153,7 @@ def test_fit_takes_the_default_preset_types_and_the_past_alone(forecast: Path) -
     assert about["settings"]["features"]["past_only"] is True
     assert "history" in about["settings"]["features"]["parts"]
     kind = {"name": "length", "values": ["even", "odd"], "origin": "table"}
-    assert about["views"]["ahead"]["kinds"][0] == kind
+    assert about["views"]["past_only"]["kinds"][0] == kind
 
 
 def cited(done: CompletedProcess[str]) -> list[int]:
@@ -180,7 +180,7 @@ def test_a_forecast_is_explained_by_the_past(folder: Path, forecast: Path) -> No
 def test_as_of_then_any_model_answers_from_the_past(folder: Path) -> None:
     model, query = folder / "default", query_of(folder, row=100)
     fitted = Predictor.fit(read_dataset(folder / "world"), folder=model)
-    past = Predictor.load(model, as_of=True)
+    past = Predictor.load(model, past_only=True)
     explained = apptek("explain", str(model), *query, "--top", "99", "--json", "--past-only")
     assert cited(explained)
     assert all(distance < 0 for distance in cited(explained))
@@ -197,12 +197,12 @@ def test_as_of_then_any_model_answers_from_the_past(folder: Path) -> None:
     assert answer["probabilities"] == pytest.approx(expected)
     assert answer["probabilities"] != pytest.approx(other)
     evaluated = json.loads(apptek("evaluate", str(model), "--json").stdout)
-    assert evaluated["view"] == "within"
-    assert evaluated["mrr"] == evaluated["within"]["mrr"] == fitted.evaluate("test").metrics.mrr
-    assert evaluated["ahead"]["mrr"] == past.evaluate("test").metrics.mrr < evaluated["mrr"]
+    assert evaluated["view"] == "all_facts"
+    assert evaluated["mrr"] == evaluated["all_facts"]["mrr"] == fitted.evaluate("test").metrics.mrr
+    assert evaluated["past_only"]["mrr"] == past.evaluate("test").metrics.mrr < evaluated["mrr"]
     ahead = json.loads(apptek("evaluate", str(model), "--json", "--past-only").stdout)
-    assert (ahead["view"], ahead["within"]) == ("ahead", None)
-    assert ahead["mrr"] == evaluated["ahead"]["mrr"]
+    assert (ahead["view"], ahead["all_facts"]) == ("past_only", None)
+    assert ahead["mrr"] == evaluated["past_only"]["mrr"]
 
 
 def test_topologies_of_a_default_model_are_its_histories(forecast: Path) -> None:

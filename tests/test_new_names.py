@@ -124,20 +124,20 @@ def test_a_table_of_types_says_nothing_about_new_names() -> None:
     assert own.value(new) is None
 
 
-@pytest.mark.parametrize("as_of", [False, True])
-def test_a_new_name_is_answered_as_one_of_its_kind(predictor: Predictor, as_of: bool) -> None:
-    model = Predictor(predictor.model, as_of=as_of)
+@pytest.mark.parametrize("past_only", [False, True])
+def test_a_new_name_is_answered_as_one_of_its_kind(predictor: Predictor, past_only: bool) -> None:
+    model = Predictor(predictor.model, past_only=past_only)
     new, other, nothing = model.predict([(name, KNOWN, DAY) for name in (NEW, "Navy (X)", NOTHING)])
-    assert new.view == ("ahead" if as_of else "within")
+    assert new.view == ("past_only" if past_only else "all_facts")
     assert new.unseen_subject
     assert new.meant_subject is None
     assert new.predicates[0] == other.predicates[0] == "Protect"
     assert new.probabilities[0] > nothing.probabilities[nothing.predicates.index("Protect")]
 
 
-@pytest.mark.parametrize("as_of", [False, True])
-def test_its_types_are_told_as_read_from_the_name(predictor: Predictor, as_of: bool) -> None:
-    model = Predictor(predictor.model, as_of=as_of)
+@pytest.mark.parametrize("past_only", [False, True])
+def test_its_types_are_told_as_read_from_the_name(predictor: Predictor, past_only: bool) -> None:
+    model = Predictor(predictor.model, past_only=past_only)
     explained = model.explain((NEW, KNOWN, DAY), most=99, allow_unknown=True)
     sentences = [part.sentence for part in explained.further if part.kind == "trait"]
     words = f"'Navy' is read from the name {NEW}"
@@ -197,11 +197,11 @@ def test_workers_of_an_engine_read_it_too(
 ) -> None:
     if types:
         predictor = Predictor.fit(predictor.model.dataset, types=types)
-    space = predictor.model.space("within")
+    space = predictor.model.space("all_facts")
     save_facts(tmp_path / FACTS, predictor.model.graph)
     for number in range(3):
         make_part(tmp_path, 3, number)
-    save_space(tmp_path / "space", space, "within")
+    save_space(tmp_path / "space", space, "all_facts")
     queries = predictor.queries_of([Query(NEW, KNOWN, DAY), Query(KNOWN, NEW, DAY)])
     assert min(queries.subjects) < -1
     rows, parted = space.rows(queries), open_space(tmp_path / "space", tmp_path, 3)

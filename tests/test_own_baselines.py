@@ -107,11 +107,11 @@ def test_it_takes_part_in_every_command(world: Path, tmp_path: Path) -> None:
     model, result = tmp_path / "model", tmp_path / "smoothed.json"
     run("fit", world, "--model", "smoothed", "--out", model, "--set", "model.smoothing=3.0")
     shown = json.loads(run("evaluate", model, "--result", result, "--json"))
-    assert shown["within"]["mrr"] > 0
-    assert shown["ahead"]["mrr"] > 0
+    assert shown["all_facts"]["mrr"] > 0
+    assert shown["past_only"]["mrr"] > 0
     assert read_result(result).changed == {"model.smoothing": 3.0}
     opened = apptek.load(model)
-    assert opened.evaluate("test").metrics.mrr == shown["within"]["mrr"]
+    assert opened.evaluate("test").metrics.mrr == shown["all_facts"]["mrr"]
     assert opened.evaluate("test", rolling=True).metrics.mrr > 0
     assert "%" in run(
         "predict", model, "nobody", "no one", "2019-01-01", "--top", 1, "--allow-unknown"
@@ -203,18 +203,18 @@ def test_search_works_for_the_papers_model(world: Path) -> None:
     assert shlex.split(shown)[:5] == ["apptek", "fit", str(world), "--model", "paper"]
 
 
-@pytest.mark.parametrize("views", [("ahead",), ("within",)])
+@pytest.mark.parametrize("views", [("past_only",), ("all_facts",)])
 def test_a_search_shows_each_view_what_it_may_see(
     world: Path, views: tuple[View, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saw: list[bool] = []
 
     def watched(task: FitTask) -> Smoothed:
-        saw.append(task.graph.looks_ahead)
+        saw.append(task.graph.past_only)
         return fit(task)
 
     register_baseline("own", watched, load=load, views=views, **OWN)
     dataset = read_dataset(str(world))
     search = Search(baseline="own", config=preset_of("own", "default"), minutes=1e-9)
     search_settings(search, dataset, on_trial=lambda _: None, progress=no_progress)
-    assert saw == [views == ("ahead",)]
+    assert saw == [views == ("past_only",)]

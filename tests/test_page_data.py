@@ -49,14 +49,14 @@ def pair_of(query: dict[str, str]) -> dict[str, str]:
     return {"subject": query["subject"], "object": query["object"]}
 
 
-@pytest.mark.parametrize("view", ["within", "ahead"])
+@pytest.mark.parametrize("view", ["all_facts", "past_only"])
 def test_a_ribbon_is_the_answers_of_its_days(
     client: TestClient, served: ServedModel, query: dict[str, str], view: Any
 ) -> None:
     body = client.get("/api/ribbon", params=pair_of(query) | {"view": view}).json()
     times = body["times"]
     assert body["positions"][-1] == served.span.last + 30
-    assert body["views"][-1] == "ahead"
+    assert body["views"][-1] == "past_only"
     assert set(body["views"][:-31]) == {view}
     answerer = served.predictor.answerer
     for place in (0, len(times) // 2, len(times) - 1):
@@ -169,7 +169,7 @@ def test_striking_questions_are_right_and_about_different_pairs(
     for each in questions:
         asked = {key: each[key] for key in ("subject", "object", "time", "view")}
         (answer,) = client.post("/api/predict", json=asked | {"top": 1}).json()["answers"]
-        assert answer["view"] == "ahead"
+        assert answer["view"] == "past_only"
         assert answer["predicates"][0]["predicate"] == each["predicate"]
         assert answer["predicates"][0]["probability"] == pytest.approx(each["probability"])
 
@@ -202,7 +202,7 @@ def test_striking_questions_say_whether_the_model_was_fitted_on_them(
     }  # fmt: skip
     assert found.questions
     asked = [Query(each.subject, each.object, each.time) for each in found.questions]
-    ahead = served.predictor.answerer.ahead()
+    ahead = served.predictor.answerer.past_view()
     answers = ahead.answers(asked, ahead.ranked(ahead.queries_of(asked)), top=1)
     for each, answer in zip(found.questions, answers, strict=True):  # so it was recorded
         assert (each.subject, each.predicate, each.object, each.time) in recorded
@@ -396,10 +396,10 @@ def test_a_model_without_forecasts_has_no_list_to_watch(client: TestClient) -> N
 def test_predictions_ahead_are_those_of_a_predictor_as_of_then(
     client: TestClient, served: ServedModel, query: dict[str, str]
 ) -> None:
-    early = Predictor.load(served.folder, as_of=True)
+    early = Predictor.load(served.folder, past_only=True)
     expected = early.explain(Query(**query))
-    found = client.post("/api/explain", json=query | {"view": "ahead"}).json()
-    assert found["view"] == "ahead"
+    found = client.post("/api/explain", json=query | {"view": "past_only"}).json()
+    assert found["view"] == "past_only"
     assert found["predicate"] == expected.predicate
     assert found["sentence"] == expected.sentence
     assert found["probability"] == pytest.approx(expected.probability)

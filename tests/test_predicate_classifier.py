@@ -101,10 +101,10 @@ def test_copies_and_pickles_answer_the_same(
     rows = frame[NAMES].head(20)
     wanted = fitted.predict_proba(rows)
     assert np.array_equal(copied(fitted).predict_proba(rows), wanted)
-    predictor = copied(Predictor(fitted.predictor_.model, {"seed": 3}, as_of=True))
+    predictor = copied(Predictor(fitted.predictor_.model, {"seed": 3}, past_only=True))
     assert predictor.run == {"seed": 3}
     answers = predictor.predict(rows)
-    assert [answer.view for answer in answers] == ["ahead"] * 20
+    assert [answer.view for answer in answers] == ["past_only"] * 20
     assert predictor.explain(answers[0].query).predicate == answers[0].predicates[0]
 
 

@@ -210,7 +210,7 @@ def test_what_the_training_facts_hold_already_is_said(folder: Path, data: Datase
     assert why.paragraph.startswith(recorded)
     assert explanation_text(why).splitlines()[2] == recorded.strip()
     assert [note.text for note in why.notes] == [
-        "Answered within the data, from all facts, whatever their time.",
+        "Based on all facts, whatever their time.",
         "The recorded fact is part of what the answer uses.",
     ]
 
@@ -273,8 +273,8 @@ def test_a_folder_that_is_no_model_or_is_damaged_is_refused(folder: Path, tmp_pa
     with pytest.raises(ModelError, match=f"format 99, expected {FORMAT}; fit it again"):
         Predictor.load(broken)
     (broken / "model.json").write_text(json.dumps(about))
-    weights = (broken / "within" / "weights.npy").read_bytes()
-    (broken / "within" / "weights.npy").write_bytes(weights[:-50])
+    weights = (broken / "all_facts" / "weights.npy").read_bytes()
+    (broken / "all_facts" / "weights.npy").write_bytes(weights[:-50])
     rewrite_manifest(broken)
     with pytest.raises(ModelError, match="damaged"):
         Predictor.load(broken)

@@ -170,18 +170,18 @@ def test_the_past_only_view_of_a_single_file_is_tuned_on_its_newest_facts(tmp_pa
     data = read_dataset(newcomers(30))
     options = FitOptions(config=preset("default"), preset="default")
     fit = Fit(data, options, tmp_path)
-    rows, newest = tuning_rows(fit, "ahead")
+    rows, newest = tuning_rows(fit, "past_only")
     assert newest is not None
     starts = data.axis.positions(data.train.times)
     assert starts[rows].max() < starts[newest].min()
     assert 0.09 < len(newest) / (len(rows) + len(newest)) < 0.15
-    assert tuning_rows(fit, "within")[1] is None
+    assert tuning_rows(fit, "all_facts")[1] is None
     files = Fit(replace(data, was_split=False), options, tmp_path)
-    assert tuning_rows(files, "ahead")[1] is None
+    assert tuning_rows(files, "past_only")[1] is None
     undated = Fit(read_dataset([(*row[:3], "") for row in noise()]), options, tmp_path)
-    assert tuning_rows(undated, "ahead")[1] is None
+    assert tuning_rows(undated, "past_only")[1] is None
     one_day = Fit(read_dataset([(*row[:3], "7") for row in noise()]), options, tmp_path)
-    assert tuning_rows(one_day, "ahead")[1] is None
+    assert tuning_rows(one_day, "past_only")[1] is None
 
 
 @pytest.fixture(scope="module")
@@ -246,7 +246,7 @@ def test_a_training_fact_is_hidden_from_the_query_about_it(drifting_model: Predi
     alone = [row for row, split in enumerate(splits) if split == "train"]
     assert len(alone) > 40
     answers = drifting_model.predict([asked[row] for row in alone], top=1, hide_known=True)
-    view = Answerer(with_training_facts(drifting_model.model)).views["within"]
+    view = Answerer(with_training_facts(drifting_model.model)).views["all_facts"]
     scores = view.scores(expected.take(np.asarray(alone)))
     first = [data.predicates[row] for row in scores.argmax(axis=1).tolist()]
     assert [answer.predicates[0] for answer in answers] == first
@@ -283,7 +283,7 @@ def test_evaluate_names_the_splits_and_views_that_there_are(explored_model: Path
         predictor.evaluate("dev")
     with pytest.raises(ApptekError, match="not evaluated on train"):
         predictor.evaluate("train")
-    with pytest.raises(ApptekError, match="view is 'foresight'; known: within, ahead"):
+    with pytest.raises(ApptekError, match="view is 'foresight'; known: all_facts, past_only"):
         predictor.evaluate(view="foresight")
     unknown: list[Any] = ["dev", "train"]
     for evaluated in unknown:
@@ -294,10 +294,14 @@ def test_evaluate_names_the_splits_and_views_that_there_are(explored_model: Path
 def test_the_report_of_a_rolling_evaluation_says_so(explored_model: Path) -> None:
     predictor = Predictor.load(explored_model)
     heads = [
-        repr(Evaluator(predictor.model.dataset, view="ahead", rolling=rolling).evaluate(predictor))
+        repr(
+            Evaluator(predictor.model.dataset, view="past_only", rolling=rolling).evaluate(
+                predictor
+            )
+        )
         for rolling in (False, True)
     ]
-    assert [head.splitlines()[0].split(", ")[-1] for head in heads] == ["ahead", "rolling"]
+    assert [head.splitlines()[0].split(", ")[-1] for head in heads] == ["past_only", "rolling"]
 
 
 def test_an_unknown_keyword_of_a_forecast_is_named_with_those_that_exist(

@@ -247,7 +247,7 @@ def test_nothing_is_usual_for_a_name_without_such_a_reason(families: list[str], 
         )
         for family in families
     ]
-    (group,) = group_all(further, Ends("A", "B"), "ahead")
+    (group,) = group_all(further, Ends("A", "B"), "past_only")
     assert group.title == title
 
 
@@ -261,7 +261,7 @@ def test_of_a_large_group_the_strongest_are_listed_and_the_rest_is_summed_up(
         )
         for n in range(1, 31)
     )
-    many = replace(found, further=further, groups=group_all(further, Ends("A", "B"), "within"))
+    many = replace(found, further=further, groups=group_all(further, Ends("A", "B"), "all_facts"))
     lines = explanation_text(many).splitlines()
     listed = [line.split("event ")[1] for line in lines if "event " in line]
     assert listed == [f"{n:02}" for n in range(30, 30 - MEMBERS, -1)]

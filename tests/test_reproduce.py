@@ -140,8 +140,8 @@ def test_a_renamed_result_keeps_its_command_and_gets_the_one_of_today() -> None:
     old = {
         "command": "apptek bench graph --json",
         "settings": {"agent": {"reward": "connection", "tknn": 5}},
-        "view": "ahead",
-        "within": None,
+        "view": "past_only",
+        "all_facts": None,
     }
     new = renamed(old)
     assert new == old | {
@@ -154,7 +154,7 @@ def test_a_renamed_result_keeps_its_command_and_gets_the_one_of_today() -> None:
         "command": "a",
     }
     views = renamed(old, views=True)
-    assert (views["view"], views["all_facts"], "within" in views) == ("past_only", None, False)
+    assert (views["view"], views["all_facts"], "all_facts" in views) == ("past_only", None, False)
 
 
 def test_a_result_keeps_the_difference_between_nothing_changed_and_not_recorded(
@@ -357,8 +357,8 @@ def test_models_that_see_only_the_past_have_rows_of_their_own() -> None:
 
 def test_both_views_of_a_model_stand_beside_each_other() -> None:
     views: dict[str, Any] = {
-        "within": {"mrr": 0.7, "ece": 0.01},
-        "ahead": {"mrr": 0.6, "ece": 0.02},
+        "all_facts": {"mrr": 0.7, "ece": 0.01},
+        "past_only": {"mrr": 0.6, "ece": 0.02},
     }
     results = named(made_up("apptek_default", 0.7, **views), made_up("pair", 0.5, ahead=None))
     assert overview(results).splitlines()[2:] == [

@@ -152,7 +152,7 @@ def test_the_same_seed_gives_the_same_trees_and_a_loaded_model_answers_as_the_fi
     first, again = tmp_path / "first", tmp_path / "again"
     fitted = Predictor.fit(data, folder=first, model="max", config=small())
     Predictor.fit(data, folder=again, model="max", config=small())
-    assert (first / "within" / "reranker.txt").exists()
+    assert (first / "all_facts" / "reranker.txt").exists()
     assert files_of(first) == files_of(again)
     loaded, queries = Predictor.load(first), held_out_queries(data.test)
     assert loaded.model is not fitted.model
@@ -215,11 +215,11 @@ def test_trees_that_do_not_improve_the_ranking_are_left_out(tmp_path: Path) -> N
     without = Predictor.fit(data, config=with_settings(config, ["reranker.rounds=0"]))
     Predictor.fit(data, config=config).save(tmp_path / "model")
     loaded = Predictor.load(tmp_path / "model")
-    assert loaded.model.views["within"].reranker is None
+    assert loaded.model.views["all_facts"].reranker is None
     queries = held_out_queries(data.test)
-    scores = [each.answerer.views["within"].scores(queries) for each in (loaded, without)]
+    scores = [each.answerer.views["all_facts"].scores(queries) for each in (loaded, without)]
     np.testing.assert_array_equal(scores[0], scores[1])
-    reports = [each.model.views["within"].report for each in (loaded, without)]
+    reports = [each.model.views["all_facts"].report for each in (loaded, without)]
     assert reports[0]["valid_mrr"] == reports[1]["valid_mrr"]
 
 
@@ -260,13 +260,13 @@ def test_settings_are_checked() -> None:
 def test_damaged_trees_are_refused(folder: Path, tmp_path: Path, data: Dataset) -> None:
     broken = tmp_path / "broken"
     shutil.copytree(folder, broken)
-    (broken / "within" / "reranker.txt").write_text("tree\nno tree\n", encoding="utf-8")
+    (broken / "all_facts" / "reranker.txt").write_text("tree\nno tree\n", encoding="utf-8")
     rewrite_manifest(broken)
     asked = [Query(data.entities[0], data.entities[1], "2019-05-05")]
     with pytest.raises(ModelError, match="trees of the re-ranker are damaged"):
         Predictor.load(broken).predict(asked)
-    text = (folder / "within" / "reranker.txt").read_text(encoding="utf-8")
-    (broken / "within" / "reranker.txt").write_text(text[: len(text) // 2], encoding="utf-8")
+    text = (folder / "all_facts" / "reranker.txt").read_text(encoding="utf-8")
+    (broken / "all_facts" / "reranker.txt").write_text(text[: len(text) // 2], encoding="utf-8")
     rewrite_manifest(broken)
     with pytest.raises(ModelError, match="their end is missing"):
         Predictor.load(broken).predict(asked)

@@ -42,11 +42,13 @@ def test_support_is_counted_over_the_training_queries(
     predictor: Predictor, rules: list[dict[str, Any]]
 ) -> None:
     model = predictor.model
-    rows = model.space("within").rows(training_queries(model.dataset.train))
-    columns = {body: column for column, body in enumerate(bodies_of(model, model.space("within")))}
+    rows = model.space("all_facts").rows(training_queries(model.dataset.train))
+    columns = {
+        body: column for column, body in enumerate(bodies_of(model, model.space("all_facts")))
+    }
     train = model.dataset.train
     usable = train.subjects != train.objects
-    own = [rule for rule in rules if rule["view"] == "within"]
+    own = [rule for rule in rules if rule["view"] == "all_facts"]
     for rule in own[:: max(1, len(own) // 20)]:
         body = (rule["part"], rule["where"], tuple(rule["what"]), rule["when"])
         column, head = columns[body], model.dataset.predicates.find(rule["head"])
@@ -63,7 +65,7 @@ def test_common_heads_and_weighty_rules_with_support_come_first(
 ) -> None:
     shares = np.bincount(predictor.model.dataset.train.predicates)
     names = predictor.model.dataset.predicates
-    for view in ("within", "ahead"):
+    for view in ("all_facts", "past_only"):
         own = [rule for rule in rules if rule["view"] == view]
         heads = [head for head, _ in groupby(own, lambda rule: rule["head"])]
         counts = [int(shares[names.find(head) or 0]) for head in heads]

@@ -312,7 +312,7 @@ def test_a_model_folder_deleted_while_serving_does_no_harm(
 
 
 @pytest.mark.parametrize("path", ["/api/predict", "/api/explain", "/api/steps"])
-@pytest.mark.parametrize("view", [None, "ahead"])
+@pytest.mark.parametrize("view", [None, "past_only"])
 def test_names_and_times_are_looked_up_once(
     served: ServedModel, monkeypatch: pytest.MonkeyPatch, path: str, view: str | None
 ) -> None:

@@ -31,8 +31,8 @@ def model(served_model: Path, tmp_path: Path) -> Path:
 def other_model(served_model: Path, tmp_path: Path) -> Path:
     """A model of the same names and other answers."""
     folder = Path(shutil.copytree(served_model, tmp_path / "other"))
-    bias = np.load(folder / "within" / "bias.npy")
-    np.save(folder / "within" / "bias.npy", bias[::-1].copy())
+    bias = np.load(folder / "all_facts" / "bias.npy")
+    np.save(folder / "all_facts" / "bias.npy", bias[::-1].copy())
     rewrite_manifest(folder)
     return folder
 

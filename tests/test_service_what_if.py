@@ -94,7 +94,7 @@ def test_a_contrast_can_look_at_the_past_alone(
     client: TestClient, default: ServedModel, query: dict[str, str]
 ) -> None:
     other = tuning_query(default, 1)["time"]
-    sent = client.post("/api/contrast", json=query | {"versus": other, "view": "ahead"})
-    ahead = Predictor(default.predictor.model, as_of=True)
+    sent = client.post("/api/contrast", json=query | {"versus": other, "view": "past_only"})
+    ahead = Predictor(default.predictor.model, past_only=True)
     asked = (query["subject"], query["object"], query["time"])
     assert sent.json()["sentence"] == ahead.contrast(asked, other).sentence

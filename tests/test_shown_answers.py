@@ -104,9 +104,7 @@ def test_an_answer_is_readable_text(
     assert repr(Answers()) == "no answers"
     (ahead,) = predictor.predict([("nobody", asked[0][1], "2090-01-01")])
     assert repr(ahead).startswith("General answer: nobody is not in the facts of the model.\n")
-    assert "\nAnswered ahead, from what was known before 2090-01-01.\nThe newest fact" in repr(
-        ahead
-    )
+    assert "\nBased only on facts before 2090-01-01.\nThe newest fact" in repr(ahead)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
@@ -132,7 +130,7 @@ def test_explanations_and_forecasts_are_frames_too(
 def test_an_answer_as_of_a_time_flags_who_comes_later() -> None:
     facts = [("a", "p", "b", 2001 + n % 9) for n in range(60)] + [("c", "p", "a", 2005)]
     fitted = Predictor.fit(Dataset.from_facts(facts, splitting=Splitting(train=1, valid=0)))
-    then = Predictor(fitted.model, as_of=True)
+    then = Predictor(fitted.model, past_only=True)
     for year, unseen in ((2004, True), (2005, True), (2006, False), (None, False)):
         (answer,) = then.predict(("c", "b", year))
         assert (answer.unseen_subject, answer.unseen_object) == (unseen, False)

@@ -47,7 +47,7 @@ def space_of(plain: list[PlainFact]) -> FeatureSpace:
     graph = TemporalGraph.of(data)
     config = preset("default")
     sources = FeatureSources(config=config, dataset=data, graph=graph, clock=Clock.of(graph))
-    return sources.space("within")
+    return sources.space("all_facts")
 
 
 def plain_level(history: History, queries: Queries, row: int, facts: list[int]) -> Level:
@@ -138,8 +138,8 @@ def test_reasons_carry_their_support(default_model: Path) -> None:
     facts = data.test
     names = [data.entities[int(column[0])] for column in (facts.subjects, facts.objects)]
     query = Query(names[0], names[1], data.axis.format(int(facts.times[0])))
-    for as_of in (False, True):
-        found = Predictor.load(default_model, as_of=as_of).explain(query)
+    for past_only in (False, True):
+        found = Predictor.load(default_model, past_only=past_only).explain(query)
         for reason in found.all_reasons():
             assert reason.support is not None
             assert 0 <= reason.support.followed <= reason.support.queries

@@ -107,13 +107,13 @@ def test_the_table_is_that_of_the_answers_one_by_one(
     slow = answer_table(served.predictor.predict(asked, top=top))
     fast = columns_of(served.predictor, asked, top)
     assert fast.cast(SCHEMA).equals(slow)
-    assert {"within", "ahead"} == set(slow["view"].to_pylist())
+    assert {"all_facts", "past_only"} == set(slow["view"].to_pylist())
 
 
 def test_foresight_flags_what_comes_later(
     served: ServedModel, queries: list[dict[str, str]]
 ) -> None:
-    ahead = Predictor(served.predictor.model, as_of=True)
+    ahead = Predictor(served.predictor.model, past_only=True)
     asked = [Query(**query) for query in queries]
     early = [Query(query.subject, query.object, "2019-01-02") for query in asked]
     slow = answer_table(ahead.predict([*asked, *early], top=2))
@@ -297,12 +297,12 @@ def test_a_damaged_body_is_answered_or_refused(
 def test_a_table_is_answered_in_the_view_that_was_asked_for(
     client: TestClient, queries: list[dict[str, str]]
 ) -> None:
-    body = {"queries": queries, "top": 2, "view": "ahead"}
+    body = {"queries": queries, "top": 2, "view": "past_only"}
     answers = client.post(BATCH, json=body).json()["answers"]
     wanted = [part["probability"] for answer in answers for part in answer["predicates"]]
-    sent = send(client, write_stream(pa.Table.from_pylist(queries)), "?top=2&view=ahead")
+    sent = send(client, write_stream(pa.Table.from_pylist(queries)), "?top=2&view=past_only")
     table = read(sent.content)
-    assert set(table["view"].to_pylist()) == {"ahead"}
+    assert set(table["view"].to_pylist()) == {"past_only"}
     assert table["probability"].to_pylist() == pytest.approx(wanted)
 
 

@@ -51,7 +51,7 @@ def test_every_view_agrees_with_the_definition(plain, entity, when, k, traversal
     seen = seen_facts(plain, when, ahead=ahead, lasting=lasting)
     candidates = incident(plain, entity, traversal)
     graph = graph_of(plain, "ongoing" if lasting else "point")
-    facts = (graph.ahead() if ahead else graph).nearest(
+    facts = (graph.past_view() if ahead else graph).nearest(
         [entity],
         [UNKNOWN if when is None else when],
         k,
@@ -68,7 +68,7 @@ def test_looking_ahead_agrees_where_there_are_many_intervals(open_end: OpenEnd) 
     rng = np.random.default_rng(5)
     plain = random_intervals(1500, rng)
     entities, times = rng.integers(0, 3, 40), rng.integers(-5, 710, 40)
-    facts = graph_of(plain, open_end).ahead().nearest(entities, times, 30)
+    facts = graph_of(plain, open_end).past_view().nearest(entities, times, 30)
     for row, (entity, when) in enumerate(zip(entities.tolist(), times.tolist(), strict=True)):
         seen = seen_facts(plain, when, ahead=True, lasting=open_end == "ongoing")
         expected = nearest_seen(plain, seen, incident(plain, entity, "both"), when, 30, None)
@@ -79,7 +79,7 @@ def test_looking_ahead_an_end_to_come_is_not_known() -> None:
     """Two in office since 2 and 6, until 9 and for ever: at 7 neither end is known."""
     plain = [PlainFact(0, 0, 1, 2, 9), PlainFact(0, 0, 1, 6, None), PlainFact(0, 0, 1, 7, 8)]
     found = [
-        [fact for fact in graph.ahead().nearest([0], [7], 9)[0].tolist() if fact >= 0]
+        [fact for fact in graph.past_view().nearest([0], [7], 9)[0].tolist() if fact >= 0]
         for graph in (graph_of(plain), graph_of(plain, "ongoing"))
     ]
     assert found == [[1, 0], [0, 1]]  # by their starts; both at distance 0, the earlier first

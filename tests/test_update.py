@@ -70,7 +70,7 @@ def test_the_answers_are_those_of_a_graph_built_at_once(
         replace(model, sources=replace(model.sources, graph=TemporalGraph.of_all(data)))
     )
     queries = held_out_queries(data.test.take(np.arange(200)))
-    for view in ("within", "ahead"):
+    for view in ("all_facts", "past_only"):
         ours, theirs = (p.answerer.views[view] for p in (updated, at_once))
         assert np.array_equal(ours.scores(queries), theirs.scores(queries))
 
@@ -84,7 +84,7 @@ def test_updating_day_by_day_is_rolling(data: Dataset, predictor: Predictor) -> 
         today = data.test.times == day
         queries = held_out_queries(data.test.take(today))
         assert np.array_equal(
-            updated.answerer.views["ahead"].scores(queries), rolled.scores(queries)
+            updated.answerer.views["past_only"].scores(queries), rolled.scores(queries)
         )
         updated, report = updated.update(only(data, today))
         assert report.added == today.sum()
@@ -100,9 +100,9 @@ def test_a_new_fact_of_yesterday_is_cited_today(
     updated, _ = predictor.update(new)
     updated.save(tmp_path / "updated")
     explanation = Predictor.load(tmp_path / "updated").explain(Query(*names, today), most=99)
-    assert explanation.view == "ahead"
+    assert explanation.view == "past_only"
     assert yesterday in {fact.date for reason in explanation.all_reasons() for fact in reason.facts}
-    past = Predictor.load(tmp_path / "updated", as_of=True)
+    past = Predictor.load(tmp_path / "updated", past_only=True)
     before = past.explain(Query(*names, yesterday), most=99)
     assert yesterday not in {fact.date for reason in before.all_reasons() for fact in reason.facts}
 
@@ -216,7 +216,7 @@ def test_info_describes_a_baseline(data: Dataset, tmp_path: Path) -> None:
     Baseline.fit("frequency", data, folder=tmp_path / "b")
     told = json.loads(apptek("info", str(tmp_path / "b"), "--json").stdout)
     assert (told["baseline"], told["training_facts"]) == ("frequency", len(data.train))
-    assert set(told["views"]) <= {"within", "ahead"}
+    assert set(told["views"]) <= {"all_facts", "past_only"}
     assert "frequency" in apptek("info", str(tmp_path / "b")).stdout
 
 
@@ -294,10 +294,10 @@ def test_an_updated_predictor_answers_as_the_old_one_was_asked_to(
     folder: Path, tmp_path: Path
 ) -> None:
     new = read(tmp_path, "A\tvisits\tB\t2030-01-01")
-    kept, _ = Predictor.load(folder, as_of=True).update(new)
-    assert kept.answerer.always_ahead
+    kept, _ = Predictor.load(folder, past_only=True).update(new)
+    assert kept.answerer.past_only
     (answer,) = kept.predict([Query("Somebody", "Else", "1990-01-01")])
-    assert answer.view == "ahead"
+    assert answer.view == "past_only"
 
 
 def test_a_link_stays_a_link_and_the_runs_are_remembered(folder: Path, tmp_path: Path) -> None:

@@ -55,10 +55,10 @@ def test_a_query_after_the_last_fact_is_answered_ahead(data: Dataset, predictor:
     answers = predictor.predict(
         [Query(*names, last), Query(*names, day_after(data)), Query(*names, "?")]
     )
-    assert [answer.view for answer in answers] == ["within", "ahead", "within"]
+    assert [answer.view for answer in answers] == ["all_facts", "past_only", "all_facts"]
     explanation = predictor.explain(Query(*names, day_after(data)))
-    assert explanation.view == "ahead"
-    assert to_dict(explanation)["view"] == "ahead"
+    assert explanation.view == "past_only"
+    assert to_dict(explanation)["view"] == "past_only"
     assert explanation.predicate == answers[1].predicates[0]
     assert explanation.probability == pytest.approx(answers[1].probabilities[0], abs=1e-6)
 
@@ -68,7 +68,7 @@ def test_answers_of_many_are_those_of_each_alone(data: Dataset, predictor: Predi
     times = ["2019-05-05", day_after(data), "?", day_after(data, 40)] * 3
     queries = [Query(*pair, time) for pair, time in zip(names, times, strict=True)]
     together = predictor.predict(queries)
-    assert {answer.view for answer in together} == {"within", "ahead"}
+    assert {answer.view for answer in together} == {"all_facts", "past_only"}
     for query, answer in zip(queries, together, strict=True):
         (alone,) = predictor.predict([query])
         assert alone.predicates == answer.predicates
@@ -80,25 +80,25 @@ def test_the_view_ahead_is_what_a_fit_for_the_past_alone_gives(
     predictor: Predictor, shared_model: SharedModel
 ) -> None:
     alone = Predictor.load(shared_model("past_only"))
-    assert list(alone.model.views) == ["ahead"]
-    ours, theirs = predictor.model.views["ahead"], alone.model.views["ahead"]
+    assert list(alone.model.views) == ["past_only"]
+    ours, theirs = predictor.model.views["past_only"], alone.model.views["past_only"]
     assert np.array_equal(ours.classifier.weights, theirs.classifier.weights)
     assert ours.classifier.calibration == theirs.classifier.calibration
-    assert alone.views_of("test") == ("ahead",)
-    with pytest.raises(ApptekError, match="cannot be evaluated 'within' on test"):
-        alone.evaluate("test", "within")
+    assert alone.views_of("test") == ("past_only",)
+    with pytest.raises(ApptekError, match="cannot be evaluated 'all_facts' on test"):
+        alone.evaluate("test", "all_facts")
 
 
 def test_as_of_answers_everything_ahead(data: Dataset, default_model: Path) -> None:
-    past = Predictor.load(default_model, as_of=True)
+    past = Predictor.load(default_model, past_only=True)
     queries = [Query(data.entities[0], data.entities[1], time) for time in ("2019-05-05", "?")]
-    assert [answer.view for answer in past.predict(queries)] == ["ahead", "ahead"]
-    assert past.evaluate("test").metrics == past.evaluate("test", "ahead").metrics
+    assert [answer.view for answer in past.predict(queries)] == ["past_only", "past_only"]
+    assert past.evaluate("test").metrics == past.evaluate("test", "past_only").metrics
 
 
 def test_both_views_are_evaluated_where_the_split_allows_it(predictor: Predictor) -> None:
-    assert predictor.views_of("test") == ("within", "ahead")
-    within, ahead = (predictor.evaluate("test", view) for view in ("within", "ahead"))
+    assert predictor.views_of("test") == ("all_facts", "past_only")
+    within, ahead = (predictor.evaluate("test", view) for view in ("all_facts", "past_only"))
     assert predictor.evaluate("test").metrics == within.metrics
     assert within.metrics.mrr > ahead.metrics.mrr > 0.3
 
@@ -109,19 +109,19 @@ def test_a_split_beyond_train_can_only_be_looked_at_ahead(
     assert by_time.lies_beyond_train("valid")
     assert by_time.lies_beyond_train("test")
     assert not by_time.lies_beyond_train("train")
-    assert forecaster.views_of("test") == ("ahead",)
-    assert forecaster.evaluate("test").metrics == forecaster.evaluate("test", "ahead").metrics
+    assert forecaster.views_of("test") == ("past_only",)
+    assert forecaster.evaluate("test").metrics == forecaster.evaluate("test", "past_only").metrics
     with pytest.raises(
-        ApptekError, match="cannot be evaluated 'within' on test, only 'ahead': the test"
+        ApptekError, match="cannot be evaluated 'all_facts' on test, only 'past_only': the test"
     ):
-        forecaster.evaluate("test", "within")
+        forecaster.evaluate("test", "all_facts")
 
 
 def test_where_valid_lies_beyond_train_the_view_within_is_tuned_inside_it(
     data: Dataset, by_time: Dataset, forecaster: Predictor
 ) -> None:
     """Tuned on valid, it would be judged without the facts after a query that it relies on."""
-    within, ahead = (forecaster.model.views[view].report for view in ("within", "ahead"))
+    within, ahead = (forecaster.model.views[view].report for view in ("all_facts", "past_only"))
     assert within["valid_mrr"] > ahead["valid_mrr"]
     assert ahead["valid_mrr"] == pytest.approx(forecaster.evaluate("valid").metrics.mrr)
     assert not data.lies_beyond_train("valid")
@@ -136,10 +136,10 @@ def test_no_forecast_changes_with_facts_of_its_day_or_later(
     first = by_time.valid.times[by_time.valid.dated].min()
     facts = by_time.valid.take(by_time.valid.times == first)
     queries = held_out_queries(facts)
-    view = forecaster.answerer.views["ahead"]
+    view = forecaster.answerer.views["past_only"]
     everything = replace(by_time, train=by_time.all_facts())
     sources = replace(forecaster.model.sources, graph=TemporalGraph.of(everything))
-    planted = replace(view, space=sources.space("ahead", view.fitted.kinds))
+    planted = replace(view, space=sources.space("past_only", view.fitted.kinds))
     assert len(queries) > 0
     assert np.array_equal(planted.scores(queries), view.scores(queries))
     later = replace(queries, times=queries.times + np.int32(30))
@@ -162,7 +162,7 @@ def test_a_model_of_one_file_answers_from_all_facts_and_is_evaluated_on_train(
     for predictor in (final, loaded):
         assert len(predictor.model.graph.facts) == everything
         assert predictor.model.dataset.train.digest() == file.train.digest()
-        for view in ("within", "ahead"):
+        for view in ("all_facts", "past_only"):
             evaluation = predictor.evaluate("test", view)
             assert np.array_equal(evaluation.ranks, plain.evaluate("test", view).ranks)
     dated = file.test.take(file.test.dated)
@@ -181,7 +181,7 @@ def test_forecasts_of_a_final_model_cite_the_newest_facts(by_time: Dataset) -> N
     row = int(np.argmax(by_time.axis.positions(test.times)))
     names = by_time.entities[int(test.subjects[row])], by_time.entities[int(test.objects[row])]
     explanation = predictor.explain(Query(*names, by_time.axis.format(last + 1)), most=99)
-    assert explanation.view == "ahead"
+    assert explanation.view == "past_only"
     cited = {fact.since for reason in explanation.all_reasons() for fact in reason.facts}
     assert by_time.axis.format(last) in cited
 
@@ -192,7 +192,7 @@ def test_forecasts_of_a_final_model_cite_the_newest_facts(by_time: Dataset) -> N
 def test_rolling_is_what_updating_day_by_day_gives(by_time: Dataset, forecaster: Predictor) -> None:
     test = by_time.test
     rolled = forecaster._evaluated_view("test", None, rolling=True)
-    static = forecaster.answerer.views["ahead"]
+    static = forecaster.answerer.views["past_only"]
     everything = by_time.all_facts()
     starts = by_time.axis.positions(everything.times)
     days = np.unique(test.times[test.dated])[::9]
@@ -201,7 +201,7 @@ def test_rolling_is_what_updating_day_by_day_gives(by_time: Dataset, forecaster:
         position = int(by_time.axis.positions(day[None])[0])
         known = replace(by_time, train=everything.take(starts < position))
         sources = replace(forecaster.model.sources, graph=TemporalGraph.of(known))
-        updated = replace(static, space=sources.space("ahead", static.fitted.kinds))
+        updated = replace(static, space=sources.space("past_only", static.fitted.kinds))
         queries = held_out_queries(test.take(test.times == day))
         assert np.array_equal(rolled.scores(queries), updated.scores(queries))
 
@@ -285,8 +285,8 @@ def test_ahead_a_fact_of_the_day_itself_is_not_known(data: Dataset, default_mode
     query = Query(*names, data.axis.format(int(train.times[row])))
     predicate = data.predicates[int(train.predicates[row])]
     within, ahead = (
-        Predictor.load(default_model, as_of=as_of).predict([query])[0].known
-        for as_of in (False, True)
+        Predictor.load(default_model, past_only=past_only).predict([query])[0].known
+        for past_only in (False, True)
     )
     assert predicate in within
     assert predicate not in ahead

@@ -153,7 +153,7 @@ def test_files_of_pairs(tmp_path: Path) -> None:
 def test_the_call_makes_the_same_list_and_shows_it(
     forecaster: Forecaster, forecast_model: Path
 ) -> None:
-    predictor = Predictor.load(forecast_model, as_of=True)
+    predictor = Predictor.load(forecast_model, past_only=True)
     window = forecaster.window(None, Length(days=7))
     pairs = [*some_pairs(forecaster, 2), ("Nobody <at all>", "No one")]
     listed = predictor.watch(pairs, days=7)
@@ -177,7 +177,7 @@ def test_the_call_makes_the_same_list_and_shows_it(
 
 
 def test_what_is_no_pair_is_said(forecast_model: Path) -> None:
-    predictor = Predictor.load(forecast_model, as_of=True)
+    predictor = Predictor.load(forecast_model, past_only=True)
     with pytest.raises(DataError, match="no pairs to watch"):
         predictor.watch([])
     with pytest.raises(DataError, match="found the pair 'Iran', expected the names of two"):

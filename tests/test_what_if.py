@@ -43,9 +43,9 @@ def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["within", "ahead"])
+@pytest.fixture(scope="module", params=[False, True], ids=["all_facts", "past_only"])
 def predictor(folder: Path, request: pytest.FixtureRequest) -> Predictor:
-    return Predictor.load(folder, as_of=request.param)
+    return Predictor.load(folder, past_only=request.param)
 
 
 def asked(data: Dataset, rows: range) -> Iterator[Query]:
@@ -214,7 +214,7 @@ def test_a_fact_more_changes_the_answer_as_told(data: Dataset, predictor: Predic
             scores = scored_again(predictor, queries, set(), fact)
             assert data.predicates[int(scores.argmax())] == each.outcome.predicate
             assert each.outcome.predicate != found.answer
-            if predictor.answerer.always_ahead:
+            if predictor.answerer.past_only:
                 assert each.date < query.time
     unknown = Query("nobody", query.object, query.time)
     with pytest.raises(ApptekError, match="between two entities that the model knows"):

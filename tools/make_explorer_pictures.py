@@ -182,7 +182,7 @@ def make_pictures(browser: Browser, address: str) -> None:
         context.close()
 
     shoot("explorer.png", 1600, 1180, "light", **QUERY)
-    shoot("explorer-narrow.png", 400, 860, "dark", **QUERY, view="ahead")
+    shoot("explorer-narrow.png", 400, 860, "dark", **QUERY, view="past_only")
     shoot("explorer-watch.png", 1200, 620, "light", page="watch")
 
 

@@ -16,9 +16,26 @@ COMMANDS = (
     (r"^apptek bench\b", "python -m benchmarks"),
     (r"^(python )?(tests/)?measure_cold_pairs\.py", "python -m benchmarks.cold_pairs"),
     (r"^(python )?(tests/)?torture\.py", "python -m benchmarks.torture"),
+    (r"^apptek baseline (\S+) (\S+)(.*) --preset default\b", r"apptek fit \2 --model \1\3"),
+    (r"^apptek baseline (\S+) (\S+)(.*) --preset (\S+)", r"apptek fit \2 --model \1:\4\3"),
+    (r"^apptek baseline (\S+) (\S+)", r"apptek fit \2 --model \1"),
+    (r"^apptek search (\S+) (\S+)(.*) --preset (default|\1)\b", r"apptek search \1 \2\3"),
+    (r"^apptek search (\S+) (\S+)(.*) --preset (\S+)", r"apptek search \1:\4 \2\3"),
+    (r"^apptek (compare|contest|search|faithfulness)\b", r"apptek research \1"),
+    (r"^apptek (topologies|reproduce)\b", r"apptek paper \1"),
+    (r"^apptek train-agent\b", "apptek paper train"),
+    (r"^apptek rules export (\S+) --out (\S+)", r"apptek info \1 --rules \2"),
+    (r"^apptek backtest (\S+)(?! [^-])", r"apptek evaluate \1 --forecasts"),
+    (r"^apptek data synth\b", "apptek data make-world"),
+    (r" --preset\b", " --model"),
+    (r" --split (\d\S*)", r" --read split=\1"),
+    (r" --as-of\b", " --past-only"),
+    (r" --view ahead\b", " --past-only"),
+    (r" --view within\b", ""),
 )
 RETIRED = {("agent", "reward"): "connection", ("mining", "keep"): "frequent"}
-VIEWS = {"within": "all_facts", "ahead": "past_only"}  # keys, and values of `view`; with --views
+# Keys, and values of `view`; with --views.
+VIEWS = {"within": "all_facts", "ahead": "past_only", "as_of": "answered_past_only"}
 
 
 def renamed(entries: dict[str, Any], *, views: bool = False) -> dict[str, Any]:

@@ -22,7 +22,8 @@ Traversal = Literal["both", "outgoing", "tagged"]
 FingerprintKind = Literal["paper", "marked"]
 Policy = Literal["agent", "random", "one-step", "two-step"]
 FeaturePart = Literal["history", "traits", "topologies"]
-View = Literal["within", "ahead"]  # a query sees all facts but its own; only what was known before
+# A query sees all facts but its own, or only what was known before its time.
+View = Literal["all_facts", "past_only"]
 
 FEATURE_PARTS: tuple[FeaturePart, ...] = get_args(FeaturePart)
 VIEWS: tuple[View, ...] = get_args(View)
@@ -42,7 +43,7 @@ class FeaturesConfig:
 
     parts: tuple[str, ...] = FEATURE_PARTS  # some of history, traits, topologies
     topology_weight: float = setting(1.0, above(0, below=100))  # the value of each
-    past_only: bool = False  # forecasting: fit the view ahead alone
+    past_only: bool = False  # forecasting: fit the view past_only alone
 
     def __post_init__(self) -> None:
         check_section("features", self)
@@ -210,8 +211,8 @@ class Config:
     def views(self) -> tuple[View, ...]:
         """The views that are fitted. Topologies are mined for one view, so there is only that."""
         if self.features.past_only:
-            return ("ahead",)
-        return ("within",) if "topologies" in self.features.parts else VIEWS
+            return ("past_only",)
+        return ("all_facts",) if "topologies" in self.features.parts else VIEWS
 
 
 DEFAULT = "default"

@@ -69,16 +69,16 @@ class Predictor:
         model: Model,
         run: dict[str, Any] | None = None,
         *,
-        as_of: bool = False,
+        past_only: bool = False,
     ) -> None:
         self.model = model
         self.run = run or {}  # how it was fitted: seconds of each stage, and `about_run` of fit
-        self.answerer = Answerer(model, as_of=as_of)
+        self.answerer = Answerer(model, past_only=past_only)
         self.engine: Engine | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """The model and how it answers; what can be indexed again, and an engine, are left out."""
-        return {"model": self.model, "run": self.run, "as_of": self.answerer.always_ahead}
+        return {"model": self.model, "run": self.run, "past_only": self.answerer.past_only}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
@@ -183,7 +183,7 @@ class Predictor:
         )
         observed = time_text(observed_until) or None
         model, report = update_model(self.model, added, removed, observed)
-        return Predictor(model, self.run, as_of=self.answerer.always_ahead), report
+        return Predictor(model, self.run, past_only=self.answerer.past_only), report
 
     def save(self, folder: str | Path, *, in_place: bool = False) -> None:
         """Writes the model to a new folder, or in the place of an old one; whole or not at all."""
@@ -192,13 +192,13 @@ class Predictor:
             save_model(self.model, target, self.run, in_place=in_place)
 
     @classmethod
-    def load(cls, folder: str | Path, *, as_of: bool = False) -> "Predictor":
+    def load(cls, folder: str | Path, *, past_only: bool = False) -> "Predictor":
         """The predictor of a model folder.
 
-        as_of  answers from what was known before each query's time
+        past_only  answers from what was known before each query's time
         """
         path = Path(folder)
-        return cls(load_model(path), read_json(path, RUN), as_of=as_of)
+        return cls(load_model(path), read_json(path, RUN), past_only=past_only)
 
     def on_engine(self, engine: Engine) -> "Predictor":
         """The same predictor, its scores of many queries made by an engine."""
@@ -271,15 +271,15 @@ class Predictor:
         ahead = answerer.is_ahead(queries)
         views = {split: self.views_of(split)[0] for split in set(splits) if split is not None}
         for row, split in enumerate(splits):
-            ahead[row] = ahead[row] if split is None else views[split] == "ahead"
+            ahead[row] = ahead[row] if split is None else views[split] == "past_only"
         ranked = answerer.ranked(replace(queries, hidden=hidden), ahead)
         return Answers(answerer.answers(asked, ranked, top=top))
 
     @cached_property
     def _training_answerer(self) -> Answerer:
         """The same on the graph of the training facts."""
-        as_of = self.answerer.always_ahead
-        answerer = Answerer(with_training_facts(self.model), as_of=as_of)
+        past_only = self.answerer.past_only
+        answerer = Answerer(with_training_facts(self.model), past_only=past_only)
         if self.engine is not None:
             views = answerer.views.items()
             answerer.views = {name: self.engine.view(view) for name, view in views}
@@ -410,8 +410,8 @@ class Predictor:
 
         A split beyond the training facts has no facts after it to look at.
         """
-        if self.answerer.always_ahead or self.model.dataset.lies_beyond_train(split):
-            return ("ahead",)
+        if self.answerer.past_only or self.model.dataset.lies_beyond_train(split):
+            return ("past_only",)
         return self.model.config.views
 
     def evaluate(
@@ -420,7 +420,7 @@ class Predictor:
         """The ranking metrics on a split of the model's own data, under its own protocol.
 
         The model sees the facts that it was fitted on, whatever its graph holds by now. Without a
-        view: within, where the model and the split allow it; else ahead. With `rolling`, each
+        view: all_facts, where the model and the split allow it; else past_only. With `rolling`, each
         query sees every fact before its time, those of valid and test included.
         """
         return evaluate_split(self.scorer(split, view, rolling=rolling), self.model.dataset, split)
@@ -435,7 +435,10 @@ class Predictor:
 
     def evaluate_forecast(self, split: Split = "test", *, rolling: bool = False) -> ForecastFigures:
         """The four figures of the forecasting literature on a split that lies beyond train."""
-        working, data = self._evaluated_view(split, "ahead", rolling=rolling), self.model.dataset
+        working, data = (
+            self._evaluated_view(split, "past_only", rolling=rolling),
+            self.model.dataset,
+        )
         scores: Scores = working.scores
         if self.engine is not None:
             scores = ScoresByQuery.of_both_directions(scores, data.split(split))
@@ -443,7 +446,7 @@ class Predictor:
 
     def _evaluated_view(self, split: Split, view: View | None, *, rolling: bool) -> WorkingView:
         check_evaluated(split, view)
-        known: tuple[View, ...] = ("ahead",) if rolling else self.views_of(split)
+        known: tuple[View, ...] = ("past_only",) if rolling else self.views_of(split)
         if view is not None and view not in known:
             beyond = self.model.dataset.lies_beyond_train(split)
             reason = f": the {split} facts lie after the training facts" if beyond else ""

@@ -38,7 +38,7 @@ NOTE_KINDS = {
 }
 
 SIMILAR = "For each name that the data does not have: names that are like it."
-VIEW = "within: from all facts; ahead: from what was known before the time of the question."
+VIEW = "all_facts: from all facts; past_only: from facts before the time of the question."
 
 
 def described(description: str, *, default: Any = MISSING, default_factory: Any = MISSING) -> Any:
@@ -344,7 +344,7 @@ class Answer(Result):
     predicates: tuple[str, ...] = described("The predicates, the most probable first.")
     probabilities: tuple[float, ...] = described("Their probabilities, given that there is a fact.")
     unseen_subject: bool = described(
-        "The subject does not occur in the facts; ahead: not before the time of the question."
+        "The subject does not occur in the facts; with past_only: not before the time of the question."
     )
     unseen_object: bool = described("The same for the object.")
     unseen_time: bool = described("The time does not occur in the facts.")
@@ -392,7 +392,7 @@ class Answer(Result):
             (self.meant_subject, self.unseen_subject),
             (self.meant_object, self.unseen_object),
         )
-        ahead = self.view == "ahead"
+        ahead = self.view == "past_only"
         return tuple(name for name, is_so in unseen if ahead and is_so and name is not None)
 
 

@@ -59,10 +59,10 @@ Deno.test("an explanation is about a question if all three of its parts agree", 
 
 Deno.test("after the last fact, and without a time, there is only foresight", () => {
   const axis = { timeless: false, last_position: 5, position: Number };
-  assert.ok(isOnlyAhead("ahead", { time: "6" }, axis));
-  assert.ok(isOnlyAhead("ahead", { time: "?" }, axis));
-  assert.ok(!isOnlyAhead("ahead", { time: "5" }, axis)); // it was chosen
-  assert.ok(!isOnlyAhead("within", { time: "6" }, axis));
+  assert.ok(isOnlyAhead("past_only", { time: "6" }, axis));
+  assert.ok(isOnlyAhead("past_only", { time: "?" }, axis));
+  assert.ok(!isOnlyAhead("past_only", { time: "5" }, axis)); // it was chosen
+  assert.ok(!isOnlyAhead("all_facts", { time: "6" }, axis));
 });
 
 Deno.test("the answer is compared with the other that is most probable", () => {
@@ -249,7 +249,7 @@ Deno.test("nothing is said about time where no fact has one", () => {
   const explanation = { notes: ["No fact is dated ?."], reasons: [], against: [] };
   const axis = { timeless: true, position: () => null, last_position: 0 };
   timeless(() => {
-    assert.ok(!isOnlyAhead("within", { time: "?" }, axis));
+    assert.ok(!isOnlyAhead("all_facts", { time: "?" }, axis));
     assert.ok(!/\b(time|date|day)/.test(storyOf(explanation)));
   });
 });

@@ -93,7 +93,7 @@ Deno.test("the ranking of a day says what is known on it, and the classes add up
     predicates: PREDICATES,
     positions: [10, 11],
     times: ["d10", "d11"],
-    views: ["within", "within"],
+    views: ["all_facts", "all_facts"],
     forward: {
       subject: "S",
       object: "O",

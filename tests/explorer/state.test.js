@@ -15,7 +15,7 @@ import {
 } from "../../src/apptek/service/explorer/state.js";
 
 Deno.test("a view is read from the address that it was written to", () => {
-  const state = { subject: "A & B", object: "ü?", time: "2014-08-15", view: "ahead", days: "30" };
+  const state = { subject: "A & B", object: "ü?", time: "2014-08-15", view: "past_only", days: "30" };
   const general = { ...state, general: "1" };
   assert.deepEqual(readState(addressOf(general)), general);
   assert.deepEqual(readState(addressOf(state)), state);
@@ -69,7 +69,7 @@ Deno.test("a new question leaves behind what belonged to the earlier one", () =>
     subject: "a",
     object: "b",
     time: "1",
-    view: "ahead",
+    view: "past_only",
     predicate: "p",
     reason: "2",
     without: "7",
@@ -81,7 +81,7 @@ Deno.test("a new question leaves behind what belonged to the earlier one", () =>
     days: "30",
   };
   const another = { ...state, ...questionChanges(state, { subject: "b", object: "a", time: "1" }) };
-  const kept = { subject: "b", object: "a", time: "1", view: "ahead", hide: "1", days: "30" };
+  const kept = { subject: "b", object: "a", time: "1", view: "past_only", hide: "1", days: "30" };
   assert.deepEqual(readState(addressOf(another)), kept);
   const later = { ...state, ...questionChanges(state, { subject: "a", object: "b", time: "2" }) };
   const ranges = { ...kept, subject: "a", object: "b", time: "2", span: "1..9" };

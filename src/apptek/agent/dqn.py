@@ -82,8 +82,8 @@ class Learner:
         """One update; returns the mean squared error of the values before it."""
         weights, gradients, layout = self._weights.numpy(), self.gradients, self._layout
         count = len(batch.actions)
-        looks_ahead = self.target is None or self.config.double_q
-        states = batch.states.followed_by(batch.next_states) if looks_ahead else batch.states
+        past_only = self.target is None or self.config.double_q
+        states = batch.states.followed_by(batch.next_states) if past_only else batch.states
         distinct, members = distinct_members(states.members)
         encoded = encode_members(weights, *layout.encoding, distinct)
         pooled, winners = pool(encoded, members, states.offsets)

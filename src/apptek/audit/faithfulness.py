@@ -79,7 +79,7 @@ class Scalpel:
         ends = [int(self.queries.subjects[0]), int(self.queries.objects[0])]
         slots = [side(graph, end) for end in ends if end >= 0 for side in (outgoing, incoming)]
         rows = np.unique(np.concatenate([np.zeros(0, np.int64), *slots]))
-        if self.view.name == "ahead":
+        if self.view.name == "past_only":
             moment = int(graph.axis.positions(self.queries.times)[0])
             rows = rows[ends_of(graph, rows)[0] < moment]
         return rows

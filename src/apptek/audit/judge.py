@@ -160,7 +160,7 @@ def cross_fit(
     graph = TemporalGraph.of(data)
     sources = FeatureSources(config=config, dataset=data, graph=graph, clock=Clock.of(graph))
     kinds = tuple(types_from_names(data.entities, train))
-    space = sources.space("within", kinds)
+    space = sources.space("all_facts", kinds)
     on_stage("features")
     rows = _rows(space, training_queries(train), engine)
     examples = Examples(rows, train.predicates, known_predicates(train, (train,)))
@@ -189,9 +189,9 @@ def cross_fit(
         seed=seed,
         sources=sources,
         mined=Mined((), {}, {}),
-        views={"within": fitted[0]},
+        views={"all_facts": fitted[0]},
     )
-    return Judge(model, tuple(WorkingView("within", space, view) for view in fitted), fold_of)
+    return Judge(model, tuple(WorkingView("all_facts", space, view) for view in fitted), fold_of)
 
 
 def _rows(space: FeatureSpace, queries: Queries, engine: Engine | None) -> Ragged:

@@ -56,7 +56,7 @@ from apptek.resuming import open_work, work_folder
 from apptek.safe_text import counted
 from apptek.setting_rules import changed_settings, config_from_json
 
-FORMAT = 3
+FORMAT = 4
 KIND = "baseline"
 
 
@@ -71,13 +71,13 @@ class Baseline:
     Baseline.load("model").evaluate("valid").metrics.mrr
     """
 
-    def __init__(self, model: BaselineModel, *, as_of: bool = False) -> None:
-        if as_of and "ahead" not in model.views:
+    def __init__(self, model: BaselineModel, *, past_only: bool = False) -> None:
+        if past_only and "past_only" not in model.views:
             raise ApptekError(
                 f"{model.name} cannot answer as of each query's time: it sees no facts"
             )
         self.model = model
-        self.always_ahead = as_of or "within" not in model.views
+        self.past_only = past_only or "all_facts" not in model.views
         self._seen = Seen(model.graph, model.dataset.entities)
         self._entities = NameResolver.of_entities(model.dataset, model.graph.facts)
         self._predicates = LabelledPredicates.of(model.dataset)
@@ -146,9 +146,9 @@ class Baseline:
         return cls(model)
 
     @classmethod
-    def load(cls, folder: str | Path, *, as_of: bool = False) -> "Baseline":
+    def load(cls, folder: str | Path, *, past_only: bool = False) -> "Baseline":
         """The baseline of a model folder; the options are those of a Predictor."""
-        return cls(load_baseline(Path(folder)), as_of=as_of)
+        return cls(load_baseline(Path(folder)), past_only=past_only)
 
     def scores(self, queries: Queries) -> Floats:
         """The scores of all predicates in the main view, (B, R)."""
@@ -192,13 +192,13 @@ class Baseline:
             fitted = self._fitted(view)
             return fitted.calibration.probabilities(fitted.scorer.scores(part))
 
-        looks_ahead = np.full(len(queries), self.always_ahead)
-        ahead = looks_ahead | self._seen.lies_before(queries)
+        past_only = np.full(len(queries), self.past_only)
+        ahead = past_only | self._seen.lies_before(queries)
         if hide_known:
             splits, hidden = own_facts(queries, self.model.dataset)
             queries = replace(queries, hidden=hidden)
             for row, split in enumerate(splits):
-                ahead[row] = ahead[row] if split is None else self.views_of(split)[0] == "ahead"
+                ahead[row] = ahead[row] if split is None else self.views_of(split)[0] == "past_only"
         predicate_count = len(self.model.dataset.predicates)
         ranked = ranked_by_view(queries, ahead, predicate_count, probabilities)
         seen, calibrated = self._seen, self.model.calibrated
@@ -211,8 +211,8 @@ class Baseline:
 
     def views_of(self, split: Split) -> tuple[View, ...]:
         """The views in which a split can be evaluated, the usual one first."""
-        if self.always_ahead or self.model.dataset.lies_beyond_train(split):
-            return ("ahead",)
+        if self.past_only or self.model.dataset.lies_beyond_train(split):
+            return ("past_only",)
         return tuple(self.model.views)
 
     def evaluate(
@@ -233,7 +233,7 @@ class Baseline:
 
     def evaluate_forecast(self, split: Split = "test", *, rolling: bool = False) -> ForecastFigures:
         """The four figures of the forecasting literature on a split that lies beyond train."""
-        fitted = self._evaluated(split, "ahead", rolling=rolling)
+        fitted = self._evaluated(split, "past_only", rolling=rolling)
         return evaluate_forecast(
             fitted.scorer.scores,
             fitted.calibration.probabilities,
@@ -244,7 +244,7 @@ class Baseline:
 
     def _evaluated(self, split: Split, view: View | None, *, rolling: bool) -> FittedScorer:
         check_evaluated(split, view)
-        known: tuple[View, ...] = ("ahead",) if rolling else self.views_of(split)
+        known: tuple[View, ...] = ("past_only",) if rolling else self.views_of(split)
         if view is not None and view not in known:
             names = " or ".join(map(repr, known))
             raise ApptekError(
@@ -253,7 +253,7 @@ class Baseline:
         fitted = self._fitted(view or known[0])
         if not rolling:
             return fitted
-        if not isinstance(fitted.scorer, GrowingScorer) or "ahead" not in self.model.views:
+        if not isinstance(fitted.scorer, GrowingScorer) or "past_only" not in self.model.views:
             raise ApptekError(
                 f"{self.model.name} cannot be evaluated rolling: it takes in no new facts"
             )
@@ -264,12 +264,12 @@ class Baseline:
 def fitted_views(name: str, dataset: Dataset) -> tuple[View, ...]:
     """The views to fit. Where valid lies beyond train, nothing can be chosen for within."""
     views = views_of(name)
-    return ("ahead",) if len(views) > 1 and dataset.lies_beyond_train("valid") else views
+    return ("past_only",) if len(views) > 1 and dataset.lies_beyond_train("valid") else views
 
 
 def seen_in(graph: TemporalGraph, view: View) -> TemporalGraph:
     """Return the graph as a view sees it."""
-    return graph.ahead() if view == "ahead" else graph
+    return graph.past_view() if view == "past_only" else graph
 
 
 def save_baseline(model: BaselineModel, folder: Path, run: dict[str, Any]) -> None:

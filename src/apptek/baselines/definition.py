@@ -88,7 +88,7 @@ class BaselineDefinition:
     load: Callable[["SavedScorer"], Scorer]
     space: Space = field(default_factory=dict)
     quick_settings: Mapping[str, Any] = field(default_factory=dict)
-    views: tuple[View, ...] = ("within",)
+    views: tuple[View, ...] = ("all_facts",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def own_baseline(
     load: Callable[[SavedScorer], Any] | None = None,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     space: Space | None = None,
-    views: tuple[View, ...] = ("within",),
+    views: tuple[View, ...] = ("all_facts",),
 ) -> BaselineDefinition:
     """A baseline that is not ours, by as little as a function: FitTask -> scorer.
 
@@ -147,7 +147,7 @@ def own_baseline(
     load      reads it back from a model folder; without it, opening a model fits it again
     settings  the defaults by section and key; `task.config.model.size` is that of "model", "size"
     space     the values that `apptek research search` may try, by section.key
-    views     within, ahead or both: for ahead, `task.graph` shows a query what was known before it
+    views     all_facts, past_only or both: for past_only, `task.graph` shows earlier facts alone
     """
 
     def fitted(task: FitTask) -> tuple[Scorer, dict[str, Any]]:

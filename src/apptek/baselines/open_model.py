@@ -12,12 +12,12 @@ from apptek.models.summary import summarize, summarize_data
 from apptek.predictor import Predictor
 
 
-def load(folder: str | Path, *, as_of: bool = False) -> Baseline | Predictor:
+def load(folder: str | Path, *, past_only: bool = False) -> Baseline | Predictor:
     """Opens a model folder, that of a baseline included.
 
-    as_of  answer from what was known before each query's time
+    past_only  answer from what was known before each query's time
     """
-    return open_model(Path(folder), as_of=as_of)
+    return open_model(Path(folder), past_only=past_only)
 
 
 def summarize_folder(folder: Path) -> dict[str, Any]:
@@ -28,11 +28,11 @@ def summarize_folder(folder: Path) -> dict[str, Any]:
     return summarize(model)
 
 
-def open_model(folder: Path, *, as_of: bool = False) -> Baseline | Predictor:
+def open_model(folder: Path, *, past_only: bool = False) -> Baseline | Predictor:
     """The Baseline or Predictor of a folder; ModelError if it is no model folder, or damaged."""
     if read_json(folder, ABOUT).get("kind") != KIND:
-        return Predictor.load(folder, as_of=as_of)
-    return Baseline.load(folder, as_of=as_of)
+        return Predictor.load(folder, past_only=past_only)
+    return Baseline.load(folder, past_only=past_only)
 
 
 def on_engine(model: Baseline | Predictor, engine: Engine | None) -> Baseline | Predictor:

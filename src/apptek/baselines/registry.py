@@ -24,7 +24,7 @@ class BaselineEntry(NamedTuple):
 
     module: str  # in this package; its DEFINITIONS hold the baseline under its name
     learned: bool = True  # needs torch, and has settings to search for
-    views: tuple[View, ...] = ("within",)  # what a query may see; ahead: only what was before it
+    views: tuple[View, ...] = ("all_facts",)  # what a query may see; ahead: only what was before it
 
 
 BASELINES = {  # in the order of help texts and tables
@@ -36,14 +36,14 @@ BASELINES = {  # in the order of help texts and tables
     "de_transe": BaselineEntry("diachronic"),
     "de_distmult": BaselineEntry("diachronic"),
     "de_simple": BaselineEntry("diachronic"),
-    "re_gcn": BaselineEntry("re_gcn", views=("ahead",)),
+    "re_gcn": BaselineEntry("re_gcn", views=("past_only",)),
 }
 NAMES = tuple(BASELINES)
 GROUP = "apptek.baselines"  # of entry points
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _REGISTERED: dict[str, "BaselineDefinition"] = {}
 LEARNED_NAMES = tuple(name for name, entry in BASELINES.items() if entry.learned)
-PAST_ONLY_NAMES = tuple(name for name, entry in BASELINES.items() if entry.views == ("ahead",))
+PAST_ONLY_NAMES = tuple(name for name, entry in BASELINES.items() if entry.views == ("past_only",))
 
 
 def register_baseline(name: str, fit: Any, **more: Any) -> None:

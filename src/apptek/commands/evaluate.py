@@ -22,7 +22,7 @@ FIGURES = {
     "filtered_2r": "both directions, filtered",
 }
 FORECAST_METRICS = ("mrr", "hits_at_1", "hits_at_3", "hits_at_10")
-VIEW_WORDS = {"within": "all facts in sight", "ahead": "only the past in sight"}
+VIEW_WORDS = {"all_facts": "all facts in sight", "past_only": "only the past in sight"}
 METRICS = {
     "mrr": "MRR",
     "hits_at_1": "Hits@1",
@@ -159,7 +159,7 @@ def evaluate(
         raise typer.BadParameter(f"{given[0]} goes with --forecasts")
     if queries is not None and (rolling or result is not None):
         raise typer.BadParameter("--queries is an estimate: not with --rolling or --result")
-    how = {"view": "ahead" if past_only else None, "rolling": rolling, "most": queries}
+    how = {"view": "past_only" if past_only else None, "rolling": rolling, "most": queries}
     _evaluate_ranks(model, split, how, Workers.parse(engine), result, as_json=as_json)
 
 
@@ -190,7 +190,7 @@ def _evaluate_ranks(
     if as_json:
         entries = about | {"preset": fitted.preset, "seed": fitted.seed}
         entries["view"] = evaluated.main_view
-        by_view = {name: metrics.get(name) for name in ("within", "ahead")}
+        by_view = {name: metrics.get(name) for name in ("all_facts", "past_only")}
         extras = {"rolling": how["rolling"], "forecast": evaluated.forecast}
         print_json(entries | evaluated.main.as_json() | by_view | extras)
         return

@@ -182,7 +182,7 @@ def _tell_fitted(model: Any, out: Path) -> None:
     features = ", ".join(f"{count:,} of {part}" for part, count in report["features"].items())
     tell(f"features: {features}")
     for view, fitted in model.views.items():
-        if view == "ahead" and is_timeless(model.graph):
+        if view == "past_only" and is_timeless(model.graph):
             continue
         quality = fitted.report["quality"]
         tell(f"{VIEWS[view]}: {quality_text(quality)}")

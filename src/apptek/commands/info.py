@@ -93,7 +93,7 @@ def _print_summary(model: Path, summary: dict[str, Any]) -> None:
     titles = {"views": "views, and their MRR on the tuning queries"}
     quality = summary.pop("quality", {})
     if summary["first"] == "?":  # undated facts have no past
-        quality.pop("ahead", None)
+        quality.pop("past_only", None)
     rows = [
         (titles.get(name, name.replace("_", " ")), _words(value)) for name, value in summary.items()
     ]

@@ -198,7 +198,7 @@ def _save_space(
     storage: Path, space: FeatureSpace, classifier: LinearSoftmax | None = None
 ) -> Path:
     """Writes a space to a folder that is named by what it holds, unless it stands there."""
-    view: View = "ahead" if space.graph.looks_ahead else "within"
+    view: View = "past_only" if space.graph.past_only else "all_facts"
     with tempfile.TemporaryDirectory(dir=storage, prefix=".space-") as beside:
         new = Path(beside) / "space"
         save_space(new, space, view, classifier)

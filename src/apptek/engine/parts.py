@@ -91,9 +91,9 @@ def make_part(storage: Path, part_count: int, number: int) -> None:
     with new_folder(folder) as building:
         np.save(building / "rows.npy", rows, allow_pickle=False)
         np.save(building / "entities.npy", entities, allow_pickle=False)
-        _save_view(building / "within", graph)
+        _save_view(building / "all_facts", graph)
         if graph.axis.mixed:  # what was known when depends on the last day of a coarse date
-            _save_view(building / "ahead", graph.ahead())
+            _save_view(building / "past_only", graph.past_view())
         write_json(building / ABOUT, {"part": number, "parts": part_count, "facts": len(rows)})
         write_manifest(building)
 
@@ -158,10 +158,10 @@ class Part:
         except ModelError as error:
             fault = str(error).partition(";")[0]
             raise ApptekError(f"{fault}; run the command again, which makes it anew") from None
-        seen = folder / view if (folder / view).is_dir() else folder / "within"
+        seen = folder / view if (folder / view).is_dir() else folder / "all_facts"
         firsts, partners, *arrays = (_mapped(seen / f"{name}.npy") for name in _PAIRS)
         incidence = dict(zip(Incidence._fields, arrays, strict=False))
-        graph = replace(TemporalGraph.open(seen), looks_ahead=view == "ahead")
+        graph = replace(TemporalGraph.open(seen), past_only=view == "past_only")
         pairs = PairIndex(firsts, partners, graph.incidence._replace(**incidence))
         return cls(_mapped(folder / "rows.npy"), _mapped(folder / "entities.npy"), graph, pairs)
 

@@ -231,7 +231,7 @@ def _promising(
 def _last_day(evidence: Evidence, own: int) -> tuple[int, int]:
     """The time of a fact to add, and its distance: the query's, or the last that is known."""
     graph = evidence.graph
-    if not graph.looks_ahead:
+    if not graph.past_only:
         return own, 0
     starts = np.where(graph.since == UNKNOWN, graph.until, graph.since)
     before = np.flatnonzero((starts != UNKNOWN) & (starts < evidence.moment))

@@ -69,5 +69,5 @@ def with_only(answerer: Answerer, kept: Longs, added: Facts | None = None) -> An
 
 def _on(view: WorkingView, graph: TemporalGraph) -> WorkingView:
     """Return the view on another graph."""
-    graph = graph.ahead() if view.name == "ahead" else graph
+    graph = graph.past_view() if view.name == "past_only" else graph
     return replace(view, space=view.space.on(graph))

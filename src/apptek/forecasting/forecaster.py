@@ -75,8 +75,8 @@ class Forecaster:
         counts = (len(each.graph.facts) for each in (self.model, model))
         self._joined = () if self.model is model else (words.all_facts_note(*counts),)
         if answerer is None or answerer.model is not self.model:
-            answerer = Answerer(self.model, as_of=True)
-        self.answerer = answerer.ahead()
+            answerer = Answerer(self.model, past_only=True)
+        self.answerer = answerer.past_view()
         times = self.model.dataset.axis.positions(self.model.graph.facts.times)
         dated = times[times != UNKNOWN]
         self.span = (int(dated.min()), int(dated.max()))
@@ -129,7 +129,7 @@ class Forecaster:
 
     def shares(self, pairs: Pairs) -> Doubles:
         """P(predicate | a fact at that time) of each pair: (n, R)."""
-        return ahead_shares(self.model, pairs, self.answerer.views["ahead"])
+        return ahead_shares(self.model, pairs, self.answerer.views["past_only"])
 
     def reasons(self, forecasts: PairForecasts) -> tuple[Doubles, Doubles]:
         """What each kind of evidence adds to the log-odds: (n, EVIDENCE); and the rest: (n,)."""

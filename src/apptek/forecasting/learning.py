@@ -47,7 +47,7 @@ _DIGITS = 9
 
 def is_forecasting(model: Model) -> bool:
     """Whether a fit learns to forecast: it has the view ahead, and no topologies."""
-    return "ahead" in model.views and "topologies" not in model.config.features.parts
+    return "past_only" in model.views and "topologies" not in model.config.features.parts
 
 
 def learn_occurrence(model: Model, options: FitOptions, seconds: dict[str, float]) -> Model:
@@ -242,7 +242,7 @@ def _drawn_by(
 
 def ahead_shares(model: Model, pairs: Pairs, view: WorkingView | None = None) -> Doubles:
     """P(predicate | a fact at that time) of each pair, from what was known before: (n, R)."""
-    working = view or WorkingView("ahead", model.space("ahead"), model.fitted("ahead"))
+    working = view or WorkingView("past_only", model.space("past_only"), model.fitted("past_only"))
     axis = model.dataset.axis
     queries = Queries(
         pairs.subjects.astype(np.int32),

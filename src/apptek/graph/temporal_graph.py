@@ -59,7 +59,7 @@ class TemporalGraph:
                   one known end, the lowest index among those of the same triple, which are hidden
                   together. Empty where no fact is of that kind.
     open_end      ongoing: a fact without a known end lasts; point: it lies at its known end
-    looks_ahead   whether a query sees only what was known before its time, see `ahead`
+    past_only     whether a query sees only what was known before its time, see `past_view`
     derived       what others have derived from these facts and times, shared by the views
     """
 
@@ -69,7 +69,7 @@ class TemporalGraph:
     predicate_count: int
     incidence: Incidence
     open_end: OpenEnd = "point"
-    looks_ahead: bool = False
+    past_only: bool = False
     derived: Derived = field(default_factory=Derived, compare=False, repr=False)
 
     @classmethod
@@ -121,7 +121,7 @@ class TemporalGraph:
         """The last position of each fact."""
         return self.incidence.until
 
-    def ahead(self) -> "TemporalGraph":
+    def past_view(self) -> "TemporalGraph":
         """The same graph as known before the time of each query, for forecasts.
 
         A query sees the facts that started (since, else until) strictly before it, their ends
@@ -129,16 +129,16 @@ class TemporalGraph:
         with its last day: "1998" is not before 1998-05-05.
         """
         if not self.axis.mixed:
-            return replace(self, looks_ahead=True)
+            return replace(self, past_only=True)
         since, until = positions_of(self.facts, self.axis, self.open_end, last=True)
         ends = (self.facts.subjects, self.facts.objects)
         twins = self.incidence.twins
         incidence = build_incidence(ends, self.entity_count, since, until, twins)
-        return replace(self, incidence=incidence, looks_ahead=True, derived=Derived())
+        return replace(self, incidence=incidence, past_only=True, derived=Derived())
 
     def directions(self, traversal: str) -> int:
         """The flags that the kernels take as `directions`."""
-        view = AHEAD if self.looks_ahead else 0
+        view = AHEAD if self.past_only else 0
         return DIRECTIONS[traversal] | view | (ONGOING if self.open_end == "ongoing" else 0)
 
     @property

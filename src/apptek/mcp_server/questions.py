@@ -70,7 +70,7 @@ class Questions:
         subject: Name,
         object: Name,  # noqa: A002 - the name of the argument in the protocol
         time: Time = "?",
-        as_of: AsOf = False,
+        past_only: AsOf = False,
         top: Top = 5,
     ) -> Prediction:
         """Which predicate (kind of event or relation) holds between subject and object at a time?
@@ -79,7 +79,7 @@ class Questions:
         two at that time: use `forecast` for the chance that anything happens at all. `known`
         means that the data has this very fact.
         """
-        asked = self._question(subject, object, time, as_of)
+        asked = self._question(subject, object, time, past_only)
         ranked = asked.answerer.ranked(asked.ids)
         (answer,) = asked.answerer.answers([asked.query], ranked, top=top)
         given, fields = presumed(time), answer_fields(self.served, answer, asked.time)
@@ -107,7 +107,7 @@ class Questions:
         time: Time = "?",
         predicate: Name | None = None,
         against: Name | None = None,
-        as_of: AsOf = False,
+        past_only: AsOf = False,
     ) -> WhyPredicate:
         """Why this predicate between subject and object at a time, and not another?
 
@@ -117,7 +117,7 @@ class Questions:
         for name, where in ((predicate, "predicate"), (against, "against")):
             if name is not None:
                 self.served.predicate(name, where)
-        asked = self._question(subject, object, time, as_of)
+        asked = self._question(subject, object, time, past_only)
         why = explain(asked.answerer, asked.query, predicate, against=against, queries=asked.ids)
         return WhyPredicate.model_validate(
             to_dict(why)
@@ -234,9 +234,9 @@ class Questions:
         work = partial(audit_facts, Judge.of_model(model), judged)
         return self.served.background.start(f"audit of {most}", work).result(), judged
 
-    def _question(self, subject: str, object_: str, time: str, as_of: bool) -> Question:
+    def _question(self, subject: str, object_: str, time: str, past_only: bool) -> Question:
         fields = QueryFields(subject=subject, object=object_, time=time)
-        return self.served.question(fields, "ahead" if as_of else None, allow_unknown=False)
+        return self.served.question(fields, "past_only" if past_only else None, allow_unknown=False)
 
     def _between(self, one: int, other: int) -> Ints:
         """The facts between two entities in both directions, by time; undated ones last."""

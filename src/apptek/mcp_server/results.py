@@ -38,7 +38,7 @@ class Prediction(BaseModel):
     predicates: list[RankedPredicate]
     by_class: list[ClassShare]
     by_group: list[ClassShare]
-    view: Literal["within", "ahead"] = Field(description=VIEW)
+    view: Literal["all_facts", "past_only"] = Field(description=VIEW)
     notes: list[str]
 
 
@@ -66,7 +66,7 @@ class WhyPredicate(BaseModel):
     reasons: list[ReasonFound]
     against: list[ReasonFound]
     further: int = Field(description="How many small reasons are left out.")
-    view: Literal["within", "ahead"] = Field(description=VIEW)
+    view: Literal["all_facts", "past_only"] = Field(description=VIEW)
     notes: list[str]
 
 

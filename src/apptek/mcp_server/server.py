@@ -78,7 +78,7 @@ def instructions(served: ServedModel) -> str:
         f"{printable(data.name)!r}, {data.span_of(facts)}. A time is written as "
         f"{data.axis.expected}, or ? if it is unknown. Take names from search_entities. "
         f"predict and explain give probabilities {GIVEN}; the chance that anything happens comes "
-        "from forecast. After the last fact, and with as_of, only what was known before counts. "
+        "from forecast. After the last fact, and with past_only, only earlier facts count. "
         "Cite the facts that a tool returns, with their dates."
     )
 

@@ -68,7 +68,7 @@ def answer_columns(
     count = best.shape[1]
     row_of = np.repeat(np.arange(len(queries)), count)
     flat = best.ravel()
-    ahead = np.asarray([view == "ahead" for view in ranked.views])
+    ahead = np.asarray([view == "past_only" for view in ranked.views])
     far = seen.far_times(queries.times)
 
     def of_query(column: Any) -> Any:
@@ -89,7 +89,7 @@ def answer_columns(
         "unseen_object": flags(~seen.entities(queries.objects, queries.times, ahead)),
         "unseen_time": flags(~seen.times(queries.times)),
         "known": pa.array(seen.known(queries, ahead, best).ravel()),
-        "view": _texts(["within", "ahead"], np.repeat(ahead, count).astype(np.int64)),
+        "view": _texts(["all_facts", "past_only"], np.repeat(ahead, count).astype(np.int64)),
         "meant_subject": of_query(_meant(answerer, queries.subjects)),
         "meant_object": of_query(_meant(answerer, queries.objects)),
         "label": _texts(words.labels, flat),

@@ -1,6 +1,6 @@
 """A fitted model put to work: queries become features, features scores, scores answers.
 
-Each query is answered in one of two views: *within*, from all facts, or *ahead*, from what was
+Each query is answered in one of two views: *all_facts*, or *past_only*, from what was
 known before its time. A time after the last known start can only be looked at ahead.
 """
 
@@ -98,19 +98,20 @@ class WorkingView:
 class Answerer:
     """A model with the feature spaces of its views, built once, and what occurs in its graph.
 
-    always_ahead  every query is answered ahead: it was asked for, or nothing else was fitted
+    past_only     every query is answered from the past alone: the user asked for it, or nothing
+                  else was fitted
     entities      what the names of queries mean
     new_names     what those tell that mean none of the entities
     """
 
-    def __init__(self, model: Model, *, as_of: bool = False) -> None:
+    def __init__(self, model: Model, *, past_only: bool = False) -> None:
         self.model, self.seen = model, Seen(model.graph, model.dataset.entities)
         self.entities = NameResolver.of_entities(model.dataset, model.graph.facts)
         self.new_names = NewNames(model.main.kinds)
         self.predicate_names = NameResolver.of_predicates(model.dataset)
         self.predicates = LabelledPredicates.of(model.dataset)
-        self.always_ahead = as_of or "within" not in model.views
-        names: tuple[View, ...] = ("ahead",) if self.always_ahead else VIEWS
+        self.past_only = past_only or "all_facts" not in model.views
+        names: tuple[View, ...] = ("past_only",) if self.past_only else VIEWS
         self.views = {
             name: WorkingView(name, model.space(name), model.fitted(name)) for name in names
         }
@@ -144,12 +145,12 @@ class Answerer:
         """Labels and phrases of the predicates, where there are any."""
         return self.model.dataset.labels or PredicateTable()
 
-    def ahead(self) -> "Answerer":
+    def past_view(self) -> "Answerer":
         """The same model, answering every query ahead; what was indexed is shared."""
-        if self.always_ahead:
+        if self.past_only:
             return self
         answerer = copy(self)
-        answerer.always_ahead, answerer.views = True, {"ahead": self.views["ahead"]}
+        answerer.past_only, answerer.views = True, {"past_only": self.views["past_only"]}
         return answerer
 
     @property
@@ -159,13 +160,13 @@ class Answerer:
 
     def is_ahead(self, queries: Queries) -> Bools:
         """Which queries are answered ahead: all, or those after the last known start."""
-        if self.always_ahead:
+        if self.past_only:
             return np.ones(len(queries), np.bool_)
         return self.seen.lies_before(queries)
 
     def view_of(self, queries: Queries) -> WorkingView:
         """The view in which a single query is answered."""
-        return self.views["ahead" if self.is_ahead(queries)[0] else "within"]
+        return self.views["past_only" if self.is_ahead(queries)[0] else "all_facts"]
 
     def ranked(self, queries: Queries, ahead: Bools | None = None) -> RankedPredicates:
         """The probabilities of all predicates, each query in its view, or ahead where given."""

@@ -114,10 +114,10 @@ def ranked_by_view(
     """The probabilities of all predicates, each query in its view."""
     all_probabilities = np.empty((len(queries), predicate_count), np.float32)
     for view in VIEWS:
-        rows = np.flatnonzero(ahead == (view == "ahead"))
+        rows = np.flatnonzero(ahead == (view == "past_only"))
         if len(rows):
             all_probabilities[rows] = probabilities(view, queries.take(rows))
-    views: list[View] = ["ahead" if is_ahead else "within" for is_ahead in ahead.tolist()]
+    views: list[View] = ["past_only" if is_ahead else "all_facts" for is_ahead in ahead.tolist()]
     return RankedPredicates(queries, all_probabilities, views)
 
 

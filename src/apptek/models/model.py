@@ -42,7 +42,7 @@ class FeatureSources:
         The pairs of the graph are indexed at the first query, once for all views.
         """
         config, parts = self.config, list[Part]()
-        graph = self.graph.ahead() if view == "ahead" else self.graph
+        graph = self.graph.past_view() if view == "past_only" else self.graph
         if "history" in config.features.parts:
             dated = bool(self.dataset.train.dated.all())
             parts.append(History(graph, self.clock, config.history, dated))
@@ -113,7 +113,7 @@ class Model:
     @property
     def main_view(self) -> View:
         """Within, where it was fitted; else ahead."""
-        return "within" if "within" in self.views else "ahead"
+        return "all_facts" if "all_facts" in self.views else "past_only"
 
     @property
     def main(self) -> FittedView:

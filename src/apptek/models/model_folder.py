@@ -36,7 +36,7 @@ from apptek.models.storage import (
 from apptek.occurrence.model import OccurrenceModel
 from apptek.setting_rules import config_from_json
 
-FORMAT = 4
+FORMAT = 5
 AGENT = "agent.safetensors"
 TREES = "reranker.txt"
 OCCURRENCE = "occurrence"  # a folder

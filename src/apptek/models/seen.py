@@ -29,11 +29,11 @@ class Seen:
         """The name of an entity; None below 0."""
         return None if entity < 0 else self._names[entity]
 
-    def entity(self, entity: int, code: int = UNKNOWN, view: View = "within") -> bool:
+    def entity(self, entity: int, code: int = UNKNOWN, view: View = "all_facts") -> bool:
         """Whether an entity occurs, ahead: in a fact that started before a time; below 0: no."""
         if entity < 0 or not self._entities[entity]:
             return False
-        if view == "within" or code == UNKNOWN:
+        if view == "all_facts" or code == UNKNOWN:
             return True
         moment = self._graph.axis.position(code)
         return moment > self._last_start or moment > int(self._first_starts[entity])
@@ -128,4 +128,4 @@ class Seen:
         Ahead, only those that started before.
         """
         moment = UNKNOWN if code == UNKNOWN else self._graph.axis.position(code)
-        return predicates_at(self._graph, subject, object_, moment, ahead=view == "ahead")
+        return predicates_at(self._graph, subject, object_, moment, ahead=view == "past_only")

@@ -41,6 +41,6 @@ def _unseen_notes(answer: Answer) -> list[Note]:
             where = f"before {time}" if meant in answer.later else "in the facts"
             text = f"The {name} does not occur {where}."
             notes.append(Note("later_name", text, {"name": meant, "time": time}))
-    if answer.unseen_time and answer.view == "within":  # what lies ahead cannot have occurred
+    if answer.unseen_time and answer.view == "all_facts":  # what lies ahead cannot have occurred
         notes.append(Note("undated", "The time does not occur in the facts.", {"time": time}))
     return notes

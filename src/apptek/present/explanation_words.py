@@ -259,15 +259,15 @@ def time_notes(view: str, time: str, *, unseen: bool, age: str) -> list[Note]:
 
     age  how old the newest fact is, where the time lies after all facts
     """
-    if view == "ahead":
-        text = f"Answered ahead, from what was known before {time}."
+    if view == "past_only":
+        text = f"Based only on facts before {time}."
         notes = [Note("view", text, {"view": view}), *([Note("far", age)] if age else [])]
         return [] if is_undated(time) else notes
     if is_undated(time):
-        text = "Answered within the data, from all facts, whatever their time."
+        text = "Based on all facts, whatever their time."
         return [Note("view", text, {"view": view})]
     notes = [Note("undated", f"No fact is dated {time}.", {"time": time})] if unseen else []
-    text = "Answered within the data, from facts before and after."
+    text = "Based on facts before and after this time."
     return [*notes, Note("view", text, {"view": view})]
 
 

@@ -188,7 +188,7 @@ def old_facts_note(when: str, gap: int, unit: str) -> Note:
 def past_window_note(start: str, *, learned: bool) -> Note:
     """Return that the window is past: facts from its start on were not used."""
     hindsight = "; what such facts mean was learned from later ones, too" * learned
-    text = f"Answered as of {start}: no fact from then on was looked at{hindsight}."
+    text = f"Based only on facts before {start}{hindsight}."
     return Note("view", text, {"before": start, "learned": learned})
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-VIEWS = {"within": "With all facts", "ahead": "Only the past"}
+VIEWS = {"all_facts": "With all facts", "past_only": "Only the past"}
 BASELINES = {"frequency": "the most frequent predicate", "recency": "counting"}
 NO_QUALITY = "there were no held-out facts to measure it on"
 

@@ -253,5 +253,5 @@ def group_title(name: str, families: Collection[str], ends: Ends, view: View) ->
     title = TITLES[name]
     if name == "usual" and len(families) == 1:
         title = USUAL.get(next(iter(families)), title)
-    before = "before" if view == "ahead" else "before or after"
+    before = "before" if view == "past_only" else "before or after"
     return title.format(s=ends.subject, o=ends.object, before=before)

@@ -19,7 +19,7 @@ from apptek.research.result import Result, read_result
 from apptek.seeding import generator
 
 COMPARISON = "comparison"  # the `model` of a comparison's result
-PAST_ONLY, ROLLING = ", ahead", ", rolling"
+PAST_ONLY, ROLLING = ", past_only", ", rolling"
 RESAMPLES = 2000
 _SHARED = (
     "dataset",
@@ -138,7 +138,7 @@ def _group_by_model(ranked: Sequence[_RankedResult]) -> list[list[_RankedResult]
     keys = [key for key in _IDENTITY if all(key in entries for entries in all_entries)]
     groups: dict[str, list[_RankedResult]] = {}
     for item, entries in zip(ranked, all_entries, strict=True):
-        identity = [entries[key] for key in keys] + [item.result.looks_ahead, item.result.rolling]
+        identity = [entries[key] for key in keys] + [item.result.is_past_only, item.result.rolling]
         groups.setdefault(json.dumps(identity, sort_keys=True), []).append(item)
     return list(groups.values())
 
@@ -174,7 +174,7 @@ def _names(firsts: Sequence[_RankedResult]) -> list[str]:
     """The models' names; where two share one, the file's; where they share that, its path."""
     results = [item.result for item in firsts]
     names = [
-        one.model + (ROLLING if one.rolling else PAST_ONLY * one.looks_ahead) for one in results
+        one.model + (ROLLING if one.rolling else PAST_ONLY * one.is_past_only) for one in results
     ]
     paths = [item.path for item in firsts]
     for others in ([path.stem for path in paths], [str(path) for path in paths]):

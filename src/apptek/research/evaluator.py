@@ -105,10 +105,10 @@ class Evaluator:
     data        a Dataset, or what `read_dataset` takes
     protocol    what the splits are: official, paper or forecast
     split       the facts that are asked about: test or valid
-    view        what the scorer sees: within, any training fact; ahead, only what was known before a
-                query's time, which the scorer has to see to. By default within, unless the split
+    view        what the scorer sees: all_facts, any training fact; past_only, only facts before a
+                query's time, which the scorer has to see to. By default all_facts, unless the split
                 lies beyond train
-    rolling     ahead, and the facts of valid and test are shown when their time has passed: the
+    rolling     past_only, and the facts of valid and test are shown when their time has passed: the
                 scorer has a method `observe(facts)`, which is called with them as time goes on
     filtering   what is left out of a ranking: raw, static or time-aware
     candidates  R: the predicates of (s, ?, o, t); 2R: those of (o, ?, s, t) as well. A scorer may
@@ -135,11 +135,13 @@ class Evaluator:
         self.protocol, self.split, self.rolling = protocol, split, rolling
         self.filtering, self.candidates = filtering, candidates
         beyond = self.dataset.lies_beyond_train(split)
-        if view == "within" and (rolling or beyond):
-            reason = "rolling looks ahead" if rolling else f"the {split} facts lie after train"
-            raise ApptekError(f"the view cannot be 'within': {reason}")
+        if view == "all_facts" and (rolling or beyond):
+            reason = (
+                "rolling sees only the past" if rolling else f"the {split} facts lie after train"
+            )
+            raise ApptekError(f"the view cannot be 'all_facts': {reason}")
         self._view = view
-        self.view: View = view or ("ahead" if rolling or beyond else "within")
+        self.view: View = view or ("past_only" if rolling or beyond else "all_facts")
 
     @property
     def train(self) -> Facts:
@@ -213,7 +215,7 @@ class Evaluator:
                 f"the model was fitted on other splits than those of {self.dataset.name} under the "
                 f"protocol {self.protocol}"
             )
-        known: tuple[View, ...] = ("ahead",) if self.rolling else fitted.views_of(self.split)
+        known: tuple[View, ...] = ("past_only",) if self.rolling else fitted.views_of(self.split)
         view = self._view or known[0]
         return described, fitted.scorer(self.split, view, rolling=self.rolling), view
 

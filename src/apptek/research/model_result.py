@@ -41,7 +41,7 @@ class EvaluatedModel:
     @property
     def main_view(self) -> View:
         """The view of the metrics that stand for the model."""
-        return "ahead" if self.rolling else next(iter(self.by_view))
+        return "past_only" if self.rolling else next(iter(self.by_view))
 
     @property
     def main(self) -> Evaluation:
@@ -87,7 +87,7 @@ def write_evaluation(
     """Writes the result of a model on a split, and the rank of every query beside it.
 
     The metrics and ranks are the rolling ones, if there are any, else those of the first view;
-    `within` and `ahead` hold the metrics of both views, null where one was not evaluated.
+    `all_facts` and `past_only` hold the metrics of both views, null where one was not evaluated.
 
     folder        the model's folder, which knows how and how long the model was fitted
     evaluated_by  the command that evaluates; by default that of this process
@@ -159,7 +159,7 @@ def describe_model(fitted: Answering) -> Result:
     return replace(
         common,
         model=f"apptek_{ours.preset}",
-        as_of=predictor.answerer.always_ahead,
+        answered_past_only=predictor.answerer.past_only,
         settings=plain_settings(ours.config),
         changed=ours.changed,
         topologies={"from": ours.config.mining.policy, "number": len(ours.sources.topologies)},

@@ -34,11 +34,11 @@ class Result:
     split: str | None = None  # the one that was evaluated
     preset: str | None = None  # of a baseline; ours is part of the model's name
     seed: int | None = None
-    view: str | None = None  # in which the metrics were measured: within or ahead
+    view: str | None = None  # in which the metrics were measured: all_facts or past_only
     rolling: bool = False  # whether each query saw every fact before its time
     filtering: str = "time-aware"  # what was left out of the rankings
     candidates: str = "R"  # 2R: the predicates of both directions were ranked
-    as_of: bool | None = None  # whether each query saw only what was known before its time
+    answered_past_only: bool | None = None  # whether each query saw only facts before its time
     settings: Settings = field(default_factory=dict)
     changed: Entries | None = None  # by section.key: settings that differ from the preset's
     metrics: Entries = field(default_factory=dict)
@@ -80,18 +80,19 @@ class Result:
     @property
     def sees_only_the_past(self) -> bool:
         """Whether the queries of the evaluation saw only facts before their time."""
-        return self.fitted_on_the_past if self.as_of is None else self.as_of
+        answered = self.answered_past_only
+        return self.fitted_on_the_past if answered is None else answered
 
     @property
-    def looks_ahead(self) -> bool:
+    def is_past_only(self) -> bool:
         """Whether the metrics are those of a view that knows only the past."""
-        looks_ahead = self.view == "ahead" or self.model in PAST_ONLY_NAMES
-        return self.sees_only_the_past or looks_ahead
+        of_view = self.view == "past_only" or self.model in PAST_ONLY_NAMES
+        return self.sees_only_the_past or of_view
 
     def in_view(self, view: View) -> dict[str, Any] | None:
         """The metrics in a view, and those of each group under its name; None if it has none."""
         figures: dict[str, Any] | None = self.extras.get(view)
-        if figures is None and self.looks_ahead == (view == "ahead"):
+        if figures is None and self.is_past_only == (view == "past_only"):
             return {**self.metrics, **self.groups}
         return figures
 

@@ -196,7 +196,7 @@ def _table_beside_printed(ours: Frame) -> str:
 def overview(results: Results) -> str:
     """The MRR of every model under the official protocol, the two views side by side.
 
-    Where many queries are mirrored, a column of the view within leaves these out.
+    Where many queries are mirrored, a column of all_facts leaves these out.
     """
     frame = as_frame({n: r for n, r in results.items() if r.protocol == "official"})
     columns: dict[str, dict[str, str]] = {}
@@ -204,10 +204,12 @@ def overview(results: Results) -> str:
         of_data, title = frame[frame["dataset"] == dataset], title_of(dataset)
         groups = of_data["result"].iloc[0].groups
         mirrored, others = groups.get("mirrored"), groups.get("not_mirrored")
-        columns[f"{title} within"] = _mean_mrr(of_data, "within")
+        columns[f"{title} all_facts"] = _mean_mrr(of_data, "all_facts")
         if mirrored and others and mirrored["queries"] >= MANY_MIRRORED * others["queries"]:
-            columns[f"{title} within, not mirrored"] = _mean_mrr(of_data, "within", "not_mirrored")
-        columns[f"{title} ahead"] = _mean_mrr(of_data, "ahead")
+            columns[f"{title} all_facts, not mirrored"] = _mean_mrr(
+                of_data, "all_facts", "not_mirrored"
+            )
+        columns[f"{title} past_only"] = _mean_mrr(of_data, "past_only")
     table = pd.DataFrame({title: texts for title, texts in columns.items() if texts})
     table = table.reindex(frame["row"].unique())
     return markdown(table.rename(index=_command).reset_index(names="model"))

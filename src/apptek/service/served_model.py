@@ -106,9 +106,9 @@ class ServedModel:
         return cls(predictor, folder, digest, span, samples, counts, pending_index, background)
 
     def answerer(self, view: View | None) -> Answerer:
-        """What answers: with `ahead`, every query from what was known before its time."""
+        """What answers: with `past_only`, every query from what was known before its time."""
         answerer = self.predictor.answerer
-        return answerer.ahead() if view == "ahead" else answerer
+        return answerer.past_view() if view == "past_only" else answerer
 
     @property
     def beyond(self) -> int:

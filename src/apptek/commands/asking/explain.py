@@ -89,7 +89,7 @@ def explain(
         raise typer.BadParameter(f"--counterfactual does not go with {given[0]}")
     if versus is not None and html is not None:
         raise typer.BadParameter("--html shows one time: leave out --versus")
-    predictor = Predictor.load(model, as_of=past_only)
+    predictor = Predictor.load(model, past_only=past_only)
     query, known = Query(subject, object_, time), {"allow_unknown": allow_unknown}
     similar = predictor.similar_names(subject, object_)
     if counterfactual:

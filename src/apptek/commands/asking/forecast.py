@@ -35,7 +35,7 @@ def forecast(
     """
     from apptek.predictor import Predictor
 
-    predictor = Predictor.load(model, as_of=True)
+    predictor = Predictor.load(model, past_only=True)
     made = predictor.forecast(
         subject, object_, top=top, allow_unknown=allow_unknown, **window.keywords()
     )

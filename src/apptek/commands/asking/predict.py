@@ -88,7 +88,7 @@ def predict(
     if queries is not None and out is not None and (subject, object_, time) == (None, None, None):
         workers = Workers.parse(engine)
         workers.check(out)
-        answering = open_model(model, as_of=past_only)
+        answering = open_model(model, past_only=past_only)
         to_table = partial(_answer_table, top, hide_known)
         _answer_file(answering, queries, out, reading, workers, to_table)
         return
@@ -97,7 +97,7 @@ def predict(
     words_of_file = [*reading.words(), *(["--engine"] if engine is not None else [])]
     if words_of_file:
         raise typer.BadParameter(f"{words_of_file[0]} is for a file of queries: see --queries")
-    predictor = open_model(model, as_of=past_only)
+    predictor = open_model(model, past_only=past_only)
     asked = Query(subject, object_, time)
     (answer,) = predictor.predict(
         asked, top=top, hide_known=hide_known, allow_unknown=allow_unknown
@@ -119,8 +119,8 @@ def _tell_limits(model: Any, answer: Any, time: str) -> None:
     axis = model.dataset.axis
     if (read := axis.format(axis.parse(time))) != time.strip():
         tell(f"{time} was read as {read}")
-    if answer.view == "ahead" and "ahead" not in model.views:
-        tell("this model was not fitted to look ahead: its probabilities may be too high")
+    if answer.view == "past_only" and "past_only" not in model.views:
+        tell("this model was not fitted on the past alone: its probabilities may be too high")
 
 
 def _answer_table(

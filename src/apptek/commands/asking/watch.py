@@ -70,7 +70,7 @@ def watch(
         check_target(file)
         check_suffix(file)
     asked, skipped = (None, []) if pairs is None else read_pairs(pairs, skip_bad=skip_bad)
-    predictor = Predictor.load(model, as_of=True)
+    predictor = Predictor.load(model, past_only=True)
     with working("forecasting"):
         listed = predictor.watch(asked, most=top or PAIRS_LISTED, **window.keywords())
     for defect in skipped[:BAD_ROWS_SHOWN]:

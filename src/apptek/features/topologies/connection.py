@@ -58,7 +58,7 @@ class Edge:
 
 def knows_end(graph: TemporalGraph, fact: int, moment: int) -> bool:
     """Whether a query at a moment knows when a fact ends: looking ahead, no end that is to come."""
-    if not graph.looks_ahead or moment == UNKNOWN or graph.since[fact] == UNKNOWN:
+    if not graph.past_only or moment == UNKNOWN or graph.since[fact] == UNKNOWN:
         return True
     return bool(graph.until[fact] < moment)
 

@@ -99,7 +99,7 @@ class CountingScorer:
 
     def with_facts(self, graph: TemporalGraph) -> "CountingScorer":
         """The same weights and prior over the facts of another graph, in the same view."""
-        seen = graph.ahead() if self.index.graph.looks_ahead else graph
+        seen = graph.past_view() if self.index.graph.past_only else graph
         return CountingScorer(CountingIndex(seen, self.index.dating), self.weights)
 
     def save(self, folder: Path, view: View) -> None:

@@ -45,10 +45,10 @@ def tuning_rows(fit: Fit, view: View) -> tuple[Rows, Rows | None]:
     if not len(data.valid):
         return usable, None
     if not data.lies_beyond_train("valid"):
-        newest = _newest(fit, usable) if view == "ahead" and data.was_split else None
+        newest = _newest(fit, usable) if view == "past_only" and data.was_split else None
         return (usable, None) if newest is None else (usable[~newest], usable[newest])
     has_other_view = len(fit.config.views) > 1  # which then answers what lies beyond train
-    if view == "ahead" or not has_other_view:
+    if view == "past_only" or not has_other_view:
         return usable, None
     drawn = generator(fit.options.seed, "tuning").random(len(usable)) < TUNING_SHARE
     if drawn.all() or not drawn.any():  # too few facts to spare any

@@ -112,7 +112,7 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
     # Before the features are made, which takes long where there are many.
     fits_at_once(len(space), len(fit.dataset.predicates), 0)
     rows, spared = tuning_rows(fit, view)
-    is_newest = view == "ahead" and spared is not None
+    is_newest = view == "past_only" and spared is not None
     examples, rows = training_examples(fit, space, rows, view)
     cuts = sum(cuts_of(examples))
     facts, asked = tuning_queries(fit, spared)
@@ -154,7 +154,7 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
                     reranker = None
     quality = None
     if tuning is not None and scores is not None:
-        graph = sources.graph.ahead() if view == "ahead" else sources.graph
+        graph = sources.graph.past_view() if view == "past_only" else sources.graph
         rng = generator(fit.options.seed, "bootstrap")
         with fit.stage("compare with counting"):
             quality = measure_quality(graph, asked, tuning, scores, rng=rng)
@@ -206,7 +206,7 @@ def _find_sources(fit: Fit) -> tuple[FeatureSources, Mined]:
             discover,
         )
 
-        visible = graph.ahead() if config.features.past_only else graph
+        visible = graph.past_view() if config.features.past_only else graph
         mined = discover(
             Discovery(
                 process=DecisionProcess(visible, config.agent),
@@ -258,7 +258,7 @@ def _kinds(fit: Fit, view: View) -> tuple[Kind, ...]:
     for kind in given:
         if not np.any(kind.of_entity >= 0):
             raise DataError(f"no entity of the data has a {kind.name!r} in the table of types")
-    read = types_from_names(data.entities, data.train, from_neighbours=view == "within")
+    read = types_from_names(data.entities, data.train, from_neighbours=view == "all_facts")
     return (*given, *(kind for kind in read if kind.name not in fit.options.types))
 
 

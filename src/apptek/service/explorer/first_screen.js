@@ -77,7 +77,7 @@ export class FirstScreen {
     );
     if (timeless) return;
     const still = new Ribbon(frame, this.axis, { onDay: null, onSpan: null, still: true });
-    const { layers } = await still.load(question, { view: "ahead", span: null });
+    const { layers } = await still.load(question, { view: "past_only", span: null });
     showLegend(legend, layers);
   }
 }

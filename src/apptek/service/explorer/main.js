@@ -62,7 +62,7 @@ const query = () => {
 // The body of a question: about unknown names it is answered only on request.
 const asking = () => ({ ...query(), ...(page.state.general && { allow_unknown: true }) });
 
-const view = () => (page.state.view === "ahead" ? "ahead" : "within");
+const view = () => (page.state.view === "past_only" ? "past_only" : "all_facts");
 
 async function update(changes, options) {
   page.state = { ...page.state, ...changes };

@@ -103,15 +103,15 @@ function whyOf({ reasons, against, runner_up_label: other }) {
 // Whether there is only foresight: beyond the last fact, and at no known time.
 export function isOnlyAhead(view, { time }, axis) {
   const beyond = !axis.timeless && axis.position(time) > axis.last_position;
-  return view === "ahead" && (beyond || time === "?");
+  return view === "past_only" && (beyond || time === "?");
 }
 
 // Which of the two views answered.
 export function showViews(view, state, axis) {
   for (const button of all("[data-view]")) {
-    const ahead = button.dataset.view === "ahead";
-    button.setAttribute("aria-pressed", String(ahead === (view === "ahead")));
-    button.disabled = !ahead && isOnlyAhead(view, state, axis);
+    const pastOnly = button.dataset.view === "past_only";
+    button.setAttribute("aria-pressed", String(pastOnly === (view === "past_only")));
+    button.disabled = !pastOnly && isOnlyAhead(view, state, axis);
   }
   byId("answer-card").dataset.view = view;
 }

@@ -73,8 +73,8 @@ def striking_questions(served: ServedModel) -> Questions:
         return Questions(questions=[])
     graph = served.predictor.model.graph
     timeless = is_timeless(graph)
-    view: View = "within" if timeless else "ahead"
-    answerer = served.predictor.answerer if timeless else served.predictor.answerer.ahead()
+    view: View = "all_facts" if timeless else "past_only"
+    answerer = served.predictor.answerer if timeless else served.predictor.answerer.past_view()
     ranked = answerer.ranked(answerer.queries_of(queries))
     truths = facts.predicates[rows]
     first = ranked.probabilities.argmax(axis=1)
@@ -216,7 +216,9 @@ def find_questions(served: ServedModel, text: str, limit: int) -> Questions:
         if pair not in questions:
             own = np.flatnonzero(kinds == kinds[firsts[kind]])
             row = int(rows[own[times[own].argmax()]])  # the latest of its facts
-            questions[pair] = _question(served, facts, row, count=int(counts[kind]), view="within")
+            questions[pair] = _question(
+                served, facts, row, count=int(counts[kind]), view="all_facts"
+            )
         if len(questions) == limit:
             break
     return Questions(questions=list(questions.values()))

@@ -89,13 +89,13 @@ class _Answers:
 def ribbon(
     served: ServedModel, pair: tuple[int, int], window: Window, *, ahead: bool, top: int = 8
 ) -> Ribbon:
-    """The ribbon of a pair over a window; `ahead`: only from what was known before each time."""
+    """The ribbon of a pair over a window; `past_only`: from facts before each time alone."""
     answerer = served.predictor.answerer
     axis = served.predictor.model.dataset.axis
     positions = _positions(window)
     codes = codes_at(axis, positions)
     if ahead:
-        answerer = answerer.ahead()
+        answerer = answerer.past_view()
 
     def answers(subject: int, object_: int) -> _Answers:
         columns = [np.full(len(codes), value, np.int32) for value in (subject, object_, -1)]
@@ -125,7 +125,7 @@ def ribbon(
         ],
         positions=positions.tolist(),
         times=_texts(axis, positions),
-        views=["ahead" if is_ahead else "within" for is_ahead in views.tolist()],
+        views=["past_only" if is_ahead else "all_facts" for is_ahead in views.tolist()],
         forward=directions[0],
         backward=directions[1],
     )

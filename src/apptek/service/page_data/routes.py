@@ -38,7 +38,9 @@ def add_page_data(app: FastAPI, served: ServedModel, answer: Answer) -> None:
         object_: Annotated[str, Query(alias="object", min_length=1, max_length=10_000)],
         since: Annotated[str | None, Query(alias="from", max_length=100)] = None,
         to: Annotated[str | None, Query(max_length=100)] = None,
-        view: Annotated[View, Query(description="ahead: from what was known before.")] = "within",
+        view: Annotated[
+            View, Query(description="past_only: from facts before each time.")
+        ] = "all_facts",
     ) -> Response:
         """The answers about a pair over a range of times, in both directions."""
 
@@ -47,7 +49,7 @@ def add_page_data(app: FastAPI, served: ServedModel, answer: Answer) -> None:
             window = read_window(served, since, to)
             if to is None:
                 window = Window(window.first, max(window.last, served.span.last) + served.beyond)
-            return ribbon(served, pair, window, ahead=view == "ahead")
+            return ribbon(served, pair, window, ahead=view == "past_only")
 
         return await answer(work)
 

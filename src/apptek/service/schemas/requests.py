@@ -17,9 +17,9 @@ AllowUnknown = Annotated[
     ),
 ]
 View = Annotated[
-    Literal["within", "ahead"] | None,
+    Literal["all_facts", "past_only"] | None,
     Field(
-        description="ahead: only from what was known before the time; without it, within where "
+        description="past_only: only from facts before the time; without it, all_facts where "
         "the model allows it."
     ),
 ]

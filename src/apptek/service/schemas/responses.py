@@ -9,7 +9,7 @@ from apptek.service.schemas.requests import QueryFields
 CLASSES = "Classes of predicates, the most probable first; none if the model has no classes."
 MEANT = "The name of the entity that was meant; null if the data does not know the name."
 SIMILAR = "Names like those that the data does not know; of the first 50 of these."
-VIEW = "within: answered from every fact; ahead: from what was known before the time."
+VIEW = "all_facts: answered from every fact; past_only: from facts before the time."
 
 
 class Health(BaseModel):
@@ -131,7 +131,7 @@ class AnswerOut(QueryFields):
     )
     calibrated: bool = Field(description="Whether the probabilities are calibrated.")
     age_note: str = Field(description="How old the newest fact is, for a time after all facts.")
-    view: Literal["within", "ahead"] = Field(description=VIEW)
+    view: Literal["all_facts", "past_only"] = Field(description=VIEW)
 
 
 class Answers(BaseModel):
