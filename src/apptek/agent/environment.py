@@ -15,7 +15,7 @@ from apptek.agent.episode_kernels import (
     members_of,
     roll_out,
 )
-from apptek.agent.side_kernels import DROP, KEEP, START, Moves
+from apptek.agent.side_kernels import DROP, KEEP, START, Actions, Moves
 from apptek.agent.states import States
 from apptek.arrays import Bools, Ints, read_only
 from apptek.compiling import in_threads
@@ -56,8 +56,8 @@ class DecisionProcess:
         """What a side can be expanded by."""
         graph = self.graph
         directions = graph.directions("outgoing" if self.config.traversal == "outgoing" else "both")
-        counts = directions, self.tagged, graph.predicate_count
-        return Moves(graph.incidence, graph.columns(), *counts)
+        actions = Actions(graph.facts.predicates, self.tagged, graph.predicate_count)
+        return Moves(graph.incidence, graph.columns(), directions, actions)
 
     def kernel_queries(self, queries: Queries) -> QueryColumns:
         """The queries as the kernels take them; ApptekError for an entity out of range.

@@ -86,7 +86,7 @@ def advance(
         new_edges = _append(new_edge_rows, new_edges, row, periphery, counts[2])
         if row % 2 == 0:
             edges[episode] = 0
-        count_actions(moves, periphery, counts[2], edges[episode])
+        count_actions(moves.actions, periphery, counts[2], edges[episode])
         if row % 2 == 0:
             continue
         # The object's side is the second: now both are known. An episode that was kept has not met,
@@ -223,7 +223,7 @@ def roll_out(
     clock, words = np.zeros(1, np.int64), np.zeros(1, np.uint64)
     counts = (np.zeros(3, np.int64), np.zeros(3, np.int64))
     space, nearest = work_space(k), np.empty(k, np.int32)
-    edges = np.zeros(moves.predicate_count * (1 + moves.tagged), np.int32)
+    edges = np.zeros(moves.actions.predicate_count * (1 + moves.actions.tagged), np.int32)
     # Lists, because the arrays of a side are replaced when they grow; one pair serves all episodes.
     entities = [np.empty(64, np.int32), np.empty(64, np.int32)]
     core = [np.empty(64, np.int32), np.empty(64, np.int32)]
@@ -242,7 +242,7 @@ def roll_out(
                     moves, queries[2][episode], queries[3][episode], action, entities[side],
                     core[side], periphery[side], counts[side], keys, stamps, clock, space, nearest,
                 )  # fmt: skip
-                count_actions(moves, periphery[side], counts[side][2], edges)
+                count_actions(moves.actions, periphery[side], counts[side][2], edges)
             met[episode] = sides_meet(
                 entities[0], counts[0][0], entities[1], counts[1][0], keys, stamps, clock
             )

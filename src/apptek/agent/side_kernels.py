@@ -23,14 +23,21 @@ from apptek.graph.tknn import Space, nearest_facts
 KEEP, START, DROP = -1, -2, -3  # instead of an action: leave the side, begin it, empty it
 
 
+class Actions(NamedTuple):
+    """What the actions are. Apart from the rest: a call counts references to every array."""
+
+    predicates: Ints  # of the facts
+    tagged: int  # 1: a predicate that is met against its direction is an action of its own
+    predicate_count: int
+
+
 class Moves(NamedTuple):
-    """What a side can be expanded by: the facts, in which directions, and what the actions are."""
+    """What a side can be expanded by: the facts, in which directions, and the actions."""
 
     incidence: Incidence
     facts: FactColumns
     directions: int
-    tagged: int  # 1: a predicate that is met against its direction is an action of its own
-    predicate_count: int
+    actions: Actions
 
 
 @leaf
@@ -74,44 +81,47 @@ def grown(array: Ints, size: int) -> Ints:
 
 
 @leaf
-def _action_of(moves: Moves, edge: int) -> int:
+def _action_of(actions: Actions, edge: int) -> int:
     # `tagged` is 0 or 1: as a shift and as a mask it makes both kinds of edges one formula.
-    predicate = int(moves.facts.predicates[edge >> moves.tagged])
-    return predicate + (edge & moves.tagged) * moves.predicate_count
+    predicate = int(actions.predicates[edge >> actions.tagged])
+    return predicate + (edge & actions.tagged) * actions.predicate_count
 
 
 @leaf
 def _add_neighbours(
     moves: Moves, when: int, hidden: int, keys: Ints, stamps: Ints, mask: int, generation: int,
-    space: Space, nearest: Ints, entity: int, periphery: Ints, edge_count: int,
+    space: Space, nearest: Ints, entities: Ints, periphery: Ints, edge_count: int,
 ) -> int:  # fmt: skip
-    """Adds the N_tknn facts of a new entity to the periphery; returns its new size."""
-    count = nearest_facts(moves.incidence, moves.directions, entity, when, hidden, space, nearest)
-    subjects, objects, tagged = moves.facts.subjects, moves.facts.objects, moves.tagged
-    for i in range(count):
-        fact = nearest[i]
-        # A tagged self-loop is met at both ends, so that it gives two edges.
-        for end in range(1 + tagged):
-            met_at = subjects[fact] if end == 0 else objects[fact]
-            edge = (fact << tagged) + end
-            if (not tagged or met_at == entity) and _put(keys, stamps, mask, generation, edge):
-                periphery[edge_count] = edge
-                edge_count += 1
+    """Adds the N_tknn facts of new entities to the periphery; returns its new size."""
+    subjects, objects, tagged = moves.facts.subjects, moves.facts.objects, moves.actions.tagged
+    for entity in entities:
+        count = nearest_facts(
+            moves.incidence, moves.directions, entity, when, hidden, space, nearest
+        )
+        for i in range(count):
+            fact = nearest[i]
+            # A tagged self-loop is met at both ends, so that it gives two edges.
+            for end in range(1 + tagged):
+                met_at = subjects[fact] if end == 0 else objects[fact]
+                edge = (fact << tagged) + end
+                if (not tagged or met_at == entity) and _put(keys, stamps, mask, generation, edge):
+                    periphery[edge_count] = edge
+                    edge_count += 1
     return edge_count
 
 
 @leaf
-def _count_matches(moves: Moves, periphery: Ints, edge_count: int, action: int) -> int:
+def _count_matches(actions: Actions, periphery: Ints, edge_count: int, action: int) -> int:
     """How many edges of the periphery have this action."""
     count = 0
     for i in range(edge_count):
-        count += _action_of(moves, periphery[i]) == action
+        count += _action_of(actions, periphery[i]) == action
     return count
 
 
 @leaf
 def _move_to_core(
-    moves: Moves, action: int, core: Ints, core_count: int, periphery: Ints, edge_count: int,
+    actions: Actions, action: int, core: Ints, core_count: int, periphery: Ints, edge_count: int,
     keys: Ints, stamps: Ints, mask: int, generation: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Moves the edges of an action to the core; returns the sizes of core and periphery.
@@ -119,9 +129,9 @@ def _move_to_core(
     Afterwards the table has every edge of both. A tagged fact that has moved leaves the periphery
     in its other direction as well.
     """
-    tagged = moves.tagged
+    tagged = actions.tagged
     for i in range(edge_count):
-        if _action_of(moves, periphery[i]) == action:
+        if _action_of(actions, periphery[i]) == action:
             core[core_count] = periphery[i] >> tagged
             core_count += 1
     # The core first: an edge of the periphery that is in the table by then belongs to the core.
@@ -154,8 +164,8 @@ def expand_side(
     # Room for the worst case is made here, once, so that the leaves below never allocate. One end
     # of every fact in the periphery is reached already: each brings at most one new entity. The
     # 1 more is for the entity that START begins with.
-    tagged = moves.tagged
-    matched = _count_matches(moves, periphery, edge_count, action)
+    actions, tagged = moves.actions, moves.actions.tagged
+    matched = _count_matches(actions, periphery, edge_count, action)
     room = edge_count + (matched + 1) * nearest.size * (1 + tagged)
     core = grown(core, core_count + matched)
     entities = grown(entities, reached + matched)
@@ -167,7 +177,7 @@ def expand_side(
     clock[0] += 1
     generation, mask = clock[0], size - 1
     core_count, edge_count = _move_to_core(
-        moves, action, core, core_count, periphery, edge_count, keys, stamps, mask, generation
+        actions, action, core, core_count, periphery, edge_count, keys, stamps, mask, generation
     )
     for i in range(reached):
         _put(keys, stamps, mask, generation, -1 - entities[i])
@@ -178,11 +188,10 @@ def expand_side(
                 entities[reached] = entity
                 reached += 1
     # The facts of the older entities are in core or periphery already.
-    for i in range(first_new, reached):
-        edge_count = _add_neighbours(
-            moves, when, hidden, keys, stamps, mask, generation, space, nearest, entities[i],
-            periphery, edge_count,
-        )  # fmt: skip
+    edge_count = _add_neighbours(
+        moves, when, hidden, keys, stamps, mask, generation, space, nearest,
+        entities[first_new:reached], periphery, edge_count,
+    )  # fmt: skip
     counts[0], counts[1], counts[2] = reached, core_count, edge_count
     return entities, core, periphery, keys, stamps
 
@@ -205,7 +214,7 @@ def sides_meet(
 
 
 @leaf
-def count_actions(moves: Moves, periphery: Ints, edge_count: int, edges: Ints) -> None:
+def count_actions(actions: Actions, periphery: Ints, edge_count: int, edges: Ints) -> None:
     """Adds how many edges of a periphery have each action to `edges`, (actions,)."""
     for i in range(edge_count):
-        edges[_action_of(moves, periphery[i])] += 1
+        edges[_action_of(actions, periphery[i])] += 1

@@ -52,7 +52,15 @@ def nearest_of_all(
 
     An entity of -1 is unknown to the graph and has no facts.
     """
-    space = work_space(nearest.shape[1])
+    # The loop is a leaf: outside of one, a call would count references to every array of the index.
+    _fill_nearest(index, directions, entities, times, hidden, work_space(nearest.shape[1]), nearest)
+
+
+@leaf
+def _fill_nearest(
+    index: Incidence, directions: int, entities: Ints, times: Ints, hidden: Ints, space: Space,
+    nearest: Ints,
+) -> None:  # fmt: skip
     for row in range(len(entities)):
         count = 0
         if entities[row] >= 0:

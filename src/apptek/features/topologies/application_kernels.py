@@ -53,7 +53,9 @@ def _fetch(
         end = subjects[fact] if backwards else objects[fact]
         if end == entity:
             continue  # a self-loop leads nowhere new
-        action = predicates[fact] + (moves.predicate_count if backwards and moves.tagged else 0)
+        action = predicates[fact] + (
+            moves.actions.predicate_count if backwards and moves.actions.tagged else 0
+        )
         actions[number, degree] = action
         others[number, degree] = _number_of(
             end, keys, numbers, stamps, generation, entities, fetched, known
