@@ -420,8 +420,8 @@ class Predictor:
         """The ranking metrics on a split of the model's own data, under its own protocol.
 
         The model sees the facts that it was fitted on, whatever its graph holds by now. Without a
-        view: all_facts, where the model and the split allow it; else past_only. With `rolling`, each
-        query sees every fact before its time, those of valid and test included.
+        view: all_facts, where the model and the split allow it, else past_only. With `rolling`,
+        each query sees every fact before its time, those of valid and test included.
         """
         return evaluate_split(self.scorer(split, view, rolling=rolling), self.model.dataset, split)
 

@@ -344,7 +344,7 @@ class Answer(Result):
     predicates: tuple[str, ...] = described("The predicates, the most probable first.")
     probabilities: tuple[float, ...] = described("Their probabilities, given that there is a fact.")
     unseen_subject: bool = described(
-        "The subject does not occur in the facts; with past_only: not before the time of the question."
+        "The subject does not occur in the facts; past_only: not before the time of the question."
     )
     unseen_object: bool = described("The same for the object.")
     unseen_time: bool = described("The time does not occur in the facts.")
