@@ -72,7 +72,7 @@ def test_parameters_are_those_of_the_constructor(frame: pd.DataFrame) -> None:
         classifier.set_params(depth=3)
     with pytest.raises(ApptekError, match="not fitted yet"):
         classifier.predict([("a", "b", "?")])
-    with pytest.raises(DataError, match="found 2 predicates for 1 rows"):
+    with pytest.raises(DataError, match="found 2 predicates for 1 row"):
         classifier.fit([("a", "b", "?")], ["p", "q"])
     with pytest.raises(DataError, match="fit needs predicates"):
         classifier.fit(frame[NAMES])

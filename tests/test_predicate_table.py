@@ -51,7 +51,7 @@ def test_a_table_names_its_columns_in_any_order(tmp_path: Path) -> None:
         ("predicate\nmet\n", "at least one of class"),
         ("name,class\nmet,talks\n", "the column predicate"),
         ("predicate,class,colour\nmet,talks,red\n", "expected a header"),
-        ("predicate,class\nmet\n", "csv:2: found 1 cells, expected 2"),
+        ("predicate,class\nmet\n", "csv:2: found 1 cell, expected 2"),
         ("predicate,class\n,talks\n", "csv:2: the column predicate is empty"),
         ("predicate,class\nmet,talks\nmet,war\n", "csv:3: 'met' has a second, different row"),
     ],

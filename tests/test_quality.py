@@ -273,7 +273,7 @@ def test_top_is_a_number_from_one_or_none_for_all(explored_model: Path) -> None:
     (every,) = predictor.predict(query, top=None)
     assert len(every.predicates) == len(predictor.model.dataset.predicates)
     for top in (0, -1):
-        with pytest.raises(ApptekError, match=f"top is {top}; expected a number"):
+        with pytest.raises(ApptekError, match=f"top is {top}; expected a whole number"):
             predictor.predict(query, top=top)
 
 

@@ -269,7 +269,7 @@ def test_a_search_that_is_stopped_leaves_what_it_has_found(
     assert done.exit_code == 130
     assert "stopped" in messages[-2]
     assert f"best: MRR {recorded.metrics['mrr']:.4f}" in messages[-1]
-    assert done.stdout.startswith("apptek baseline x ")
+    assert done.stdout.startswith(f"apptek fit {words[3]} --model x ")
     monkeypatch.setattr("apptek.terminal.tell", messages.append)
     assert CliRunner().invoke(app, [*words, "--resume"]).exit_code == 0
     trials = read_result(path).extras["trials"]

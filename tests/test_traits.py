@@ -197,7 +197,7 @@ def test_a_kind_without_types_is_left_out(tmp_path: Path) -> None:
         ("t.csv", "entity,,b\nx,1,2\n", "found the header"),
         ("t.csv", "entity,a,a\nx,1,2\n", "found the header"),
         ("t.csv", "entity,a\nx,1\ny,1,2\n", "t.csv:3: found 3 cells, expected 2"),
-        ("t.csv", "entity,a\nx\n", "t.csv:2: found 1 cells, expected 2"),
+        ("t.csv", "entity,a\nx\n", "t.csv:2: found 1 cell, expected 2"),
         (
             "t.csv",
             "entity,a\nx,1\nx,2\n",

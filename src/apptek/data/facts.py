@@ -225,7 +225,7 @@ class ReadReport:
     merged: int = 0
     how: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    first_facts: Facts | None = None
+    first_facts: Facts | None = field(default=None, compare=False)  # arrays have no truth value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
