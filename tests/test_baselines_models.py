@@ -75,7 +75,7 @@ def test_a_folder_that_is_damaged_or_of_another_kind_is_refused(
     shutil.copytree(folder, broken)
     about = json.loads((broken / "model.json").read_text())
     for change, said in (
-        ({"format": 99}, "format 99, expected 3"),
+        ({"format": 99}, "format 99, expected 4"),
         ({"kind": "wheel"}, "not the folder of a baseline"),
         ({"settings": []}, "cannot be opened by this version"),
         ({"settings": {"counting": []}}, "cannot be opened by this version"),
@@ -89,11 +89,11 @@ def test_a_folder_that_is_damaged_or_of_another_kind_is_refused(
         with pytest.raises(ModelError, match=said):
             Baseline.load(broken)
     (broken / "model.json").write_text(json.dumps(about))
-    (broken / "weights.within.json").write_text('{"pair": 1.0, "luck": 2.0}')
+    (broken / "weights.all_facts.json").write_text('{"pair": 1.0, "luck": 2.0}')
     rewrite_manifest(broken)
     with pytest.raises(ModelError, match="luck"):
         Baseline.load(broken)
-    (broken / "weights.within.json").write_text('{"pair": "much"}')
+    (broken / "weights.all_facts.json").write_text('{"pair": "much"}')
     rewrite_manifest(broken)
     with pytest.raises(ModelError, match="much"):
         Baseline.load(broken)

@@ -126,4 +126,4 @@ def test_the_tables_show_every_trial_beside_the_preset() -> None:
     assert preset == "| the default preset |" + " 0.5000 (0.5000) |" * 4
     assert prior == "| `prior=3` |" + " -0.0250 (+0.0125) |  |" * 2
     _, _, names, _ = DOCS_TABLES["new names"](results).splitlines()
-    assert names == "| ICEWS14 | within | 1,000 | 0.2500 | 0.3750 | +0.1250 |"
+    assert names == "| ICEWS14 | all_facts | 1,000 | 0.2500 | 0.3750 | +0.1250 |"

@@ -136,9 +136,9 @@ def test_models_that_share_a_name_are_told_apart(folder: Path, tmp_path: Path) -
 def test_answers_as_of_each_time_are_of_another_model(folder: Path, tmp_path: Path) -> None:
     one, other = tmp_path / "one.json", tmp_path / "other.json"
     write_result(folder, one)
-    write_result(folder, other, past_only=True)
+    write_result(folder, other, answered_past_only=True)
     names = [model.name for model in compare_results([one, other]).models]
-    assert names == ["recency", "recency, ahead"]
+    assert names == ["recency", "recency, past_only"]
 
 
 def test_old_results_that_say_less_of_themselves_are_seeds_of_one_model(
@@ -186,7 +186,7 @@ def test_two_views_of_one_model_are_no_seeds_of_one_another(tmp_path: Path) -> N
         paths["past_only"], predictor, model, evaluate_model(predictor, "test", "past_only")
     )
     compared = compare_results(list(paths.values()))
-    assert [one.name for one in compared.models] == ["apptek_default", "apptek_default, ahead"]
+    assert [one.name for one in compared.models] == ["apptek_default", "apptek_default, past_only"]
     tunings = [json.loads(path.read_text())["tuning"]["valid_mrr"] for path in paths.values()]
     reports = [
         predictor.model.views[view].report["valid_mrr"] for view in ("all_facts", "past_only")

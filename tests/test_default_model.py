@@ -120,9 +120,9 @@ def test_the_same_seed_gives_the_same_bytes(small: Dataset, folder: Path, tmp_pa
     "stage",
     [
         "index",
-        "features of train, within",
-        "fit the classifier, within",
-        "features of train, ahead",
+        "features of train, all_facts",
+        "fit the classifier, all_facts",
+        "features of train, past_only",
     ],
 )
 @pytest.mark.gate

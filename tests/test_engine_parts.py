@@ -150,7 +150,7 @@ def test_queries_of_a_bucket_stand_side_by_side_in_their_order() -> None:
     assert all((np.diff(order[keys == key]) > 0).all() for key in np.unique(keys))
 
 
-@pytest.mark.parametrize("file", ["rows.npy", "within/incidence.facts.npy", "model.json"])
+@pytest.mark.parametrize("file", ["rows.npy", "all_facts/incidence.facts.npy", "model.json"])
 def test_a_damaged_part_is_refused_and_made_again(file: str, tmp_path: Path) -> None:
     make_parts(tmp_path, TemporalGraph.of(football_careers()), 2)
     whole = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}

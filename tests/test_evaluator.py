@@ -214,7 +214,7 @@ def test_a_module_of_torch_is_a_scorer(data: Dataset) -> None:
     assert report.result.model == "Bilinear"
     assert 0 < report.metrics.mrr < 1
     assert report.metrics.ece is not None
-    assert repr(report).startswith(f"Bilinear on {data.name}, test, within\n")
+    assert repr(report).startswith(f"Bilinear on {data.name}, test, all_facts\n")
 
 
 def test_a_result_joins_the_comparisons(
@@ -276,7 +276,7 @@ def test_what_cannot_be_evaluated_is_refused(
         Evaluator(by_time, rolling=True).evaluate(lambda q: hashed(q, len(by_time.predicates)))
     with pytest.raises(ApptekError, match="cannot be 'all_facts': the test facts lie after train"):
         Evaluator(by_time, view="all_facts")
-    with pytest.raises(ApptekError, match="cannot be 'all_facts': rolling looks ahead"):
+    with pytest.raises(ApptekError, match="cannot be 'all_facts': rolling sees only the past"):
         Evaluator(data, view="all_facts", rolling=True)
     with pytest.raises(ApptekError, match="was fitted on other splits"):
         Evaluator(by_time).evaluate(predictor)

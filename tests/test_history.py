@@ -99,7 +99,7 @@ def test_agrees_where_every_fact_is_dated(plain: list[PlainFact], data: st.DataO
     assert_agrees(plain, [data.draw(plain_queries(plain)) for _ in range(3)], PLAIN)
 
 
-@pytest.mark.parametrize("past_only", [False, True])
+@pytest.mark.parametrize("ahead", [False, True])
 def test_agrees_where_there_are_many_intervals(ahead: bool) -> None:
     rng = np.random.default_rng(3)
     plain = random_intervals(2000, rng)

@@ -67,8 +67,8 @@ def test_a_changed_temperature_is_refused(folder: Path) -> None:
 
 
 def test_a_missing_file_is_named(folder: Path) -> None:
-    (folder / "weights.within.json").unlink()
-    assert fault_of(folder) == f"weights.within.json is missing{ADVICE}"
+    (folder / "weights.all_facts.json").unlink()
+    assert fault_of(folder) == f"weights.all_facts.json is missing{ADVICE}"
 
 
 def test_brackets_without_end_are_refused_as_other_damage(folder: Path) -> None:
@@ -84,18 +84,18 @@ def test_without_model_json_it_is_a_damaged_model_and_not_another_folder(folder:
 
 
 def test_a_file_that_is_a_folder_or_leads_nowhere_is_missing(folder: Path) -> None:
-    (folder / "weights.within.json").unlink()
-    (folder / "weights.within.json").mkdir()
-    assert fault_of(folder) == f"weights.within.json is missing{ADVICE}"
-    (folder / "weights.within.json").rmdir()
-    (folder / "weights.within.json").symlink_to("nowhere")
-    assert fault_of(folder) == f"weights.within.json is a link{ADVICE}"
+    (folder / "weights.all_facts.json").unlink()
+    (folder / "weights.all_facts.json").mkdir()
+    assert fault_of(folder) == f"weights.all_facts.json is missing{ADVICE}"
+    (folder / "weights.all_facts.json").rmdir()
+    (folder / "weights.all_facts.json").symlink_to("nowhere")
+    assert fault_of(folder) == f"weights.all_facts.json is a link{ADVICE}"
 
 
 def test_a_pipe_in_the_place_of_a_file_does_not_hang(folder: Path) -> None:
-    (folder / "weights.within.json").unlink()
-    os.mkfifo(folder / "weights.within.json")
-    assert fault_of(folder) == f"weights.within.json is missing{ADVICE}"
+    (folder / "weights.all_facts.json").unlink()
+    os.mkfifo(folder / "weights.all_facts.json")
+    assert fault_of(folder) == f"weights.all_facts.json is missing{ADVICE}"
 
 
 def test_an_additional_file_is_named(folder: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_file_of_another_size_is_named_with_both_sizes(folder: Path) -> None:
 def test_a_folder_without_a_manifest_is_of_an_earlier_version_or_incomplete(folder: Path) -> None:
     (folder / "manifest.json").unlink()
     text = fault_of(folder).removeprefix(f"{folder}: ")
-    assert text.startswith("a model of format 3 without manifest.json: fit it again")
+    assert text.startswith("a model of format 4 without manifest.json: fit it again")
     assert "copy the folder again" in text
 
 

@@ -87,7 +87,7 @@ def test_the_most_probable_predicate_is_explained(fitted: Predictor, data: Datas
 
 
 @pytest.mark.parametrize(
-    "stage", ["train the agent", "mine", "apply topologies", "fit the classifier, within"]
+    "stage", ["train the agent", "mine", "apply topologies", "fit the classifier, all_facts"]
 )
 def test_a_fit_that_was_stopped_at_any_stage_resumes(
     folder: Path, data: Dataset, tmp_path: Path, stage: str

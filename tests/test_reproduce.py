@@ -140,8 +140,9 @@ def test_a_renamed_result_keeps_its_command_and_gets_the_one_of_today() -> None:
     old = {
         "command": "apptek bench graph --json",
         "settings": {"agent": {"reward": "connection", "tknn": 5}},
-        "view": "past_only",
-        "all_facts": None,
+        "view": "ahead",
+        "within": None,
+        "as_of": True,
     }
     new = renamed(old)
     assert new == old | {
@@ -154,7 +155,8 @@ def test_a_renamed_result_keeps_its_command_and_gets_the_one_of_today() -> None:
         "command": "a",
     }
     views = renamed(old, views=True)
-    assert (views["view"], views["all_facts"], "all_facts" in views) == ("past_only", None, False)
+    assert (views["view"], views["all_facts"], "within" in views) == ("past_only", None, False)
+    assert views["answered_past_only"]
 
 
 def test_a_result_keeps_the_difference_between_nothing_changed_and_not_recorded(
@@ -346,9 +348,9 @@ def test_models_that_see_only_the_past_have_rows_of_their_own() -> None:
     results = named(made_up("apptek_default", 0.7), past)
     text = table2(results)
     assert "| apptek_default | **0.7000** |" in text
-    assert "| apptek_default, ahead | *0.5000* |" in text
+    assert "| apptek_default, past_only | *0.5000* |" in text
     assert overview(results).splitlines() == [  # alone in its view: unmarked
-        "| model | ICEWS14 within | ICEWS14 ahead |",
+        "| model | ICEWS14 all_facts | ICEWS14 past_only |",
         "| --- | --- | --- |",
         "| `fit --model default` | 0.7000 |  |",
         "| `fit --model default --past-only` |  | 0.5000 |",
@@ -360,7 +362,7 @@ def test_both_views_of_a_model_stand_beside_each_other() -> None:
         "all_facts": {"mrr": 0.7, "ece": 0.01},
         "past_only": {"mrr": 0.6, "ece": 0.02},
     }
-    results = named(made_up("apptek_default", 0.7, **views), made_up("pair", 0.5, ahead=None))
+    results = named(made_up("apptek_default", 0.7, **views), made_up("pair", 0.5, past_only=None))
     assert overview(results).splitlines()[2:] == [
         "| `fit --model pair` | *0.5000* |  |",
         "| `fit --model default` | **0.7000** | 0.6000 |",

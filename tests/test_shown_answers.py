@@ -220,10 +220,10 @@ def test_models_data_and_names_say_what_they_are(predictor: Predictor, data: Dat
     assert repr(small.train) == "<3 facts, 1 undated>"
     assert repr(small.train.first(2)) == "<2 facts>"
     text = repr(predictor)
-    assert text.startswith("Predictor of the preset 'default', within and ahead: ")
+    assert text.startswith("Predictor of the preset 'default', all_facts and past_only: ")
     assert f"from {len(data.train):,} facts of {data.name!r} (" in text
     baseline = Baseline.fit("frequency", data)
-    assert repr(baseline).startswith("Baseline 'frequency', within and ahead: ")
+    assert repr(baseline).startswith("Baseline 'frequency', all_facts and past_only: ")
     explained = predictor.explain(("x", "y", "?"), allow_unknown=True)
     assert "\nx | ? | y | undated\n" in repr(explained)
     assert 'class="bars"' in baseline.predict([("x", "y", "?")])._repr_html_()
