@@ -23,7 +23,14 @@ from apptek.commands.reading_options import OF_FILES, Reading
 from apptek.commands.renamed import COMMANDS, OPTIONS
 from apptek.config import DEFAULT, PRESETS, Config
 from apptek.terminal import output, table
-from tools.make_docs import PAGES, cli_docs, meanings_of, page_with_tables, settings_page
+from tools.make_docs import (
+    PAGES,
+    cli_docs,
+    fields_page,
+    meanings_of,
+    page_with_tables,
+    settings_page,
+)
 
 ROOT = Path(__file__).parents[1]
 
@@ -82,6 +89,14 @@ def test_the_page_of_settings_is_up_to_date_and_says_what_each_is() -> None:
     for section in fields(Config):
         meanings = meanings_of(type(getattr(PRESETS[DEFAULT], section.name)))
         assert all(meanings.values()), section.name
+
+
+def test_the_page_of_fields_is_up_to_date_and_has_every_field() -> None:
+    page = (ROOT / "docs" / "results-fields.md").read_text(encoding="utf-8")
+    assert page == fields_page(), "run `make docs`"
+    assert "|  |" not in page  # every field has a description
+    headings = re.findall(r"^## (\w+)", page, re.MULTILINE)
+    assert {"Answer", "Explanation", "Reason", "CitedFact", "WatchRow", "Note"} <= set(headings)
 
 
 @pytest.mark.parametrize("page", PAGES)
