@@ -1,4 +1,4 @@
-"""The page about the architecture names only files and folders that exist, and every room."""
+"""The page about the architecture names only files and folders that exist, and every package."""
 
 import re
 from pathlib import Path
@@ -14,15 +14,15 @@ def test_every_file_and_folder_that_it_names_exists() -> None:
         "src/apptek"
     }  # what the paths are relative to
     paths = {word for word in words if "/" in word or word.endswith(".py")}
-    rooms = set(re.findall(r"^\| `([\w/]+)` \|", page, re.MULTILINE))
+    packages = set(re.findall(r"^\| `([\w/]+)` \|", page, re.MULTILINE))
     assert len(paths) > 30
-    assert len(rooms) > 10
-    assert [name for name in sorted(paths | rooms) if not (SOURCES / name).exists()] == []
+    assert len(packages) > 10
+    assert [name for name in sorted(paths | packages) if not (SOURCES / name).exists()] == []
 
 
-def test_every_room_and_every_module_beside_them_is_in_its_drawing() -> None:
+def test_every_package_and_every_module_beside_them_is_in_its_drawing() -> None:
     drawing = PAGE.read_text(encoding="utf-8").split("```")[1]
     named = set(re.findall(r"\w+", drawing))
-    rooms = {path.parent.name for path in SOURCES.glob("*/__init__.py")}
+    packages = {path.parent.name for path in SOURCES.glob("*/__init__.py")}
     modules = {path.stem for path in SOURCES.glob("*.py")} - {"__init__"}
-    assert sorted((rooms | modules) - named) == []
+    assert sorted((packages | modules) - named) == []

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,14 @@ from apptek.commands.reading_options import OF_FILES, Reading
 from apptek.commands.renamed import COMMANDS, OPTIONS
 from apptek.config import DEFAULT, PRESETS, Config
 from apptek.terminal import output, table
-from tools.make_docs import PAGES, cli_docs, meanings_of, page_with_tables, settings_page
+from tools.make_docs import (
+    PAGES,
+    cli_docs,
+    fields_page,
+    meanings_of,
+    page_with_tables,
+    settings_page,
+)
 
 ROOT = Path(__file__).parents[1]
 
@@ -82,6 +90,14 @@ def test_the_page_of_settings_is_up_to_date_and_says_what_each_is() -> None:
     for section in fields(Config):
         meanings = meanings_of(type(getattr(PRESETS[DEFAULT], section.name)))
         assert all(meanings.values()), section.name
+
+
+def test_the_page_of_fields_is_up_to_date_and_has_every_field() -> None:
+    page = (ROOT / "docs" / "results-fields.md").read_text(encoding="utf-8")
+    assert page == fields_page(), "run `make docs`"
+    assert "|  |" not in page  # every field has a description
+    headings = re.findall(r"^## (\w+)", page, re.MULTILINE)
+    assert {"Answer", "Explanation", "Reason", "CitedFact", "WatchRow", "Note"} <= set(headings)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -364,6 +380,35 @@ def test_an_old_option_names_the_new_one(name: str) -> None:
     done = apptek(*OPTIONS_OF.get(name, "data stats").split(), "x", name)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"apptek: {name} was removed; {OPTIONS[name]}\n"
+
+
+def named_commands(page: str) -> Iterator[tuple[bool, list[str]]]:
+    """The commands that a page names: whether `apptek` stands before it, and its words."""
+    texts = re.findall(r"`(?:\$ )?([^`\n]+)`", page)
+    texts += [line.split("  ")[0] for line in re.findall(r"^(?:\$ )?(apptek .*)$", page, re.M)]
+    for text in texts:
+        for part in re.split(r" && | \| ", text):
+            words = part.split()
+            yield words[:1] == ["apptek"], words[words[:1] == ["apptek"] :]
+
+
+def test_commands_and_options_that_the_pages_name_exist() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    root: Any = typer.main.get_command(app)
+    count = 0
+    for file in pages:
+        for is_whole, words in named_commands(file.read_text(encoding="utf-8")):
+            command, rest = root, words[:]
+            while rest and rest[0] in getattr(command, "commands", {}):
+                command = command.commands[rest.pop(0)]
+            if command is root:  # `apptek --version`, or words of another kind
+                assert not is_whole or not words or not words[0].isalpha(), (file.name, words)
+                continue
+            known = {name for each in command.params for name in (*each.opts, *each.secondary_opts)}
+            given = {word.split("=")[0] for word in rest if word.startswith("--")} - {"--help"}
+            assert given <= known, (file.name, words)
+            count += is_whole
+    assert count > 100
 
 
 def test_what_replaces_an_old_command_exists() -> None:

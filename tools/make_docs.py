@@ -2,8 +2,10 @@
 
 import inspect
 import json
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 from typer.cli import get_docs_for_click
@@ -13,6 +15,16 @@ from apptek.config import DEFAULT, PRESETS, Config
 from apptek.research.result import read_results
 from apptek.research.runs import read_runs
 from apptek.research.tables import all_tables, with_tables
+from apptek.results import (
+    NOTE_KINDS,
+    Answer,
+    AuditReport,
+    Contrast,
+    Counterfactual,
+    Explanation,
+    Forecast,
+    WatchList,
+)
 from apptek.setting_rules import changed_settings, values_of
 from tools.dependencies import licence_table
 
@@ -34,6 +46,28 @@ and `paper` where that is another one. `--set reranker.rounds=100` changes one, 
 several times; a list is written as in JSON: `--set 'classifier.l2=[0.0, 3.0]'`. What a model was
 fitted with is in its `model.json`. `make docs` rebuilds this page.
 """
+
+RESULTS = {
+    Answer: "`predict --json`, `Predictor.predict`",
+    Explanation: "`explain --json`, `Predictor.explain`, `POST /api/explain`",
+    Contrast: "`explain --versus TIME --json`, `Predictor.contrast`, `POST /api/contrast`",
+    Counterfactual: "`explain --counterfactual --json`, `Predictor.counterfactual`, "
+    "`POST /api/counterfactual`",
+    Forecast: "`forecast --json`, `Predictor.forecast`, `POST /api/forecast`",
+    WatchList: "`watch --json`, `watch --out FILE.json`, `Predictor.watch`, `GET /api/watch`",
+    AuditReport: "`audit --json`, `audit --out FILE.json`",
+}
+FIELDS_TITLE = """# Fields of results
+
+A result has the same fields in Python, in `--json` and over HTTP. The tables below come from the
+dataclasses in `src/apptek/results.py`. `apptek.results.to_dict(result)` turns a result into plain
+values for JSON. A number that is not finite becomes null. `make docs` rebuilds this page.
+
+A few places differ. `predict --json` adds `similar`, `explain --json` adds `calibrated`, and
+`audit --json` adds `out`. [http.md](http.md) names what HTTP adds, and the fields of
+`POST /api/predict`. The tools of [mcp.md](mcp.md) return fewer fields.
+"""
+TYPES = {str: "text", int: "integer", float: "number", bool: "true or false", NoneType: "null"}
 
 
 def cli_docs() -> str:
@@ -73,10 +107,58 @@ def settings_page() -> str:
             ]
             for key in fields(kind)
         ]
-        lines = [head, ["---"] * len(head), *rows]
-        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        table = markdown_table(head, rows)
         parts.append(f"## {section.name}\n\n{inspect.getdoc(kind)}\n\n{table}\n")
     return "\n".join(parts)
+
+
+def markdown_table(head: list[str], rows: list[list[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def fields_page() -> str:
+    """Return the page of all fields of results, then of their parts, then of the kinds of notes."""
+    parts = [FIELDS_TITLE]
+    kinds: list[Any] = list(RESULTS)
+    for kind in kinds:  # it grows: a part may have parts
+        hints = get_type_hints(kind)
+        rows = [
+            [f"`{each.name}`", type_words(hints[each.name]), each.metadata["description"]]
+            for each in fields(kind)
+        ]
+        where = f"\n\nFrom {RESULTS[kind]}." if kind in RESULTS else ""
+        table = markdown_table(["field", "type", "description"], rows)
+        parts.append(f"## {kind.__name__}\n\n{inspect.getdoc(kind)}{where}\n\n{table}\n")
+        kinds += [part for part in records_in(*hints.values()) if part not in kinds]
+    notes = markdown_table(["kind", "about"], [[f"`{k}`", text] for k, text in NOTE_KINDS.items()])
+    return "\n".join([*parts, f"## Kinds of notes\n\n{notes}\n"])
+
+
+def records_in(*hints: Any) -> list[Any]:
+    """Return the dataclasses that types are made of, each once."""
+    found: dict[Any, None] = {}
+    for hint in hints:
+        found |= dict.fromkeys([hint] if is_dataclass(hint) else records_in(*get_args(hint)))
+    return list(found)
+
+
+def type_words(hint: Any) -> str:
+    """Return a type as its JSON is called; a dataclass links to its table."""
+    origin, within = get_origin(hint), get_args(hint)
+    if is_dataclass(hint):
+        name = getattr(hint, "__name__", "")
+        return f"[{name}](#{name.lower()})"
+    if origin is Literal:
+        return " or ".join(f"`{value}`" for value in within)
+    if origin is UnionType:
+        return " or ".join(map(type_words, within))
+    if origin in (tuple, list):
+        return f"list of {type_words(within[0])}"
+    if origin is dict:
+        return "object" if within[1] is Any else f"object, each value: {type_words(within[1])}"
+    return TYPES[hint]
 
 
 def meanings_of(section: type) -> dict[str, str]:
@@ -103,5 +185,6 @@ if __name__ == "__main__":
     (ROOT / "docs" / "licences.md").write_text(licences_page(), encoding="utf-8")
     (ROOT / "docs" / "cli.md").write_text(cli_docs(), encoding="utf-8")
     (ROOT / "docs" / "settings.md").write_text(settings_page(), encoding="utf-8")
+    (ROOT / "docs" / "results-fields.md").write_text(fields_page(), encoding="utf-8")
     for page in PAGES:
         (ROOT / page).write_text(page_with_tables(page), encoding="utf-8")
