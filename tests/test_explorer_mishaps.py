@@ -203,7 +203,7 @@ def test_struck_out_facts_stay_so_in_both_views_and_ribbon_and_forecast_show_all
     expect(page.locator("#ribbon-card").get_by_text("With all facts.")).to_be_visible()
     expect(page.locator("#forecast-card").get_by_text("With all facts.")).to_be_visible()
     struck = state(page)["without"]
-    page.get_by_role("button", name="Foresight").click()
+    page.get_by_role("button", name="Only the past").click()
     comes_to(page, view="past_only", without=struck)
     expect(page.locator("#asked")).to_contain_text("without 1 fact")
     page.get_by_role("button", name="Undo all").click()
@@ -318,5 +318,5 @@ def test_paper_has_no_controls(page: Page, address: str, query: dict[str, str]) 
     controls = (".top", "#ask", ".tools", ".strike", "#counterfactual", "#hide-known")
     for control in controls:
         expect(page.locator(control).first).to_be_hidden()
-    for part in ("#answer", "#reasons .reason", "#facts tr", "#hindsight"):
+    for part in ("#answer", "#reasons .reason", "#facts tr", "#all-facts"):
         expect(page.locator(part).first).to_be_visible()

@@ -16,7 +16,7 @@ from apptek.setting_rules import with_settings
 
 pytestmark = IN_BROWSER
 ABOUT_TIME = re.compile(
-    r"\b(days?|dates?|dated|undated|(?<!1 )time|hindsight|foresight|last|then|before)\b|\? ·|· \?",
+    r"\b(days?|dates?|dated|undated|(?<!1 )time|past|last|then|before)\b|\? ·|· \?",
     re.I,
 )
 

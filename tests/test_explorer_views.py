@@ -1,4 +1,4 @@
-"""What the page shows over time: ribbon, hindsight, forecast, reasons, what if, search, lists."""
+"""What the page shows over time: ribbon, views, forecast, reasons, what if, search, lists."""
 
 import re
 from collections.abc import Iterator
@@ -141,7 +141,7 @@ def test_the_day_moves_while_the_ribbon_is_on_its_way(
     at = int(handle.get_attribute("aria-valuenow") or 0)
     held: list[Any] = []
     page.route("**/api/ribbon*", hold_in(held))
-    page.get_by_role("button", name="Foresight").click()
+    page.get_by_role("button", name="Only the past").click()
     comes(page, held.__len__, 1)
     page.locator("#ribbon svg").hover()
     handle.focus()
@@ -151,7 +151,9 @@ def test_the_day_moves_while_the_ribbon_is_on_its_way(
     comes(page, lambda: layer.get_attribute("d") != before, True)
     expect(handle).to_have_attribute("aria-valuenow", str(at + 1))
     expect(handle).to_be_focused()
-    expect(page.get_by_role("button", name="Foresight")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="Only the past")).to_have_attribute(
+        "aria-pressed", "true"
+    )
 
 
 @SLOW
@@ -174,29 +176,29 @@ def test_without_a_time_the_latest_one_of_the_pair_is_asked_about(
     expect(page.locator("#time")).to_have_value(state(page)["time"])
 
 
-def test_foresight_uses_only_what_was_known_then(
+def test_past_only_uses_only_what_was_known_then(
     page: Page, address: str, query: dict[str, str], predictor: Predictor, explored_model: Path
 ) -> None:
     opened(page, address, **query)
-    hindsight = page.get_by_role("button", name="Hindsight")
-    foresight = page.get_by_role("button", name="Foresight")
-    expect(hindsight).to_have_attribute("aria-pressed", "true")
-    foresight.click()
-    expect(foresight).to_have_attribute("aria-pressed", "true")
+    all_facts = page.get_by_role("button", name="With all facts")
+    past_only = page.get_by_role("button", name="Only the past")
+    expect(all_facts).to_have_attribute("aria-pressed", "true")
+    past_only.click()
+    expect(past_only).to_have_attribute("aria-pressed", "true")
     comes_to(page, view="past_only")
     early = Predictor.load(explored_model, past_only=True)
     (answer,) = early.predict([Query(**query)], top=1)
     comes(
         page, lambda: shown_answer(page), f"{answer.labels[0]} {percent(answer.probabilities[0])}"
     )
-    hindsight.click()
-    expect(hindsight).to_have_attribute("aria-pressed", "true")
+    all_facts.click()
+    expect(all_facts).to_have_attribute("aria-pressed", "true")
     last = predictor.model.dataset.axis
     beyond = last.format(int(predictor.model.graph.last_start) + 5)
     opened(page, address, **(query | {"time": beyond}))
     assert covered(page, "#ribbon .axis text, #ribbon .handle rect") == []
-    expect(foresight).to_have_attribute("aria-pressed", "true")  # by itself
-    expect(hindsight).to_be_disabled()
+    expect(past_only).to_have_attribute("aria-pressed", "true")  # by itself
+    expect(all_facts).to_be_disabled()
 
 
 def test_the_forecast_has_a_chance_and_its_reliability(
@@ -400,7 +402,9 @@ def test_the_first_screen_answers(page: Page, address: str) -> None:
     hero.click()
     expect(page.locator("#answer")).to_be_visible()
     comes(page, lambda: shown_answer(page), answer)
-    expect(page.get_by_role("button", name="Foresight")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="Only the past")).to_have_attribute(
+        "aria-pressed", "true"
+    )
 
 
 @SLOW

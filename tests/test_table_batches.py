@@ -110,7 +110,7 @@ def test_the_table_is_that_of_the_answers_one_by_one(
     assert {"all_facts", "past_only"} == set(slow["view"].to_pylist())
 
 
-def test_foresight_flags_what_comes_later(
+def test_past_only_flags_what_comes_later(
     served: ServedModel, queries: list[dict[str, str]]
 ) -> None:
     ahead = Predictor(served.predictor.model, past_only=True)

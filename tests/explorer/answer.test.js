@@ -57,7 +57,7 @@ Deno.test("an explanation is about a question if all three of its parts agree", 
   assert.ok(!isAbout(null, state));
 });
 
-Deno.test("after the last fact, and without a time, there is only foresight", () => {
+Deno.test("after the last fact, and without a time, only the past is used", () => {
   const axis = { timeless: false, last_position: 5, position: Number };
   assert.ok(isOnlyAhead("past_only", { time: "6" }, axis));
   assert.ok(isOnlyAhead("past_only", { time: "?" }, axis));

@@ -15,7 +15,13 @@ import {
 } from "../../src/apptek/service/explorer/state.js";
 
 Deno.test("a view is read from the address that it was written to", () => {
-  const state = { subject: "A & B", object: "ü?", time: "2014-08-15", view: "past_only", days: "30" };
+  const state = {
+    subject: "A & B",
+    object: "ü?",
+    time: "2014-08-15",
+    view: "past_only",
+    days: "30",
+  };
   const general = { ...state, general: "1" };
   assert.deepEqual(readState(addressOf(general)), general);
   assert.deepEqual(readState(addressOf(state)), state);

@@ -82,8 +82,8 @@ class Learner:
         """One update; returns the mean squared error of the values before it."""
         weights, gradients, layout = self._weights.numpy(), self.gradients, self._layout
         count = len(batch.actions)
-        past_only = self.target is None or self.config.double_q
-        states = batch.states.followed_by(batch.next_states) if past_only else batch.states
+        encodes_next = self.target is None or self.config.double_q
+        states = batch.states.followed_by(batch.next_states) if encodes_next else batch.states
         distinct, members = distinct_members(states.members)
         encoded = encode_members(weights, *layout.encoding, distinct)
         pooled, winners = pool(encoded, members, states.offsets)

@@ -37,7 +37,7 @@ from apptek.service.timelines import by_time, fact_fields, facts_of, read_window
 
 FACTS = 8  # cited with a reason
 LATEST = 5  # facts cited with a forecast
-AsOf = Annotated[
+PastOnly = Annotated[
     bool,
     Field(description="Use only what was known before the time, also where later facts are known."),
 ]
@@ -70,7 +70,7 @@ class Questions:
         subject: Name,
         object: Name,  # noqa: A002 - the name of the argument in the protocol
         time: Time = "?",
-        past_only: AsOf = False,
+        past_only: PastOnly = False,
         top: Top = 5,
     ) -> Prediction:
         """Which predicate (kind of event or relation) holds between subject and object at a time?
@@ -107,7 +107,7 @@ class Questions:
         time: Time = "?",
         predicate: Name | None = None,
         against: Name | None = None,
-        past_only: AsOf = False,
+        past_only: PastOnly = False,
     ) -> WhyPredicate:
         """Why this predicate between subject and object at a time, and not another?
 

@@ -147,7 +147,7 @@ export class Ribbon {
     put(group, "text", { class: "title", x: SIDE, y: base }).text(shortened(title, room));
   }
 
-  // Covers the time after the last fact, which is all foresight.
+  // Covers the time after the last fact, where only the past is known.
   drawBeyond(svg, width) {
     const from = this.x(this.axis.last_position + 1);
     if (this.axis.timeless || from > width - SIDE - 4) return;

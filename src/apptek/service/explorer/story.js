@@ -100,7 +100,7 @@ function whyOf({ reasons, against, runner_up_label: other }) {
   return con ? `${because} But: ${shown(con.sentence)}.` : because;
 }
 
-// Whether there is only foresight: beyond the last fact, and at no known time.
+// Whether only the past can be used: beyond the last fact, and at no known time.
 export function isOnlyAhead(view, { time }, axis) {
   const beyond = !axis.timeless && axis.position(time) > axis.last_position;
   return view === "past_only" && (beyond || time === "?");
