@@ -22,6 +22,7 @@ def locked() -> dict[str, str]:
     }
 
 
+@pytest.mark.slow  # it needs every extra, Ray included
 def test_the_lock_has_every_package_at_the_version_of_the_constraints() -> None:
     lock, pinned = locked(), pins()
     assert set(lock) == {canonicalize_name(package.name) for package in packages()}
@@ -34,12 +35,14 @@ def test_the_lock_has_every_package_at_the_version_of_the_constraints() -> None:
     assert "://" not in text
 
 
+@pytest.mark.slow  # it needs every extra, Ray included
 def test_every_licence_is_listed() -> None:
     page = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8")
     assert licence_table() in page
     assert "see its files" not in page
 
 
+@pytest.mark.slow  # it needs every extra, Ray included
 def test_the_bill_of_materials_is_whole_and_the_same_each_time() -> None:
     made = bill()
     assert made == bill()

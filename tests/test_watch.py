@@ -128,7 +128,7 @@ def test_no_change_has_no_sign_and_no_colour(
     row = replace(listed.rows[0], change=change)
     page = replace(listed, rows=(row,)).html()
     colour = {"+": " up", "\N{MINUS SIGN}": " down"}.get(shown[0], "")
-    assert f'<td class="number{colour}">{shown}</td>' in page
+    assert f'<td class="number{colour}" data-label="change">{shown}</td>' in page
     assert f"<h1>Watch list, {listed.first}</h1>" in page
 
 

@@ -279,9 +279,9 @@ def _first_line(error: BaseException) -> str:
 def check_runner(name: EngineName, address: str | None = None) -> None:
     """ApptekError for an address without Ray or without a cluster, and where Ray is missing."""
     if name == "ray":
-        require_ray()
         if address is not None and address != "auto":
             _check_address(address)
+        require_ray()
     elif address is not None:
         raise ApptekError("address= is that of a Ray cluster: it goes with --engine ray")
 
