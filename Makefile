@@ -7,6 +7,7 @@ SLOW_READY := .venv/.slow-ready
 MINUTES ?= 60
 SEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONDONTWRITEBYTECODE  # each of many short processes would compile all that it imports
 
 .PHONY: demo test check check-fast test-slow torture golden lint kernels types style browser load bench lock sbom docs clean
 
