@@ -166,7 +166,7 @@ def test_a_fit_in_shards_ranks_as_well_and_resumes(
 
     def stop(name: str) -> None:
         told.append(name)
-        if name.startswith("features of train, ahead, part 3 of"):
+        if name.startswith("features of train, past_only, part 3 of"):
             raise StoppedError
 
     with pytest.raises(StoppedError):
@@ -175,7 +175,7 @@ def test_a_fit_in_shards_ranks_as_well_and_resumes(
     told.clear()
     Predictor.fit(data, folder=tmp_path / "again", resume=True, on_stage=told.append)
     assert any(text.endswith("less than a minute left") for text in again)
-    assert not any(text.startswith("features of train, ahead, part 1") for text in told)
+    assert not any(text.startswith("features of train, past_only, part 1") for text in told)
     assert files_of(tmp_path / "again") == files_of(tmp_path / "model")
 
 

@@ -172,7 +172,7 @@ def _quick_line(line: str, replaced: Mapping[str, str]) -> str:
     if "--minutes" in words:
         words[words.index("--minutes") + 1] = QUICK_MINUTES
     if "--seed" in words:  # it fits something
-        for model in words:
+        for model in (word.partition(":")[0] for word in words):  # a baseline may have a preset
             if model in BASELINES or model in QUICK_SETTINGS:
                 quick = QUICK_SETTINGS.get(model) or find_baseline(model).quick_settings
                 words += [word for text in setting_texts(quick) for word in ("--set", text)]
