@@ -45,9 +45,9 @@ style:
 	$(BIN)/ruff format --check src tests benchmarks tools
 	$(BIN)/ruff check src tests benchmarks tools
 	$(BIN)/lint-imports
-	$(BIN)/oxfmt --check src/apptek/service/explorer tests/explorer
-	$(BIN)/oxlint src/apptek/service/explorer
-	$(BIN)/deno check --quiet --no-lock --no-remote src/apptek/service/explorer/globals.d.ts src/apptek/service/explorer/*.js
+	$(BIN)/oxfmt --check src/apptek/server/explorer tests/explorer
+	$(BIN)/oxlint src/apptek/server/explorer
+	$(BIN)/deno check --quiet --no-lock --no-remote src/apptek/server/explorer/globals.d.ts src/apptek/server/explorer/*.js
 
 browser:  ## chromium for the tests of the page, from the system's packages; without it they are skipped
 	@if command -v chromium > /dev/null; then :; \

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from reference import PlainEpisode, plain_facts, play_episode
 
-from apptek.agent.environment import DecisionProcess, Environment, play
-from apptek.agent.trainer import Trainer
 from apptek.config import AgentConfig
-from apptek.data.queries import Queries, training_queries
-from apptek.data.synthetic.world import make_world
-from apptek.data.times import UNKNOWN
 from apptek.extras import one_torch_thread
+from apptek.facts.queries import Queries, training_queries
+from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.paper.environment import DecisionProcess, Environment, play
+from apptek.paper.trainer import Trainer
 from apptek.seeding import generator
+from apptek.synthetic.world import make_world
 from benchmarks.report import BenchReport, bench_dataset, seconds
 
 PAPER_MS = {5: 23, 15: 33, 25: 41, 50: 66}  # ms per episode by tknn, on the paper's GPU

@@ -8,10 +8,10 @@ import numpy as np
 from apptek.arrays import Bools
 from apptek.audit.audit import audit_facts
 from apptek.audit.judge import cross_fit
-from apptek.data.facts import Dataset
-from apptek.data.reading.reader import read_dataset
-from apptek.data.synthetic.world import make_world
+from apptek.facts.facts import Dataset
+from apptek.reading.reader import read_dataset
 from apptek.seeding import generator
+from apptek.synthetic.world import make_world
 from benchmarks.planted_errors import (
     SHARE,
     Error,

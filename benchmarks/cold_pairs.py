@@ -29,12 +29,11 @@ import numpy as np
 from apptek.arrays import Doubles, Floats, Ints, Longs
 from apptek.compiling import kernel, limit_threads
 from apptek.config import FAMILIES, MOST_HISTORY_FACTS, View, preset
-from apptek.data.facts import Dataset, Facts
-from apptek.data.protocols import apply_protocol
-from apptek.data.queries import Queries, QueryColumns, training_queries
-from apptek.data.reading.reader import read_dataset
 from apptek.evaluation.groups import groups
 from apptek.evaluation.ranking import expected_ranks
+from apptek.facts.facts import Dataset, Facts
+from apptek.facts.protocols import apply_protocol
+from apptek.facts.queries import Queries, QueryColumns, training_queries
 from apptek.features.clock import EVER, MIDDLE, UNDATED_EVER, Clock, Fading, add_clock
 from apptek.features.copies import Copies
 from apptek.features.history import History
@@ -62,6 +61,7 @@ from apptek.models.fitting.stages import Fit, FitOptions
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources
 from apptek.ragged import Ragged, hstack
+from apptek.reading.reader import read_dataset
 from apptek.research.compare import bootstrap_interval
 from apptek.research.result import Result, plain_settings, write_result
 from apptek.seeding import generator

@@ -17,12 +17,11 @@ import numpy as np
 from apptek.arrays import Longs
 from apptek.compiling import limit_threads
 from apptek.config import DEFAULT, preset
-from apptek.data.queries import Queries, draw_evenly, training_queries
-from apptek.data.synthetic.world import make_world
 from apptek.engine.engine import PARTS, Engine
 from apptek.engine.parts import part_of
 from apptek.engine.runners import Done, EngineName, open_runner
 from apptek.engine.tasks import Task, run_task
+from apptek.facts.queries import Queries, draw_evenly, training_queries
 from apptek.features.clock import Clock
 from apptek.features.space import FeatureSpace
 from apptek.features.traits import types_from_names
@@ -30,6 +29,7 @@ from apptek.graph.pairs import PairIndex
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import FeatureSources
 from apptek.seeding import generator
+from apptek.synthetic.world import make_world
 from benchmarks.report import (
     BenchReport,
     MemorySampler,

@@ -14,16 +14,16 @@ from apptek.arrays import Doubles
 from apptek.config import DEFAULT, preset
 from apptek.evaluation.yes_no import yes_no_figures
 from apptek.features.clock import Clock
-from apptek.forecasting.forecaster import Forecaster
-from apptek.forecasting.skill import BASELINES
-from apptek.forecasting.window import Length
+from apptek.forecast.forecaster import Forecaster
+from apptek.forecast.skill import BASELINES
+from apptek.forecast.window import Length
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import Model
-from apptek.occurrence.counts import PairCounts
-from apptek.occurrence.events import Events
-from apptek.occurrence.fitting import Moments, fit_horizon
-from apptek.occurrence.model import Horizon
-from apptek.occurrence.snapshots import draw_acquainted
+from apptek.models.occurrence.counts import PairCounts
+from apptek.models.occurrence.events import Events
+from apptek.models.occurrence.fitting import Moments, fit_horizon
+from apptek.models.occurrence.model import Horizon
+from apptek.models.occurrence.snapshots import draw_acquainted
 from apptek.predictor import Predictor
 from apptek.seeding import generator
 from apptek.setting_rules import with_settings

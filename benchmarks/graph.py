@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from reference import nearest, plain_facts
 
-from apptek.data.synthetic.world import make_world, write_world
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.seeding import generator
+from apptek.synthetic.world import make_world, write_world
 from benchmarks.report import BenchReport, seconds
 
 K = 25
@@ -59,7 +59,7 @@ for file in sorted(Path(sys.argv[1]).glob("*.tsv")):
 """
 _READ_AND_INDEX = """
 import sys, time
-from apptek.data.reading.reader import read_dataset
+from apptek.reading.reader import read_dataset
 from apptek.graph.temporal_graph import TemporalGraph
 start = time.perf_counter()
 graph = TemporalGraph.of(read_dataset(sys.argv[1]))

@@ -7,9 +7,9 @@ import numpy as np
 
 from apptek.arrays import Bools, Doubles
 from apptek.audit.roles import exchanged
-from apptek.data.fact_keys import fact_keys
-from apptek.data.facts import Dataset, Facts
 from apptek.errors import DataError
+from apptek.facts.fact_keys import fact_keys
+from apptek.facts.facts import Dataset, Facts
 
 Error = Literal["frequency", "uniform", "direction"]
 SHARE = 0.01  # of the training facts that become wrong

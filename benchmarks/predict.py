@@ -5,9 +5,8 @@ from statistics import median
 import numpy as np
 
 from apptek.config import DEFAULT, preset
-from apptek.data.facts import Dataset
-from apptek.data.queries import Queries, held_out_queries
-from apptek.data.synthetic.world import make_world
+from apptek.facts.facts import Dataset
+from apptek.facts.queries import Queries, held_out_queries
 from apptek.features.clock import Clock
 from apptek.features.space import FeatureSpace
 from apptek.features.traits import types_from_names
@@ -18,6 +17,7 @@ from apptek.models.counting.scorers import VARIANTS, CountingScorer
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources
 from apptek.seeding import generator
+from apptek.synthetic.world import make_world
 from benchmarks.report import BenchReport, bench_dataset, seconds
 
 ROUNDS = 4  # the first compiles

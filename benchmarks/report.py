@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apptek.data.benchmarks import find_benchmark
-from apptek.data.facts import Dataset
-from apptek.data.reading.reader import read_dataset
-from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError
+from apptek.facts.benchmarks import find_benchmark
+from apptek.facts.facts import Dataset
+from apptek.reading.reader import read_dataset
+from apptek.synthetic.world import make_world
 
 ICEWS14_SIZE = 90_730  # facts in all: such a world has as many training facts as ICEWS14
 SAMPLED = 0.2  # seconds between two looks at the memory

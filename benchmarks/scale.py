@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from apptek.data.queries import draw_evenly, held_out_queries
-from apptek.data.reading.reader import read_dataset
-from apptek.data.synthetic.world import make_world, write_world
 from apptek.errors import ApptekError
+from apptek.facts.queries import draw_evenly, held_out_queries
 from apptek.predictor import Predictor
+from apptek.reading.reader import read_dataset
 from apptek.seeding import generator
+from apptek.synthetic.world import make_world, write_world
 from apptek.terminal import tell
 from benchmarks.report import (
     BenchReport,

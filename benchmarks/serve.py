@@ -13,14 +13,14 @@ from http_clients import (
     send_requests,
 )
 
-from apptek.data.facts import Dataset, Names
-from apptek.data.name_index import NameIndex
+from apptek.facts.facts import Dataset, Names
+from apptek.facts.name_index import NameIndex
 from apptek.models.model import Model
 from apptek.models.model_folder import load_model
 from apptek.predictor import Predictor
 from apptek.seeding import generator
-from apptek.service.arrow_batches import ARROW, write_stream
-from apptek.service.served_model import query_of_fact
+from apptek.server.arrow_batches import ARROW, write_stream
+from apptek.server.served_model import query_of_fact
 from benchmarks.report import BenchReport, bench_dataset, seconds
 
 JSON = "application/json"

@@ -27,11 +27,11 @@ from model_folders import files_of
 
 from apptek.baselines.baseline import Baseline
 from apptek.config import preset
-from apptek.data.synthetic.world import make_world, write_world
 from apptek.errors import ApptekError
 from apptek.models.manifest import model_digest, verify_folder
 from apptek.predictor import Predictor
 from apptek.setting_rules import with_settings
+from apptek.synthetic.world import make_world, write_world
 
 QUICK = ["classifier.epochs=1", "classifier.l2=[3.0]"]
 TREES = [*QUICK, "reranker.rounds=5", "reranker.least_rows=20", "reranker.candidates=4"]

@@ -6,16 +6,16 @@ from hypothesis import strategies as st
 from oracles import PlainFact
 from worlds import PREDICATES, facts_of, plain_facts
 
-from apptek.agent.dqn import build_network
-from apptek.agent.environment import DecisionProcess
-from apptek.agent.q_network import QNetwork
-from apptek.agent.states import PairTable, States, pair_table
-from apptek.agent.trainer import Trainer
 from apptek.arrays import read_only
 from apptek.config import AgentConfig
-from apptek.data.queries import training_queries
-from apptek.data.synthetic.world import make_world
+from apptek.facts.queries import training_queries
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.paper.dqn import build_network
+from apptek.paper.environment import DecisionProcess
+from apptek.paper.q_network import QNetwork
+from apptek.paper.states import PairTable, States, pair_table
+from apptek.paper.trainer import Trainer
+from apptek.synthetic.world import make_world
 
 SMALL = AgentConfig(
     predicate_size=3,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
     from apptek.predictor import Predictor
-    from apptek.service.served_model import ServedModel
+    from apptek.server.served_model import ServedModel
 
 ROOT = Path(__file__).parents[1]
 
@@ -72,7 +72,7 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a small planted world."""
-    from apptek.data.synthetic.world import (  # not before numba's folder is set
+    from apptek.synthetic.world import (  # not before numba's folder is set
         make_world,
         write_world,
     )
@@ -145,7 +145,7 @@ def explored_query(explored_model: Path) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def served(served_model: Path) -> "ServedModel":
     """The model as the service holds it."""
-    from apptek.service.served_model import ServedModel
+    from apptek.server.served_model import ServedModel
 
     return ServedModel.open(served_model)
 

@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler
 from threading import Event
 from typing import Any
 
-from apptek.data.benchmarks import PublicFile
-from apptek.data.facts import SPLITS
+from apptek.facts.benchmarks import PublicFile
+from apptek.facts.facts import SPLITS
 
 CONTENT = {split: f"{split}\tknows\tb\t2014-01-01\n".encode() * 20_000 for split in SPLITS}
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
-from apptek.data.facts import Dataset, Facts
-from apptek.data.reading.reader import read_dataset
-from apptek.data.splitting import Splitting
+from apptek.facts.facts import Dataset, Facts
+from apptek.facts.splitting import Splitting
+from apptek.reading.reader import read_dataset
 
 ReadFact = tuple[str, str, str, str, str]  # subject, predicate, object, since, until
 ALL_IN_TRAIN = Splitting(train=1, valid=0)

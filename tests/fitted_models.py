@@ -11,11 +11,11 @@ from pathlib import Path
 from filelock import FileLock
 
 from apptek.config import preset
-from apptek.data.facts import Dataset
-from apptek.data.splitting import Splitting, split_facts
-from apptek.data.synthetic.world import make_world
+from apptek.facts.facts import Dataset
+from apptek.facts.splitting import Splitting, split_facts
 from apptek.predictor import Predictor
 from apptek.setting_rules import with_settings
+from apptek.synthetic.world import make_world
 
 
 def one_file(data: Dataset, splitting: Splitting) -> Dataset:

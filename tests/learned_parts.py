@@ -10,8 +10,8 @@ from apptek.baselines.baseline import Baseline
 from apptek.baselines.embedding import Embedding
 from apptek.baselines.embedding_baseline import EmbeddingScorer
 from apptek.baselines.registry import preset_of
-from apptek.data.facts import Dataset, Facts
-from apptek.data.times import TimeAxis
+from apptek.facts.facts import Dataset, Facts
+from apptek.facts.times import TimeAxis
 from apptek.setting_rules import with_settings
 
 SMALL = {

@@ -7,8 +7,8 @@ from worlds import ENTITIES, PREDICATES, moments
 
 from apptek.arrays import Ints
 from apptek.config import AgentConfig, Traversal
-from apptek.data.queries import Queries
-from apptek.data.times import UNKNOWN
+from apptek.facts.queries import Queries
+from apptek.facts.times import UNKNOWN
 
 # subject, object, time, hidden fact; None is an unknown entity, no time, or nothing hidden
 PlainQuery = tuple[int | None, int | None, int | None, int | None]

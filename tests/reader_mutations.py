@@ -24,10 +24,10 @@ from event_dumps import ACLED, ICEWS, POLECAT, gdelt
 from fact_files import compress, parquet_bytes
 from sheets import Formula, write_sheets
 
-from apptek.data.reading.options import ReadOptions
-from apptek.data.reading.reader import read_dataset
 from apptek.errors import DataError
 from apptek.models.batch_files import read_queries
+from apptek.reading.options import ReadOptions
+from apptek.reading.reader import read_dataset
 
 Rng = np.random.Generator
 Mutation = Callable[[bytes, Rng], bytes]

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from apptek.data.facts import Facts
-from apptek.data.times import UNKNOWN
+from apptek.facts.facts import Facts
+from apptek.facts.times import UNKNOWN
 
 
 @dataclass(frozen=True)

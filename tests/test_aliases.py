@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from apptek.data.aliases import check_aliases, read_aliases
-from apptek.data.facts import Dataset
-from apptek.data.predicate_table import read_predicates
 from apptek.errors import DataError
+from apptek.facts.aliases import check_aliases, read_aliases
+from apptek.facts.facts import Dataset
+from apptek.facts.predicate_table import read_predicates
 
 
 def write(folder: Path, text: str) -> Path:

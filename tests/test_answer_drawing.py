@@ -14,7 +14,7 @@ from apptek.present.drawing.labels import Drawing
 from apptek.present.drawing.layout import FURTHER, MOST, RADIUS, draw_answer
 from apptek.present.drawing.svg import NAMESPACE, draw_svg
 from apptek.results import CitedFact, Explanation
-from apptek.service.served_model import ServedModel
+from apptek.server.served_model import ServedModel
 
 
 def assert_sound(drawing: Drawing, explanation: Explanation) -> None:

@@ -17,15 +17,15 @@ from pyarrow import ipc
 from service_parts import client_of, problem
 
 from apptek.baselines.baseline import Baseline
-from apptek.data.reading.reader import read_dataset
 from apptek.errors import ApptekError, DataError, TimeFormatError, UnknownName
-from apptek.forecasting.backtest import backtest
-from apptek.mcp_server.server import create_server
+from apptek.forecast.backtest import backtest
 from apptek.models.answer_tables import answer_rows
 from apptek.models.batch_files import answer_table
 from apptek.predictor import Predictor, Query
-from apptek.service.arrow_batches import ARROW
-from apptek.service.served_model import ServedModel
+from apptek.reading.reader import read_dataset
+from apptek.server.arrow_batches import ARROW
+from apptek.server.mcp.server import create_server
+from apptek.server.served_model import ServedModel
 
 FAR = "2990-01-01"
 IS_FAR = [False, True, False, True]  # of `queries`

@@ -19,13 +19,13 @@ from apptek.audit.judge import Judge, all_in_train, cross_fit
 from apptek.audit.report import audit_table, table_of_facts
 from apptek.audit.roles import Roles, is_mirrored
 from apptek.audit.why import Reasons
-from apptek.data.facts import Dataset, Facts
-from apptek.data.queries import training_queries
-from apptek.data.synthetic.world import make_world, write_world
-from apptek.data.times import TimeAxis
+from apptek.facts.facts import Dataset, Facts
+from apptek.facts.queries import training_queries
+from apptek.facts.times import TimeAxis
 from apptek.models.model_folder import load_model
 from apptek.present.wording import GIVEN
 from apptek.seeding import generator
+from apptek.synthetic.world import make_world, write_world
 from benchmarks.planted_errors import Error, plant_errors, precision_among_first, roc_auc
 
 SIZE = 4000

@@ -11,12 +11,12 @@ import pytest
 from command_line import apptek
 from pyarrow import parquet
 
-from apptek.data.facts import Facts
 from apptek.errors import ApptekError
 from apptek.evaluation.yes_no import yes_no_figures
-from apptek.forecasting.backtest import SURPRISING, backtest
-from apptek.forecasting.forecaster import Forecaster
-from apptek.forecasting.window import Window
+from apptek.facts.facts import Facts
+from apptek.forecast.backtest import SURPRISING, backtest
+from apptek.forecast.forecaster import Forecaster
+from apptek.forecast.window import Window
 from apptek.models.model_folder import load_model
 from apptek.models.updating import update_model
 from apptek.present.reliability_diagram import reliability_png, reliability_svg

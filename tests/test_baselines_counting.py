@@ -10,11 +10,10 @@ from oracles import PlainFact
 from worlds import ENTITIES, PREDICATES, dataset_of, graph_of, plain_facts
 
 from apptek.baselines.baseline import Baseline
-from apptek.data.facts import Dataset, OpenEnd
-from apptek.data.queries import Queries, held_out_queries, training_queries
-from apptek.data.synthetic.world import make_world
-from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError, ConfigError
+from apptek.facts.facts import Dataset, OpenEnd
+from apptek.facts.queries import Queries, held_out_queries, training_queries
+from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.counting.index import CountingIndex
 from apptek.models.counting.scorers import (
@@ -25,6 +24,7 @@ from apptek.models.counting.scorers import (
     Weights,
     choose_weights,
 )
+from apptek.synthetic.world import make_world
 
 Plain = list[PlainFact]
 facts = st.lists(plain_facts(), min_size=1, max_size=14)

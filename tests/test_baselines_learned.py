@@ -18,13 +18,13 @@ from apptek.baselines.diachronic import DeSimplE, Diachronic, Entities, TimeFeat
 from apptek.baselines.embedding import embedding_scores
 from apptek.baselines.embedding_training import mask_known, with_unseen
 from apptek.baselines.tnt_complex import TntComplEx, nearest_rows
-from apptek.data.facts import Dataset, Facts
-from apptek.data.queries import Queries, held_out_queries, training_queries
-from apptek.data.synthetic.world import make_world
-from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import ApptekError, CheckpointError, ConfigError
 from apptek.evaluation.filters import known_predicates
+from apptek.facts.facts import Dataset, Facts
+from apptek.facts.queries import Queries, held_out_queries, training_queries
+from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.synthetic.world import make_world
 
 
 @pytest.fixture(scope="module")

@@ -13,14 +13,14 @@ from model_folders import files_of, rewrite_manifest
 from apptek.baselines.baseline import Baseline
 from apptek.baselines.open_model import open_model
 from apptek.baselines.registry import LEARNED_NAMES, NAMES, find_baseline, preset_of
-from apptek.data.facts import Dataset
-from apptek.data.protocols import apply_protocol
-from apptek.data.queries import held_out_queries
-from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
+from apptek.facts.facts import Dataset
+from apptek.facts.protocols import apply_protocol
+from apptek.facts.queries import held_out_queries
 from apptek.models.answers import Query
 from apptek.resuming import open_work
 from apptek.setting_rules import setting_texts, with_settings
+from apptek.synthetic.world import make_world
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,10 @@ from worlds import facts_of, graph_of
 from apptek.baselines.baseline import Baseline
 from apptek.baselines.embedding import embedding_scores
 from apptek.baselines.re_gcn import ReGcn, ReGcnConfig, gru
-from apptek.data.facts import with_inverses
-from apptek.data.queries import Queries, training_queries
-from apptek.data.times import UNKNOWN
 from apptek.errors import ConfigError, DataError
+from apptek.facts.facts import with_inverses
+from apptek.facts.queries import Queries, training_queries
+from apptek.facts.times import UNKNOWN
 
 
 def test_the_gate_is_that_of_a_gated_recurrent_unit() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apptek.data.synthetic.world import make_world, write_world
+from apptek.synthetic.world import make_world, write_world
 from benchmarks.__main__ import main
 from benchmarks.audit import bench_audit
 

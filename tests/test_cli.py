@@ -156,7 +156,7 @@ def test_a_stopped_command_says_how_to_go_on(
             raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("apptek.data.reading.reader.read_dataset", stop)
+    monkeypatch.setattr("apptek.reading.reader.read_dataset", stop)
     out = [] if command == "data stats" else ["--out", str(tmp_path / "out")]
     monkeypatch.setattr(sys, "argv", ["apptek", *command.split(), "facts.tsv", *out])
     with pytest.raises(SystemExit) as ended:
@@ -169,7 +169,7 @@ def test_an_error_of_the_interpreter_is_no_stop(monkeypatch: pytest.MonkeyPatch)
     def fail(*_: object, **__: object) -> None:
         raise SystemError("something else")
 
-    monkeypatch.setattr("apptek.data.reading.reader.read_dataset", fail)
+    monkeypatch.setattr("apptek.reading.reader.read_dataset", fail)
     monkeypatch.setattr(sys, "argv", ["apptek", "data", "stats", "facts.tsv"])
     with pytest.raises(SystemError):
         main()

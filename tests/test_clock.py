@@ -10,11 +10,11 @@ from plain_queries import queries_of
 from worlds import graph_of, moments, plain_facts
 
 from apptek.config import KERNELS, HistoryConfig
-from apptek.data.benchmarks import find_benchmark
-from apptek.data.reading.reader import read_dataset
+from apptek.facts.benchmarks import find_benchmark
 from apptek.features.clock import WITHOUT_GAPS, Clock
 from apptek.features.history import History
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.reading.reader import read_dataset
 
 SCALES = (2.0, 7.0, 30.0, 120.0)
 ELSEWHERE = PlainFact(3, 0, 4, None, None)  # with an undated fact no kernel is idle

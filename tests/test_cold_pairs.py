@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from apptek.config import HistoryConfig
-from apptek.data.facts import Dataset
-from apptek.data.queries import training_queries
-from apptek.data.synthetic.world import make_world
+from apptek.facts.facts import Dataset
+from apptek.facts.queries import training_queries
 from apptek.features.clock import Clock
 from apptek.features.history import History
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.research.docs_tables import DOCS_TABLES
 from apptek.research.result import Result
+from apptek.synthetic.world import make_world
 from benchmarks.cold_pairs import constants, most_frequent, with_prior
 
 MOST = 40

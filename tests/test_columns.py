@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from fact_files import DAY, FACT, in_words, read_all, read_text, write
 
-from apptek.data.reading.reader import read_dataset
 from apptek.errors import DataError
+from apptek.reading.reader import read_dataset
 
 
 @pytest.mark.parametrize(

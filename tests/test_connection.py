@@ -5,11 +5,11 @@ from oracles import PlainFact
 from plain_queries import agent_configs, plain_episode, plain_queries, queries_of
 from worlds import PREDICATES, graph_of, plain_facts
 
-from apptek.agent.environment import DecisionProcess
 from apptek.config import AgentConfig
-from apptek.data.queries import Queries
-from apptek.data.times import UNKNOWN, TimeAxis
-from apptek.features.topologies.connection import Surroundings, connect, time_distance
+from apptek.facts.queries import Queries
+from apptek.facts.times import UNKNOWN, TimeAxis
+from apptek.paper.connection import Surroundings, connect, time_distance
+from apptek.paper.environment import DecisionProcess
 from apptek.present.wording import apart_text, listed, percent, signed, when_text
 from apptek.safe_text import counted, printable
 

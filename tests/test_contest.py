@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from apptek.baselines.open_model import open_model
 from apptek.cli import app
 from apptek.commands.reading_options import Reading
-from apptek.data.reading.reader import read_dataset
 from apptek.errors import ApptekError
+from apptek.reading.reader import read_dataset
 from apptek.research import contest as contests
 from apptek.research.contest import run_contest
 from apptek.research.result import read_result

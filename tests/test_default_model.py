@@ -20,23 +20,23 @@ from plain_queries import PlainQuery, plain_queries, queries_of
 from worlds import dataset_of, football_careers, plain_facts
 
 from apptek.config import PRESETS, Config, FeaturesConfig, preset
-from apptek.data.facts import SPLITS, Dataset, Facts
-from apptek.data.queries import held_out_queries
-from apptek.data.synthetic.world import make_world
-from apptek.data.times import UNKNOWN
 from apptek.errors import CheckpointError, ConfigError, DataError
 from apptek.explain.explainer import strongest_reason
 from apptek.explain.strongest_weights import strongest
+from apptek.facts.facts import SPLITS, Dataset, Facts
+from apptek.facts.queries import held_out_queries
+from apptek.facts.times import UNKNOWN
 from apptek.features.clock import Clock
 from apptek.features.space import FeatureSpace
-from apptek.features.topologies.topology import topology_set
 from apptek.features.traits import Kind, types_from_table
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import FeatureSources
+from apptek.paper.topology import topology_set
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.results import CitedFact, to_dict
 from apptek.setting_rules import with_settings
+from apptek.synthetic.world import make_world
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +150,7 @@ def test_neither_fitting_nor_loading_nor_explaining_needs_torch(tmp_path: Path) 
     code = (
         "import sys\n"
         "from apptek import Predictor, Query\n"
-        "from apptek.data.synthetic.world import make_world\n"
+        "from apptek.synthetic.world import make_world\n"
         f"place = {str(tmp_path / 'model')!r}\n"
         "Predictor.fit(make_world(500, 0).dataset, folder=place)\n"
         "predictor = Predictor.load(place)\n"

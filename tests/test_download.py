@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from download_server import CONTENT, Behaviour, Handler, public_file
 
-from apptek.data.benchmarks import (
+from apptek.errors import DownloadError
+from apptek.facts.benchmarks import (
     BENCHMARKS,
     DATA_VARIABLE,
     Benchmark,
     Statistics,
     find_benchmark,
 )
-from apptek.data.download import checksum_fault, download
-from apptek.data.facts import SPLITS
-from apptek.errors import DownloadError
+from apptek.facts.facts import SPLITS
+from apptek.reading.download import checksum_fault, download
 
 TRAIN = CONTENT["train"]
 CUT = 300_000
@@ -150,7 +150,7 @@ def test_a_server_that_falls_silent_is_a_cut_connection(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("apptek.data.download.TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setattr("apptek.reading.download.TIMEOUT_SECONDS", 1.0)
     behaviour.cut_after, behaviour.stalled = CUT, Event()
     message = fails(benchmark, tmp_path)
     behaviour.stalled.set()

@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from oracles import PlainFact
 from worlds import facts_of
 
-from apptek.agent.dqn import FrozenPolicy, Learner, random_legal, td_targets
-from apptek.agent.replay import Batch
-from apptek.agent.states import pair_table
-from apptek.agent.update_kernels import best_values
 from apptek.arrays import read_only
 from apptek.config import AgentConfig, FingerprintKind
 from apptek.errors import ApptekError
+from apptek.paper.dqn import FrozenPolicy, Learner, random_legal, td_targets
+from apptek.paper.replay import Batch
+from apptek.paper.states import pair_table
+from apptek.paper.update_kernels import best_values
 
 PAIRS, ACTIONS = 40, 5
 pytestmark = pytest.mark.usefixtures("one_thread")

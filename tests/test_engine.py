@@ -21,20 +21,20 @@ from apptek import extras
 from apptek.audit.audit import audit_facts
 from apptek.audit.judge import all_in_train, cross_fit
 from apptek.config import VIEWS
-from apptek.data.facts import Dataset, join_facts
-from apptek.data.queries import training_queries
-from apptek.data.synthetic.world import make_world, write_world
 from apptek.engine import engine as engine_module
 from apptek.engine.engine import Engine, open_engine
 from apptek.engine.parted_space import open_history
 from apptek.engine.runners import LocalRunner, RayRunner
 from apptek.engine.tasks import Task, run_task
 from apptek.errors import ApptekError, DataError
+from apptek.facts.facts import Dataset, join_facts
+from apptek.facts.queries import training_queries
 from apptek.models.answer_tables import answer_rows
 from apptek.models.batch_files import UnknownNames, answer_file
 from apptek.models.fitting import examples as shards
 from apptek.models.fitting.stages import time_left
 from apptek.predictor import Predictor
+from apptek.synthetic.world import make_world, write_world
 
 PARTS, SIZE = 4, 700
 

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from model_folders import files_of
 
-from apptek.data.synthetic.world import make_world, write_world
 from apptek.engine import runners
 from apptek.predictor import Predictor
+from apptek.synthetic.world import make_world, write_world
 
 pytestmark = pytest.mark.slow
 PIECES = ".model-engine/*/job-*/*.npz"

@@ -14,20 +14,20 @@ from worlds import PREDICATES, football_careers, graph_of, names_of, plain_facts
 
 from apptek import files
 from apptek.config import VIEWS, View, preset
-from apptek.data.facts import Dataset, Facts
-from apptek.data.queries import Queries, held_out_queries, training_queries
-from apptek.data.synthetic.world import make_world
-from apptek.data.times import TimeAxis
 from apptek.engine.parted_space import PartedSpace, bucket_order
 from apptek.engine.parts import FACTS, Part, check_part_count, make_part, part_of, save_facts
 from apptek.engine.stored_space import open_space, save_space
 from apptek.errors import ApptekError
+from apptek.facts.facts import Dataset, Facts
+from apptek.facts.queries import Queries, held_out_queries, training_queries
+from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
 from apptek.features.history import History
 from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import FeatureSources
 from apptek.ragged import Ragged, scatter_rows, vstack
+from apptek.synthetic.world import make_world
 
 
 @pytest.fixture(autouse=True)

@@ -8,13 +8,13 @@ from oracles import PlainEpisode, PlainFact, play_episode
 from plain_queries import PlainQuery, agent_configs, plain_episode, plain_queries, queries_of
 from worlds import graph_of, plain_facts
 
-from apptek.agent import environment as module
-from apptek.agent.environment import DecisionProcess, Environment, play
-from apptek.agent.states import FAR, IN_CORE, MARKS, REACHED, SEEN
 from apptek.arrays import Bools
 from apptek.config import AgentConfig
-from apptek.data.queries import training_queries
 from apptek.errors import ApptekError
+from apptek.facts.queries import training_queries
+from apptek.paper import environment as module
+from apptek.paper.environment import DecisionProcess, Environment, play
+from apptek.paper.states import FAR, IN_CORE, MARKS, REACHED, SEEN
 from apptek.seeding import generator
 
 

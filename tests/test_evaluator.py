@@ -18,17 +18,17 @@ from apptek import Evaluator, Predictor, Splitting
 from apptek.arrays import Matrix
 from apptek.baselines.baseline import Baseline
 from apptek.config import preset
-from apptek.data.facts import Dataset, Facts, join_facts
-from apptek.data.queries import Queries
-from apptek.data.splitting import split_facts
-from apptek.data.synthetic.world import make_world, write_world
 from apptek.errors import ApptekError
 from apptek.evaluation.calibration import softmax
 from apptek.evaluation.forecast import evaluate_forecast
+from apptek.facts.facts import Dataset, Facts, join_facts
+from apptek.facts.queries import Queries
+from apptek.facts.splitting import split_facts
 from apptek.research.compare import compare_results
 from apptek.research.model_result import evaluate_model
 from apptek.research.result import read_result
 from apptek.setting_rules import with_settings
+from apptek.synthetic.world import make_world, write_world
 
 PAGE = Path(__file__).parents[1] / "docs" / "own-models.md"
 QUICK = with_settings(preset("default"), ["classifier.epochs=2", "classifier.l2=[3.0]"])

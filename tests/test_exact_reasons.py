@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from apptek.config import preset
-from apptek.data.times import TimeAxis
+from apptek.facts.times import TimeAxis
 from apptek.predictor import Predictor, Query
 from apptek.present.sentences import Ends, Occurrences, mirror_sentence
 from apptek.results import Contribution, Explanation

@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apptek.data.queries import training_queries
-from apptek.data.synthetic.world import World as PlantedWorld
-from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, TimeFormatError
+from apptek.facts.queries import training_queries
 from apptek.models.model_folder import FORMAT
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.present.sentences import connected_sentence
 from apptek.present.wording import percent, signed
 from apptek.results import CitedFact, Explanation, Reason, to_dict
+from apptek.synthetic.world import World as PlantedWorld
+from apptek.synthetic.world import make_world
 
 RETALIATION = {"Mobilize or increase armed forces", "Provide military aid"}
 

@@ -12,8 +12,8 @@ from playwright.sync_api import Page, expect
 from test_explorer_undated import words_of
 from test_timed_models import events
 
-from apptek.data.reading.reader import read_dataset
 from apptek.predictor import Predictor
+from apptek.reading.reader import read_dataset
 
 Opened = Callable[[Predictor], tuple[Page, str]]
 OTHER_UNITS = re.compile(r"\b(days?|weeks?)\b", re.I)

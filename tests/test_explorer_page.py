@@ -26,7 +26,7 @@ from service_parts import tuning_query
 from apptek.predictor import Query
 from apptek.present.drawing.layout import draw_answer
 from apptek.present.drawing.svg import draw_svg
-from apptek.service.served_model import ServedModel
+from apptek.server.served_model import ServedModel
 
 pytestmark = IN_BROWSER
 SLOW = pytest.mark.slow

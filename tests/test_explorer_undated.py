@@ -9,10 +9,10 @@ from browser_pages import IN_BROWSER, link, scroll_to
 from playwright.sync_api import Page, expect
 
 from apptek.config import preset
-from apptek.data.reading.reader import read_dataset
-from apptek.data.synthetic.world import make_world
 from apptek.predictor import Predictor
+from apptek.reading.reader import read_dataset
 from apptek.setting_rules import with_settings
+from apptek.synthetic.world import make_world
 
 pytestmark = IN_BROWSER
 ABOUT_TIME = re.compile(

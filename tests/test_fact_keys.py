@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apptek.data.fact_keys import fact_keys, first_occurrences, is_among
-from apptek.data.facts import Facts
-from apptek.data.reading.assembly import merge_interval_lines
-from apptek.data.times import UNKNOWN, TimeAxis
+from apptek.facts.fact_keys import fact_keys, first_occurrences, is_among
+from apptek.facts.facts import Facts
+from apptek.facts.times import UNKNOWN, TimeAxis
+from apptek.reading.assembly import merge_interval_lines
 
 Row = tuple[int, int, int, int, int]
 LARGEST = 2**31 - 1

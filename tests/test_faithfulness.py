@@ -10,9 +10,8 @@ from command_line import apptek
 
 from apptek.audit.faithfulness import Scalpel, measure_faithfulness
 from apptek.audit.planted_rules import recover_rules
-from apptek.data.queries import Queries, held_out_queries
-from apptek.data.synthetic.world import World, make_world
 from apptek.explain.explainer import explain
+from apptek.facts.queries import Queries, held_out_queries
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Query
@@ -20,6 +19,7 @@ from apptek.models.model import Model
 from apptek.predictor import Predictor
 from apptek.research.result import read_result
 from apptek.seeding import generator
+from apptek.synthetic.world import World, make_world
 
 
 @pytest.fixture(scope="module")

@@ -31,11 +31,11 @@ from apptek.evaluation.calibration import (
 )
 from apptek.features.clock import Clock
 from apptek.features.copies import Copies
-from apptek.features.topologies.part import Topologies
-from apptek.features.topologies.topology import topology_set
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.fitting.linear_fit import Descent, fit_linear_softmax
 from apptek.models.model import FeatureSources
+from apptek.paper.part import Topologies
+from apptek.paper.topology import topology_set
 from apptek.ragged import Ragged, hstack
 from apptek.seeding import generator
 

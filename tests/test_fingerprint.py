@@ -10,10 +10,10 @@ from oracles import PlainFact
 from torch import Tensor
 from worlds import facts_of
 
-from apptek.agent.dqn import FrozenPolicy
-from apptek.agent.fingerprint import Fingerprint, pool
-from apptek.agent.states import MARKS, distinct_members, pair_table
 from apptek.arrays import read_only
+from apptek.paper.dqn import FrozenPolicy
+from apptek.paper.fingerprint import Fingerprint, pool
+from apptek.paper.states import MARKS, distinct_members, pair_table
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -151,7 +151,7 @@ def test_the_width_follows_from_the_kind_of_times(
 
 
 def test_all_pairs_are_encoded_as_each_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apptek.agent.fingerprint.CHUNK", 7)
+    monkeypatch.setattr("apptek.paper.fingerprint.CHUNK", 7)
     module = network_of(points(30)).fingerprint
     found = module.encode_all()
     assert not found.requires_grad

@@ -12,9 +12,8 @@ from model_folders import files_of
 from ranking_oracles import adagrad
 
 from apptek.config import ClassifierConfig, preset
-from apptek.data.facts import Facts
-from apptek.data.queries import askable, draw_evenly
-from apptek.data.synthetic.world import make_world
+from apptek.facts.facts import Facts
+from apptek.facts.queries import askable, draw_evenly
 from apptek.models.fitting import examples as shards_module
 from apptek.models.fitting.examples import (
     Examples,
@@ -26,6 +25,7 @@ from apptek.models.fitting.linear_fit import Descent, shuffled_pass
 from apptek.predictor import Predictor
 from apptek.seeding import generator
 from apptek.setting_rules import with_settings
+from apptek.synthetic.world import make_world
 
 
 def parts_of(count: int = 60, cuts: tuple[int, ...] = (20, 35)) -> list[Examples]:
@@ -129,7 +129,7 @@ def test_many_rows_are_looked_at_in_parts(monkeypatch: pytest.MonkeyPatch) -> No
     facts = make_world(3_000, 5).dataset.train
     rows = np.flatnonzero(facts.subjects != facts.objects)
     drawn = draw_evenly(facts, rows, 20, np.random.default_rng(0))
-    monkeypatch.setattr("apptek.data.queries._PART", 64)
+    monkeypatch.setattr("apptek.facts.queries._PART", 64)
     assert askable(facts).tolist() == rows.tolist()
     assert (
         draw_evenly(facts, askable(facts), 20, np.random.default_rng(0)).tolist() == drawn.tolist()

@@ -19,18 +19,18 @@ from ranking_oracles import expected_rank, other_known
 from worlds import ENTITIES, PREDICATES, dataset_of, facts_of, moments, plain_facts
 
 from apptek.arrays import Doubles, Ints, Matrix
-from apptek.data.benchmarks import DATA_VARIABLE, find_benchmark
-from apptek.data.facts import Dataset
-from apptek.data.protocols import apply_protocol
-from apptek.data.queries import Queries
-from apptek.data.reading.reader import read_dataset
-from apptek.data.times import UNKNOWN
 from apptek.errors import DataError
 from apptek.evaluation.calibration import softmax
 from apptek.evaluation.direction import FEATURES, SCALES, DirectionPrior, direction_features
 from apptek.evaluation.forecast import direction_priors, evaluate_forecast, rank_forecast
 from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
+from apptek.facts.benchmarks import DATA_VARIABLE, find_benchmark
+from apptek.facts.facts import Dataset
+from apptek.facts.protocols import apply_protocol
+from apptek.facts.queries import Queries
+from apptek.facts.times import UNKNOWN
 from apptek.graph.decayed_counts import decayed_counts
+from apptek.reading.reader import read_dataset
 
 worlds = st.lists(plain_facts(), min_size=1, max_size=12)
 some_facts = st.lists(plain_facts(), min_size=1, max_size=6)

@@ -13,23 +13,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apptek.config import preset
-from apptek.data.facts import Dataset, Facts, join_facts
-from apptek.data.splitting import Splitting, split_facts
-from apptek.data.synthetic.world import make_world
-from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import ApptekError, UnknownName
 from apptek.explain.explainer import strongest_reason
-from apptek.forecasting.learning import learn_occurrence, predicates_in
-from apptek.forecasting.window import Length, Window, read_window
+from apptek.facts.facts import Dataset, Facts, join_facts
+from apptek.facts.splitting import Splitting, split_facts
+from apptek.facts.times import UNKNOWN, TimeAxis
+from apptek.forecast.learning import learn_occurrence, predicates_in
+from apptek.forecast.window import Length, Window, read_window
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.fitting.stages import FitOptions
-from apptek.occurrence.events import Pairs
-from apptek.occurrence.model import Occurrence
+from apptek.models.occurrence.events import Pairs
+from apptek.models.occurrence.model import Occurrence
 from apptek.predictor import Predictor, Query
 from apptek.present.forecast_words import expected_words
 from apptek.present.wording import GIVEN, signed
 from apptek.results import to_dict
 from apptek.setting_rules import with_settings
+from apptek.synthetic.world import make_world
 
 QUICK = ["classifier.epochs=1", "features.past_only=true"]
 START = "2020-12-20"
@@ -82,7 +82,7 @@ def test_the_same_model_learns_the_same_bytes(
     again = learn_occurrence(replace(predictor.model, occurrence=None), options, {}).occurrence
     assert again is not None
     again.save(tmp_path / "occurrence")
-    name = "occurrence/occurrence.json"
+    name = "models/occurrence/occurrence.json"
     assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
 
 

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from apptek import Dataset, Predictor, Query, Splitting, read_dataset
 from apptek.baselines.baseline import Baseline
 from apptek.config import preset
-from apptek.data.facts import SPLITS
-from apptek.data.frames import time_text
-from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, DataError
+from apptek.facts.facts import SPLITS
+from apptek.reading.frames import time_text
 from apptek.setting_rules import with_settings
+from apptek.synthetic.world import make_world
 
 ROWS = {
     "subject": ["a", "b", "a"],

@@ -338,8 +338,8 @@ def test_help(name: str) -> None:
 
 
 def test_openapi(served_model: Path) -> None:
-    from apptek.service.app import create_app
-    from apptek.service.served_model import ServedModel
+    from apptek.server.app import create_app
+    from apptek.server.served_model import ServedModel
 
     described = create_app(ServedModel.open(served_model)).openapi()
     assert described["info"].pop("version") == __version__
@@ -349,9 +349,9 @@ def test_openapi(served_model: Path) -> None:
 def test_tools_for_assistants(served_model: Path) -> None:
     from mcp import Client
 
-    from apptek.mcp_server.server import create_server
-    from apptek.service.network.request_limits import RequestLimits
-    from apptek.service.served_model import ServedModel
+    from apptek.server.mcp.server import create_server
+    from apptek.server.network.request_limits import RequestLimits
+    from apptek.server.served_model import ServedModel
 
     async def describe() -> list[object]:
         async with Client(create_server(ServedModel.open(served_model), RequestLimits())) as client:

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from oracles import PlainFact
 from worlds import ENTITIES, facts_of, graph_of, plain_facts, random_intervals
 
-from apptek.data.reading.reader import read_dataset
-from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError, GraphError
+from apptek.facts.times import TimeAxis
 from apptek.graph import incidence
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.reading.reader import read_dataset
 
 
 @given(st.lists(plain_facts(), max_size=30))

@@ -11,8 +11,8 @@ from worlds import ENTITIES, PREDICATES, graph_of, plain_facts, random_intervals
 
 from apptek.arrays import read_only
 from apptek.config import FAMILIES, KERNELS, MOST_HISTORY_FACTS, HistoryConfig
-from apptek.data.times import TimeAxis
 from apptek.errors import ConfigError
+from apptek.facts.times import TimeAxis
 from apptek.features import history as module
 from apptek.features.clock import Clock
 from apptek.features.history import History, HistoryFeature

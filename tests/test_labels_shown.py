@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from command_line import apptek
 
-from apptek.data.facts import Dataset
-from apptek.data.splitting import Splitting
-from apptek.forecasting.watch import watch
-from apptek.forecasting.window import Length
+from apptek.facts.facts import Dataset
+from apptek.facts.splitting import Splitting
+from apptek.forecast.watch import watch
+from apptek.forecast.window import Length
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.present.tables import write_result

@@ -10,22 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_folders import files_of
 
-from apptek.data import fact_keys
-from apptek.data.facts import SPLITS
-from apptek.data.reading.reader import read_dataset
-from apptek.data.synthetic import world as world_module
-from apptek.data.synthetic.world import make_world, write_world
 from apptek.errors import DataError
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.groups import groups
+from apptek.facts import fact_keys
+from apptek.facts.facts import SPLITS
 from apptek.features import clock as clock_module
 from apptek.features.clock import Clock
-from apptek.forecasting import learning
+from apptek.forecast import learning
 from apptek.graph.pairs import PairIndex
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.occurrence.counts import PairCounts
-from apptek.occurrence.events import Events, Pairs
+from apptek.models.occurrence.counts import PairCounts
+from apptek.models.occurrence.events import Events, Pairs
 from apptek.predictor import Predictor
+from apptek.reading.reader import read_dataset
+from apptek.synthetic import world as world_module
+from apptek.synthetic.world import make_world, write_world
 
 WORLD = make_world(3_000, 5).dataset
 

@@ -15,19 +15,19 @@ from oracles import PlainFact
 
 from apptek.arrays import Doubles
 from apptek.config import preset
-from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError, DataError
+from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
-from apptek.forecasting.backtest import backtest
-from apptek.forecasting.forecaster import Forecaster
-from apptek.forecasting.skill import group_skill, groups_of, judged, recent_span
-from apptek.forecasting.window import Length, Window, read_window, usual_length
+from apptek.forecast.backtest import backtest
+from apptek.forecast.forecaster import Forecaster
+from apptek.forecast.skill import group_skill, groups_of, judged, recent_span
+from apptek.forecast.window import Length, Window, read_window, usual_length
 from apptek.models.model_folder import load_model
-from apptek.occurrence.counts import NAMES
-from apptek.occurrence.events import Events, Pairs
-from apptek.occurrence.fitting import Period
-from apptek.occurrence.model import Horizon, LeadEffect, OccurrenceModel, Regression
-from apptek.occurrence.snapshots import Meetings, draw_never_seen
+from apptek.models.occurrence.counts import NAMES
+from apptek.models.occurrence.events import Events, Pairs
+from apptek.models.occurrence.fitting import Period
+from apptek.models.occurrence.model import Horizon, LeadEffect, OccurrenceModel, Regression
+from apptek.models.occurrence.snapshots import Meetings, draw_never_seen
 from apptek.predictor import Predictor
 from apptek.present.backtest_text import ACTIVE, no_skill_lines
 from apptek.research.docs_tables import backtest_table, lead_table

@@ -8,19 +8,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from apptek.agent.environment import DecisionProcess, play
 from apptek.arrays import Floats, Ints
 from apptek.config import AgentConfig, ClassifierConfig, RerankerConfig, preset
-from apptek.data.facts import Dataset, Facts
-from apptek.data.queries import Queries, held_out_queries, training_queries
-from apptek.data.synthetic.world import make_world
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import expected_ranks
+from apptek.facts.facts import Dataset, Facts
+from apptek.facts.queries import Queries, held_out_queries, training_queries
 from apptek.features.clock import Clock
 from apptek.features.space import FeatureSpace
-from apptek.features.topologies.application import apply_topologies
-from apptek.features.topologies.mining import mine
-from apptek.features.topologies.topology import topology_set
 from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.fitting.examples import Examples
@@ -29,8 +24,13 @@ from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.fitting import RerankerTask, fit_reranker
+from apptek.paper.application import apply_topologies
+from apptek.paper.environment import DecisionProcess, play
+from apptek.paper.mining import mine
+from apptek.paper.topology import topology_set
 from apptek.ragged import Ragged
 from apptek.seeding import generator
+from apptek.synthetic.world import make_world
 
 TOLERANCE = 0.025  # three standard errors of the mean of these few thousand queries
 

@@ -9,11 +9,11 @@ from model_folders import rewrite_manifest
 
 from apptek.baselines.baseline import Baseline
 from apptek.baselines.open_model import open_model
-from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, ModelError
 from apptek.files import replaced_folder, write_whole
 from apptek.models import manifest
 from apptek.models.manifest import check_files, read_whole, verify_folder
+from apptek.synthetic.world import make_world
 
 ADVICE = "; copy the folder again, or fit again"
 

@@ -23,12 +23,12 @@ from apptek.audit.audit import audit_facts
 from apptek.audit.judge import Judge
 from apptek.audit.report import audit_table
 from apptek.errors import ApptekError
-from apptek.mcp_server.questions import Questions
-from apptek.mcp_server.server import create_server
 from apptek.predictor import Predictor, Query
 from apptek.present.wording import GIVEN, when_text
-from apptek.service.network.request_limits import RequestLimits
-from apptek.service.served_model import ServedModel
+from apptek.server.mcp.questions import Questions
+from apptek.server.mcp.server import create_server
+from apptek.server.network.request_limits import RequestLimits
+from apptek.server.served_model import ServedModel
 
 RUN = [sys.executable, "-c", "from apptek.cli import main; main()", "mcp"]
 TOOLS = ["search_entities", "predict", "explain", "forecast", "history", "audit"]

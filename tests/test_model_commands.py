@@ -7,8 +7,8 @@ from subprocess import CompletedProcess
 import pytest
 from command_line import apptek
 
-from apptek.data.reading.reader import read_dataset
 from apptek.predictor import Predictor, Query
+from apptek.reading.reader import read_dataset
 
 QUICK = [
     "--set", "agent.tknn=8", "--set", "agent.epochs=0.3", "--set", "classifier.epochs=2",

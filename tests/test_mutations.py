@@ -14,13 +14,13 @@ from mutations import ANSWERED, DAMAGES, REFUSED, damage_and_ask, outcome
 
 from apptek.baselines.baseline import Baseline
 from apptek.config import preset
-from apptek.data.facts import Dataset
-from apptek.data.synthetic.world import make_world
 from apptek.errors import ModelError
+from apptek.facts.facts import Dataset
 from apptek.models import manifest
 from apptek.models.manifest import check_files, verify_folder
 from apptek.predictor import Predictor
 from apptek.setting_rules import with_settings
+from apptek.synthetic.world import make_world
 
 QUICK = ["classifier.epochs=1", "classifier.l2=[3.0]"]
 TREES = [*QUICK, "reranker.rounds=5", "reranker.least_rows=20", "reranker.candidates=4"]

@@ -19,13 +19,13 @@ from worlds import names_of
 
 from apptek.baselines.baseline import Baseline
 from apptek.baselines.open_model import load
-from apptek.data.facts import Dataset
-from apptek.data.name_matching import NameResolver, folded, folded_names
-from apptek.data.predicate_table import PredicateEntry, PredicateTable
 from apptek.errors import ApptekError, UnknownName
+from apptek.facts.facts import Dataset
+from apptek.facts.name_matching import NameResolver, folded, folded_names
+from apptek.facts.predicate_table import PredicateEntry, PredicateTable
 from apptek.models.batch_files import answer_file
 from apptek.predictor import Predictor
-from apptek.service.served_model import ServedModel
+from apptek.server.served_model import ServedModel
 
 FACTS = [
     ("São Tomé", "visits", "New_Land", 1),

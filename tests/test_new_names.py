@@ -12,14 +12,11 @@ from hypothesis import strategies as st
 from worlds import facts_of, names_of
 
 from apptek import Predictor, Query
-from apptek.agent.environment import DecisionProcess, Environment
 from apptek.config import AgentConfig, TraitsConfig
-from apptek.data.queries import Queries
-from apptek.data.reading.reader import read_dataset
 from apptek.engine.parts import FACTS, make_part, save_facts
 from apptek.engine.stored_space import open_space, save_space
+from apptek.facts.queries import Queries
 from apptek.features.new_names import NewNames
-from apptek.features.topologies.connection import Surroundings
 from apptek.features.traits import (
     COUNTRY,
     SECTOR,
@@ -31,7 +28,10 @@ from apptek.features.traits import (
 )
 from apptek.models.answer_tables import answer_rows
 from apptek.models.fitting.stages import TypeTable
+from apptek.paper.connection import Surroundings
+from apptek.paper.environment import DecisionProcess, Environment
 from apptek.present.explanation_text import explanation_text
+from apptek.reading.reader import read_dataset
 
 COUNTRIES = ("India", "Iran", "Peru", "Chad", "Cuba", "Mali")
 DAYS = [str(date(2014, 1, 1) + timedelta(days=day)) for day in range(120)]

@@ -15,24 +15,30 @@ from oracles import PlainFact
 from worlds import ENTITIES, facts_of, moments, plain_facts
 
 from apptek.arrays import Bools, Doubles
-from apptek.data.times import TimeAxis
 from apptek.evaluation.logistic import fit_logistic
 from apptek.evaluation.predicate_classes import PredicateClasses
 from apptek.evaluation.yes_no import area_under_curve, reliability, yes_no_figures
+from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
-from apptek.forecasting.skill import own_rate, recent_rate
-from apptek.occurrence import snapshots
-from apptek.occurrence.counts import NAMES, PairCounts
-from apptek.occurrence.events import Events, Pairs
-from apptek.occurrence.fitting import Moments, Period, fit_horizon, fit_occurrence, windows_of
-from apptek.occurrence.model import (
+from apptek.forecast.skill import own_rate, recent_rate
+from apptek.models.occurrence import snapshots
+from apptek.models.occurrence.counts import NAMES, PairCounts
+from apptek.models.occurrence.events import Events, Pairs
+from apptek.models.occurrence.fitting import (
+    Moments,
+    Period,
+    fit_horizon,
+    fit_occurrence,
+    windows_of,
+)
+from apptek.models.occurrence.model import (
     Horizon,
     Occurrence,
     OccurrenceModel,
     Regression,
     coherent,
 )
-from apptek.occurrence.snapshots import (
+from apptek.models.occurrence.snapshots import (
     Meetings,
     Outcomes,
     counts_in,

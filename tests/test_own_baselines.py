@@ -21,9 +21,9 @@ from apptek.baselines.registry import baseline_names, find_baseline, preset_of
 from apptek.baselines.search import Search, search_settings
 from apptek.cli import app
 from apptek.config import VIEWS, View
-from apptek.data.facts import Dataset
-from apptek.data.queries import Queries
 from apptek.errors import ApptekError, ConfigError, ModelError
+from apptek.facts.facts import Dataset
+from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.research.result import read_result
 

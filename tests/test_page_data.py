@@ -16,18 +16,18 @@ from apptek.arrays import Longs
 from apptek.audit.audit import Audit, audit_facts
 from apptek.audit.judge import Judge
 from apptek.config import preset
-from apptek.data.synthetic.world import make_world
-from apptek.data.times import UNKNOWN
-from apptek.forecasting.learning import codes_at
+from apptek.facts.times import UNKNOWN
+from apptek.forecast.learning import codes_at
 from apptek.predictor import Predictor, Query
-from apptek.service.page_data import lists, routes
-from apptek.service.page_data import questions as questions_of
-from apptek.service.page_data.questions import striking_questions
-from apptek.service.page_data.reliability import PastForecasts, past_forecasts
-from apptek.service.problem_json import ServiceError
-from apptek.service.served_model import ServedModel
-from apptek.service.workers import MAX_PENDING, MAX_RESULTS, BackgroundWork, within
+from apptek.server.page_data import lists, routes
+from apptek.server.page_data import questions as questions_of
+from apptek.server.page_data.questions import striking_questions
+from apptek.server.page_data.reliability import PastForecasts, past_forecasts
+from apptek.server.problem_json import ServiceError
+from apptek.server.served_model import ServedModel
+from apptek.server.workers import MAX_PENDING, MAX_RESULTS, BackgroundWork, within
 from apptek.setting_rules import with_settings
+from apptek.synthetic.world import make_world
 
 
 @pytest.fixture(scope="module")

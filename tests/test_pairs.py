@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oracles import PlainFact, nearest
 from worlds import ENTITIES, graph_of, moments, plain_facts, random_intervals
 
-from apptek.data.times import UNKNOWN
+from apptek.facts.times import UNKNOWN
 from apptek.graph import pairs
 from apptek.graph.pairs import PairIndex, find_pair
 from apptek.graph.slot_search import FIELDS, STREAMS, UNDATED, nearest_in_slot

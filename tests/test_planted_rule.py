@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apptek.data.synthetic.rules import FOLLOWING
-from apptek.data.synthetic.world import make_world
 from apptek.predictor import Predictor, Query
+from apptek.synthetic.rules import FOLLOWING
+from apptek.synthetic.world import make_world
 
 RULE = "ally-retaliates"
 HOPS = ("Mobilize or increase armed forces", "Provide military aid")

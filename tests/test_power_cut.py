@@ -16,14 +16,14 @@ import pytest
 
 from apptek.baselines.baseline import Baseline
 from apptek.config import preset
-from apptek.data.facts import Dataset
-from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError
+from apptek.facts.facts import Dataset
 from apptek.files import new_file, new_folder, sync, write_whole
 from apptek.models.batch_files import answer_file
 from apptek.predictor import Predictor
 from apptek.resuming import open_work
 from apptek.setting_rules import with_settings
+from apptek.synthetic.world import make_world
 
 Event = tuple[str, Path]
 

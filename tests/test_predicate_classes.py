@@ -15,14 +15,14 @@ from ranking_oracles import expected_rank, other_known
 from worlds import PREDICATES, dataset_of, plain_facts
 
 from apptek.arrays import Doubles
-from apptek.data.facts import Dataset
-from apptek.data.predicate_table import PredicateEntry, PredicateTable
-from apptek.data.synthetic.world import make_world
 from apptek.evaluation.predicate_classes import LabelledPredicates
 from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
+from apptek.facts.facts import Dataset
+from apptek.facts.predicate_table import PredicateEntry, PredicateTable
 from apptek.models.answers import Query
 from apptek.models.batch_files import answer_file
 from apptek.predictor import Predictor
+from apptek.synthetic.world import make_world
 
 kinds = st.lists(st.sampled_from(["", "talk", "war"]), min_size=PREDICATES, max_size=PREDICATES)
 worlds = st.lists(plain_facts(), min_size=1, max_size=12)

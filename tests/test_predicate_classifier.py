@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from apptek import PredicateClassifier
-from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, DataError
 from apptek.predictor import Predictor
+from apptek.synthetic.world import make_world
 
 NAMES = ["subject", "object", "time"]
 

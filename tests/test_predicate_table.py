@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from apptek.baselines.baseline import Baseline
-from apptek.data.benchmarks import find_benchmark
-from apptek.data.predicate_table import (
+from apptek.errors import DataError
+from apptek.facts.benchmarks import find_benchmark
+from apptek.facts.predicate_table import (
     PredicateEntry,
     PredicateTable,
     cameo_table,
     read_predicates,
     shipped_table,
 )
-from apptek.data.reading.reader import read_dataset
-from apptek.data.synthetic.world import make_world
-from apptek.errors import DataError
 from apptek.predictor import Predictor
+from apptek.reading.reader import read_dataset
+from apptek.synthetic.world import make_world
 
 NOTE = "predicate,phrase,class\nmet,met,talks\nhit,,war\nsaw,saw,\n"
 

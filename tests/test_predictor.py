@@ -9,14 +9,12 @@ from model_folders import Killed, files_of, rewrite_manifest
 from pyarrow import csv, parquet
 
 from apptek.config import preset
-from apptek.data.facts import SPLITS, Dataset, Names
-from apptek.data.protocols import apply_protocol
-from apptek.data.queries import held_out_queries
-from apptek.data.reading.options import ReadOptions
-from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
 from apptek.evaluation.calibration import Calibration
 from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
+from apptek.facts.facts import SPLITS, Dataset, Names
+from apptek.facts.protocols import apply_protocol
+from apptek.facts.queries import held_out_queries
 from apptek.models.batch_files import answer_file
 from apptek.models.fitting import drawn_examples
 from apptek.models.model_folder import FORMAT
@@ -24,7 +22,9 @@ from apptek.models.summary import summarize
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.present.wording import listed
+from apptek.reading.options import ReadOptions
 from apptek.setting_rules import with_settings
+from apptek.synthetic.world import make_world
 
 SETTINGS = ["agent.tknn=8", "agent.epochs=0.5", "classifier.epochs=2", "classifier.l2=[3.0, 10.0]"]
 CONFIG = with_settings(preset("paper"), SETTINGS)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apptek.data.benchmarks import (
+from apptek.errors import DataError, DownloadError
+from apptek.facts.benchmarks import (
     BENCHMARKS,
     DATA_VARIABLE,
     Benchmark,
@@ -17,8 +18,7 @@ from apptek.data.benchmarks import (
     find_benchmark,
     get_benchmark,
 )
-from apptek.data.download import checksum_fault
-from apptek.data.facts import (
+from apptek.facts.facts import (
     SPLITS,
     Dataset,
     Facts,
@@ -28,10 +28,10 @@ from apptek.data.facts import (
     join_facts,
     with_inverses,
 )
-from apptek.data.protocols import apply_protocol, compare_statistics, cut_by_date, statistics
-from apptek.data.reading.reader import read_dataset
-from apptek.data.times import UNKNOWN, TimeAxis
-from apptek.errors import DataError, DownloadError
+from apptek.facts.protocols import apply_protocol, compare_statistics, cut_by_date, statistics
+from apptek.facts.times import UNKNOWN, TimeAxis
+from apptek.reading.download import checksum_fault
+from apptek.reading.reader import read_dataset
 
 Row = tuple[int, int, int, int, int]  # subject, predicate, object, since, until
 ENTITIES, PREDICATES = 6, 4

@@ -5,7 +5,7 @@ from agent_parts import network_of, points, random_states, rows_of, state_lists,
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apptek.agent.q_network import masked_argmax
+from apptek.paper.q_network import masked_argmax
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -11,12 +11,11 @@ import pytest
 from command_line import apptek
 
 from apptek.config import preset
-from apptek.data.facts import Dataset, Facts
-from apptek.data.queries import training_queries
-from apptek.data.reading.reader import read_dataset
 from apptek.errors import ApptekError
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import expected_ranks
+from apptek.facts.facts import Dataset, Facts
+from apptek.facts.queries import training_queries
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Answering, Query
 from apptek.models.fitting.drawn_examples import tuning_rows
@@ -26,6 +25,7 @@ from apptek.models.own_facts import own_facts
 from apptek.models.quality import paired_interval
 from apptek.predictor import Predictor
 from apptek.present.quality_words import NO_QUALITY, quality_text
+from apptek.reading.reader import read_dataset
 from apptek.research.compare import Difference, bootstrap_interval
 from apptek.research.contest import Contestant, clear_best
 from apptek.research.evaluator import Evaluator

@@ -18,10 +18,6 @@ from ranking_oracles import (
 from worlds import PREDICATES, facts_of, plain_facts
 
 from apptek.arrays import Matrix
-from apptek.data.benchmarks import find_benchmark
-from apptek.data.facts import Dataset, Names
-from apptek.data.reading.reader import read_dataset
-from apptek.data.times import TimeAxis
 from apptek.errors import DataError
 from apptek.evaluation.calibration import (
     expected_calibration_error,
@@ -39,7 +35,11 @@ from apptek.evaluation.ranking import (
     filtered_mrr,
     metrics_of,
 )
+from apptek.facts.benchmarks import find_benchmark
+from apptek.facts.facts import Dataset, Names
+from apptek.facts.times import TimeAxis
 from apptek.ragged import Ragged
+from apptek.reading.reader import read_dataset
 
 FILTERS: tuple[Filter, ...] = ("raw", "static", "time-aware")
 NAMES = Names(pa.array(["Consult", "Host a visit", "Make a visit"]))

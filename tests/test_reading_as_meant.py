@@ -15,15 +15,15 @@ from fact_files import DAY, FACT, in_words, parquet_bytes, read_all, read_text, 
 from pyarrow import csv
 from sheets import Cell, write_sheets
 
-from apptek.data.benchmarks import DATA_VARIABLE
-from apptek.data.facts import SPLITS, Dataset, Facts
-from apptek.data.frames import time_text
-from apptek.data.reading.reader import read_dataset, read_more
-from apptek.data.splitting import Splitting
-from apptek.data.times import TimeAxis
 from apptek.errors import DataError, NoFactsError
-from apptek.forecasting.window import Length, read_window
+from apptek.facts.benchmarks import DATA_VARIABLE
+from apptek.facts.facts import SPLITS, Dataset, Facts
+from apptek.facts.splitting import Splitting
+from apptek.facts.times import TimeAxis
+from apptek.forecast.window import Length, read_window
 from apptek.predictor import Predictor
+from apptek.reading.frames import time_text
+from apptek.reading.reader import read_dataset, read_more
 
 ALL = Splitting(train=1, valid=0)
 DAYS = [(date(2014, 1, 1) + timedelta(days=number)).strftime("%Y%m%d") for number in range(60)]
@@ -317,7 +317,7 @@ def test_numbers_beyond_what_floats_hold_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_counts_of_an_error_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apptek.data.reading.batches.MOST_DEFECTS_KEPT", 5)
+    monkeypatch.setattr("apptek.reading.batches.MOST_DEFECTS_KEPT", 5)
     text = f"a,p,b,{DAY}\n" + "a,p\n" * 12 + "a,p,b,2014-13-01\n" * 30
     message = fault_of(tmp_path, text)
     assert "42 bad of 43 rows: 12 bad row, 30 bad time;" in message

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from fact_files import write
 
-from apptek.data.reading.reader import read_dataset
-from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError
 from apptek.explain.groups import group_all
+from apptek.facts.times import TimeAxis
 from apptek.features.traits import THE_COUNTRY, Kind
 from apptek.predictor import Predictor, Query
 from apptek.present import wording
@@ -29,6 +28,7 @@ from apptek.present.wording import (
     signed,
     span_text,
 )
+from apptek.reading.reader import read_dataset
 from apptek.results import Contribution, Explanation, Group, Partner, Share, Support, to_dict
 
 FORBIDDEN = ("log-odds", "trait", "topology", "->", "kernel")  # in what a layman reads

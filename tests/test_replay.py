@@ -7,8 +7,8 @@ from agent_parts import random_legal_mask, random_states, rows_of, states_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apptek.agent.replay import Batch, Queue, Replay
 from apptek.errors import ApptekError
+from apptek.paper.replay import Batch, Queue, Replay
 
 ACTIONS = 4
 Transition = tuple[Any, ...]

@@ -13,10 +13,9 @@ from typer.testing import CliRunner
 
 from apptek.cli import app
 from apptek.config import Config, RerankerConfig, preset
-from apptek.data.facts import Dataset, Facts
-from apptek.data.queries import held_out_queries
-from apptek.data.synthetic.world import make_world
 from apptek.errors import ConfigError, ModelError
+from apptek.facts.facts import Dataset, Facts
+from apptek.facts.queries import held_out_queries
 from apptek.features.traits import Traits
 from apptek.models.reranking.candidates import Weighed, describe_candidates, names_of
 from apptek.models.reranking.fitting import ListwiseLoss, TakeTurns, folds_of
@@ -25,6 +24,7 @@ from apptek.models.reranking.reranker import log_softmax
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.setting_rules import with_settings
+from apptek.synthetic.world import make_world
 
 SETTINGS = ["reranker.rounds=20", "reranker.least_rows=20", "reranker.candidates=6"]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
-from apptek.data.queries import training_queries
 from apptek.errors import DataError
+from apptek.facts.queries import training_queries
 from apptek.predictor import Predictor
 from apptek.rules import bodies_of, rules_of, write_rules
 

@@ -27,10 +27,10 @@ from apptek.baselines.search import (
     space_values,
 )
 from apptek.cli import app
-from apptek.data.benchmarks import BENCHMARKS
-from apptek.data.facts import Dataset
-from apptek.data.reading.reader import read_dataset
 from apptek.errors import ApptekError, CheckpointError, ConfigError, DivergedError
+from apptek.facts.benchmarks import BENCHMARKS
+from apptek.facts.facts import Dataset
+from apptek.reading.reader import read_dataset
 from apptek.research.result import read_result, read_results, write_result
 from apptek.research.runs import read_runs
 from apptek.research.search_result import finished_trials, search_result

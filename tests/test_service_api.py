@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from service_parts import client_of, problem, tuning_query
 
-from apptek.data.name_matching import NameResolver
-from apptek.data.times import TimeAxis
+from apptek.facts.name_matching import NameResolver
+from apptek.facts.times import TimeAxis
 from apptek.predictor import Query
 from apptek.present.drawing.layout import draw_answer
 from apptek.results import to_dict
-from apptek.service.served_model import ServedModel
+from apptek.server.served_model import ServedModel
 
 
 @pytest.fixture(scope="module")

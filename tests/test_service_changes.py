@@ -17,9 +17,9 @@ from apptek.errors import ApptekError, ModelError
 from apptek.files import replaced_folder, sole_writer
 from apptek.models.manifest import model_digest
 from apptek.predictor import Predictor, Query
-from apptek.service.network.security_middleware import DIGEST_HEADER
-from apptek.service.private_copy import private_copy
-from apptek.service.served_model import ServedModel
+from apptek.server.network.security_middleware import DIGEST_HEADER
+from apptek.server.private_copy import private_copy
+from apptek.server.served_model import ServedModel
 
 
 @pytest.fixture

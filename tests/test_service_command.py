@@ -61,8 +61,8 @@ def test_answers_and_explanations_need_no_torch(served_model: Path) -> None:
     code = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from apptek.service.served_model import ServedModel\n"
-        "from apptek.service.app import create_app\n"
+        "from apptek.server.served_model import ServedModel\n"
+        "from apptek.server.app import create_app\n"
         f"create_app(ServedModel.open(Path({str(served_model)!r})))\n"
         "sys.exit('torch' in sys.modules)"
     )

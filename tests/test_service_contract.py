@@ -19,12 +19,12 @@ from schemathesis.specs.openapi.checks import (
 )
 from service_parts import client_of
 
-from apptek.service.app import create_app
-from apptek.service.forecasts import NO_FORECASTS
-from apptek.service.network.http_server import GRACE
-from apptek.service.network.log_limit import LINES
-from apptek.service.network.request_limits import CONNECTIONS, ConnectionLimits, RequestLimits
-from apptek.service.served_model import ServedModel
+from apptek.server.app import create_app
+from apptek.server.forecasts import NO_FORECASTS
+from apptek.server.network.http_server import GRACE
+from apptek.server.network.log_limit import LINES
+from apptek.server.network.request_limits import CONNECTIONS, ConnectionLimits, RequestLimits
+from apptek.server.served_model import ServedModel
 
 PAGE = Path(__file__).parents[1] / "docs" / "http.md"
 

@@ -9,8 +9,8 @@ from fastapi.testclient import TestClient
 from service_parts import client_of, problem
 
 from apptek.results import to_dict
-from apptek.service.forecasts import NO_FORECASTS
-from apptek.service.served_model import ServedModel
+from apptek.server.forecasts import NO_FORECASTS
+from apptek.server.served_model import ServedModel
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from http_clients import encode_request, running_service, send_requests
 from service_parts import tuning_query
 
-from apptek.service.served_model import ServedModel
+from apptek.server.served_model import ServedModel
 
 CLIENTS, SECONDS = (200, 30.0) if os.environ.get("APPTEK_LOAD") == "full" else (50, 4.0)
 GROWTH = 24 << 20  # bytes that the process may have more than after its first answers

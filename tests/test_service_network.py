@@ -23,13 +23,13 @@ from http_clients import encode_request, running_service
 from service_parts import client_of, problem, tuning_query
 from starlette.types import ASGIApp
 
-from apptek.service import model_info
-from apptek.service.network.connections import connection_factory
-from apptek.service.network.log_limit import LogLimit
-from apptek.service.network.request_limits import OTHER_FILES, ConnectionLimits, RequestLimits
-from apptek.service.network.security_middleware import SecurityMiddleware
-from apptek.service.network.wrong_tokens import ALLOWED, WrongTokens
-from apptek.service.served_model import ServedModel
+from apptek.server import model_info
+from apptek.server.network.connections import connection_factory
+from apptek.server.network.log_limit import LogLimit
+from apptek.server.network.request_limits import OTHER_FILES, ConnectionLimits, RequestLimits
+from apptek.server.network.security_middleware import SecurityMiddleware
+from apptek.server.network.wrong_tokens import ALLOWED, WrongTokens
+from apptek.server.served_model import ServedModel
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 LARGE = 50 << 20  # bytes: more than the system takes from a server whose client reads nothing

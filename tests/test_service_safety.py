@@ -12,14 +12,14 @@ import uvicorn
 from service_parts import client_of, problem, tuning_query
 
 from apptek.errors import ApptekError
-from apptek.service import app as app_module
-from apptek.service.app import create_app
-from apptek.service.explorer_files import read_explorer_files
-from apptek.service.network import http_server
-from apptek.service.network.http_server import Reach
-from apptek.service.network.request_limits import RequestLimits
-from apptek.service.network.security_middleware import SecurityMiddleware
-from apptek.service.served_model import ServedModel
+from apptek.server import app as app_module
+from apptek.server.app import create_app
+from apptek.server.explorer_files import read_explorer_files
+from apptek.server.network import http_server
+from apptek.server.network.http_server import Reach
+from apptek.server.network.request_limits import RequestLimits
+from apptek.server.network.security_middleware import SecurityMiddleware
+from apptek.server.served_model import ServedModel
 
 SOURCES = Path(__file__).parents[1] / "src" / "apptek" / "service"
 

@@ -5,9 +5,9 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apptek.data.facts import Names
-from apptek.data.name_index import BEGINNING, NameIndex, key_of, keys_of
-from apptek.data.name_matching import NameResolver
+from apptek.facts.facts import Names
+from apptek.facts.name_index import BEGINNING, NameIndex, key_of, keys_of
+from apptek.facts.name_matching import NameResolver
 
 words = st.sampled_from(
     ["Korea", "korea", "North", "South", "Köln", "cologne", "(police)", "1", "-"]

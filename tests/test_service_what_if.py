@@ -9,7 +9,7 @@ from service_parts import client_of, problem, tuning_query
 
 from apptek.predictor import Predictor, Query
 from apptek.results import to_dict
-from apptek.service.served_model import ServedModel
+from apptek.server.served_model import ServedModel
 
 OTHER = "2018-03-01"
 

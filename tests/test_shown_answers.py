@@ -15,13 +15,13 @@ import pytest
 from apptek import Dataset, Predictor, Splitting
 from apptek.baselines.baseline import Baseline
 from apptek.config import preset
-from apptek.data.frames import FrameKind
 from apptek.errors import ApptekError
 from apptek.models.batch_files import SCHEMA
 from apptek.present.drawing.layout import draw_answer
 from apptek.present.drawing.svg import draw_svg
 from apptek.present.explanation_text import explanation_text
 from apptek.present.what_if_text import contrast_text
+from apptek.reading.frames import FrameKind
 from apptek.results import Answers
 from apptek.setting_rules import with_settings
 

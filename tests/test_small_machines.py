@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError
 from apptek.files import write_whole
 from apptek.memory import available_memory
 from apptek.models.fitting import linear_fit
 from apptek.predictor import Predictor
+from apptek.synthetic.world import make_world
 
 MAIN = "from apptek.cli import main; main()"
 

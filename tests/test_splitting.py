@@ -9,11 +9,11 @@ from fact_files import write
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apptek.data.facts import SPLITS, Dataset, Facts, Names
-from apptek.data.reading.reader import read_dataset
-from apptek.data.splitting import Splitting, split_facts
-from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import DataError
+from apptek.facts.facts import SPLITS, Dataset, Facts, Names
+from apptek.facts.splitting import Splitting, split_facts
+from apptek.facts.times import UNKNOWN, TimeAxis
+from apptek.reading.reader import read_dataset
 
 shares = st.tuples(st.floats(0.05, 1), st.floats(0, 1)).filter(lambda both: sum(both) <= 1)
 moments = st.one_of(st.just(UNKNOWN), st.integers(0, 6))

@@ -11,8 +11,8 @@ from oracles import PlainFact
 from pyarrow import parquet
 from worlds import ENTITIES, dataset_of
 
-from apptek.data.facts import SPLITS, Dataset, OpenEnd
 from apptek.errors import GraphError, ModelError
+from apptek.facts.facts import SPLITS, Dataset, OpenEnd
 from apptek.files import new_file
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models import storage

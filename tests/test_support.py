@@ -15,8 +15,8 @@ from worlds import PREDICATES, dataset_of, plain_facts
 
 from apptek.arrays import Ints
 from apptek.config import FAMILIES, preset
-from apptek.data.queries import Queries, training_queries
-from apptek.data.times import UNKNOWN
+from apptek.facts.queries import Queries, training_queries
+from apptek.facts.times import UNKNOWN
 from apptek.features.clock import Clock
 from apptek.features.history import History
 from apptek.features.history_kernels import LEAST

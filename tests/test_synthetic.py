@@ -12,9 +12,11 @@ import pytest
 from model_folders import files_of
 from world_tables import Table, table_of
 
-from apptek.data.facts import SPLITS, Split
-from apptek.data.synthetic import world as synthetic
-from apptek.data.synthetic.rules import (
+from apptek.errors import ApptekError, DataError
+from apptek.facts.facts import SPLITS, Split
+from apptek.facts.times import UNKNOWN
+from apptek.synthetic import world as synthetic
+from apptek.synthetic.rules import (
     ALLY_AIDS,
     ALLY_RETALIATES,
     FILLING,
@@ -26,9 +28,7 @@ from apptek.data.synthetic.rules import (
     RULES,
     STREAMS,
 )
-from apptek.data.synthetic.world import LARGEST, SMALLEST, World, make_world, write_world
-from apptek.data.times import UNKNOWN
-from apptek.errors import ApptekError, DataError
+from apptek.synthetic.world import LARGEST, SMALLEST, World, make_world, write_world
 
 
 @pytest.fixture(scope="module")

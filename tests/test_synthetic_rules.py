@@ -7,8 +7,9 @@ import pytest
 from world_tables import Array, Table, table_of
 
 from apptek.arrays import Bools
-from apptek.data.facts import Facts
-from apptek.data.synthetic.rules import (
+from apptek.facts.facts import Facts
+from apptek.facts.times import UNKNOWN
+from apptek.synthetic.rules import (
     ALLY_AIDS,
     ALLY_RETALIATES,
     FOLLOWING,
@@ -16,8 +17,7 @@ from apptek.data.synthetic.rules import (
     PLANTED,
     Rule,
 )
-from apptek.data.synthetic.world import World, make_world
-from apptek.data.times import UNKNOWN
+from apptek.synthetic.world import World, make_world
 
 THREAT, AID, BREAK = (
     "Mobilize or increase armed forces",

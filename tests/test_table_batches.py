@@ -15,16 +15,16 @@ from pyarrow import ipc
 from service_parts import client_of, problem, tuning_query
 from worlds import ENTITIES, graph_of, moments, plain_facts
 
-from apptek.data.queries import Queries
-from apptek.data.times import UNKNOWN
+from apptek.facts.queries import Queries
+from apptek.facts.times import UNKNOWN
 from apptek.graph.known_facts import known_among
 from apptek.graph.lookups import predicates_at
 from apptek.models.answer_tables import AskedColumns, answer_columns
 from apptek.models.answers import Query, best_predicates
 from apptek.models.batch_files import SCHEMA, answer_table
 from apptek.predictor import Predictor
-from apptek.service.arrow_batches import ARROW, write_stream
-from apptek.service.served_model import ServedModel
+from apptek.server.arrow_batches import ARROW, write_stream
+from apptek.server.served_model import ServedModel
 
 BATCH = "/api/predict"
 

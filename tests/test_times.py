@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apptek.data.calendar.time_dictionary import TimeDictionary
-from apptek.data.times import EXPECTED, UNKNOWN, TimeAxis, WrittenTime, read_time
 from apptek.errors import TimeFormatError
+from apptek.facts.calendar.time_dictionary import TimeDictionary
+from apptek.facts.times import EXPECTED, UNKNOWN, TimeAxis, WrittenTime, read_time
 
 days = st.dates().map(lambda day: (day.year, day.month, day.day))
 months = st.tuples(st.integers(-9999, 999_999), st.integers(1, 12)).map(lambda ym: (*ym, 0))

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apptek.data.calendar.positions import Unit, calendar, date_of, day_number, position
-from apptek.data.calendar.stamps import read_stamps
-from apptek.data.calendar.time_dictionary import TimeDictionary
-from apptek.data.calendar.written import WrittenTime, read_by_pattern, read_time
-from apptek.data.reading.reader import read_dataset
-from apptek.data.times import Granularity, TimeAxis
 from apptek.errors import DataError, TimeFormatError
+from apptek.facts.calendar.positions import Unit, calendar, date_of, day_number, position
+from apptek.facts.calendar.stamps import read_stamps
+from apptek.facts.calendar.time_dictionary import TimeDictionary
+from apptek.facts.calendar.written import WrittenTime, read_by_pattern, read_time
+from apptek.facts.times import Granularity, TimeAxis
+from apptek.reading.reader import read_dataset
 
 moments = st.datetimes(datetime(1902, 1, 1), datetime(2037, 12, 31)).map(
     lambda moment: moment.replace(microsecond=0)
@@ -303,8 +303,8 @@ def test_many_timestamps_get_the_codes_of_few(monkeypatch: pytest.MonkeyPatch) -
     texts = [f"2021-05-{n % 28 + 1:02d} {n % 24:02d}:{n % 60:02d}:00" for n in range(300)]
     unit: list[Granularity] = ["auto", "second", "minute", "week", "month", "year"]
     few = [axis_of(*texts, "", granularity=one) for one in unit]
-    monkeypatch.setattr("apptek.data.times.MANY", 1)
-    monkeypatch.setattr("apptek.data.calendar.time_dictionary.MANY", 1)
+    monkeypatch.setattr("apptek.facts.times.MANY", 1)
+    monkeypatch.setattr("apptek.facts.calendar.time_dictionary.MANY", 1)
     for (axis, codes), one in zip(few, unit, strict=True):
         times = TimeDictionary(one)
         ids = [*times.add_all(texts[:100]), *times.add_all(texts[50:])[50:], times.add("")]

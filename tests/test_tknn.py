@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 from oracles import PlainFact, incident, nearest, nearest_seen, seen_facts
 from worlds import ENTITIES, graph_of, moments, plain_facts, random_intervals
 
-from apptek.data.facts import OpenEnd
-from apptek.data.times import UNKNOWN
 from apptek.errors import GraphError
+from apptek.facts.facts import OpenEnd
+from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import Traversal
 
 TRAVERSALS: list[Traversal] = ["both", "outgoing", "incoming"]

@@ -7,20 +7,20 @@ from oracles import PlainEpisode, PlainFact
 from plain_queries import PlainQuery, agent_configs, plain_queries, queries_of
 from worlds import PREDICATES, graph_of, plain_facts
 
-from apptek.agent.environment import DecisionProcess, Episodes, play
 from apptek.config import AgentConfig
-from apptek.data.facts import Names
-from apptek.data.predicate_table import PredicateEntry, PredicateTable
-from apptek.data.queries import Queries, training_queries
-from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError
-from apptek.features.topologies import application
-from apptek.features.topologies.application import apply_topologies
-from apptek.features.topologies.mining import mine
-from apptek.features.topologies.topology import describe, from_names, to_names, topology_set
+from apptek.facts.facts import Names
+from apptek.facts.predicate_table import PredicateEntry, PredicateTable
+from apptek.facts.queries import Queries, training_queries
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.fitting import discovery
+from apptek.paper import application
+from apptek.paper.application import apply_topologies
+from apptek.paper.environment import DecisionProcess, Episodes, play
+from apptek.paper.mining import mine
+from apptek.paper.topology import describe, from_names, to_names, topology_set
 from apptek.ragged import Ragged
+from apptek.synthetic.world import make_world
 
 sequences = st.lists(st.integers(0, 2 * PREDICATES - 1), min_size=1, max_size=4).map(tuple)
 

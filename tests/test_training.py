@@ -13,18 +13,18 @@ from agent_parts import QUICK, trainer_of
 from oracles import PlainFact
 from worlds import facts_of
 
-from apptek.agent.checkpoint import load_checkpoint, save_checkpoint
-from apptek.agent.controls import compare_with_controls, paired_difference, play_greedily
-from apptek.agent.dqn import FrozenPolicy
-from apptek.agent.environment import DecisionProcess, play
-from apptek.agent.trainer import Trainer, episode_order
-from apptek.agent.training_run import CHECKPOINT, moving_means, train
 from apptek.config import AgentConfig
-from apptek.data.queries import training_queries
-from apptek.data.synthetic.world import make_world
-from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError, CheckpointError
+from apptek.facts.queries import training_queries
+from apptek.facts.times import TimeAxis
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.paper.checkpoint import load_checkpoint, save_checkpoint
+from apptek.paper.controls import compare_with_controls, paired_difference, play_greedily
+from apptek.paper.dqn import FrozenPolicy
+from apptek.paper.environment import DecisionProcess, play
+from apptek.paper.trainer import Trainer, episode_order
+from apptek.paper.training_run import CHECKPOINT, moving_means, train
+from apptek.synthetic.world import make_world
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -135,7 +135,7 @@ PROGRAM = """
 import sys, time
 from pathlib import Path
 from agent_parts import trainer_of
-from apptek.agent.training_run import train
+from apptek.paper.training_run import train
 
 def slowly(trainer):
     if "slow" in sys.argv:
@@ -239,7 +239,7 @@ def test_greedy_episodes_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch
     trainer = trainer_of()
     policy, queries = FrozenPolicy(trainer.learner.network), trainer.queries
     whole = play_greedily(trainer.process, queries, policy, trainer.table.pair_of_fact)
-    monkeypatch.setattr("apptek.agent.controls.CHUNK", 100)
+    monkeypatch.setattr("apptek.paper.controls.CHUNK", 100)
     parts = play_greedily(trainer.process, queries, policy, trainer.table.pair_of_fact)
     assert np.array_equal(whole.trail, parts.trail)
     assert np.array_equal(whole.met, parts.met)

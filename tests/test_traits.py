@@ -12,9 +12,9 @@ from plain_queries import plain_queries, queries_of
 from worlds import ENTITIES, dataset_of, facts_of, names_of, plain_facts
 
 from apptek.config import TraitsConfig
-from apptek.data.entity_types import read_types
-from apptek.data.facts import Names
 from apptek.errors import ConfigError, DataError
+from apptek.facts.entity_types import read_types
+from apptek.facts.facts import Names
 from apptek.features.traits import (
     COUNTRY,
     SECTOR,

@@ -12,16 +12,16 @@ from fact_files import ALL_IN_TRAIN, compress, in_words, parquet_bytes, read_all
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from apptek.data.calendar.time_dictionary import TimeDictionary
-from apptek.data.facts import Dataset
-from apptek.data.reading.arrow_tables import batch_of_table, parse_block
-from apptek.data.reading.columns import FREE, ColumnLayout
-from apptek.data.reading.exact_rows import RowError, batch_of_rows
-from apptek.data.reading.fact_batch import FactBatch
-from apptek.data.reading.reader import read_dataset
-from apptek.data.reading.text_cells import TEXT_FORMATS, TextFormat, split_lines
-from apptek.data.times import WrittenTime, read_time
 from apptek.errors import DataError
+from apptek.facts.calendar.time_dictionary import TimeDictionary
+from apptek.facts.facts import Dataset
+from apptek.facts.times import WrittenTime, read_time
+from apptek.reading.arrow_tables import batch_of_table, parse_block
+from apptek.reading.columns import FREE, ColumnLayout
+from apptek.reading.exact_rows import RowError, batch_of_rows
+from apptek.reading.fact_batch import FactBatch
+from apptek.reading.reader import read_dataset
+from apptek.reading.text_cells import TEXT_FORMATS, TextFormat, split_lines
 
 TSV, CSV = TEXT_FORMATS[".tsv"], TEXT_FORMATS[".csv"]
 NAMED = {"subject": 0, "predicate": 1, "object": 2}
@@ -285,5 +285,5 @@ def test_the_size_of_blocks_changes_nothing(
     path.write_bytes(text if data.draw(st.booleans()) else text.removesuffix(b"\n"))
     whole = outcome(path, skip_bad)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("apptek.data.reading.text_blocks.BLOCK_BYTES", size)
+        patch.setattr("apptek.reading.text_blocks.BLOCK_BYTES", size)
         assert outcome(path, skip_bad) == whole

@@ -20,14 +20,14 @@ from fitted_models import SharedModel
 
 from apptek import Predictor, Query
 from apptek.baselines.baseline import Baseline
-from apptek.data.facts import Dataset, Names
-from apptek.data.queries import held_out_queries
-from apptek.data.reading.reader import read_dataset
 from apptek.errors import DataError
+from apptek.facts.facts import Dataset, Names
+from apptek.facts.queries import held_out_queries
 from apptek.files import replaced_folder, sole_writer
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model_folder import load_model
 from apptek.models.updating import update_model
+from apptek.reading.reader import read_dataset
 
 
 @pytest.fixture(scope="module")

@@ -8,19 +8,19 @@ from fitted_models import SharedModel, one_file
 
 from apptek import Predictor, Query, read_dataset
 from apptek.config import preset
-from apptek.data.facts import SPLITS, Dataset, Facts
-from apptek.data.queries import held_out_queries
-from apptek.data.splitting import Splitting, split_facts
-from apptek.data.synthetic.world import make_world
-from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
+from apptek.facts.facts import SPLITS, Dataset, Facts
+from apptek.facts.queries import held_out_queries
+from apptek.facts.splitting import Splitting, split_facts
+from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import with_earlier_facts
 from apptek.results import to_dict
-from apptek.service import predict_explain
-from apptek.service.schemas.requests import ExplainBody
-from apptek.service.served_model import ServedModel
+from apptek.server import predict_explain
+from apptek.server.schemas.requests import ExplainBody
+from apptek.server.served_model import ServedModel
 from apptek.setting_rules import with_settings
+from apptek.synthetic.world import make_world
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,9 @@ from html_pages import assert_contained, read_page
 from pyarrow import parquet
 
 from apptek.errors import DataError
-from apptek.forecasting.forecaster import Forecaster
-from apptek.forecasting.watch import PAST, most_changed, read_pairs, watch
-from apptek.forecasting.window import Length
+from apptek.forecast.forecaster import Forecaster
+from apptek.forecast.watch import PAST, most_changed, read_pairs, watch
+from apptek.forecast.window import Length
 from apptek.models.model_folder import load_model
 from apptek.predictor import Predictor
 from apptek.present.html import spark_points

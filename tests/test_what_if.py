@@ -12,13 +12,12 @@ from command_line import apptek
 
 from apptek.arrays import Doubles
 from apptek.config import preset
-from apptek.data.facts import Dataset, Facts, join_facts
-from apptek.data.predicate_table import PredicateEntry, PredicateTable, cameo_table
-from apptek.data.queries import Queries
-from apptek.data.synthetic.world import make_world
 from apptek.errors import ApptekError, UnknownName
 from apptek.explain.explainer import explain
 from apptek.explain.without_facts import without_facts
+from apptek.facts.facts import Dataset, Facts, join_facts
+from apptek.facts.predicate_table import PredicateEntry, PredicateTable, cameo_table
+from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.predictor import Predictor, Query
@@ -26,6 +25,7 @@ from apptek.present.what_if_text import contrast_text, contrast_words, counterfa
 from apptek.present.wording import GIVEN
 from apptek.results import Addition, Change, Explanation, to_dict
 from apptek.setting_rules import with_settings
+from apptek.synthetic.world import make_world
 
 
 @pytest.fixture(scope="module")

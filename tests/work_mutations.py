@@ -18,14 +18,14 @@ from learned_parts import fifty_facts, settings_of
 from model_folders import Killed, files_of
 from mutations import DAMAGES
 
-from apptek.agent import training_run
 from apptek.baselines import embedding_baseline
 from apptek.baselines.baseline import Baseline
 from apptek.config import preset
-from apptek.data.synthetic.world import make_world
 from apptek.errors import CheckpointError
+from apptek.paper import training_run
 from apptek.predictor import Predictor
 from apptek.setting_rules import with_settings
+from apptek.synthetic.world import make_world
 
 REFUSED, SAME, OTHER = "refused", "the same model", "another model"
 Fit = Callable[..., Any]  # folder=, resume=, and where to stop it

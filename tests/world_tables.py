@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from apptek.arrays import Bools
-from apptek.data.facts import SPLITS
-from apptek.data.synthetic.rules import ORIGIN, PREDICATES
-from apptek.data.synthetic.world import World
+from apptek.facts.facts import SPLITS
+from apptek.synthetic.rules import ORIGIN, PREDICATES
+from apptek.synthetic.world import World
 
 Array = npt.NDArray[np.int64]
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 from hypothesis import strategies as st
 from oracles import PlainFact
 
-from apptek.data.facts import Dataset, Facts, Names, OpenEnd
-from apptek.data.times import UNKNOWN, TimeAxis
+from apptek.facts.facts import Dataset, Facts, Names, OpenEnd
+from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.graph.temporal_graph import TemporalGraph
 
 ENTITIES = 5

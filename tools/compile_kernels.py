@@ -15,9 +15,9 @@ def main() -> None:
     os.environ.setdefault("NUMBA_CACHE_DIR", str(CACHE))
     from apptek.baselines.baseline import Baseline
     from apptek.config import preset
-    from apptek.data.synthetic.world import make_world
     from apptek.predictor import Predictor
     from apptek.setting_rules import with_settings
+    from apptek.synthetic.world import make_world
 
     data = make_world(600, 0).dataset
     few = {

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from apptek.data.reading.reader import read_dataset
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.present.what_if_text import contrast_text, counterfactual_text
+from apptek.reading.reader import read_dataset
 from apptek.results import Explanation
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from apptek.baselines.open_model import load
     from apptek.baselines.registry import register_baseline
     from apptek.classifier import PredicateClassifier
-    from apptek.data.facts import Dataset, Facts
-    from apptek.data.reading.reader import read_dataset
-    from apptek.data.splitting import Splitting
-    from apptek.data.synthetic.world import make_world
     from apptek.errors import UnknownName
+    from apptek.facts.facts import Dataset, Facts
+    from apptek.facts.splitting import Splitting
     from apptek.graph.temporal_graph import TemporalGraph
     from apptek.predictor import Answer, Predictor, Query
+    from apptek.reading.reader import read_dataset
     from apptek.research.evaluator import Evaluator
     from apptek.results import Explanation, Forecast
+    from apptek.synthetic.world import make_world
 
 __version__ = "0.1.0"
 __all__ = [
@@ -62,20 +62,20 @@ __all__ = [
 _HOMES = {
     "Answer": "apptek.predictor",
     "Baseline": "apptek.baselines.baseline",
-    "Dataset": "apptek.data.facts",
+    "Dataset": "apptek.facts.facts",
     "Evaluator": "apptek.research.evaluator",
     "Explanation": "apptek.results",
-    "Facts": "apptek.data.facts",
+    "Facts": "apptek.facts.facts",
     "Forecast": "apptek.results",
     "PredicateClassifier": "apptek.classifier",
     "Predictor": "apptek.predictor",
     "Query": "apptek.predictor",
-    "Splitting": "apptek.data.splitting",
+    "Splitting": "apptek.facts.splitting",
     "TemporalGraph": "apptek.graph.temporal_graph",
     "UnknownName": "apptek.errors",
     "load": "apptek.baselines.open_model",
-    "make_world": "apptek.data.synthetic.world",
-    "read_dataset": "apptek.data.reading.reader",
+    "make_world": "apptek.synthetic.world",
+    "read_dataset": "apptek.reading.reader",
     "register_baseline": "apptek.baselines.registry",
 }
 

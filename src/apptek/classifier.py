@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from apptek.arrays import Matrix
-from apptek.data.facts import Dataset
-from apptek.data.frames import is_frame, table_of
-from apptek.data.splitting import Splitting
 from apptek.errors import ApptekError, DataError
+from apptek.facts.facts import Dataset
+from apptek.facts.splitting import Splitting
 from apptek.models.answers import asked_queries, queries_in
 from apptek.predictor import Predictor
+from apptek.reading.frames import is_frame, table_of
 from apptek.safe_text import counted
 
 

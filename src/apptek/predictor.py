@@ -11,14 +11,6 @@ from typing import Any
 
 from apptek.arrays import Floats
 from apptek.config import DEFAULT, PRESETS, View, nearest_preset
-from apptek.data.aliases import with_aliases
-from apptek.data.entity_types import read_types
-from apptek.data.facts import Dataset, Split
-from apptek.data.frames import When, time_text
-from apptek.data.predicate_table import PredicateLabels, as_predicate_table
-from apptek.data.protocols import Protocol
-from apptek.data.queries import Queries
-from apptek.data.reading.reader import as_dataset, read_more
 from apptek.engine.engine import Engine
 from apptek.errors import ApptekError, ArgumentError, NoFactsError, check_count
 from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
@@ -33,11 +25,17 @@ from apptek.evaluation.scorer import (
 from apptek.explain.contrast import contrast
 from apptek.explain.counterfactual import counterfactual
 from apptek.explain.explainer import explain
+from apptek.facts.aliases import with_aliases
+from apptek.facts.entity_types import read_types
+from apptek.facts.facts import Dataset, Split
+from apptek.facts.predicate_table import PredicateLabels, as_predicate_table
+from apptek.facts.protocols import Protocol
+from apptek.facts.queries import Queries
 from apptek.files import is_model, sole_writer
-from apptek.forecasting.forecaster import Forecaster
-from apptek.forecasting.learning import learn_occurrence
-from apptek.forecasting.watch import Pair, most_changed, watch
-from apptek.forecasting.window import Length, Window
+from apptek.forecast.forecaster import Forecaster
+from apptek.forecast.learning import learn_occurrence
+from apptek.forecast.watch import Pair, most_changed, watch
+from apptek.forecast.window import Length, Window
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.answers import Answer, Query, asked_queries, is_single, one_query
 from apptek.models.fitting.pipeline import fit_model
@@ -49,6 +47,8 @@ from apptek.models.own_facts import own_facts
 from apptek.models.storage import RUN, read_json
 from apptek.models.updating import UpdateReport, update_model
 from apptek.ragged import Ragged
+from apptek.reading.frames import When, time_text
+from apptek.reading.reader import as_dataset, read_more
 from apptek.results import Answers, Contrast, Counterfactual, Explanation, Forecast, WatchList
 from apptek.resuming import work_folder
 from apptek.safe_text import counted

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 import numpy as np
 
 from apptek.config import View
-from apptek.data.frames import FrameKind, When, frame_of, time_text
-from apptek.data.predicate_table import labelled
+from apptek.facts.predicate_table import labelled
+from apptek.reading.frames import FrameKind, When, frame_of, time_text
 
 T = TypeVar("T")
 

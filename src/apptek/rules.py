@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from apptek.arrays import Doubles, Longs
 from apptek.config import View
-from apptek.data.predicate_table import PredicateTable
-from apptek.data.queries import askable, training_queries
+from apptek.facts.predicate_table import PredicateTable
+from apptek.facts.queries import askable, training_queries
 from apptek.features.space import FeatureSpace
-from apptek.features.topologies.topology import to_names
 from apptek.files import check_target
 from apptek.models.model import Model, with_training_facts
+from apptek.paper.topology import to_names
 from apptek.present.tables import check_suffix, write_table
 
 LEAST = 0.2  # of a weight, either way, that makes a rule, unless said otherwise

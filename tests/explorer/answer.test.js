@@ -2,14 +2,14 @@
 
 import assert from "node:assert/strict";
 import { served, timeless } from "./without_browser.js";
-import { noteTexts } from "../../src/apptek/service/explorer/notices.js";
-import { firstShown, rankingOf, withSelected } from "../../src/apptek/service/explorer/ranking.js";
+import { noteTexts } from "../../src/apptek/server/explorer/notices.js";
+import { firstShown, rankingOf, withSelected } from "../../src/apptek/server/explorer/ranking.js";
 import {
   aboutOf,
   bundlesOf,
   chosenOf,
   pathFirst,
-} from "../../src/apptek/service/explorer/reasons.js";
+} from "../../src/apptek/server/explorer/reasons.js";
 import {
   comparisonOf,
   isAbout,
@@ -17,8 +17,8 @@ import {
   notesOf,
   storyOf,
   Tones,
-} from "../../src/apptek/service/explorer/story.js";
-import { changeText, WhatIf } from "../../src/apptek/service/explorer/what_if.js";
+} from "../../src/apptek/server/explorer/story.js";
+import { changeText, WhatIf } from "../../src/apptek/server/explorer/what_if.js";
 
 const ranked = (...names) => names.map((predicate) => ({ predicate, label: predicate }));
 const ANSWER = { predicates: [{ predicate: "a", known: true }, ...ranked("b", "c")] };

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { served } from "./without_browser.js";
-import { get, getReady, keepToken, post } from "../../src/apptek/service/explorer/api.js";
-import { canRetry } from "../../src/apptek/service/explorer/notices.js";
+import { get, getReady, keepToken, post } from "../../src/apptek/server/explorer/api.js";
+import { canRetry } from "../../src/apptek/server/explorer/notices.js";
 
 const problemOf = async (reply, signal) => {
   const found = [];

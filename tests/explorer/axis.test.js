@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import "./without_browser.js";
-import { Axis, dayMeanings } from "../../src/apptek/service/explorer/axis.js";
+import { Axis, dayMeanings } from "../../src/apptek/server/explorer/axis.js";
 
 const { d3 } = globalThis;
 const axisOf = (unit, span = {}) => new Axis({ unit, ...span });

@@ -8,7 +8,7 @@ import {
   fetchLanes,
   historyText,
   latestTime,
-} from "../../src/apptek/service/explorer/timeline.js";
+} from "../../src/apptek/server/explorer/timeline.js";
 
 Deno.test("bars are the counts of the parts of the time in which something happened", () => {
   const bars = barsOf({ counts: [0, 4, 0, 5, 0], first: 100, last: 149 });

@@ -2,14 +2,14 @@
 
 import assert from "node:assert/strict";
 import { timeless } from "./without_browser.js";
-import { Axis } from "../../src/apptek/service/explorer/axis.js";
-import { fileName } from "../../src/apptek/service/explorer/export.js";
+import { Axis } from "../../src/apptek/server/explorer/axis.js";
+import { fileName } from "../../src/apptek/server/explorer/export.js";
 import {
   expectedText,
   happenedText,
   startOf,
   windowOf,
-} from "../../src/apptek/service/explorer/forecast.js";
+} from "../../src/apptek/server/explorer/forecast.js";
 import {
   changeText,
   csvOf,
@@ -17,8 +17,8 @@ import {
   isWanted,
   sortedBy,
   windowText,
-} from "../../src/apptek/service/explorer/list_pages.js";
-import { meetingText, openText } from "../../src/apptek/service/explorer/steps.js";
+} from "../../src/apptek/server/explorer/list_pages.js";
+import { meetingText, openText } from "../../src/apptek/server/explorer/steps.js";
 
 Deno.test("lists are sorted by words, or by the size of a change", () => {
   const rows = [

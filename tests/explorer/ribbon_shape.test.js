@@ -12,7 +12,7 @@ import {
   stacked,
   tonesOf,
   zoomed,
-} from "../../src/apptek/service/explorer/ribbon_shape.js";
+} from "../../src/apptek/server/explorer/ribbon_shape.js";
 
 const layers = (...names) => names.map((name) => ({ name, predicates: [] }));
 const GROUPS = layers(

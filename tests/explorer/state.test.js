@@ -1,7 +1,7 @@
 // The address of a view: what is read is what was written, and nothing else gets in.
 
 import assert from "node:assert/strict";
-import { clipped } from "../../src/apptek/service/explorer/ribbon_shape.js";
+import { clipped } from "../../src/apptek/server/explorer/ribbon_shape.js";
 import {
   addressOf,
   questionChanges,
@@ -12,7 +12,7 @@ import {
   readZoom,
   toggled,
   writeSteps,
-} from "../../src/apptek/service/explorer/state.js";
+} from "../../src/apptek/server/explorer/state.js";
 
 Deno.test("a view is read from the address that it was written to", () => {
   const state = {

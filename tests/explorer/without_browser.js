@@ -1,7 +1,7 @@
 // What the modules of the page find in a browser, for tests that run without one: d3, the class
 // that says that no fact is dated, and a service.
 
-import "../../src/apptek/service/explorer/vendor/d3.min.js";
+import "../../src/apptek/server/explorer/vendor/d3.min.js";
 
 const classes = new Set();
 globalThis.document = { body: { classList: { contains: (name) => classes.has(name) } } };

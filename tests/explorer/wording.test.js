@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { timeless } from "./without_browser.js";
-import * as wording from "../../src/apptek/service/explorer/wording.js";
+import * as wording from "../../src/apptek/server/explorer/wording.js";
 import cases from "./wording_cases.json" with { type: "json" };
 
 const { labelled, shown, timely } = wording;

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from apptek.arrays import Floats
-from apptek.data.queries import Queries, held_out_queries
-from apptek.data.times import UNKNOWN
 from apptek.errors import DataError
 from apptek.explain.explainer import explain
 from apptek.explain.without_facts import with_only, without_facts
+from apptek.facts.queries import Queries, held_out_queries
+from apptek.facts.times import UNKNOWN
 from apptek.graph.lookups import ends_of, incoming, outgoing
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.answers import Query

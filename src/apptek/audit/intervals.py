@@ -7,9 +7,9 @@ triple, of which one gives only the start and the other only the end.
 import numpy as np
 
 from apptek.arrays import Bools, Ints, Longs
-from apptek.data.fact_keys import fact_keys
-from apptek.data.facts import Facts
-from apptek.data.times import UNKNOWN, TimeAxis
+from apptek.facts.fact_keys import fact_keys
+from apptek.facts.facts import Facts
+from apptek.facts.times import UNKNOWN, TimeAxis
 
 
 def impossible_partners(facts: Facts, axis: TimeAxis) -> Longs:

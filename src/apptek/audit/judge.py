@@ -13,15 +13,14 @@ import numpy as np
 from apptek.arrays import Doubles, Floats, Ints, Longs, Matrix, read_only
 from apptek.compiling import in_threads
 from apptek.config import DEFAULT, preset
-from apptek.data.facts import Dataset
-from apptek.data.queries import Queries, training_queries
 from apptek.engine.engine import Engine
 from apptek.errors import DataError
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import expected_ranks
+from apptek.facts.facts import Dataset
+from apptek.facts.queries import Queries, training_queries
 from apptek.features.clock import Clock
 from apptek.features.space import FeatureSpace
-from apptek.features.topologies.mining import Mined
 from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer, WorkingView
@@ -31,6 +30,7 @@ from apptek.models.fitting.stages import Stage, print_nothing
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources, FittedView, Model
 from apptek.models.reranking.fitting import folds_of
+from apptek.paper.mining import Mined
 from apptek.ragged import Ragged
 from apptek.seeding import generator
 

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from apptek.arrays import Bools, Longs
-from apptek.data.facts import Dataset, Facts
-from apptek.data.queries import held_out_queries
-from apptek.data.synthetic.rules import Rule
-from apptek.data.synthetic.world import World, make_world
 from apptek.explain.explainer import explain
+from apptek.facts.facts import Dataset, Facts
+from apptek.facts.queries import held_out_queries
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Query
 from apptek.models.fitting.pipeline import fit_model
 from apptek.models.fitting.stages import FitOptions
 from apptek.models.model import Model
 from apptek.resuming import work_folder
+from apptek.synthetic.rules import Rule
+from apptek.synthetic.world import World, make_world
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,9 @@ import pyarrow as pa
 from apptek.arrays import Doubles, Ints, Longs
 from apptek.audit.audit import FINDINGS, PRIOR, Audit
 from apptek.audit.why import Reasons
-from apptek.data.facts import Defect, Names
-from apptek.data.predicate_table import PredicateTable
-from apptek.data.times import TimeAxis
+from apptek.facts.facts import Defect, Names
+from apptek.facts.predicate_table import PredicateTable
+from apptek.facts.times import TimeAxis
 from apptek.present.audit_words import left_out_reason
 from apptek.present.tables import TABLES, write_result, write_table
 from apptek.results import AuditReport, SuspectFact, to_dict

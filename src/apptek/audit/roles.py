@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from apptek.arrays import AnyInts, Bools, Doubles, Ints, Longs
-from apptek.data.fact_keys import fact_keys
-from apptek.data.facts import Facts
 from apptek.evaluation.direction import DirectionPrior
+from apptek.facts.fact_keys import fact_keys
+from apptek.facts.facts import Facts
 
 SMOOTHING = 5.0
 

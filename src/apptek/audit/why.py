@@ -1,8 +1,8 @@
 """Why a fact looks wrong, in a sentence."""
 
 from apptek.audit.audit import Audit
-from apptek.data.times import UNKNOWN
 from apptek.explain.explainer import explain
+from apptek.facts.times import UNKNOWN
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Query
 from apptek.present import audit_words as words

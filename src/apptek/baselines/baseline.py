@@ -19,17 +19,16 @@ from apptek.baselines.definition import (
 from apptek.baselines.registry import baseline_names, find_baseline, preset_of, views_of
 from apptek.baselines.tuning import calibrate
 from apptek.config import VIEWS, View
-from apptek.data.facts import SPLITS, Dataset, Split
-from apptek.data.name_matching import NameResolver
-from apptek.data.protocols import Protocol, apply_protocol
-from apptek.data.queries import Queries
-from apptek.data.reading.reader import as_dataset
 from apptek.errors import ApptekError, DataError, ModelError
 from apptek.evaluation.calibration import Calibration
 from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
 from apptek.evaluation.predicate_classes import LabelledPredicates
 from apptek.evaluation.ranking import Evaluation
 from apptek.evaluation.scorer import ViewScorer, check_evaluated, evaluate_split
+from apptek.facts.facts import SPLITS, Dataset, Split
+from apptek.facts.name_matching import NameResolver
+from apptek.facts.protocols import Protocol, apply_protocol
+from apptek.facts.queries import Queries
 from apptek.files import new_folder
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answers import (
@@ -51,6 +50,7 @@ from apptek.models.storage import (
     save_data,
     write_json,
 )
+from apptek.reading.reader import as_dataset
 from apptek.results import Answers
 from apptek.resuming import open_work, work_folder
 from apptek.safe_text import counted

@@ -9,11 +9,11 @@ from typing import Any, Protocol, runtime_checkable
 from apptek.arrays import Floats
 from apptek.baselines.tuning import TuningQueries
 from apptek.config import View
-from apptek.data.facts import Dataset
-from apptek.data.queries import Queries
 from apptek.errors import ApptekError
 from apptek.evaluation.calibration import Calibration
 from apptek.evaluation.scorer import checked_scores
+from apptek.facts.facts import Dataset
+from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph
 
 MOST_TUNED = 10_000  # queries of valid that tell how good a baseline is that does not say it itself

@@ -24,9 +24,9 @@ from apptek.arrays import Doubles, Floats, Ints, Longs
 from apptek.baselines.embedding import Embedding, EncodedQueries, dropout, normal
 from apptek.baselines.embedding_baseline import embedding_baseline
 from apptek.baselines.embedding_training import QUICK_TRAINING, TrainingConfig
-from apptek.data.calendar.positions import DAY_SECONDS, SECONDS, day_and_second
-from apptek.data.facts import Dataset
-from apptek.data.times import UNKNOWN, TimeAxis
+from apptek.facts.calendar.positions import DAY_SECONDS, SECONDS, day_and_second
+from apptek.facts.facts import Dataset
+from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.setting_rules import at_least, between, check_section, setting
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from apptek.arrays import Floats, Ints
-from apptek.data.facts import Dataset, Facts
-from apptek.data.queries import Queries
+from apptek.facts.facts import Dataset, Facts
+from apptek.facts.queries import Queries
 
 CHUNK = 4096  # queries that are scored at a time
 

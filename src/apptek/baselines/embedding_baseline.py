@@ -24,10 +24,10 @@ from apptek.baselines.definition import (
 from apptek.baselines.embedding import Embedding, embedding_scores
 from apptek.baselines.embedding_training import Trainer, TrainingRecord, choose_device
 from apptek.config import View
-from apptek.data.facts import Dataset
-from apptek.data.queries import Queries
 from apptek.errors import CheckpointError, ModelError
 from apptek.extras import one_torch_thread
+from apptek.facts.facts import Dataset
+from apptek.facts.queries import Queries
 from apptek.files import write_whole
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.resuming import arrays_checksum, check_arrays

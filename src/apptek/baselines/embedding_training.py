@@ -10,10 +10,10 @@ from torch.nn.functional import cross_entropy
 
 from apptek.baselines.embedding import Embedding, EncodedQueries, embedding_scores
 from apptek.baselines.tuning import TuningQueries
-from apptek.data.facts import Dataset
-from apptek.data.queries import held_out_queries
 from apptek.errors import DivergedError
 from apptek.evaluation.filters import known_predicates
+from apptek.facts.facts import Dataset
+from apptek.facts.queries import held_out_queries
 from apptek.ragged import Ragged
 from apptek.seeding import generator
 from apptek.setting_rules import above, at_least, check_section, one_of, setting, share_below_1

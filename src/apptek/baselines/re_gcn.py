@@ -25,12 +25,12 @@ from apptek.arrays import Ints
 from apptek.baselines.embedding import Embedding, EncodedQueries, dropout, normal
 from apptek.baselines.embedding_baseline import embedding_baseline
 from apptek.baselines.embedding_training import QUICK_TRAINING, TrainingConfig
-from apptek.data.facts import Dataset, Facts, with_inverses
-from apptek.data.queries import held_out_queries
-from apptek.data.times import UNKNOWN
 from apptek.errors import ConfigError, DataError
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import filtered_mrr
+from apptek.facts.facts import Dataset, Facts, with_inverses
+from apptek.facts.queries import held_out_queries
+from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.setting_rules import Rule, at_least, check_section, setting, share_below_1
 

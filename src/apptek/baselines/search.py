@@ -18,9 +18,9 @@ from apptek.baselines.baseline import fitted_views, seen_in
 from apptek.baselines.definition import FitTask, Progress, Space
 from apptek.baselines.registry import find_baseline
 from apptek.config import PRESETS
-from apptek.data.facts import Dataset
-from apptek.data.protocols import Protocol, apply_protocol
 from apptek.errors import ConfigError, DataError, DivergedError
+from apptek.facts.facts import Dataset
+from apptek.facts.protocols import Protocol, apply_protocol
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.seeding import generator
 from apptek.setting_rules import setting_texts, values_of, with_settings

@@ -15,8 +15,8 @@ from apptek.arrays import Ints
 from apptek.baselines.embedding import Embedding, EncodedQueries, normal
 from apptek.baselines.embedding_baseline import embedding_baseline
 from apptek.baselines.embedding_training import QUICK_TRAINING, TrainingConfig
-from apptek.data.facts import Dataset
-from apptek.data.times import UNKNOWN
+from apptek.facts.facts import Dataset
+from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.setting_rules import at_least, check_section, setting
 

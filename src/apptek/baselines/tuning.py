@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from apptek.arrays import Ints, Matrix
-from apptek.data.facts import Dataset
-from apptek.data.queries import Queries, held_out_queries
 from apptek.evaluation.calibration import Calibration, fit_calibration, top_predictions
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import filtered_mrr
+from apptek.facts.facts import Dataset
+from apptek.facts.queries import Queries, held_out_queries
 from apptek.ragged import Ragged
 
 MOST_CALIBRATED = 20_000  # queries of valid that a calibration is fitted on

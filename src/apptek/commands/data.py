@@ -30,7 +30,7 @@ def list_benchmarks(as_json: JsonOption = False) -> None:
 
     Example: `apptek data list`
     """
-    from apptek.data.benchmarks import BENCHMARKS, find_benchmark
+    from apptek.facts.benchmarks import BENCHMARKS, find_benchmark
     from apptek.terminal import output, table, tell_next
 
     folders = {name: find_benchmark(name) for name in BENCHMARKS}
@@ -57,8 +57,8 @@ def download(
 
     Example: `apptek data download icews14`
     """
-    from apptek.data.benchmarks import data_home, get_benchmark
-    from apptek.data.download import download as fetch
+    from apptek.facts.benchmarks import data_home, get_benchmark
+    from apptek.reading.download import download as fetch
     from apptek.terminal import byte_progress, tell, tell_next
 
     benchmark = get_benchmark(name)
@@ -84,8 +84,8 @@ def stats(
 
     Example: `apptek data stats world`
     """
-    from apptek.data.benchmarks import BENCHMARKS
-    from apptek.data.protocols import compare_statistics
+    from apptek.facts.benchmarks import BENCHMARKS
+    from apptek.facts.protocols import compare_statistics
 
     dataset = reading.read(data, seed=seed)
     statistics = compare_statistics(dataset, BENCHMARKS.get(data[0]))
@@ -111,8 +111,8 @@ def make_world(
 
     Example: `apptek data make-world world`
     """
-    from apptek.data.synthetic.world import make_world as make
-    from apptek.data.synthetic.world import write_world
+    from apptek.synthetic.world import make_world as make
+    from apptek.synthetic.world import write_world
     from apptek.terminal import tell, tell_next, working
 
     with working(f"making a world of {facts:,} facts"):
@@ -126,8 +126,8 @@ def _span(data: Any) -> str:
     """The first and the last time of all facts, as they are written."""
     import numpy as np
 
-    from apptek.data.facts import SPLITS
-    from apptek.data.times import UNKNOWN
+    from apptek.facts.facts import SPLITS
+    from apptek.facts.times import UNKNOWN
 
     ends = [column for split in SPLITS for column in data.split(split).columns()[3:]]
     codes = np.unique(np.concatenate(ends))

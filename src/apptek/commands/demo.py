@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from apptek.agent.environment import DecisionProcess
-from apptek.agent.episode import play_episode
 from apptek.baselines.baseline import Baseline
 from apptek.config import DEFAULT, PRESETS
-from apptek.data.facts import Dataset
-from apptek.data.protocols import statistics
-from apptek.data.synthetic.world import World, make_world
 from apptek.evaluation.ranking import EvaluationQueries, Metrics, evaluate_scores
 from apptek.extras import has_torch
-from apptek.features.topologies.connection import Surroundings, connect
-from apptek.features.topologies.topology import action_name
+from apptek.facts.facts import Dataset
+from apptek.facts.protocols import statistics
 from apptek.files import write_whole
+from apptek.paper.connection import Surroundings, connect
+from apptek.paper.environment import DecisionProcess
+from apptek.paper.episode import play_episode
+from apptek.paper.topology import action_name
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
+from apptek.synthetic.world import World, make_world
 from apptek.terminal import output, table, tell
 
 FACTS = 20_000

@@ -13,9 +13,9 @@ def evaluate_forecasts(
 ) -> None:
     """Roll through time with a model; print the outcome and write its files."""
     from apptek.files import check_new_folder
-    from apptek.forecasting.backtest import backtest, backtest_result, write_backtest
-    from apptek.forecasting.forecaster import Forecaster
-    from apptek.forecasting.learning import with_history
+    from apptek.forecast.backtest import backtest, backtest_result, write_backtest
+    from apptek.forecast.forecaster import Forecaster
+    from apptek.forecast.learning import with_history
     from apptek.models.model_folder import load_model
     from apptek.terminal import tell, working
 

@@ -90,7 +90,7 @@ def fit(
     """
     from apptek.baselines.registry import model_settings
     from apptek.config import PRESETS
-    from apptek.data.entity_types import read_types
+    from apptek.facts.entity_types import read_types
     from apptek.setting_rules import with_settings
 
     changes = [*(settings or []), *(["features.past_only=true"] if past_only else [])]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 if TYPE_CHECKING:
-    from apptek.data.facts import Dataset
-    from apptek.data.predicate_table import PredicateTable
+    from apptek.facts.facts import Dataset
+    from apptek.facts.predicate_table import PredicateTable
     from apptek.results import Result
 
 
@@ -147,15 +147,15 @@ class NameTables:
     @classmethod
     def read(cls, predicates: str | None, aliases: Path | None) -> "NameTables":
         """Read the tables."""
-        from apptek.data.aliases import read_aliases
-        from apptek.data.predicate_table import as_predicate_table
+        from apptek.facts.aliases import read_aliases
+        from apptek.facts.predicate_table import as_predicate_table
 
         table = {} if aliases is None else read_aliases(aliases)
         return cls(as_predicate_table(predicates), table)
 
     def apply(self, dataset: "Dataset") -> "Dataset":
         """Return the data set with these tables; print on stderr how many names they cover."""
-        from apptek.data.aliases import with_aliases
+        from apptek.facts.aliases import with_aliases
         from apptek.terminal import tell
 
         named = with_aliases(dataset.labelled(self.labels), self.aliases)

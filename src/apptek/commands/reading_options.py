@@ -9,8 +9,8 @@ import typer
 from apptek.commands.options import option, with_options
 
 if TYPE_CHECKING:
-    from apptek.data.facts import Dataset, ReadReport
-    from apptek.data.splitting import Splitting
+    from apptek.facts.facts import Dataset, ReadReport
+    from apptek.facts.splitting import Splitting
 
 BAD_ROWS_SHOWN = 20
 SHARES = "0.8/0.1/0.1"
@@ -148,7 +148,7 @@ class Reading:
         `seed` is that of a random split. It is not the model's, so that models of different seeds
         have the same test facts and can be compared. What no option says is read as in `like`.
         """
-        from apptek.data.reading.reader import read_dataset, read_more
+        from apptek.reading.reader import read_dataset, read_more
         from apptek.terminal import byte_progress
 
         options = self.keywords()
@@ -164,7 +164,7 @@ class Reading:
         return dataset
 
     def _splitting(self, shares: tuple[float, ...], seed: int) -> "Splitting":
-        from apptek.data.splitting import Splitting
+        from apptek.facts.splitting import Splitting
 
         return Splitting(by=self.split_by, train=shares[0], valid=shares[1], seed=seed)
 

@@ -13,9 +13,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from apptek.agent.trainer import Trainer
-from apptek.agent.training_run import Observer
 from apptek.errors import ApptekError
+from apptek.paper.trainer import Trainer
+from apptek.paper.training_run import Observer
 from apptek.terminal import progress_bar
 
 REDRAW_SECONDS = 0.25

@@ -18,7 +18,6 @@ import numpy as np
 
 from apptek.arrays import Floats, Longs
 from apptek.config import Config, View
-from apptek.data.queries import Queries
 from apptek.engine.parted_space import bucket_order
 from apptek.engine.parts import FACTS, check_part_count, save_facts
 from apptek.engine.runners import EngineName, Runner, check_runner, open_runner
@@ -35,6 +34,7 @@ from apptek.engine.tasks import (
     task_size,
 )
 from apptek.errors import ApptekError, BeingChangedError, ConfigError, DataError, ModelError
+from apptek.facts.queries import Queries
 from apptek.features.space import FeatureSpace
 from apptek.files import make_folder, sole_writer, write_whole, writing
 from apptek.graph.temporal_graph import TemporalGraph

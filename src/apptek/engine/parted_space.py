@@ -14,8 +14,8 @@ import numpy as np
 
 from apptek.arrays import AnyInts, Longs
 from apptek.config import FAMILIES, HistoryConfig, View
-from apptek.data.queries import Queries
 from apptek.engine.parts import Part, part_of
+from apptek.facts.queries import Queries
 from apptek.features.clock import Clock
 from apptek.features.history import History
 from apptek.features.space import CHUNK

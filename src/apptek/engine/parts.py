@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from apptek.arrays import AnyInts, Ints, Longs, read_only
 from apptek.config import View
-from apptek.data.facts import Facts
-from apptek.data.queries import Queries
-from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError, ModelError
+from apptek.facts.facts import Facts
+from apptek.facts.queries import Queries
+from apptek.facts.times import TimeAxis
 from apptek.files import new_folder
 from apptek.graph.incidence import Incidence
 from apptek.graph.pairs import PairIndex

@@ -9,9 +9,9 @@ import numpy as np
 
 from apptek.arrays import Floats
 from apptek.config import HistoryConfig, View
-from apptek.data.queries import Queries
 from apptek.engine.parted_space import PartedSpace
 from apptek.errors import ConfigError
+from apptek.facts.queries import Queries
 from apptek.features.clock import Clock
 from apptek.features.space import FeatureSpace
 from apptek.features.traits import Kind, Traits

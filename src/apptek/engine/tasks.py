@@ -15,10 +15,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from apptek.data.queries import Queries
 from apptek.engine.parts import make_part
 from apptek.engine.stored_space import open_space
 from apptek.errors import ApptekError
+from apptek.facts.queries import Queries
 from apptek.files import DAMAGED, writing
 from apptek.ragged import Ragged
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from apptek.arrays import AnyInts, Doubles, Ints, Longs, read_only
-from apptek.data.facts import Dataset, Facts
 from apptek.evaluation.logistic import fit_logistic
+from apptek.facts.facts import Dataset, Facts
 from apptek.graph.decayed_counts import decayed_counts
 
 SCALES = (1.0, 3.0, 7.0, 30.0, 120.0, math.inf)  # in steps of the time axis, such as days

@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 
 from apptek.arrays import Ints, Longs
-from apptek.data.fact_keys import between_asked, fact_keys
-from apptek.data.facts import Facts
+from apptek.facts.fact_keys import between_asked, fact_keys
+from apptek.facts.facts import Facts
 from apptek.ragged import Ragged
 
 Filter = Literal["raw", "static", "time-aware"]

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from apptek.arrays import Doubles, Matrix
-from apptek.data.facts import Dataset, Split, with_inverses
-from apptek.data.queries import Queries, held_out_queries
 from apptek.errors import DataError
 from apptek.evaluation.direction import DirectionPrior, direction_features
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import CHUNK, Metrics, expected_ranks, metrics_of
+from apptek.facts.facts import Dataset, Split, with_inverses
+from apptek.facts.queries import Queries, held_out_queries
 from apptek.ragged import Ragged
 
 

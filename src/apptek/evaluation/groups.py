@@ -3,8 +3,8 @@
 import numpy as np
 
 from apptek.arrays import Bools, Ints
-from apptek.data.fact_keys import between_asked, fact_keys
-from apptek.data.facts import Facts, Names
+from apptek.facts.fact_keys import between_asked, fact_keys
+from apptek.facts.facts import Facts, Names
 
 # Predicates that mirror each other, so that either one follows from the other; every other
 # predicate is its own mirror.

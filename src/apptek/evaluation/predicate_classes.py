@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 
 from apptek.arrays import Doubles, Ints, Longs, Matrix
-from apptek.data.facts import Dataset, Names
-from apptek.data.predicate_table import PredicateTable
+from apptek.facts.facts import Dataset, Names
+from apptek.facts.predicate_table import PredicateTable
 from apptek.ragged import Ragged
 
 Level = Literal["class", "group"]

@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from apptek.arrays import Bools, Doubles, Ints, Longs, Matrix, Scalar, read_only
 from apptek.compiling import kernel
-from apptek.data.facts import Dataset, Facts, Split
 from apptek.errors import DataError
 from apptek.evaluation.calibration import expected_calibration_error, top_predictions
 from apptek.evaluation.filters import Filter, known_predicates
 from apptek.evaluation.groups import groups
 from apptek.evaluation.predicate_classes import LabelledPredicates, Level, PredicateClasses
+from apptek.facts.facts import Dataset, Facts, Split
 from apptek.ragged import Ragged
 
 CHUNK = 4096  # queries whose scores exist at a time

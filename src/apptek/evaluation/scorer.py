@@ -8,13 +8,13 @@ import numpy as np
 
 from apptek.arrays import Longs, Matrix
 from apptek.config import VIEWS
-from apptek.data.facts import SPLITS, Dataset, Facts, Split, join_facts, with_inverses
-from apptek.data.queries import Queries, draw_evenly, held_out_queries
-from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
 from apptek.evaluation.filters import Filter, known_predicates
 from apptek.evaluation.forecast import both_directions, direction_priors
 from apptek.evaluation.ranking import Evaluation, EvaluationQueries, evaluate_scores
+from apptek.facts.facts import SPLITS, Dataset, Facts, Split, join_facts, with_inverses
+from apptek.facts.queries import Queries, draw_evenly, held_out_queries
+from apptek.facts.times import UNKNOWN
 from apptek.seeding import generator
 
 Scores = Callable[[Queries], Matrix]  # of all predicates for some queries: (B, R)

@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from apptek.arrays import Doubles, Ints
-from apptek.data.facts import Facts
-from apptek.data.queries import Queries
-from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError
 from apptek.explain.evidence import Evidence
 from apptek.explain.explainer import cited_fact, find_predicate, labels_of
 from apptek.explain.without_facts import without_facts
-from apptek.features.topologies.connection import CoreFact
+from apptek.facts.facts import Facts
+from apptek.facts.queries import Queries
+from apptek.facts.times import UNKNOWN
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.answers import Query, RankedPredicates
+from apptek.paper.connection import CoreFact
 from apptek.present.explanation_words import name_notes
 from apptek.present.sentences import Ends, clause
 from apptek.present.wording import at_time

@@ -14,10 +14,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from apptek.agent.environment import DecisionProcess
 from apptek.arrays import Ints
 from apptek.config import FAMILIES, MOST_HISTORY_FACTS
-from apptek.data.times import UNKNOWN
+from apptek.facts.times import UNKNOWN
 from apptek.features.support import (
     Level,
     Seen,
@@ -25,14 +24,6 @@ from apptek.features.support import (
     level_of,
     topology_evidence,
 )
-from apptek.features.topologies.connection import (
-    Connection,
-    Surroundings,
-    connect,
-    is_lasting,
-    time_distance,
-)
-from apptek.features.topologies.topology import to_names
 from apptek.features.traits import Kind as TypeKind
 from apptek.features.traits import Trait
 from apptek.graph.lookups import is_timeless
@@ -40,6 +31,15 @@ from apptek.models.answerer import Answerer, ScoredQueries, WorkingView
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.reranker import SUCH_ACTORS, log_softmax
 from apptek.models.reranking.typed_histories import MOST_KINDS
+from apptek.paper.connection import (
+    Connection,
+    Surroundings,
+    connect,
+    is_lasting,
+    time_distance,
+)
+from apptek.paper.environment import DecisionProcess
+from apptek.paper.topology import to_names
 from apptek.present.sentences import (
     Ends,
     Occurrences,

@@ -8,15 +8,19 @@ from typing import Any
 import numpy as np
 
 from apptek.arrays import Matrix
-from apptek.data.facts import Names
-from apptek.data.name_matching import NameResolver
-from apptek.data.queries import Queries
-from apptek.data.times import UNKNOWN
 from apptek.errors import ApptekError, UnknownPredicateError
 from apptek.explain.evidence import DIRECT, Evidence, Key
 from apptek.explain.groups import group_all
+from apptek.facts.facts import Names
+from apptek.facts.name_matching import NameResolver
+from apptek.facts.queries import Queries
+from apptek.facts.times import UNKNOWN
 from apptek.features.support import near_distance
-from apptek.features.topologies.connection import (
+from apptek.models.answerer import Answerer
+from apptek.models.answers import Query, RankedPredicates
+from apptek.models.model import Model
+from apptek.models.model_folder import FORMAT
+from apptek.paper.connection import (
     Connection,
     CoreFact,
     Side,
@@ -24,11 +28,7 @@ from apptek.features.topologies.connection import (
     knows_end,
     time_distance,
 )
-from apptek.features.topologies.topology import action_name
-from apptek.models.answerer import Answerer
-from apptek.models.answers import Query, RankedPredicates
-from apptek.models.model import Model
-from apptek.models.model_folder import FORMAT
+from apptek.paper.topology import action_name
 from apptek.present.explanation_words import (
     contradicts_alone,
     explanation_notes,

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apptek.data.predicate_table import PredicateTable
+from apptek.facts.predicate_table import PredicateTable
 from apptek.features.space import FeatureSpace
-from apptek.features.topologies.topology import describe
 from apptek.models.model import Model
+from apptek.paper.topology import describe
 
 FAMILY_WORDS = {
     "pair": "subject -> object",

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from apptek.arrays import Longs
-from apptek.data.facts import Facts, join_facts
-from apptek.data.queries import Queries
+from apptek.facts.facts import Facts, join_facts
+from apptek.facts.queries import Queries
 from apptek.graph.lookups import incoming, outgoing
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer, WorkingView

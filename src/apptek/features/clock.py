@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from apptek.arrays import Doubles, Ints, Longs, read_only
 from apptek.compiling import leaf
-from apptek.data.times import UNKNOWN
+from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
 
 SAME, BEFORE, AFTER, CLOSE, SHORT, MIDDLE, LONG, EVER = range(8)

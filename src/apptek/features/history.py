@@ -26,8 +26,8 @@ import numpy as np
 from apptek.arrays import Doubles, Floats, Ints, Longs
 from apptek.compiling import in_threads
 from apptek.config import FAMILIES, KERNELS, MOST_HISTORY_FACTS, HistoryConfig
-from apptek.data.queries import Queries, QueryColumns
-from apptek.data.times import UNKNOWN
+from apptek.facts.queries import Queries, QueryColumns
+from apptek.facts.times import UNKNOWN
 from apptek.features.clock import EVER, OF_UNDATED, UNDATED_EVER, Clock
 from apptek.features.history_kernels import (
     LEAST,

@@ -7,7 +7,7 @@ import numpy as np
 from apptek.arrays import Doubles, Floats, Ints, Longs
 from apptek.compiling import kernel, leaf
 from apptek.config import MOST_HISTORY_FACTS
-from apptek.data.queries import QueryColumns
+from apptek.facts.queries import QueryColumns
 from apptek.features.clock import EVER, UNDATED_EVER, Fading, add_clock
 from apptek.graph.incidence import FactColumns, Incidence
 from apptek.graph.pairs import PairIndex, find_pair

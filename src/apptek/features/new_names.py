@@ -8,7 +8,7 @@ that tells nothing. To a graph all of them are unknown.
 
 from collections.abc import Mapping, Sequence
 
-from apptek.data.name_matching import folded
+from apptek.facts.name_matching import folded
 from apptek.features.traits import (
     COUNTRY,
     MOST_TOLD,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from apptek.data.queries import Queries
+from apptek.facts.queries import Queries
 from apptek.features.copies import Copies
 from apptek.features.history import History
 from apptek.features.traits import Traits

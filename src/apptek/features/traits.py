@@ -20,9 +20,9 @@ import numpy as np
 
 from apptek.arrays import AnyInts, Ints, Longs, close_columns, read_only
 from apptek.config import TraitsConfig
-from apptek.data.facts import Dataset, Facts, Names
-from apptek.data.queries import Queries
-from apptek.data.times import UNKNOWN
+from apptek.facts.facts import Dataset, Facts, Names
+from apptek.facts.queries import Queries
+from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.ragged import Ragged
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from apptek.arrays import AnyInts, Bools, Doubles, Ints, Longs, read_only
 from apptek.compiling import leaf
-from apptek.data.times import UNKNOWN
+from apptek.facts.times import UNKNOWN
 
 
 def decayed_counts(

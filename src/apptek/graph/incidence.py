@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from apptek.arrays import Ints, read_only
-from apptek.data.times import UNKNOWN
+from apptek.facts.times import UNKNOWN
 
 PART = 4_194_304  # facts that are sorted at a time
 FAN_OUT = 16  # entries that one maximum stands for, at every level of `tops`

@@ -5,8 +5,8 @@ import numpy.typing as npt
 
 from apptek.arrays import Bools
 from apptek.compiling import leaf
-from apptek.data.queries import Queries, QueryColumns
-from apptek.data.times import UNKNOWN
+from apptek.facts.queries import Queries, QueryColumns
+from apptek.facts.times import UNKNOWN
 from apptek.graph.incidence import FactColumns
 from apptek.graph.pairs import PairIndex, find_pair
 from apptek.graph.temporal_graph import TemporalGraph

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from apptek.arrays import Ints
-from apptek.data.times import UNKNOWN
+from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
 
 SOME = 65_536  # facts that are looked at together

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from apptek.arrays import Ints
-from apptek.data.facts import Facts
 from apptek.errors import GraphError
+from apptek.facts.facts import Facts
 from apptek.graph.incidence import FAN_OUT, Incidence
 from apptek.graph.temporal_graph import TemporalGraph
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from apptek.arrays import Ints
 from apptek.compiling import leaf
-from apptek.data.times import UNKNOWN
+from apptek.facts.times import UNKNOWN
 from apptek.graph.incidence import Incidence
 
 UNDATED = 1 << 40  # the distance of an undated fact: beyond that of every dated one

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from apptek.arrays import Ints, read_only
 from apptek.compiling import in_threads
-from apptek.data.fact_keys import fact_keys
-from apptek.data.facts import Dataset, Facts, OpenEnd
-from apptek.data.times import UNKNOWN, TimeAxis, Unit
 from apptek.errors import GraphError
+from apptek.facts.fact_keys import fact_keys
+from apptek.facts.facts import Dataset, Facts, OpenEnd
+from apptek.facts.times import UNKNOWN, TimeAxis, Unit
 from apptek.files import new_folder
 from apptek.graph.incidence import FactColumns, Incidence, build_incidence
 from apptek.graph.slot_search import AHEAD, ONGOING

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from apptek.arrays import Bools, Ints, Longs
-from apptek.data.queries import Queries
 from apptek.evaluation.predicate_classes import LEVELS, LabelledPredicates
+from apptek.facts.queries import Queries
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Query, RankedPredicates, asked_queries, best_predicates
 from apptek.models.batch_files import SCHEMA

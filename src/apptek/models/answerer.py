@@ -14,10 +14,10 @@ import numpy as np
 from apptek.arrays import Bools, Floats, Matrix
 from apptek.compiling import in_threads
 from apptek.config import VIEWS, View
-from apptek.data.name_matching import NameResolver
-from apptek.data.predicate_table import PredicateTable
-from apptek.data.queries import Queries
 from apptek.evaluation.predicate_classes import LabelledPredicates
+from apptek.facts.name_matching import NameResolver
+from apptek.facts.predicate_table import PredicateTable
+from apptek.facts.queries import Queries
 from apptek.features.new_names import NewNames
 from apptek.features.space import FeatureSpace
 from apptek.models.answers import (

@@ -8,17 +8,17 @@ import numpy as np
 
 from apptek.arrays import Bools, Ints, Longs, Matrix
 from apptek.config import VIEWS, View
-from apptek.data.calendar.positions import SECONDS
-from apptek.data.facts import Dataset, Split
-from apptek.data.frames import is_frame, read_query_texts, without_midnight
-from apptek.data.queries import Queries
-from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError, TimeFormatError, check_count
 from apptek.evaluation.forecast import ForecastFigures
 from apptek.evaluation.predicate_classes import LabelledPredicates
 from apptek.evaluation.ranking import Evaluation
 from apptek.evaluation.scorer import ViewScorer
+from apptek.facts.calendar.positions import SECONDS
+from apptek.facts.facts import Dataset, Split
+from apptek.facts.queries import Queries
+from apptek.facts.times import TimeAxis
 from apptek.models.seen import Seen
+from apptek.reading.frames import is_frame, read_query_texts, without_midnight
 from apptek.results import Answer, Query, Share
 
 __all__ = ["Answer", "Query"]

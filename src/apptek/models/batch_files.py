@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
-from apptek.data.reading.columns import ColumnLayout, layout_finder
-from apptek.data.reading.exact_rows import RowError, check_cells, text_of
-from apptek.data.reading.options import ReadOptions
-from apptek.data.reading.reader import open_file
 from apptek.errors import DataError, TimeFormatError
 from apptek.files import new_file, writing
 from apptek.models.answers import Answer, Answering, Query
+from apptek.reading.columns import ColumnLayout, layout_finder
+from apptek.reading.exact_rows import RowError, check_cells, text_of
+from apptek.reading.options import ReadOptions
+from apptek.reading.reader import open_file
 from apptek.safe_text import counted, without_formulas
 
 BATCH = 10_000  # queries whose answers are written at a time

@@ -5,21 +5,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from apptek.config import Config, View, preset
-from apptek.data.facts import Dataset, join_facts
-from apptek.data.times import TimeAxis
 from apptek.errors import ApptekError, ModelError
+from apptek.facts.facts import Dataset, join_facts
+from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
 from apptek.features.history import History
 from apptek.features.space import FeatureSpace, Part
 from apptek.features.support import Support
-from apptek.features.topologies.mining import Mined
-from apptek.features.topologies.topology import TopologySet, topology_set
 from apptek.features.traits import Kind, Traits
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.observation import dated_span
+from apptek.models.occurrence.model import OccurrenceModel
 from apptek.models.reranking.reranker import Reranker
-from apptek.occurrence.model import OccurrenceModel
+from apptek.paper.mining import Mined
+from apptek.paper.topology import TopologySet, topology_set
 from apptek.setting_rules import changed_settings
 
 
@@ -49,8 +49,8 @@ class FeatureSources:
         if "traits" in config.features.parts:
             parts.append(Traits.of(self.dataset, config.traits, kinds))
         if "topologies" in config.features.parts:
-            from apptek.agent.environment import DecisionProcess
-            from apptek.features.topologies.part import Topologies
+            from apptek.paper.environment import DecisionProcess
+            from apptek.paper.part import Topologies
 
             process = DecisionProcess(graph, config.agent)
             parts.append(Topologies(process, self.topologies, config.features.topology_weight))

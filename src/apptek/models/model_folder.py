@@ -7,20 +7,18 @@ from typing import Any
 import numpy as np
 
 from apptek.config import Config, RerankerConfig
-from apptek.data.facts import Dataset, Names
-from apptek.data.reading.options import ReadOptions
-from apptek.data.times import TimeAxis
 from apptek.errors import ModelError
 from apptek.evaluation.calibration import Calibration
+from apptek.facts.facts import Dataset, Names
+from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
 from apptek.features.support import Support
-from apptek.features.topologies.mining import Mined, MinedTopology
-from apptek.features.topologies.topology import from_names, to_names, topology_set
 from apptek.features.traits import Kind
 from apptek.files import new_folder, replaced_folder
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.manifest import read_about, read_whole, write_manifest
 from apptek.models.model import FeatureSources, FittedView, Model, observed_text
+from apptek.models.occurrence.model import OccurrenceModel
 from apptek.models.reranking.mirrors import Mirrors
 from apptek.models.reranking.reranker import Reranker
 from apptek.models.storage import (
@@ -33,7 +31,9 @@ from apptek.models.storage import (
     save_data,
     write_json,
 )
-from apptek.occurrence.model import OccurrenceModel
+from apptek.paper.mining import Mined, MinedTopology
+from apptek.paper.topology import from_names, to_names, topology_set
+from apptek.reading.options import ReadOptions
 from apptek.setting_rules import config_from_json
 
 FORMAT = 5

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from apptek.data.facts import Dataset, Facts
-from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import DataError
+from apptek.facts.facts import Dataset, Facts
+from apptek.facts.times import UNKNOWN, TimeAxis
 
 
 def dated_span(data: Dataset, known: Facts) -> tuple[int, int] | None:

@@ -3,9 +3,9 @@
 import numpy as np
 
 from apptek.arrays import Ints
-from apptek.data.fact_keys import fact_keys
-from apptek.data.facts import SPLITS, Dataset, Facts, Split
-from apptek.data.queries import Queries
+from apptek.facts.fact_keys import fact_keys
+from apptek.facts.facts import SPLITS, Dataset, Facts, Split
+from apptek.facts.queries import Queries
 
 
 def own_facts(queries: Queries, data: Dataset) -> tuple[list[Split | None], Ints]:

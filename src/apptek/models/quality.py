@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from apptek.arrays import Bools, Doubles, Floats, Matrix
-from apptek.data.queries import Queries
 from apptek.evaluation.ranking import expected_ranks, filtered_mrr
+from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.counting.index import CountingIndex
 from apptek.models.counting.scorers import (

@@ -6,10 +6,10 @@ import numpy as np
 
 from apptek.arrays import Bools, Ints, Longs
 from apptek.config import View
-from apptek.data.facts import Names
-from apptek.data.queries import Queries
-from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import ApptekError
+from apptek.facts.facts import Names
+from apptek.facts.queries import Queries
+from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.graph.known_facts import known_among
 from apptek.graph.lookups import predicates_at
 from apptek.graph.temporal_graph import TemporalGraph

@@ -14,9 +14,9 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from apptek.arrays import read_only
-from apptek.data.facts import SPLITS, Dataset, Facts, Names, Split
-from apptek.data.predicate_table import PredicateTable
 from apptek.errors import ConfigError, DataError, GraphError, ModelError
+from apptek.facts.facts import SPLITS, Dataset, Facts, Names, Split
+from apptek.facts.predicate_table import PredicateTable
 from apptek.files import is_file
 from apptek.graph.ranges import check_facts, check_graph
 from apptek.graph.temporal_graph import TemporalGraph

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from apptek.data.facts import Dataset, Facts
-from apptek.data.times import UNKNOWN
+from apptek.facts.facts import Dataset, Facts
+from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answers import Fitted
 from apptek.models.model import Model, observed_text

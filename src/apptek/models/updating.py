@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from apptek.arrays import Bools, Ints, read_only
-from apptek.data.fact_keys import fact_keys, first_occurrences
-from apptek.data.facts import Dataset, Facts, Names, join_facts
-from apptek.data.times import UNKNOWN, TimeAxis
 from apptek.errors import DataError
+from apptek.facts.fact_keys import fact_keys, first_occurrences
+from apptek.facts.facts import Dataset, Facts, Names, join_facts
+from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.features.new_names import NewNames
 from apptek.features.traits import Kind
 from apptek.graph.temporal_graph import TemporalGraph

@@ -1,6 +1,6 @@
 """Answers in words: what the facts hold already, and what is unusual about a question."""
 
-from apptek.data.predicate_table import labelled
+from apptek.facts.predicate_table import labelled
 from apptek.present.explanation_words import name_notes, time_notes
 from apptek.present.wording import presumed, recorded_words
 from apptek.results import Answer, Note

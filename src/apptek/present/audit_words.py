@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from apptek.data.predicate_table import labelled
+from apptek.facts.predicate_table import labelled
 from apptek.present.wording import GIVEN, percent, when_text
 from apptek.results import AuditReport, SuspectFact
 from apptek.safe_text import counted

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
-from apptek.data.predicate_table import labelled
+from apptek.facts.predicate_table import labelled
 from apptek.present.explanation_words import (
     early_words,
     meeting_words,

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apptek.data.predicate_table import labelled
+from apptek.facts.predicate_table import labelled
 from apptek.present import answer_words, audit_words, explanation_words, forecast_words, wording
 from apptek.present.drawing.layout import draw_answer
 from apptek.present.drawing.svg import draw_svg

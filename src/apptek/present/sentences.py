@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from apptek.config import View
-from apptek.data.times import TimeAxis
+from apptek.facts.times import TimeAxis
 from apptek.features.traits import NOT_SAME, SAME, THE_COUNTRY, Kind, Trait
 from apptek.present.wording import apart_text, count_text, listed, span_text
 from apptek.results import Partner

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from apptek.data.times import TimeAxis
+from apptek.facts.times import TimeAxis
 from apptek.results import Share
 from apptek.safe_text import counted
 

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import numpy as np
 
-from apptek.agent.controls import compare_with_controls, play_greedily
-from apptek.agent.dqn import FrozenPolicy
-from apptek.agent.environment import DecisionProcess, play
-from apptek.agent.trainer import History, Trainer
-from apptek.agent.training_run import Observer, moving_means, train
 from apptek.arrays import Bools, Ints
 from apptek.config import AgentConfig
-from apptek.data.facts import Dataset, Names
-from apptek.data.queries import held_out_queries
 from apptek.errors import ApptekError
 from apptek.extras import one_torch_thread
+from apptek.facts.facts import Dataset, Names
+from apptek.facts.queries import held_out_queries
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.paper.controls import compare_with_controls, play_greedily
+from apptek.paper.dqn import FrozenPolicy
+from apptek.paper.environment import DecisionProcess, play
+from apptek.paper.trainer import History, Trainer
+from apptek.paper.training_run import Observer, moving_means, train
 from apptek.research.result import Result, plain_settings, write_result
 
 RESULT = "result.json"

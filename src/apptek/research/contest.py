@@ -11,10 +11,10 @@ from apptek.baselines.baseline import Baseline
 from apptek.baselines.open_model import open_model
 from apptek.baselines.registry import baseline_names
 from apptek.config import PRESETS, preset
-from apptek.data.facts import SPLITS, Dataset
-from apptek.data.protocols import Protocol, apply_protocol
 from apptek.errors import ApptekError
 from apptek.extras import require_torch
+from apptek.facts.facts import SPLITS, Dataset
+from apptek.facts.protocols import Protocol, apply_protocol
 from apptek.files import make_folder
 from apptek.models.answers import Answering
 from apptek.predictor import Predictor

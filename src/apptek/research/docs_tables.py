@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from apptek.config import VIEWS, preset
-from apptek.data.benchmarks import BENCHMARKS
+from apptek.facts.benchmarks import BENCHMARKS
 from apptek.present.backtest_text import GROUPS as PAIR_GROUPS
 from apptek.research.compare import COMPARISON, PAST_ONLY
 from apptek.research.printed import PRINTED_OWN

@@ -9,10 +9,6 @@ from typing import Any, get_args
 from apptek.arrays import Doubles, Matrix
 from apptek.baselines.tuning import calibrate
 from apptek.config import View
-from apptek.data.facts import SPLITS, Dataset, Facts, Split
-from apptek.data.protocols import Protocol, apply_protocol
-from apptek.data.queries import Queries, held_out_queries
-from apptek.data.reading.reader import as_dataset
 from apptek.errors import ApptekError
 from apptek.evaluation.filters import Filter
 from apptek.evaluation.forecast import evaluate_forecast
@@ -26,7 +22,11 @@ from apptek.evaluation.scorer import (
     evaluate_both_directions,
     evaluate_split,
 )
+from apptek.facts.facts import SPLITS, Dataset, Facts, Split
+from apptek.facts.protocols import Protocol, apply_protocol
+from apptek.facts.queries import Queries, held_out_queries
 from apptek.models.answers import Answering
+from apptek.reading.reader import as_dataset
 from apptek.research.model_result import (
     EvaluatedModel,
     describe_model,

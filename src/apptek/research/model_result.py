@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 from apptek.baselines.baseline import Baseline
 from apptek.baselines.registry import preset_of
 from apptek.config import VIEWS, View
-from apptek.data.facts import SPLITS, Dataset, Split
 from apptek.evaluation.ranking import Evaluation
 from apptek.evaluation.scorer import evaluate_split
+from apptek.facts.facts import SPLITS, Dataset, Split
 from apptek.features.traits import Kind
 from apptek.models.answers import Answering
 from apptek.research.provenance import command

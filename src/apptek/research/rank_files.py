@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from apptek.arrays import Doubles, Floats, Ints
-from apptek.data.facts import Dataset, Split
 from apptek.errors import ApptekError
+from apptek.facts.facts import Dataset, Split
 from apptek.files import write_whole
 from apptek.research.result import Result
 

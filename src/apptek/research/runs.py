@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 
 from apptek.baselines.registry import BASELINES, find_baseline
-from apptek.data.benchmarks import BENCHMARKS
-from apptek.data.reading.reader import read_dataset
-from apptek.data.synthetic.world import make_world, write_world
 from apptek.errors import ApptekError, CheckpointError, ConfigError, StoppedError
+from apptek.facts.benchmarks import BENCHMARKS
 from apptek.files import make_folder
 from apptek.predictor import Predictor
+from apptek.reading.reader import read_dataset
 from apptek.research.model_result import describe_model
 from apptek.research.result import Result, write_result
 from apptek.research.topology_examples import mined_topologies
 from apptek.setting_rules import setting_texts
+from apptek.synthetic.world import make_world, write_world
 
 Tell = Callable[[str], None]
 Execute = Callable[[list[str], list[str]], str]  # words to run, words to record; what is printed

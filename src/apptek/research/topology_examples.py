@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from apptek.agent.environment import DecisionProcess
-from apptek.data.queries import Queries, training_queries
 from apptek.errors import ApptekError
-from apptek.features.topologies.connection import Connection, CoreFact, Surroundings, connect
-from apptek.features.topologies.mining import MinedTopology
-from apptek.features.topologies.topology import to_names
+from apptek.facts.queries import Queries, training_queries
 from apptek.models.model import Model
+from apptek.paper.connection import Connection, CoreFact, Surroundings, connect
+from apptek.paper.environment import DecisionProcess
+from apptek.paper.mining import MinedTopology
+from apptek.paper.topology import to_names
 from apptek.present.wording import when_text
 
 TOP = 10  # topologies of each predicate

@@ -140,8 +140,8 @@ def _answer_file(
     predictor: Any, queries: Path, out: Path, reading: Reading, workers: Workers, to_table: Any
 ) -> None:
     from apptek.baselines.open_model import on_engine
-    from apptek.data.reading.options import ReadOptions
     from apptek.models.batch_files import BATCH, UnknownNames, answer_file
+    from apptek.reading.options import ReadOptions
     from apptek.terminal import tell, working
 
     unknown = UnknownNames()

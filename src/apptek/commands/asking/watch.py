@@ -58,7 +58,7 @@ def watch(
     Example: `apptek watch model --top 20 --days 7 --out watch.html`
     """
     from apptek.files import check_target
-    from apptek.forecasting.watch import read_pairs
+    from apptek.forecast.watch import read_pairs
     from apptek.predictor import Predictor
     from apptek.present.forecast_words import watch_lines
     from apptek.present.tables import check_suffix, write_result

@@ -23,9 +23,9 @@ def topologies(
 
     Example: `apptek paper topologies model --predicate Threaten`
     """
-    from apptek.data.name_matching import NameResolver
     from apptek.explain.explainer import find_predicate
     from apptek.explain.strongest_weights import strongest
+    from apptek.facts.name_matching import NameResolver
     from apptek.models.model_folder import load_model
 
     fitted = load_model(model)
@@ -45,8 +45,8 @@ def topologies(
 
 
 def _as_json(fitted: Any, weights: dict[int, Any], mined: dict[int, Any]) -> dict[str, Any]:
-    from apptek.data.predicate_table import PredicateTable
-    from apptek.features.topologies.topology import to_names
+    from apptek.facts.predicate_table import PredicateTable
+    from apptek.paper.topology import to_names
 
     data = fitted.dataset
     names, labels = data.predicates, data.labels or PredicateTable()
@@ -69,8 +69,8 @@ def _as_json(fitted: Any, weights: dict[int, Any], mined: dict[int, Any]) -> dic
 
 
 def _print_tables(fitted: Any, weights: dict[int, Any], mined: dict[int, Any]) -> None:
-    from apptek.data.predicate_table import PredicateTable
-    from apptek.features.topologies.topology import describe
+    from apptek.facts.predicate_table import PredicateTable
+    from apptek.paper.topology import describe
     from apptek.present.wording import percent
     from apptek.terminal import output, table
 

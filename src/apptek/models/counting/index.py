@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from apptek.arrays import Bools, Ints, Longs, read_only
-from apptek.data.times import UNKNOWN
+from apptek.facts.times import UNKNOWN
 from apptek.graph.pairs import PairIndex
 from apptek.graph.temporal_graph import TemporalGraph
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from apptek.arrays import Doubles, Floats, Ints
 from apptek.compiling import kernel, leaf
-from apptek.data.times import UNKNOWN
+from apptek.facts.times import UNKNOWN
 from apptek.graph.pairs import find_pair
 from apptek.graph.slot_search import AHEAD, ONGOING
 from apptek.models.counting.index import CountingArrays, GroupedFacts

@@ -10,8 +10,8 @@ import numpy as np
 from apptek.arrays import Floats, Ints, read_only
 from apptek.compiling import in_threads
 from apptek.config import View
-from apptek.data.queries import Queries
 from apptek.errors import ApptekError
+from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.counting.index import CountingIndex, count_twins
 from apptek.models.counting.kernels import score_queries

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import numpy as np
 
-from apptek.agent.controls import play_greedily
-from apptek.agent.dqn import FrozenPolicy
-from apptek.agent.environment import DecisionProcess, Environment, Episodes, play
-from apptek.agent.trainer import Trainer
-from apptek.agent.training_run import Observer, train
 from apptek.arrays import Bools, Ints
 from apptek.config import MiningConfig
-from apptek.data.queries import Queries
 from apptek.extras import one_torch_thread
-from apptek.features.topologies.mining import Mined, mine
+from apptek.facts.queries import Queries
+from apptek.paper.controls import play_greedily
+from apptek.paper.dqn import FrozenPolicy
+from apptek.paper.environment import DecisionProcess, Environment, Episodes, play
+from apptek.paper.mining import Mined, mine
+from apptek.paper.trainer import Trainer
+from apptek.paper.training_run import Observer, train
 from apptek.seeding import generator
 
 ENUMERATED = 3000  # queries for which every sequence of one and two actions is tried

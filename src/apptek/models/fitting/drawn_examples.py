@@ -10,16 +10,16 @@ import numpy as np
 
 from apptek.arrays import Bools
 from apptek.config import View
-from apptek.data.facts import Facts
-from apptek.data.queries import (
+from apptek.evaluation.filters import known_predicates
+from apptek.facts.facts import Facts
+from apptek.facts.queries import (
     Queries,
     askable,
     draw_evenly,
     held_out_queries,
     training_queries,
 )
-from apptek.data.times import UNKNOWN
-from apptek.evaluation.filters import known_predicates
+from apptek.facts.times import UNKNOWN
 from apptek.features.space import FeatureSpace, Part
 from apptek.files import writing
 from apptek.models.fitting.examples import Examples, Rows, StoredExamples, split_into_shards

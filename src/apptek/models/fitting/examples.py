@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from apptek.arrays import Ints, close_columns
-from apptek.data.queries import Queries
+from apptek.facts.queries import Queries
 from apptek.features.space import FeatureSpace
 from apptek.files import DAMAGED, make_folder, writing
 from apptek.ragged import Ragged, vstack

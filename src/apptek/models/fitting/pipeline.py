@@ -15,17 +15,15 @@ import numpy as np
 
 from apptek.arrays import Floats
 from apptek.config import View
-from apptek.data.facts import SPLITS, Dataset, Facts, join_facts
-from apptek.data.protocols import apply_protocol
-from apptek.data.queries import training_queries
 from apptek.errors import ConfigError, DataError
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import filtered_mrr
+from apptek.facts.facts import SPLITS, Dataset, Facts, join_facts
+from apptek.facts.protocols import apply_protocol
+from apptek.facts.queries import training_queries
 from apptek.features.clock import Clock
 from apptek.features.space import FeatureSpace
 from apptek.features.support import Support, count_support
-from apptek.features.topologies.mining import Mined
-from apptek.features.topologies.topology import topology_set
 from apptek.features.traits import Kind, types_from_names, types_from_table
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.fitting.drawn_examples import (
@@ -51,6 +49,8 @@ from apptek.models.quality import measure_quality
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.fitting import RerankerTask, fit_reranker
 from apptek.models.reranking.reranker import require_lightgbm
+from apptek.paper.mining import Mined
+from apptek.paper.topology import topology_set
 from apptek.resuming import open_work
 from apptek.seeding import generator
 
@@ -200,11 +200,11 @@ def _find_sources(fit: Fit) -> tuple[FeatureSources, Mined]:
         clock = Clock.of(graph)
     mined, topologies = Mined((), {}, {}), topology_set([])
     if "topologies" in config.features.parts:
-        from apptek.agent.environment import DecisionProcess
         from apptek.models.fitting.discovery import (  # the only part that needs torch
             Discovery,
             discover,
         )
+        from apptek.paper.environment import DecisionProcess
 
         visible = graph.past_view() if config.features.past_only else graph
         mined = discover(

@@ -10,8 +10,8 @@ from typing import Any
 
 from apptek.arrays import give_memory_back
 from apptek.config import Config
-from apptek.data.facts import Dataset
-from apptek.data.protocols import Protocol
+from apptek.facts.facts import Dataset
+from apptek.facts.protocols import Protocol
 from apptek.models.fitting.examples import FeatureMaker
 
 Stage = Callable[[str], None]  # is told the name of each stage as it begins

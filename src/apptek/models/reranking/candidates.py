@@ -21,8 +21,8 @@ import numpy.typing as npt
 
 from apptek.arrays import Floats, Ints, Longs, read_only
 from apptek.compiling import in_threads, kernel, leaf
-from apptek.data.queries import Queries
 from apptek.evaluation.calibration import softmax
+from apptek.facts.queries import Queries
 from apptek.features.space import FeatureSpace
 from apptek.models.reranking.common_partners import NAMES as COMMON
 from apptek.models.reranking.common_partners import describe_partners

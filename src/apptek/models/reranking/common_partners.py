@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from apptek.arrays import Floats, Ints
 from apptek.compiling import kernel, leaf
-from apptek.data.queries import Queries, QueryColumns
+from apptek.facts.queries import Queries, QueryColumns
 from apptek.features.clock import Fading, faded
 from apptek.graph.incidence import FactColumns, Incidence
 from apptek.graph.slot_search import FIELDS, STREAMS, UNDATED, Longs2, nearest_in_slot

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from apptek.arrays import Bools, Doubles, Ints, Longs
 from apptek.config import ClassifierConfig, RerankerConfig
-from apptek.data.fact_keys import fact_keys
-from apptek.data.facts import Facts
-from apptek.data.queries import Queries
+from apptek.facts.fact_keys import fact_keys
+from apptek.facts.facts import Facts
+from apptek.facts.queries import Queries
 from apptek.features.space import FeatureSpace
 from apptek.models.fitting.examples import Examples
 from apptek.models.fitting.linear_fit import Descent, shuffled_pass

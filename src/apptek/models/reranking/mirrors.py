@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from apptek.arrays import Floats, Ints, read_only
-from apptek.data.fact_keys import fact_keys
-from apptek.data.facts import Facts
+from apptek.facts.fact_keys import fact_keys
+from apptek.facts.facts import Facts
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ import numpy.typing as npt
 from apptek.arrays import Floats, Ints
 from apptek.compiling import kernel, leaf
 from apptek.config import FAMILIES, MOST_HISTORY_FACTS
-from apptek.data.queries import Queries, QueryColumns
-from apptek.data.times import UNKNOWN
+from apptek.facts.queries import Queries, QueryColumns
+from apptek.facts.times import UNKNOWN
 from apptek.features.clock import Fading, faded
 from apptek.features.history import History
 from apptek.features.history_kernels import Sources, family_facts

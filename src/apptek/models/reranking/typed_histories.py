@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from apptek.arrays import Doubles, Floats, Ints, Longs, read_only
 from apptek.compiling import kernel, leaf
-from apptek.data.queries import Queries, QueryColumns
+from apptek.facts.queries import Queries, QueryColumns
 from apptek.features.clock import EVER, MIDDLE, SAME, SHORT, UNDATED_EVER, Clock, Fading, add_clock
 from apptek.features.space import FeatureSpace
 from apptek.features.traits import Kind

@@ -1,0 +1,1 @@
+"""Facts as read-only arrays, with their names, times, queries, splits and protocols."""

@@ -1,0 +1,377 @@
+"""Facts as read-only arrays, names and their ids, and the data set of both."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, overload
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from apptek.arrays import Ints, close_columns, read_only
+from apptek.errors import DataError
+from apptek.facts.predicate_table import PredicateTable, shipped_table
+from apptek.facts.times import UNKNOWN, TimeAxis
+from apptek.safe_text import counted
+
+OpenEnd = Literal["point", "ongoing"]
+Split = Literal["train", "valid", "test"]
+SPLITS: tuple[Split, ...] = ("train", "valid", "test")
+NEARLY_ALL = 0.9
+FEW_NAMES = 100_000  # up to so many are also kept in a dict, from the first look-up on
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """n facts (subject, predicate, object, since, until) as five int32 columns, read-only.
+
+    `since` and `until` are time codes (see TimeAxis). A timestamp has since = until, and where all
+    facts are timestamps both are one array. Either end may be UNKNOWN; both: the fact is undated.
+    """
+
+    subjects: Ints
+    predicates: Ints
+    objects: Ints
+    since: Ints
+    until: Ints
+
+    def __post_init__(self) -> None:
+        for column in self.columns():
+            if column.dtype != np.int32 or len(column) != len(self.subjects):
+                raise ValueError("the columns of Facts are int32 and equally long")
+        close_columns(self, *(column.name for column in fields(self)))
+
+    def __len__(self) -> int:
+        return len(self.subjects)
+
+    def __repr__(self) -> str:
+        undated = len(self) - int(self.dated.sum())
+        return f"<{counted(len(self), 'fact')}{f', {undated:,} undated' * bool(undated)}>"
+
+    def columns(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """Subjects, predicates, objects, since, until."""
+        return self.subjects, self.predicates, self.objects, self.since, self.until
+
+    @property
+    def times(self) -> Ints:
+        """The time of each fact's query: since, else until, else UNKNOWN."""
+        if self.since is self.until:
+            return self.since
+        return read_only(np.where(self.since == UNKNOWN, self.until, self.since))
+
+    @property
+    def dated(self) -> npt.NDArray[np.bool_]:
+        """Which facts have at least one known end."""
+        return np.not_equal(self.times, UNKNOWN)
+
+    def digest(self) -> str:
+        """A hash of all columns in their order, as hexadecimal text."""
+        state = hashlib.blake2b(digest_size=16)
+        for column in self.columns():
+            state.update(np.ascontiguousarray(column).data)
+        return state.hexdigest()
+
+    def equals(self, other: "Facts") -> bool:
+        """Whether both hold the same facts in the same order."""
+        pairs = zip(self.columns(), other.columns(), strict=True)
+        return self is other or all(np.array_equal(one, two) for one, two in pairs)
+
+    def first(self, count: int) -> "Facts":
+        """The first facts, sharing the arrays."""
+        subjects, predicates, objects, since, until = (column[:count] for column in self.columns())
+        points = self.until is self.since
+        return Facts(subjects, predicates, objects, since, since if points else until)
+
+    def take(self, rows: npt.NDArray[Any]) -> "Facts":
+        """The facts of these rows (indices or a mask), in that order."""
+        since = self.since[rows]
+        until = since if self.until is self.since else self.until[rows]
+        return Facts(self.subjects[rows], self.predicates[rows], self.objects[rows], since, until)
+
+
+def join_facts(*parts: Facts) -> Facts:
+    """All facts of the parts, one part after the other."""
+    subjects, predicates, objects, since, until = (
+        np.concatenate(column) for column in zip(*(part.columns() for part in parts), strict=True)
+    )
+    points = all(part.until is part.since for part in parts)
+    return Facts(subjects, predicates, objects, since, since if points else until)
+
+
+def has_open_ends(facts: Facts) -> bool:
+    """Whether some facts have a start and no end."""
+    return bool(((facts.since != UNKNOWN) & (facts.until == UNKNOWN)).any())
+
+
+def usual_open_end(facts: Facts) -> OpenEnd:
+    """Ongoing, where some facts have a start and a later end: then no end means none yet."""
+    has_intervals = (facts.since != UNKNOWN) & (facts.until != UNKNOWN)
+    has_intervals &= facts.since != facts.until
+    return "ongoing" if has_intervals.any() else "point"
+
+
+def with_inverses(facts: Facts, predicate_count: int) -> Facts:
+    """All facts, then all of them in the other direction with predicate + R."""
+    inverse = facts.predicates + np.int32(predicate_count)
+    return join_facts(
+        facts, Facts(facts.objects, inverse, facts.subjects, facts.since, facts.until)
+    )
+
+
+class Names:
+    """Distinct names; the id of a name is its position. One flat Arrow array.
+
+    The first `sorted_count` names are in byte order; those that were added later follow, in the
+    order in which they came, so that no id changes.
+    """
+
+    __slots__ = ("_array", "_ids", "sorted_count")
+
+    def __init__(self, array: pa.Array, sorted_count: int | None = None) -> None:
+        self._array = array
+        self._ids: dict[str, int] | None = None
+        self.sorted_count = len(array) if sorted_count is None else sorted_count
+
+    def extended(self, names: Sequence[str]) -> "Names":
+        """These names, and new ones after them."""
+        added = pa.array(names, self._array.type)
+        return Names(pa.concat_arrays([self._array, added]), self.sorted_count)
+
+    @property
+    def array(self) -> pa.Array:
+        """The names as an Arrow array of strings."""
+        return self._array
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    @overload
+    def __getitem__(self, name_id: int) -> str: ...
+
+    @overload
+    def __getitem__(self, name_id: slice) -> list[str]: ...
+
+    def __getitem__(self, name_id: int | slice) -> str | list[str]:
+        if isinstance(name_id, slice):
+            return [self[number] for number in range(len(self))[name_id]]
+        return str(self._array[int(name_id)].as_py())
+
+    def __repr__(self) -> str:
+        first = ", ".join(repr(self[name_id]) for name_id in range(min(3, len(self))))
+        return f"<{counted(len(self), 'name')}: {first}{', ...' if len(self) > 3 else ''}>"
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._array.to_pylist())
+
+    def find(self, name: str) -> int | None:
+        """The id of a name, None where there is no such name. O(log n); O(1) for few names."""
+        if self._ids is None:  # of few names all are kept in a dictionary, of many the added ones
+            first = 0 if len(self) <= FEW_NAMES else self.sorted_count
+            added = self._array.slice(first).to_pylist()
+            self._ids = {text: name_id for name_id, text in enumerate(added, first)}
+        if len(self) <= FEW_NAMES or name in self._ids:
+            return self._ids.get(name)
+        key = name.encode("utf-8", "surrogatepass")  # a lone surrogate is no name, but no error
+        lo, hi = 0, self.sorted_count
+        while lo < hi:
+            middle = (lo + hi) // 2
+            if self[middle].encode() < key:
+                lo = middle + 1
+            else:
+                hi = middle
+        return lo if lo < self.sorted_count and self[lo] == name else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defect:
+    """One bad row: where it is, what was found, what is expected there.
+
+    fact   subject, predicate, object, since and until, where only the dates contradict each other
+    first  whether it is the first row of a file without a header
+    """
+
+    file: str
+    line: int
+    column: str
+    found: str
+    expected: str
+    fact: tuple[str, ...] = ()
+    first: bool = False
+
+    def __str__(self) -> str:
+        return (
+            f"{self.file}:{self.line}: {self.column}: found {self.found}, expected {self.expected}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadReport:
+    """Repeated facts and bad rows in the files of a data set.
+
+    duplicates     by split, how many facts repeat an earlier one; they are kept once
+    also_in_train  by split, how many facts are in train, too
+    defects        the first bad rows that were left out, with skip_bad; defect_count counts all
+    merged         how many of the repeated facts differ in times finer than the unit of the axis
+    how            how the files were read: granularity, date_format and the like
+    notes          warnings about the files, a line each
+    first_facts    the first facts of train in the order of the files
+    """
+
+    duplicates: dict[Split, int] = field(default_factory=dict)
+    also_in_train: dict[Split, int] = field(default_factory=dict)
+    defects: tuple[Defect, ...] = ()
+    defect_count: int = 0
+    merged: int = 0
+    how: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    first_facts: Facts | None = field(default=None, compare=False)  # arrays have no truth value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """Facts in three splits over one set of names and one time axis.
+
+    The graph is built from `train` alone; valid and test are for queries and for the filter.
+
+    open_end  what a fact with a start and no known end means: it lasts (ongoing), or all that is
+              known of it is its start (point)
+    was_split whether the splits were drawn from facts that came as one file
+    labels    labels, phrases and classes of predicates; None: nothing is said of them yet
+    aliases   further names of entities: alias -> name
+    types     of entities, by kind, where the files have them: {"country": {"Reuters": ...}}
+    read_with the options of the files that further files are likely to need, such as columns
+    """
+
+    name: str
+    entities: Names
+    predicates: Names
+    axis: TimeAxis
+    train: Facts
+    valid: Facts
+    test: Facts
+    report: ReadReport = field(default_factory=ReadReport)
+    open_end: OpenEnd = "point"
+    was_split: bool = False
+    labels: PredicateTable | None = None
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    read_with: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not len(self.train):
+            raise DataError(f"{self.name}: there are no training facts")
+
+    @classmethod
+    def from_frame(  # a facade: each keyword is a column that a user may name
+        cls,
+        frame: Any,
+        *,
+        subject: Any = None,
+        predicate: Any = None,
+        object: Any = None,  # noqa: A002
+        time: Any = None,
+        since: Any = None,
+        until: Any = None,
+        split: Any = None,
+        name: str = "frame",
+        **options: Any,
+    ) -> "Dataset":
+        """The facts of a frame of pandas, polars, DuckDB or pyarrow, a row for each.
+
+            Dataset.from_frame(frame)
+            Dataset.from_frame(frame, subject="A", predicate="Event", object="B", time="Day")
+
+        Without names of columns, the usual ones are looked for, as in the header of a file. The
+        column `split` (by default one of that name) says train, valid or test; without it the
+        facts are split. The options are the fields of ReadOptions. Errors count rows from 1.
+        """
+        from apptek.reading.frames import read_frame
+        from apptek.reading.options import ReadOptions
+
+        given = {"subject": subject, "predicate": predicate, "object": object, "time": time}
+        given |= {"since": since, "until": until}
+        column_of = {role: column for role, column in given.items() if column is not None}
+        chosen = ReadOptions(**options, split="" if split is None else str(split))
+        if chosen.split:
+            column_of["split"] = chosen.split
+        return read_frame(frame, column_of, name=name, options=chosen)
+
+    @classmethod
+    def from_facts(
+        cls, facts: Iterable[Sequence[Any]], *, name: str = "facts", **options: Any
+    ) -> "Dataset":
+        """The data set of tuples (subject, predicate, object, time), split in three.
+
+        A tuple may lack the time, or end with since and until. None is an unknown time.
+        """
+        from apptek.reading.frames import read_facts
+        from apptek.reading.options import ReadOptions
+
+        return read_facts(facts, name=name, options=ReadOptions(**options))
+
+    def labelled(self, labels: PredicateTable | None = None) -> "Dataset":
+        """The same with a table of predicates: this one, else its own, else CAMEO's if it applies.
+
+        An empty table says that there are no labels. DataError where a table fits no predicate.
+        """
+        table = self.labels if labels is None else labels
+        if table is None:
+            counts = np.bincount(self.train.predicates, minlength=len(self.predicates))
+            table = shipped_table(dict(zip(self.predicates, counts.tolist(), strict=True)))
+        found = table.of(self.predicates)
+        if table and not found:
+            raise DataError(f"{table.source} names no predicate of {self.name}")
+        return replace(self, labels=found)
+
+    def __repr__(self) -> str:
+        facts = self.all_facts()
+        parts = ", ".join(f"{split} {len(self.split(split)):,}" for split in SPLITS)
+        return (
+            f"Dataset {self.name!r}: {counted(len(facts), 'fact')} ({parts}), "
+            f"{counted(len(self.entities), 'entity')}, "
+            f"{counted(len(self.predicates), 'predicate')}, {self.span_of(facts)}"
+        )
+
+    def split(self, name: Split) -> Facts:
+        """The facts of one split."""
+        return {"train": self.train, "valid": self.valid, "test": self.test}[name]
+
+    def all_facts(self) -> Facts:
+        """The facts of train, valid and test, one after the other."""
+        return join_facts(self.train, self.valid, self.test)
+
+    def undated_count(self) -> int:
+        """How many facts have no time."""
+        return sum(int((~self.split(split).dated).sum()) for split in SPLITS)
+
+    def lies_beyond_train(self, name: Split) -> bool:
+        """Whether nearly all dated facts of a split start after the last start of training facts.
+
+        Nearly all: a few facts on the day of the cut do not make a split by time a random one.
+        """
+        starts = self.split(name).times
+        dated = starts[starts != UNKNOWN]
+        if not len(dated):
+            return False
+        last = self.axis.positions(self.train.times).max()  # the unknown is below every time
+        beyond = self.axis.positions(dated) > last
+        return bool(last != UNKNOWN and beyond.mean() >= NEARLY_ALL)
+
+    def span_of(self, facts: Facts) -> str:
+        """The first and the last start of some facts in words; undated where none is known."""
+        dated = facts.times[facts.dated]
+        if not len(dated):
+            return "undated"
+        positions = self.axis.positions(dated)
+        ends = (int(dated[positions.argmin()]), int(dated[positions.argmax()]))
+        return " to ".join(dict.fromkeys(map(self.axis.format, ends)))
+
+    def describe(self, facts: Facts, row: int) -> str:
+        """One fact in words: subject, predicate, object and its time."""
+        since, until = int(facts.since[row]), int(facts.until[row])
+        when = self.axis.format(since)
+        if since != until:
+            when = f"{when} .. {self.axis.format(until)}"
+        subject, object_ = self.entities[facts.subjects[row]], self.entities[facts.objects[row]]
+        return f"{subject} | {self.predicates[facts.predicates[row]]} | {object_} | {when}"

@@ -1,0 +1,206 @@
+"""What is known of predicates beyond their names: labels, phrases for sentences, classes.
+
+A table of a user has a header and names its columns; only `predicate` must be there:
+
+predicate,class,label,phrase,group
+040,Consult,Consult,consulted,verbal cooperation
+190,Fight,Use conventional military force,used conventional military force against,material conflict
+
+The table that is shipped (cameo.csv: code, name, phrase) is CAMEO, the coding scheme of ICEWS and
+GDELT, once by code and once by the name that ICEWS writes. Its sources: P. Schrodt, CAMEO Conflict
+and Mediation Event Observations, Event and Actor Codebook 1.1b3 (2012), chapter 2, for the codes
+and names; the list of names in ICEWS files of the program text_to_CAMEO (P. Schrodt, 2014); the
+look-up file CAMEO.eventcodes.txt of GDELT for the four groups, its QuadClass. The phrases are ours.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from apptek.errors import DataError
+from apptek.reading.small_tables import read_rows
+from apptek.safe_text import counted
+
+INVERSE = "inverse of "  # before a predicate that is followed from object to subject
+MOST = 0.75  # share of the facts that must be of the shipped table for it to apply
+COLUMNS = ("predicate", "class", "label", "phrase", "group")
+OPPOSED = {"cooperation", "conflict"}  # words in the names of groups that exclude each other
+EXPECTED = "a header with the column predicate and at least one of class, label, phrase and group"
+# The root codes at which a QuadClass of GDELT ends. Other users of CAMEO count 09 as verbal
+# conflict and 14 as material conflict.
+_GROUP_ENDS = (
+    (5, "verbal cooperation"),
+    (9, "material cooperation"),
+    (14, "verbal conflict"),
+    (20, "material conflict"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredicateEntry:
+    """One predicate of a table; what the table does not say is empty.
+
+    label   how to show it ("Consult" for the code 040)
+    phrase  how to say it in a sentence, between subject and object: "consulted", "visited"
+    kind    its class ("Fight"); probabilities add up by class
+    group   the class of its class ("material conflict")
+    """
+
+    label: str = ""
+    phrase: str = ""
+    kind: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateTable:
+    """Labels, phrases, classes and groups of predicates; an empty table is as good as none."""
+
+    entries: Mapping[str, PredicateEntry] = field(default_factory=dict)
+    source: str = ""  # "CAMEO", or the name of the file
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def label(self, predicate: str) -> str:
+        """How to show a predicate, or the inverse of one: by its label, else as it is."""
+        if predicate not in self.entries and predicate.startswith(INVERSE):
+            return INVERSE + self.label(predicate.removeprefix(INVERSE))
+        return self.entries.get(predicate, _NOTHING).label or predicate
+
+    def shown(self, predicate: str) -> str:
+        """The label with the name that files and commands use: "Consult (040)"."""
+        return labelled(predicate, self.label(predicate))
+
+    def phrase(self, predicate: str) -> str | None:
+        """The past tense that stands between subject and object, or None."""
+        return self.entries.get(predicate, _NOTHING).phrase or None
+
+    def class_of(self, predicate: str) -> str | None:
+        """The class of a predicate, or None."""
+        return self.entries.get(predicate, _NOTHING).kind or None
+
+    def group_of(self, predicate: str) -> str | None:
+        """The group of a predicate: the class of its class, or None."""
+        return self.entries.get(predicate, _NOTHING).group or None
+
+    def opposes(self, predicate: str, other: str) -> bool:
+        """Whether one of two predicates is of a group of cooperation, the other of conflict."""
+        groups = [self.group_of(name) or "" for name in (predicate, other)]
+        kinds = [{kind for kind in OPPOSED if kind in group} for group in groups]
+        return set.union(*kinds) == OPPOSED and not kinds[0] & kinds[1]
+
+    def as_json(self) -> dict[str, Any]:
+        """The table as the model folder keeps it."""
+        columns = {
+            predicate: {
+                "label": entry.label,
+                "phrase": entry.phrase,
+                "class": entry.kind,
+                "group": entry.group,
+            }
+            for predicate, entry in self.entries.items()
+        }
+        return {"source": self.source, "predicates": columns}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "PredicateTable":
+        """The table of `as_json`."""
+        entries = {predicate: _entry(cells) for predicate, cells in content["predicates"].items()}
+        return cls(entries, content["source"])
+
+    def of(self, predicates: Iterable[str]) -> "PredicateTable":
+        """The table of these predicates alone, in their order."""
+        found = {name: self.entries[name] for name in predicates if name in self.entries}
+        return PredicateTable(found, self.source)
+
+
+_NOTHING = PredicateEntry()
+
+
+def labelled(predicate: str, label: str) -> str:
+    """A predicate as it is shown: "Consult (040)" where it has a label of its own."""
+    return predicate if label in ("", predicate) else f"{label} ({predicate})"
+
+
+def _entry(cells: Mapping[str, str]) -> PredicateEntry:
+    """The entry of a row, by the names of its columns."""
+    label, phrase, kind, group = (
+        str(cells.get(column, "")) for column in ("label", "phrase", "class", "group")
+    )
+    return PredicateEntry(label=label, phrase=phrase, kind=kind, group=group)
+
+
+def read_predicates(path: Path) -> PredicateTable:
+    """A table of predicates from a text or Parquet file; columns in any order."""
+    rows = read_rows(path)
+    _, header = next(rows, (1, []))
+    strange = [name for name in header if name not in COLUMNS]
+    if strange or len(set(header)) < max(len(header), 2) or "predicate" not in header:
+        raise DataError(f"{path.name}: expected {EXPECTED}; found the header {header}")
+    entries: dict[str, PredicateEntry] = {}
+    for line, row in rows:
+        if len(row) != len(header):
+            found = counted(len(row), "cell")
+            raise DataError(f"{path.name}:{line}: found {found}, expected {len(header)}")
+        cells = dict(zip(header, row, strict=True))
+        predicate = cells["predicate"]
+        if not predicate:
+            raise DataError(f"{path.name}:{line}: the column predicate is empty")
+        entry = _entry(cells)
+        if entries.setdefault(predicate, entry) != entry:
+            raise DataError(f"{path.name}:{line}: {predicate!r} has a second, different row")
+    return PredicateTable(entries, path.name)
+
+
+PredicateLabels = PredicateTable | Mapping[str, Mapping[str, str]] | str | Path
+
+
+def as_predicate_table(given: PredicateLabels | None) -> PredicateTable | None:
+    """A table of predicates from what a user gives for one; `none` is the empty table.
+
+    It may be a file, or predicate -> what is known of it: {"040": {"label": "Consult"}}.
+    """
+    if given is None or isinstance(given, PredicateTable):
+        return given
+    if isinstance(given, Mapping):
+        for predicate, cells in given.items():
+            if not isinstance(cells, Mapping) or not cells.keys() <= set(COLUMNS[1:]):
+                raise DataError(
+                    f"predicates: {predicate!r} has {cells!r}, expected some of label, phrase, "
+                    "class and group"
+                )
+        return PredicateTable({name: _entry(cells) for name, cells in given.items()}, "predicates")
+    return PredicateTable() if str(given) == "none" else read_predicates(Path(given))
+
+
+@lru_cache(maxsize=1)
+def cameo_table() -> PredicateTable:
+    """The shipped table: every CAMEO code, and every name of ICEWS for one."""
+    rows = read_rows(Path(__file__).with_name("cameo.csv"))
+    next(rows)
+    codes = [(code, name, phrase) for _, (code, name, phrase) in rows]
+    roots = {code: name for code, name, _ in codes if len(code) == 2}
+    entries: dict[str, PredicateEntry] = {}
+    for code, name, phrase in codes:
+        group = next(group for end, group in _GROUP_ENDS if int(code[:2]) <= end)
+        entry = PredicateEntry(label=name, phrase=phrase, kind=roots[code[:2]], group=group)
+        entries.setdefault(code, entry)  # the first name of a code is its label
+        entries.setdefault(name, entry)
+    return PredicateTable(entries, "CAMEO")
+
+
+def shipped_table(facts: Mapping[str, int]) -> PredicateTable:
+    """The part of the CAMEO table that some data needs; empty where its predicates are not CAMEO.
+
+    They are where most facts have a predicate of the table, and not only plain numbers:
+    predicates that somebody has numbered may well be called 10 to 20.
+
+    facts  how many facts each predicate of the data has
+    """
+    known = cameo_table().of(facts)
+    covered = sum(facts[predicate] for predicate in known.entries)
+    telling = any(not name.isdigit() or name.startswith("0") for name in known.entries)
+    return known if telling and covered >= MOST * sum(facts.values()) else PredicateTable()

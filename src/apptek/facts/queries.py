@@ -1,0 +1,97 @@
+"""Queries as arrays of ids, each with the fact that it must not see."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from apptek.arrays import Ints, read_only
+from apptek.facts.facts import Facts
+from apptek.facts.times import TimeAxis
+
+_MANY = 16  # rows for each that is drawn
+_PART = 8_388_608  # rows that are looked at together
+QueryColumns = tuple[Ints, Ints, Ints, Ints]  # subjects, objects, moments, hidden facts
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Queries (subject, ?, object, time), each with the fact that it must not see (-1: none).
+
+    `times` are codes. An entity below 0 is unknown to the graph; below -1, the id tells what stands
+    in its name (see `features.new_names`).
+    """
+
+    subjects: Ints
+    objects: Ints
+    times: Ints
+    hidden: Ints
+
+    def __len__(self) -> int:
+        return len(self.subjects)
+
+    def take(self, rows: npt.NDArray[Any]) -> "Queries":
+        """The queries of these rows."""
+        return Queries(*(column[rows] for column in self.columns()))
+
+    def part(self, rows: slice) -> "Queries":
+        """The queries of a stretch of rows, sharing the arrays."""
+        return Queries(*(column[rows] for column in self.columns()))
+
+    def columns(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Subjects, objects, times, hidden facts."""
+        return self.subjects, self.objects, self.times, self.hidden
+
+    def for_kernels(self, axis: TimeAxis) -> QueryColumns:
+        """Subjects, objects, moments on the axis, hidden facts: read-only and contiguous.
+
+        An entity that is unknown is -1 here, whatever its id.
+        """
+        ends = (np.maximum(entities, -1) for entities in (self.subjects, self.objects))
+        columns = (*ends, axis.positions(self.times), self.hidden)
+        # A view: closing the array itself for writing would close it for its owner as well.
+        closed = [read_only(np.ascontiguousarray(column, np.int32).view()) for column in columns]
+        return closed[0], closed[1], closed[2], closed[3]
+
+
+def askable(facts: Facts) -> Ints:
+    """The facts between two entities: else the sides meet at once, whatever holds."""
+    # Some facts at a time, here and below: eight bytes for each of 100 M are much.
+    found = [np.empty(0, np.int32)]
+    for start in range(0, len(facts), _PART):
+        part = slice(start, start + _PART)
+        differ = facts.subjects[part] != facts.objects[part]
+        found.append(np.flatnonzero(differ).astype(np.int32) + np.int32(start))
+    return np.concatenate(found)
+
+
+def draw_evenly(
+    facts: Facts, rows: npt.NDArray[Any], most: int, rng: np.random.Generator
+) -> npt.NDArray[Any]:
+    """At most so many of the rows, drawn evenly over predicates and time; ascending.
+
+    Among the facts of a predicate, by time, every n-th is taken.
+    """
+    if len(rows) <= most:
+        return rows
+    if len(rows) > _MANY * most:  # some of them are enough to draw from, and easier to sort
+        share = _MANY * most / 2 / len(rows)
+        parts = [rows[start : start + _PART] for start in range(0, len(rows), _PART)]
+        rows = np.concatenate([part[rng.random(len(part), np.float32) < share] for part in parts])
+    times = facts.times[rows].astype(np.int64) - np.iinfo(np.int32).min
+    by_time = np.argsort((facts.predicates[rows].astype(np.int64) << 32) + times, kind="stable")
+    places = (np.arange(most) + rng.random()) * (len(rows) / most)
+    return np.sort(rows[by_time[places.astype(np.int64)]])
+
+
+def training_queries(facts: Facts, rows: npt.NDArray[Any] | None = None) -> Queries:
+    """A query for each fact of the graph, or for those of some rows, with that fact hidden."""
+    hidden = np.arange(len(facts), dtype=np.int32) if rows is None else rows.astype(np.int32)
+    asked = facts if rows is None else facts.take(rows)
+    return Queries(asked.subjects, asked.objects, asked.times, hidden)
+
+
+def held_out_queries(facts: Facts) -> Queries:
+    """A query for each of these facts, which are not in the graph; nothing is hidden."""
+    return Queries(facts.subjects, facts.objects, facts.times, np.full(len(facts), -1, np.int32))

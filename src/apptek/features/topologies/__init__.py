@@ -1,1 +1,0 @@
-"""The paper's topologies: their form, how they are mined, and how they become features."""

@@ -1,0 +1,296 @@
+"""Backtests: roll through time as a user would have, and compare forecasts with what happened.
+
+At the start of each window every acquainted ordered pair (with a fact in either direction so far)
+gets its chance of anything, from the facts before. With a lead, the forecast is made so much
+earlier, from the facts until then. Windows that the model was fitted or calibrated on are kept
+apart: they count in no figure.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from apptek.arrays import Bools, Doubles
+from apptek.errors import ApptekError
+from apptek.evaluation.yes_no import reliability, yes_no_figures
+from apptek.extras import has_matplotlib
+from apptek.files import new_folder
+from apptek.forecast.forecaster import Forecaster, PairForecasts
+from apptek.forecast.learning import predicates_in
+from apptek.forecast.skill import (
+    BASELINES,
+    Judged,
+    group_skill,
+    groups_of,
+    judged,
+    recent_span,
+)
+from apptek.forecast.window import Window, unit_word
+from apptek.models.model import Model
+from apptek.models.occurrence.events import Pairs
+from apptek.models.occurrence.snapshots import Meetings, counts_in, draw_never_seen
+from apptek.present.backtest_text import GROUPS
+from apptek.present.reliability_diagram import reliability_png, reliability_svg
+from apptek.present.tables import json_text
+from apptek.results import Backtest, BacktestWindow, Surprise, to_dict
+from apptek.safe_text import counted
+from apptek.seeding import generator
+
+SURPRISING = 0.01  # what happened at less than this is surprising
+SURPRISES = 20  # that are listed
+WORTH_ASKING = 0.02  # predicates are forecast of pairs with at least this chance of anything
+SMALLEST = 0.01  # and compared from this probability on
+
+
+@dataclass(frozen=True, slots=True)
+class _Rolled:
+    """What one window adds to the figures."""
+
+    forecasts: PairForecasts
+    happened: Bools
+    rates: dict[str, Doubles]
+    chances: Doubles  # of predicates, from SMALLEST on
+    hits: Bools
+    judged: dict[str, Judged]  # by group of pairs
+    surprises: tuple[Surprise, ...]
+    row: BacktestWindow
+
+
+def backtest(
+    forecaster: Forecaster,
+    every: int,
+    start: str | None = None,
+    stop: str | None = None,
+    lead: int = 0,
+) -> tuple[Backtest, pa.Table]:
+    """Rolls through the facts; also a table with a row for each pair of each window.
+
+    every  the length of a window, in steps of the axis; one begins where the last one ends
+    start  the first time of the first window; by default after what the model was fitted on
+    stop   no window ends after it; by default the last observed time
+    lead   the steps before a window whose facts are not used
+    """
+    windows = _windows(forecaster, every, start, stop, lead)
+    data, clock = forecaster.model.dataset, forecaster.occurrence.clock
+    recent = recent_span(data.axis.unit, clock)
+    rolled = [_roll(forecaster, window, recent) for window in windows]
+    tested = [part for part in rolled if not part.row.in_training]
+    figures, baselines = None, {}
+    chances, happened = np.zeros(0), np.zeros(0, np.bool_)
+    of_predicates, hits = np.zeros(0), np.zeros(0, np.bool_)
+    if tested:
+        chances = np.concatenate([part.forecasts.probabilities for part in tested])
+        happened = np.concatenate([part.happened for part in tested])
+        of_predicates = np.concatenate([part.chances for part in tested])
+        hits = np.concatenate([part.hits for part in tested])
+        figures = yes_no_figures(chances, happened)
+        baselines = {
+            name: yes_no_figures(np.concatenate([part.rates[name] for part in tested]), happened)
+            for name in BASELINES
+        }
+    surprises = sorted(
+        (surprise for part in tested for surprise in part.surprises), key=lambda s: s.probability
+    )
+    outcome = Backtest(
+        data=data.name,
+        every=every,
+        unit=unit_word(data.axis.unit),
+        lead=lead,
+        recent=recent,
+        windows=tuple(part.row for part in rolled),
+        figures=figures,
+        baselines=baselines,
+        skill={
+            name: 1 - figures.brier / simple.brier
+            for name, simple in baselines.items()
+            if figures is not None and simple.brier > 0
+        },
+        groups={
+            name: skill
+            for name in GROUPS
+            if tested
+            and (skill := group_skill(Judged.join([part.judged[name] for part in tested])))
+        },
+        reliability=tuple(reliability(chances, happened)),
+        predicates=yes_no_figures(of_predicates, hits) if len(hits) else None,
+        predicate_reliability=tuple(reliability(of_predicates, hits)),
+        surprises=tuple(surprises[:SURPRISES]),
+    )
+    return outcome, pa.concat_tables([_table(forecaster, part) for part in rolled])
+
+
+def _windows(
+    forecaster: Forecaster, every: int, start: str | None, stop: str | None, lead: int
+) -> list[Window]:
+    axis, first_fact = forecaster.model.dataset.axis, forecaster.span[0]
+    unit = unit_word(axis.unit)
+    if every < 1:
+        raise ApptekError(f"windows of {counted(every, unit)}: expected at least 1")
+    first = (
+        forecaster.occurrence.fitted_until + 1
+        if start is None
+        else axis.position(axis.parse(start))
+    )
+    if lead < 0:
+        raise ApptekError(f"a lead of {lead}: expected 0 or more")
+    observed = forecaster.observed
+    last = observed if stop is None else min(observed, axis.position(axis.parse(stop)))
+    windows = [
+        Window(begin, begin + every - 1, lead)
+        for begin in range(max(first, first_fact + 1 + lead), last - every + 2, every)
+    ]
+    if not windows:
+        begins, ends = Window(first, last).texts(axis)
+        longest = last - every - first_fact
+        if lead > longest >= 0 and first + every <= last + 1:
+            raise ApptekError(
+                f"a lead of {counted(lead, unit)} is too long: no window of "
+                f"{counted(every, unit)} that ends by {ends} has facts so long before it; the "
+                f"longest lead that works is {counted(longest, unit)}"
+            )
+        raise ApptekError(
+            f"there is no window of {counted(every, unit)} from {begins} to {ends}: the model was "
+            "fitted until then, or the facts end there; fit on a split by time (--split-by time, "
+            "--protocol forecast), or give later facts"
+        )
+    return windows
+
+
+def _roll(forecaster: Forecaster, window: Window, recent: int) -> _Rolled:
+    events, names = forecaster.events, forecaster.model.dataset.entities
+    meetings, past = Meetings(events), events.before(window.moment)
+    keys = meetings.before(window.moment)
+    pairs = Pairs.at(keys, window.moment, events.width)
+    forecasts = forecaster.pair_forecasts(pairs.subjects, pairs.objects, window)
+    happened = counts_in(events, keys, window.first, window.last) > 0
+    seen = np.unique(events.within(window.first, window.last).keys())
+    chances, hits = _predicates(forecaster, forecasts)
+    first, last = window.texts(forecaster.model.dataset.axis)
+    low = np.flatnonzero(happened & (forecasts.probabilities < SURPRISING))
+    low = low[np.argsort(forecasts.probabilities[low], kind="stable")][:SURPRISES]
+    predicates = forecaster.model.dataset.predicates
+    facts = predicates_in(
+        forecaster.model.graph.facts, forecaster.model.dataset.axis,
+        pairs.take(low).later(window.lead), window.length, len(predicates),
+    )  # fmt: skip
+    surprises = tuple(
+        Surprise(
+            subject=names[int(pairs.subjects[row])],
+            object=names[int(pairs.objects[row])],
+            first=first,
+            last=last,
+            probability=float(forecasts.probabilities[row]),
+            predicates=tuple(predicates[p] for p in np.flatnonzero(facts[place]).tolist()),
+        )
+        for place, row in enumerate(low.tolist())
+    )
+    row = BacktestWindow(
+        first=first,
+        last=last,
+        in_training=window.first <= forecaster.occurrence.fitted_until,
+        pairs=len(keys),
+        expected=float(forecasts.probabilities.sum()),
+        happened=int(happened.sum()),
+        meetings=int((~meetings.had_met(seen, window.moment)).sum()),
+    )
+    rates = {name: rate(past, pairs, window.length) for name, rate in BASELINES.items()}
+    weights = np.ones(len(keys))
+    known = judged(past, pairs, window.length, forecasts.probabilities, (happened, weights), recent)
+    groups = {name: known.take(rows) for name, rows in groups_of(past, pairs, recent).items()}
+    groups["never_seen"] = _never_seen(forecaster, window, recent)
+    kept = replace(forecasts, features=np.zeros((0, 0)))  # those of all windows fill the memory
+    return _Rolled(kept, happened, rates, chances, hits, groups, surprises, row)
+
+
+def _never_seen(forecaster: Forecaster, window: Window, recent: int) -> Judged:
+    """Forecasts of a sample of the pairs without a fact so far, in the direction asked about."""
+    events = forecaster.events
+    rng = generator(forecaster.model.seed, f"never seen {window.first} {window.lead}")
+    drawn = draw_never_seen(events, window.moment, window.first, window.last, rng=rng)
+    made = forecaster.pair_forecasts(drawn.pairs.subjects, drawn.pairs.objects, window)
+    return judged(
+        events.before(window.moment), drawn.pairs, window.length, made.probabilities,
+        (drawn.hits, drawn.weights), recent,
+    )  # fmt: skip
+
+
+def _predicates(forecaster: Forecaster, forecasts: PairForecasts) -> tuple[Doubles, Bools]:
+    """The probabilities of predicates that are worth a look, and which of them came true."""
+    rows = np.flatnonzero(forecasts.probabilities >= WORTH_ASKING)
+    data, pairs = forecaster.model.dataset, forecasts.pairs.take(rows)
+    if not len(rows):
+        return np.zeros(0), np.zeros(0, np.bool_)
+    shares = forecaster.shares(pairs)
+    chances = forecaster.occurrence.predicate_probabilities(forecasts.chances.take(rows), shares)
+    facts = forecaster.model.graph.facts
+    window, later = forecasts.window, pairs.later(forecasts.window.lead)
+    hits = predicates_in(facts, data.axis, later, window.length, len(data.predicates))
+    worth = chances >= SMALLEST
+    return chances[worth], hits[worth]
+
+
+def _table(forecaster: Forecaster, part: _Rolled) -> pa.Table:
+    names, pairs = forecaster.model.dataset.entities.array, part.forecasts.pairs
+    count = len(pairs)
+    return pa.table(
+        {
+            "first": pa.array([part.row.first] * count),
+            "last": pa.array([part.row.last] * count),
+            "in_training": pa.array([part.row.in_training] * count),
+            "subject": names.take(pa.array(pairs.subjects)),
+            "object": names.take(pa.array(pairs.objects)),
+            "probability": part.forecasts.probabilities,
+            "expected": part.forecasts.expected,
+            **part.rates,
+            "happened": part.happened,
+        }
+    )
+
+
+def write_backtest(folder: Path, outcome: Backtest, forecasts: pa.Table) -> None:
+    """Write a new folder, atomically: forecasts.parquet, backtest.json, reliability.svg.
+
+    If Matplotlib is installed, also reliability.png.
+    """
+    panels = [
+        ("Anything at all", outcome.reliability), ("Predicates", outcome.predicate_reliability)
+    ]  # fmt: skip
+    with new_folder(folder) as building:
+        parquet.write_table(forecasts, building / "forecasts.parquet")
+        (building / "backtest.json").write_text(json_text(outcome), encoding="utf-8")
+        (building / "reliability.svg").write_text(reliability_svg(panels), encoding="utf-8")
+        if has_matplotlib():
+            (building / "reliability.png").write_bytes(reliability_png(panels))
+
+
+def backtest_result(model: Model, outcome: Backtest) -> dict[str, Any]:
+    """Return the entries of a result file: what was fitted, the windows, the metrics."""
+    entries = to_dict(outcome)
+    tested = [window for window in outcome.windows if not window.in_training]
+    return {
+        "model": "backtest",
+        "dataset": model.dataset.name,
+        "protocol": model.protocol,
+        "preset": model.preset,
+        "seed": model.seed,
+        "data": {"train": model.dataset.train.digest()},
+        "metrics": {"forecasts": entries["figures"], **entries["baselines"]},
+        "windows": {
+            **{name: entries[name] for name in ("every", "lead", "recent", "unit")},
+            "count": len(tested),
+            "in_training": len(outcome.windows) - len(tested),
+            "first": tested[0].first if tested else None,
+            "last": tested[-1].last if tested else None,
+        },
+        **{
+            name: entries[name]
+            for name in (
+                "skill", "groups", "predicates", "reliability", "predicate_reliability",
+                "surprises",
+            )
+        },
+    }  # fmt: skip

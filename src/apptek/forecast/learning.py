@@ -1,0 +1,303 @@
+"""What a fit learns for forecasts: whether anything happens, and what that means for a predicate.
+
+Where valid lies beyond train, the regressions are fitted on train and calibrated on valid, and test
+is not looked at. Else the facts of all splits are taken in time order, the last of them for the
+calibration.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from apptek.arrays import Bools, Doubles, Ints, Longs
+from apptek.evaluation.calibration import newton
+from apptek.facts.fact_keys import fact_keys, first_occurrences
+from apptek.facts.facts import Facts, join_facts
+from apptek.facts.queries import Queries
+from apptek.facts.times import TimeAxis
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.answerer import WorkingView
+from apptek.models.fitting.stages import FitOptions
+from apptek.models.model import Model
+from apptek.models.occurrence.counts import PairCounts
+from apptek.models.occurrence.events import Events, Pairs
+from apptek.models.occurrence.fitting import (
+    FIRST_SHARE,
+    LEAST_HITS,
+    Period,
+    fit_occurrence,
+    leads_of,
+    windows_of,
+)
+from apptek.models.occurrence.model import OccurrenceModel, either_way
+from apptek.models.occurrence.snapshots import Outcomes, counts_at, draw_acquainted
+from apptek.safe_text import counted
+from apptek.seeding import generator
+
+STAGE = "fit the occurrence model"
+FEWEST_EVENTS = 100  # dated facts, below which nothing is learned
+MOST_EVENTS = 4_000_000  # facts that are looked at; of more, those of some entities
+_PAIRS = 40_000  # that are drawn to calibrate on
+_ASKED = 12_000  # of them, those whose predicates are asked for
+_NEGLIGIBLE = 1e-5  # expected numbers that are left out of this calibration, if nothing happened
+_DIGITS = 9
+
+
+def is_forecasting(model: Model) -> bool:
+    """Whether a fit learns to forecast: it has the view ahead, and no topologies."""
+    return "past_only" in model.views and "topologies" not in model.config.features.parts
+
+
+def learn_occurrence(model: Model, options: FitOptions, seconds: dict[str, float]) -> Model:
+    """The model with an occurrence model, or with the reason why it has none.
+
+    The seconds that it took are noted beside those of the other stages.
+    """
+    if not is_forecasting(model):
+        why = f"the preset {model.preset} makes none; fit with the preset default or max"
+        return replace(model, no_forecasts=why)
+    options.on_stage(STAGE)
+    start = time.monotonic()
+    learned = _learned(model, all_facts=options.final)
+    seconds[STAGE] = time.monotonic() - start
+    return learned
+
+
+def _learned(model: Model, *, all_facts: bool) -> Model:
+    data = model.dataset
+    by_time = data.lies_beyond_train("valid")
+    parts = (data.train, data.valid) if by_time else (data.train, data.valid, data.test)
+    members = draw_members(parts, len(data.entities), generator(model.seed, "members"))
+    facts = join_facts(*(facts_around(part, members) for part in parts))
+    events = Events.of(_distinct(facts), data.axis, len(data.entities))
+    if len(events) < FEWEST_EVENTS:
+        why = f"{counted(len(events), 'fact')} with a date, at least {FEWEST_EVENTS} are needed"
+        return replace(model, no_forecasts=why)
+    period = _period_by_time(model, events) if by_time else Period.of(events, model.last_observed)
+    counts = PairCounts(events, model.sources.clock, members)
+    unit, clock = data.axis.unit, model.sources.clock
+    windows = windows_of(unit, clock)
+    occurrence = fit_occurrence(
+        counts,
+        windows,
+        period,
+        seed=model.seed,
+        leads=leads_of(unit, clock),
+        trees=bool(model.config.reranker.rounds),
+    )
+    if occurrence is None:
+        return replace(model, no_forecasts=_why_not(events, windows, period))
+    learned = replace(model, occurrence=replace(occurrence, all_facts=all_facts))
+    return replace(learned, occurrence=_calibrated(learned, counts, period, facts))
+
+
+def _why_not(events: Events, windows: tuple[int, ...], period: Period) -> str:
+    """Why nothing can be learned: too little time, or too few pairs with a further fact."""
+    if all(period.moments(window) is None for window in windows):
+        return "the facts are of too short a time"
+    repeated = len(events) - len(np.unique(events.keys()))
+    return (
+        f"recurrence cannot be learned: {repeated:,} of {len(events):,} facts are of a pair that "
+        f"had one before, and the windows to learn from need {LEAST_HITS} pairs with a further fact"
+    )
+
+
+def with_history(model: Model) -> Model:
+    """The model on the graph of every dated fact that its folder holds, whatever its split.
+
+    A forecast sees what was known before its window, of all facts: those of one split alone are
+    thinned out.
+    """
+    if model.occurrence is None or model.occurrence.all_facts:
+        return model
+    return _on_facts(model, _history(model))
+
+
+def _history(model: Model, members: Longs | None = None) -> Facts:
+    """The facts that a forecast looks at; with members, those of some entities."""
+    known = facts_around(model.graph.facts, members)
+    if model.occurrence is None or model.occurrence.all_facts:
+        return known
+    parts = (facts_around(part, members) for part in (model.dataset.valid, model.dataset.test))
+    return _distinct(join_facts(known, *(part.take(part.dated) for part in parts)))
+
+
+def _on_facts(model: Model, facts: Facts) -> Model:
+    """The model that forecasts from the graph of these facts."""
+    data, graph = model.dataset, model.graph
+    assert model.occurrence is not None
+    whole = TemporalGraph.build(
+        facts, data.axis, len(data.entities), len(data.predicates), open_end=graph.open_end
+    )
+    return replace(
+        model,
+        sources=replace(model.sources, graph=whole),
+        occurrence=replace(model.occurrence, all_facts=True),
+    )
+
+
+def draw_members(parts: Sequence[Facts], count: int, rng: np.random.Generator) -> Longs | None:
+    """Entities whose facts are about MOST_EVENTS together; None where all facts are not more.
+
+    Of each pair of them everything is known then, and every pair is as likely to be drawn.
+    """
+    if sum(len(facts) for facts in parts) <= MOST_EVENTS:
+        return None
+    degrees = np.zeros(count, np.int64)
+    for facts in parts:
+        degrees += np.bincount(facts.subjects, minlength=count)
+        degrees += np.bincount(facts.objects, minlength=count)
+    order = rng.permutation(count)
+    kept = int(np.searchsorted(np.cumsum(degrees[order]), MOST_EVENTS))
+    return np.sort(order[: max(2, kept)])
+
+
+def facts_around(facts: Facts, members: Longs | None) -> Facts:
+    """The facts of some entities, with whomever; None: of all."""
+    if members is None or not len(facts):
+        return facts
+    is_member = np.zeros(1 + max(int(facts.subjects.max()), int(facts.objects.max())), np.bool_)
+    is_member[members[members < len(is_member)]] = True
+    return facts.take(is_member[facts.subjects] | is_member[facts.objects])
+
+
+def _distinct(facts: Facts) -> Facts:
+    (keys,) = fact_keys(facts)
+    firsts = first_occurrences(keys)
+    return facts if firsts is None else facts.take(firsts)
+
+
+def _period_by_time(model: Model, events: Events) -> Period:
+    """Snapshots until the last fact of train, calibration on what follows."""
+    positions = model.dataset.axis.positions(model.dataset.train.times)
+    cut = int(positions.max()) + 1
+    known = events.before(cut)
+    first = int(known.times[int(len(known) * FIRST_SHARE)])
+    return Period(first, cut, int(events.times[-1]))
+
+
+def _calibrated(model: Model, counts: PairCounts, period: Period, facts: Facts) -> OccurrenceModel:
+    """How the probability of a predicate follows from its expected number, and of either direction.
+
+    On the facts of the calibration windows. Where they were split at random, the shares of the
+    predicates have been fitted on most of them, and come out a little too sure.
+    """
+    occurrence, data = model.occurrence, model.dataset
+    assert occurrence is not None
+    window = occurrence.horizons[min(1, len(occurrence.horizons) - 1)].window
+    moments = period.moments(window)
+    assert moments is not None
+    rng = generator(model.seed, "predicates")
+    drawn = draw_acquainted(counts.candidates, moments.calibration, window, rng=rng, most=_PAIRS)
+    met = np.ones(len(drawn.pairs), np.bool_)
+    forward, backward = (
+        occurrence.occurrence(counts.features(pairs), met, window)
+        for pairs in (drawn.pairs, drawn.pairs.reversed())
+    )
+    back = counts_at(counts.events, drawn.pairs.reversed(), window)
+    either = _fit_either(
+        np.stack([forward.probabilities, backward.probabilities]),
+        (drawn.counts + back) > 0,
+        drawn.weights,
+    )
+    rows, weights = _drawn_by(forward.expected, drawn, rng)
+    pairs, expected = drawn.pairs.take(rows), forward.expected[rows]
+    if counts.members is None:
+        seen = with_history(model)
+    else:
+        seen = _on_facts(model, _history(model, counts.members))
+    shares = ahead_shares(seen, pairs)
+    happened = predicates_in(facts, data.axis, pairs, window, len(data.predicates))
+    numbers = expected[:, None] * shares
+    predicates = _fit_predicates(numbers, happened, weights)
+    return replace(occurrence, predicates=predicates, either=either)
+
+
+def _fit_either(chances: Doubles, happened: Bools, weights: Doubles) -> float:
+    """How far the directions are independent, in hundredths: the likeliest."""
+    larger, smaller = chances.max(axis=0), chances.min(axis=0)
+
+    def loss(independent: float) -> float:
+        both = either_way(larger, smaller, independent).clip(1e-12, 1 - 1e-12)
+        return -float(weights @ np.where(happened, np.log(both), np.log1p(-both)))
+
+    return min((step / 100 for step in range(101)), key=loss)
+
+
+def _drawn_by(
+    expected: Doubles, outcomes: Outcomes, rng: np.random.Generator
+) -> tuple[Longs, Doubles]:
+    """Rows of about _ASKED pairs, and what each stands for.
+
+    Those with a fact, and of the others rather those of which much was expected: few rows tell
+    much then.
+    """
+    chances = np.where(outcomes.hits, 1.0, np.sqrt(expected))
+    chances = np.minimum(1.0, chances * _ASKED / max(1.0, float(chances.sum())))
+    rows = np.flatnonzero(rng.random(len(chances)) < chances)
+    return rows, outcomes.weights[rows] / chances[rows]
+
+
+def ahead_shares(model: Model, pairs: Pairs, view: WorkingView | None = None) -> Doubles:
+    """P(predicate | a fact at that time) of each pair, from what was known before: (n, R)."""
+    working = view or WorkingView("past_only", model.space("past_only"), model.fitted("past_only"))
+    axis = model.dataset.axis
+    queries = Queries(
+        pairs.subjects.astype(np.int32),
+        pairs.objects.astype(np.int32),
+        codes_at(axis, pairs.times.astype(np.int64)),
+        np.full(len(pairs), -1, np.int32),
+    )
+    return working.probabilities(working.scores(queries)).astype(np.float64)
+
+
+def codes_at(axis: TimeAxis, positions: Longs) -> Ints:
+    """The codes of whole steps of an axis, by their positions."""
+    if not axis.mixed:
+        return positions.astype(np.int32)
+    plain = TimeAxis(axis.unit)
+    distinct, places = np.unique(positions, return_inverse=True)
+    codes = [axis.parse(plain.format(int(position))) for position in distinct]
+    return np.asarray(codes, np.int32)[places]
+
+
+def predicates_in(
+    facts: Facts, axis: TimeAxis, pairs: Pairs, window: int, predicate_count: int
+) -> Bools:
+    """Which predicates the ordered pairs have in the window after their moments: (n, R)."""
+    happened = np.zeros((len(pairs), predicate_count), np.bool_)
+    times = axis.positions(facts.times)
+    width = int(max(facts.subjects.max(initial=0), facts.objects.max(initial=0))) + 2
+    for moment in np.unique(pairs.times).tolist():
+        inside = np.flatnonzero((times >= moment) & (times < moment + window))
+        rows = np.flatnonzero(pairs.times == moment)
+        asked = pairs.take(rows)
+        fits = (asked.subjects < width - 1) & (asked.objects < width - 1)
+        rows, keys = rows[fits], asked.take(fits).keys(width)
+        order = np.argsort(keys)
+        of_facts = (facts.subjects[inside].astype(np.int64) + 1) * width + facts.objects[inside] + 1
+        places = np.searchsorted(keys[order], of_facts)
+        found = places < len(keys)
+        found[found] = keys[order][places[found]] == of_facts[found]
+        happened[rows[order][places[found]], facts.predicates[inside][found]] = True
+    return happened
+
+
+def _fit_predicates(numbers: Doubles, happened: Bools, weights: Doubles) -> tuple[float, float]:
+    """A and b of 1 - exp(-e^a number^b), by the likelihood of what happened."""
+    rows, columns = np.nonzero(happened | (numbers > _NEGLIGIBLE))
+    logs = np.log(np.maximum(numbers[rows, columns], 1e-12))
+    hits, row_weights = happened[rows, columns], weights[rows]
+    if not hits.any():
+        return 0.0, 1.0
+    total = row_weights.sum()
+
+    def loss(parameters: Doubles) -> float:
+        rates = np.exp(np.minimum(parameters[0] + parameters[1] * logs, 50.0))
+        terms = np.where(hits, -np.log(-np.expm1(-np.maximum(rates, 1e-300))), rates)
+        return float((row_weights * terms).sum() / total)
+
+    shift, slope = newton(loss, np.asarray([0.0, 1.0])).tolist()
+    return round(shift, _DIGITS), round(slope, _DIGITS)

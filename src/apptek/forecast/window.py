@@ -1,0 +1,184 @@
+"""Windows: from a first time to a last one, both included, in the unit of the data."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from apptek.errors import ApptekError
+from apptek.facts.calendar.positions import DAY_SECONDS, SECONDS, calendar, days_in, position
+from apptek.facts.times import UNKNOWN, TimeAxis, Unit
+from apptek.safe_text import counted
+
+_USUAL = (7 * DAY_SECONDS, DAY_SECONDS, 3600, 60)  # seconds of a window without a length
+_DAILY: tuple[Unit, ...] = ("day", "hour", "minute", "second")
+_STEP = {"day": DAY_SECONDS, **SECONDS}  # seconds
+_SECONDS_OF = {"days": DAY_SECONDS, "hours": 3600, "minutes": 60}
+_MOST = 10_000_000  # steps: no window is that long
+_NAMES = ("days", "months", "years", "hours", "minutes", "steps")
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """How long a window is: until a time, or so many days, hours ... or steps of the axis."""
+
+    until: str | None = None
+    days: int | None = None
+    months: int | None = None
+    years: int | None = None
+    hours: int | None = None
+    minutes: int | None = None
+    steps: int | None = None
+
+    def given(self) -> list[str]:
+        """The fields that say it."""
+        return [name for name in ("until", *_NAMES) if getattr(self, name) is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window by positions on the axis, both included.
+
+    lead  how long before it the facts end that a forecast uses: in steps that nobody observed
+    """
+
+    first: int
+    last: int
+    lead: int = 0
+
+    @property
+    def length(self) -> int:
+        """In steps of the axis."""
+        return self.last - self.first + 1
+
+    def before(self) -> "Window":
+        """The window of the same length and lead that ends where this one begins."""
+        return Window(self.first - self.length, self.first - 1, self.lead)
+
+    @property
+    def moment(self) -> int:
+        """The position from which on nothing is known: facts before it are used."""
+        return self.first - self.lead
+
+    def observed_until(self, axis: TimeAxis) -> str:
+        """The last time whose facts a forecast uses, as it is written."""
+        return time_of(axis, self.moment - axis.stride)
+
+    def texts(self, axis: TimeAxis) -> tuple[str, str]:
+        """The first and the last time as they are written."""
+        return time_of(axis, self.first), time_of(axis, self.last)
+
+
+def time_of(axis: TimeAxis, position: int) -> str:
+    """A position on the axis as it is written."""
+    return TimeAxis(axis.unit).format(position)
+
+
+def unit_word(unit: Unit) -> str:
+    """What one step of the axis is called."""
+    return "step" if unit == "integer" else unit
+
+
+def read_window(axis: TimeAxis, span: tuple[int, int], start: str | None, length: Length) -> Window:
+    """The window that a user asks for; ApptekError says what is wrong with it.
+
+    span   the first position of a fact, and the last one that was observed
+    start  the first time of the window; by default the one after the last observed time
+    """
+    first = span[1] + axis.stride if start is None else _position(axis, start)
+    first += (span[1] - first) % axis.stride  # nothing can happen between two steps
+    unit, known = unit_word(axis.unit), span[1] - span[0] + 1
+    lead = max(0, first - span[1] - axis.stride)
+    window = Window(first, _last(axis, first, length, known), lead)
+    begins = time_of(axis, first)
+    if window.length < 1:
+        ends = time_of(axis, window.last)
+        raise ApptekError(
+            f"the window ends at {ends}, before it begins at {begins}: it has at least one {unit}"
+        )
+    if window.length > known:
+        raise ApptekError(
+            f"a window of {counted(window.length, unit)} is longer than the time of all facts "
+            f"({counted(known, unit)}): give a shorter length in {_best_name(axis)}"
+        )
+    if first > span[1] + known:
+        observed = time_of(axis, span[1])
+        raise ApptekError(
+            f"the window begins at {begins}, {counted(first - span[1], unit)} after {observed}, "
+            f"the last time that was observed: that is beyond what {counted(known, unit)} of facts "
+            "can tell"
+        )
+    if first <= span[0]:
+        earliest = time_of(axis, span[0])
+        raise ApptekError(
+            f"nothing is known before {begins}: the first fact is of {earliest}, and a forecast "
+            "needs facts before its window"
+        )
+    return window
+
+
+def _position(axis: TimeAxis, text: str) -> int:
+    code = axis.parse(text)
+    if code == UNKNOWN:
+        raise ApptekError("a window begins and ends at known times")
+    return axis.position(code)
+
+
+def usual_length(axis: TimeAxis, known: int) -> int:
+    """The length of a window without one: a week, a day, an hour or a minute, in steps.
+
+    The longest of these that is at most half the time of the facts; one step where the unit is
+    longer than a day, or none fits.
+    """
+    if axis.unit not in _DAILY:
+        return axis.stride
+    lengths = [seconds // _STEP[axis.unit] for seconds in _USUAL]
+    return max([steps for steps in lengths if 2 * steps <= known], default=1) or 1
+
+
+def _best_name(axis: TimeAxis) -> str:
+    return f"{axis.unit}s" if f"{axis.unit}s" in _NAMES else "steps"
+
+
+def _last(axis: TimeAxis, first: int, length: Length, known: int) -> int:
+    given = length.given()
+    if not given:
+        return first + usual_length(axis, known) - 1
+    if len(given) > 1:
+        raise ApptekError(f"the length of a window is given twice, by {' and '.join(given)}")
+    (name,) = given
+    if name == "until":
+        assert length.until is not None
+        _position(axis, length.until)
+        code = np.asarray([axis.parse(length.until)], np.int32)
+        return axis.position(int(axis.last_moments(code)[0]))
+    number = int(getattr(length, name))
+    if number < 1:
+        raise ApptekError(f"a window of {number} {name}: expected at least 1")
+    steps = _steps(axis, first, name, min(number, _MOST))
+    if steps is None:
+        raise ApptekError(
+            f"the times of this data are {axis.unit}s: give the length of the window in "
+            f"{_best_name(axis)}, or its last time"
+        )
+    return first + steps - 1
+
+
+def _steps(axis: TimeAxis, first: int, name: str, number: int) -> int | None:
+    """The length in steps of the axis; None where these are too coarse for it."""
+    unit = axis.unit
+    if name == "steps" or name == f"{unit}s":
+        return number
+    if name in _SECONDS_OF:
+        step = _STEP.get(unit, 0)
+        seconds = number * _SECONDS_OF[name]
+        return seconds // step if step and seconds % step == 0 else None
+    months = number * (12 if name == "years" else 1)
+    if unit == "month":
+        return months
+    if unit not in _DAILY:
+        return None
+    # The same day of a later month, or the last one of a month that is too short.
+    year, month, day, second = calendar(unit, first)
+    year, month = divmod(year * 12 + month - 1 + months, 12)
+    day = min(day, days_in(year, month + 1))
+    return int(position(unit, year, month + 1, day, second)) - first

@@ -1,0 +1,291 @@
+"""How the occurrence model is fitted: snapshots, regressions, calibration, bursts.
+
+Facts are taken in time order, whatever the split: a random split would thin the rates. Snapshots
+start when a third of the facts is known, so that there is a past to count; the last of them are
+kept for the calibration.
+
+The effect of a lead is a difference: how the log-odds must be changed for windows a lead later,
+minus how they must be changed for the windows at once, on the same pairs and moments: the model may
+be a little off at these moments, which lie before those of its calibration. Facts of a long time
+are counted with decay: a count of all facts grows, and so would the effect.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from apptek.arrays import Bools, Doubles, read_only
+from apptek.evaluation.calibration import newton
+from apptek.evaluation.logistic import fit_logistic
+from apptek.extras import require_trees
+from apptek.facts.times import Unit
+from apptek.features.clock import Clock
+from apptek.models.occurrence.counts import NAMES, SIGNS, PairCounts
+from apptek.models.occurrence.events import Events
+from apptek.models.occurrence.model import (
+    PAIR_LONG,
+    Horizon,
+    LeadEffect,
+    OccurrenceModel,
+    Regression,
+    Trees,
+)
+from apptek.models.occurrence.snapshots import (
+    Outcomes,
+    counts_at,
+    draw_acquainted,
+    draw_strangers,
+)
+from apptek.seeding import generator
+
+WINDOWS: dict[Unit, tuple[int, ...]] = {
+    "hour": (1, 24, 168),
+    "day": (1, 7, 30, 90),
+    "week": (1, 4, 13),
+    "month": (1, 3, 12),
+    "year": (1, 2, 5, 10),
+}  # of any other unit: its time scales
+LEADS: dict[Unit, tuple[int, ...]] = {
+    "hour": (24, 168),
+    "day": (7, 28, 90),
+    "week": (4, 13),
+    "month": (3, 12),
+    "year": (2, 5),
+}  # likewise
+LEAD_SNAPSHOTS, LEAD_ROWS = 24, 30_000  # for each window length and lead
+FIT_SNAPSHOTS, CALIBRATION_SNAPSHOTS = 24, 6  # for each window length
+FIRST_SHARE, CALIBRATION_SHARE = 1 / 3, 0.15  # of the facts: before the first snapshot; at the end
+LEAST_HITS = 20  # pairs with a fact in the snapshots, below which nothing is fitted
+_TREES = {
+    "objective": "binary", "learning_rate": 0.05, "num_leaves": 31, "min_data_in_leaf": 200,
+    "lambda_l2": 5.0, "feature_fraction": 0.5, "num_threads": 1, "deterministic": True,
+    "force_row_wise": True, "verbosity": -1,
+}  # fmt: skip
+_ROUNDS = 150
+_DIGITS = 9  # that are kept of what is fitted: more would differ between machines
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """The snapshots of one window length: to fit on, and to calibrate on."""
+
+    window: int
+    fit: list[int]
+    calibration: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Positions: snapshots are from `first` on, calibration from `cut` on, nothing after `last`."""
+
+    first: int
+    cut: int
+    last: int
+
+    @classmethod
+    def of(cls, events: Events, last: int | None = None) -> "Period":
+        """The period of facts that were split at random: all of them, in time order.
+
+        last  until when they were observed; by default until the last of them
+        """
+        places = [int(len(events) * share) for share in (FIRST_SHARE, 1 - CALIBRATION_SHARE)]
+        first, cut = (int(events.times[place]) for place in places)
+        return cls(first, cut, int(events.times[-1]) if last is None else last)
+
+    def moments(self, window: int) -> Moments | None:
+        """Snapshots for a window length, none of which looks beyond its part; None: too long."""
+        last_fit, last = self.cut - window, self.last - window + 1
+        if last_fit < self.first or last < self.cut:
+            return None
+        fit = np.linspace(self.first, last_fit, FIT_SNAPSHOTS)
+        calibration = np.linspace(self.cut, last, CALIBRATION_SNAPSHOTS)
+        fit_moments, calibration_moments = (
+            np.unique(np.round(part).astype(np.int64)).tolist() for part in (fit, calibration)
+        )
+        return Moments(window, fit_moments, calibration_moments)
+
+    def lead_moments(self, window: int, lead: int) -> list[int]:
+        """Snapshots for the effect of a lead on a window length; none: too long."""
+        last = self.last - lead - window + 1
+        spread = np.linspace(self.first, last, LEAD_SNAPSHOTS if last > self.first else 0)
+        moments: list[int] = np.unique(np.round(spread).astype(np.int64)).tolist()
+        return moments
+
+
+def windows_of(unit: Unit, clock: Clock) -> tuple[int, ...]:
+    """The window lengths that are fitted, in steps of the axis, ascending."""
+    if unit in WINDOWS:
+        return WINDOWS[unit]
+    return tuple(sorted({round(s) for s in (clock.brief, clock.short, clock.middle, clock.long)}))
+
+
+def leads_of(unit: Unit, clock: Clock) -> tuple[int, ...]:
+    """The leads whose effect is fitted, in steps of the axis, ascending."""
+    if unit in LEADS:
+        return LEADS[unit]
+    return tuple(sorted({max(1, round(s)) for s in (clock.short, clock.middle, clock.long)}))
+
+
+def fit_occurrence(
+    counts: PairCounts,
+    windows: tuple[int, ...],
+    period: Period,
+    *,
+    seed: int,
+    leads: tuple[int, ...] = (),
+    trees: bool = False,
+) -> OccurrenceModel | None:
+    """The model of a period; None where too little happens in it to learn from."""
+    horizons = []
+    for window in windows:
+        moments = period.moments(window)
+        if moments is None:
+            continue
+        horizon = fit_horizon(counts, moments, seed=seed, trees=trees)
+        if horizon is not None:
+            effects = [_fit_lead(counts, horizon, period, lead, seed=seed) for lead in leads]
+            fitted = tuple(effect for effect in effects if effect is not None)
+            horizons.append(replace(horizon, effects=fitted))
+    if not horizons:
+        return None
+    return OccurrenceModel(clock=counts.clock, horizons=tuple(horizons), fitted_until=period.last)
+
+
+def fit_horizon(
+    counts: PairCounts, moments: Moments, *, seed: int, trees: bool = False
+) -> Horizon | None:
+    """What is learned for one window length; None where too little happens."""
+    rng, window = generator(seed, f"occurrence {moments.window}"), moments.window
+    parts = (moments.fit, moments.calibration)
+    known = [draw_acquainted(counts.candidates, part, window, rng=rng) for part in parts]
+    if min(int(part.hits.sum()) for part in known) < LEAST_HITS:
+        return None
+    strangers = [
+        draw_strangers(counts.candidates, part, window, rng=rng, members=counts.members)
+        for part in parts
+    ]
+    features = [counts.features(part.pairs) for part in known]
+    acquainted = _fit_regression(features, known)
+    fitted_trees = _fit_trees(features, known, seed) if trees else None
+    scorer = fitted_trees or acquainted
+    unacquainted = acquainted  # in dense data everybody may have met
+    if all(len(part.hits) for part in strangers):
+        described = [counts.features(part.pairs) for part in strangers]
+        unacquainted = _fit_regression(described, strangers, rising=True)
+    return Horizon(
+        window,
+        acquainted,
+        unacquainted,
+        _fit_burst(scorer.log_odds(features[1]), known[1]),
+        fitted_trees,
+    )
+
+
+def _fit_lead(
+    counts: PairCounts, horizon: Horizon, period: Period, lead: int, *, seed: int
+) -> tuple[int, LeadEffect, LeadEffect] | None:
+    """The effect of a lead on pairs that have met, and on strangers; None: too little happens."""
+    window = horizon.window
+    rng = generator(seed, f"occurrence {window} after {lead}")
+    moments, events = period.lead_moments(window, lead), counts.candidates
+    if not moments:
+        return None
+    drawn = (
+        draw_acquainted(events, moments, window, lead, rng=rng, most=LEAD_ROWS),
+        draw_strangers(events, moments, window, lead, rng=rng, members=counts.members),
+    )
+    effects = list[LeadEffect | None]()
+    for part, met in zip(drawn, (True, False), strict=True):
+        later = counts_at(events, part.pairs, window, lead) > 0
+        if min(int(part.hits.sum()), int(later.sum())) < LEAST_HITS:
+            effects.append(None)
+            continue
+        features = counts.features(part.pairs)
+        odds = horizon.log_odds(features, np.full(len(features), met))
+        effects.append(_fit_effect(odds, features, (part.hits, later), part.weights))
+    acquainted, strangers = effects
+    return None if acquainted is None else (lead, acquainted, strangers or LeadEffect())
+
+
+def _fit_effect(
+    odds: Doubles, features: Doubles, hits: tuple[Bools, Bools], weights: Doubles
+) -> LeadEffect:
+    """What differs between hits at once and hits a lead later, see the top of the module."""
+    basis = np.stack([np.ones(len(odds)), odds, features[:, PAIR_LONG]], axis=1)
+    at_once, later = (fit_logistic(basis, part, weights, offsets=odds) for part in hits)
+    shift, slope, long = _rounded(later - at_once).tolist()
+    return LeadEffect(shift, max(0.0, 1.0 + slope), long)
+
+
+def _fit_regression(
+    features: list[Doubles], parts: list[Outcomes], *, rising: bool = False
+) -> Regression:
+    """Fitted on the first part, calibrated on the second.
+
+    rising  whether no count may lower the chance, and no age raise it: then nobody is less likely
+            to meet than a name without facts. Few strangers meet, too few to tell the counts of
+            different time scales apart, so that one of them may come out with the wrong sign.
+    """
+    fit, later = parts
+    weights, bias = np.zeros(len(NAMES)), 0.0
+    kept = np.arange(len(NAMES))
+    while True:
+        table = np.concatenate([features[0][:, kept], np.ones((len(fit.hits), 1))], axis=1)
+        offsets = np.zeros(len(fit.hits))
+        *fitted, bias = fit_logistic(table, fit.hits, fit.weights, offsets=offsets).tolist()
+        wrong = np.asarray(fitted) * SIGNS[kept] < 0
+        if not rising or not wrong.any():
+            break
+        kept = kept[~wrong]
+    weights[kept] = fitted
+    means = np.average(features[0], axis=0, weights=fit.weights)
+    raw = Regression(weights, bias, means)
+    shift, slope = calibrate(raw.log_odds(features[1]), later.hits, later.weights)
+    return Regression(
+        _rounded(slope * raw.weights), round(shift + slope * bias, _DIGITS), _rounded(means)
+    )
+
+
+def calibrate(odds: Doubles, hits: Bools, weights: Doubles) -> tuple[float, float]:
+    """Shift and slope that make log-odds right on other rows, drawn towards 0 and 1.
+
+    The slope is not below 0: what speaks for a fact does not come to speak against it.
+    """
+    shapes = np.stack([np.ones(len(odds)), odds], axis=1)
+    shift, change = fit_logistic(shapes, hits, weights, offsets=odds).tolist()
+    return round(shift, _DIGITS), round(max(0.0, 1.0 + change), _DIGITS)
+
+
+def _fit_trees(features: list[Doubles], parts: list[Outcomes], seed: int) -> Trees:
+    require_trees()
+    import lightgbm
+
+    fit, later = parts
+    data = lightgbm.Dataset(
+        features[0],
+        label=fit.hits.astype(np.float32),
+        weight=fit.weights,
+        feature_name=[name.replace(" ", "_") for name in NAMES],
+        params={"max_bin": 127, "verbosity": -1},
+    )
+    booster = lightgbm.train({**_TREES, "seed": seed}, data, _ROUNDS)
+    raw = Trees(booster.model_to_string())
+    return Trees(raw.text, *calibrate(raw.log_odds(features[1]), later.hits, later.weights))
+
+
+def _fit_burst(odds: Doubles, part: Outcomes) -> tuple[float, float]:
+    """How the expected number follows from -log(1 - P): log-linear, by Poisson regression."""
+    logs = np.log(np.logaddexp(0.0, odds))
+    total = part.weights.sum()
+
+    def loss(parameters: Doubles) -> float:
+        log_numbers = parameters[0] + parameters[1] * logs
+        terms = np.exp(np.minimum(log_numbers, 50.0)) - part.counts * log_numbers
+        return float((part.weights * terms).sum() / total)
+
+    shift, slope = newton(loss, np.asarray([0.0, 1.0])).tolist()
+    return round(shift, _DIGITS), round(slope, _DIGITS)
+
+
+def _rounded(values: Doubles) -> Doubles:
+    return read_only(np.round(values, _DIGITS))

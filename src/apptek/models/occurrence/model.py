@@ -1,0 +1,378 @@
+"""The occurrence model: the probability that one entity does anything to another in a window.
+
+For each of a few window lengths there is a logistic regression over the features of counts.py, one
+for pairs that have met and one for strangers. Between two lengths the log-odds are interpolated in
+the logarithm of the length; beyond them, the rate of the nearest length goes on.
+
+The features are those of the moment until which facts were observed; the lead is the time from
+there to the window. With it the log-odds become shift + slope * log-odds + long * (the feature
+`pair long`): the latest facts say less about a later window, those of a long time say more. It is
+fitted for a few leads, and interpolated in log(1 + lead); the effect of the longest lead holds for
+all that are longer.
+
+The expected number of facts is above -log(1 - P), the one of a Poisson process, because facts come
+in bursts: e^a * (-log(1 - P))^b, fitted for each length.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from apptek.arrays import Bools, Doubles, Longs
+from apptek.errors import ModelError
+from apptek.evaluation.predicate_classes import PredicateClasses
+from apptek.extras import require_trees
+from apptek.features.clock import Clock
+from apptek.models.occurrence.counts import NAMES
+
+ABOUT = "occurrence.json"
+PAIR_LONG = NAMES.index("pair long")
+_LEAST = 1e-9  # no probability is below it, or above 1 minus it
+_TINY = 1e-300
+
+
+class Trees:
+    """Boosted trees over the same features, as the text that LightGBM writes, and their scale."""
+
+    def __init__(self, text: str, shift: float = 0.0, slope: float = 1.0) -> None:
+        self.text, self.shift, self.slope = text, shift, slope
+
+    @cached_property
+    def booster(self) -> Any:
+        """The trees, parsed when they are first needed."""
+        require_trees()
+        import lightgbm
+
+        try:
+            return lightgbm.Booster(model_str=self.text)
+        except lightgbm.basic.LightGBMError as error:
+            raise ModelError(f"the trees of the occurrence model are damaged: {error}") from None
+
+    def contributions(self, features: Doubles) -> Doubles:
+        """What each feature adds to the log-odds, then the rest: (n, 27)."""
+        shares: Doubles = self.booster.predict(features, pred_contrib=True, num_threads=1)
+        shares = shares * self.slope
+        shares[:, -1] += self.shift
+        return shares
+
+    def log_odds(self, features: Doubles) -> Doubles:
+        """The calibrated log-odds of each row."""
+        raw: Doubles = self.booster.predict(features, raw_score=True, num_threads=1)
+        return self.shift + self.slope * raw
+
+
+def coherent(chances: Doubles, numbers: Doubles, anything: Doubles) -> Doubles:
+    """Chances of at least one fact of each predicate, (B, R), as far as they are possible.
+
+    None is above the expected number of such facts, (B, R), or above the chance of anything at
+    all, (B, 1), and together they are not below it. Where they are, each comes nearer to what is
+    possible; the order stays.
+    """
+    most = np.minimum(numbers, anything)
+    kept = np.minimum(chances, most)
+    room = most - kept
+    missing = np.maximum(anything - kept.sum(axis=1, keepdims=True), 0.0)
+    raised: Doubles = kept + room * np.minimum(
+        missing / np.maximum(room.sum(axis=1, keepdims=True), _TINY), 1.0
+    )
+    return raised
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """A calibrated logistic regression; `means` are those of the pairs that it was fitted on."""
+
+    weights: Doubles  # (26,)
+    bias: float
+    means: Doubles  # (26,)
+
+    def log_odds(self, features: Doubles) -> Doubles:
+        """The log-odds of each row."""
+        # Not a product of matrices: their sums depend on how many rows come at once.
+        odds: Doubles = self.bias + (features * self.weights).sum(axis=1)
+        return odds
+
+    def contributions(self, features: Doubles) -> Doubles:
+        """What each feature adds to the log-odds of an average pair; these come last: (n, 27)."""
+        base = self.bias + float(self.means @ self.weights)
+        added = (features - self.means) * self.weights
+        return np.concatenate([added, np.full((len(features), 1), base)], axis=1)
+
+
+class LeadEffect(NamedTuple):
+    """How a lead changes log-odds: shift + slope * log-odds + long * (the feature `pair long`)."""
+
+    shift: float = 0.0
+    slope: float = 1.0
+    long: float = 0.0
+
+    def log_odds(self, odds: Doubles, features: Doubles) -> Doubles:
+        """The changed log-odds of each row."""
+        changed: Doubles = self.shift + self.slope * odds + self.long * features[:, PAIR_LONG]
+        return changed
+
+    def contributions(self, added: Doubles, features: Doubles) -> Doubles:
+        """What each feature adds to them, then the rest, from what it added before."""
+        changed = self.slope * added
+        changed[:, PAIR_LONG] += self.long * features[:, PAIR_LONG]
+        changed[:, -1] += self.shift
+        return changed
+
+
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """What was fitted for one length of the window.
+
+    effects  of a few leads, ascending: on pairs that have met, and on strangers
+    """
+
+    window: int
+    acquainted: Regression
+    strangers: Regression
+    burst: tuple[float, float]  # a and b of the expected number
+    trees: Trees | None = None
+    effects: tuple[tuple[int, LeadEffect, LeadEffect], ...] = ()
+
+    def log_odds(self, features: Doubles, met: Bools, lead: int = 0) -> Doubles:
+        """The log-odds of anything in the window, which begins a lead after the features."""
+        known = self.acquainted if self.trees is None else self.trees
+        odds = np.empty(len(features))
+        if met.any():  # LightGBM takes no empty table
+            odds[met] = known.log_odds(features[met])
+        odds[~met] = self.strangers.log_odds(features[~met])
+        for rows, effect in zip((met, ~met), self.effects_of(lead), strict=True):
+            odds[rows] = effect.log_odds(odds[rows], features[rows])
+        return odds
+
+    def contributions(self, features: Doubles, met: Bools, lead: int, *, of_trees: bool) -> Doubles:
+        """What each feature adds to them, then the rest."""
+        known = self.trees if self.trees is not None and of_trees else self.acquainted
+        added = np.empty((len(features), len(NAMES) + 1))
+        if met.any():
+            added[met] = known.contributions(features[met])
+        added[~met] = self.strangers.contributions(features[~met])
+        for rows, effect in zip((met, ~met), self.effects_of(lead), strict=True):
+            added[rows] = effect.contributions(added[rows], features[rows])
+        return added
+
+    def effects_of(self, lead: int) -> tuple[LeadEffect, LeadEffect]:
+        """The effects of a lead on pairs that have met and on strangers."""
+        known = np.asarray([0.0, *(math.log1p(each) for each, *_ in self.effects)])
+        none = LeadEffect()
+        of_leads = np.asarray([(none, none), *(both for _, *both in self.effects)])  # (n, 2, 3)
+        acquainted, strangers = (
+            LeadEffect(*(float(np.interp(math.log1p(lead), known, values)) for values in part.T))
+            for part in of_leads.transpose(1, 0, 2)
+        )
+        return acquainted, strangers
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """What is expected of some pairs in a window."""
+
+    probabilities: Doubles  # of at least one fact
+    expected: Doubles  # the number of facts, not below the probability
+
+    def take(self, rows: slice | Longs) -> "Occurrence":
+        """That of some of the pairs."""
+        return Occurrence(self.probabilities[rows], self.expected[rows])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OccurrenceModel:
+    """The regressions by length of the window, and what they need to know of the data.
+
+    fitted_until  the last position whose facts the model has learned or been calibrated from
+    all_facts     whether the graph that it belongs to holds the facts of valid and test
+    predicates    a and b of a predicate's probability, see `predicate_probabilities`
+    either        from 0 to 1: how far the two directions of a pair are independent
+    """
+
+    clock: Clock
+    horizons: tuple[Horizon, ...]
+    fitted_until: int
+    all_facts: bool = True
+    predicates: tuple[float, float] = (0.0, 1.0)
+    either: float = 1.0
+
+    @property
+    def longest(self) -> int:
+        """The longest window that something was learned for."""
+        return self.horizons[-1].window
+
+    @property
+    def leads(self) -> list[int]:
+        """The leads that something was learned for, ascending from 0."""
+        return sorted({0, *(lead for horizon in self.horizons for lead, *_ in horizon.effects)})
+
+    def occurrence(self, features: Doubles, met: Bools, window: int, lead: int = 0) -> Occurrence:
+        """The probability of anything in a window of this length, and the expected number.
+
+        lead  the time between the moment of the features and the window
+        """
+        (lower, upper), share = self._around(window)
+        rates, numbers = [], []
+        for horizon in (lower, upper):
+            odds = horizon.log_odds(features, met, lead)
+            rate = np.logaddexp(0.0, odds)  # -log(1 - P)
+            factor = math.exp(horizon.burst[0])
+            rates.append((odds, rate))
+            numbers.append(np.log(np.maximum(factor * rate ** horizon.burst[1], _LEAST)))
+        if lower.window <= window <= upper.window:
+            odds = (1 - share) * rates[0][0] + share * rates[1][0]
+            chances = 1 / (1 + np.exp(-odds))
+            expected = np.exp((1 - share) * numbers[0] + share * numbers[1])
+        else:  # the rate goes on
+            times = window / lower.window
+            chances, expected = -np.expm1(-rates[0][1] * times), np.exp(numbers[0]) * times
+        chances = np.clip(chances, _LEAST, 1 - _LEAST)
+        return Occurrence(chances, np.maximum(expected, chances))
+
+    def contributions(
+        self, features: Doubles, met: Bools, window: int, lead: int = 0, *, of_trees: bool = True
+    ) -> Doubles:
+        """What each feature adds to the log-odds, then the rest; they add up to the log-odds.
+
+        of_trees  whether trees, where there are any, say what a feature adds, which takes long;
+                  else the regression does, and what the trees see otherwise is in the rest
+        """
+        (lower, upper), share = self._around(window)
+        added = lower.contributions(features, met, lead, of_trees=of_trees)
+        if lower is not upper:
+            above = upper.contributions(features, met, lead, of_trees=of_trees)
+            added = (1 - share) * added + share * above
+        chances = self.occurrence(features, met, window, lead).probabilities
+        odds = np.log(chances) - np.log1p(-chances)
+        added[:, -1] += odds - added.sum(axis=1)
+        return added
+
+    def _around(self, window: int) -> tuple[tuple[Horizon, Horizon], float]:
+        """The horizons below and above a length, and where it lies between them, from 0 to 1."""
+        lengths = [horizon.window for horizon in self.horizons]
+        place = int(np.searchsorted(lengths, window))
+        lower = self.horizons[max(0, place - 1)]
+        upper = self.horizons[min(place, len(lengths) - 1)]
+        if upper.window == window or lower.window >= window or lower is upper:
+            nearest = upper if upper.window == window else (lower if place else self.horizons[0])
+            return (nearest, nearest), 0.0
+        logs = [math.log(horizon.window) for horizon in (lower, upper)]
+        return (lower, upper), (math.log(window) - logs[0]) / (logs[1] - logs[0])
+
+    def predicate_probabilities(self, occurrence: Occurrence, shares: Doubles) -> Doubles:
+        """P(at least one fact with the predicate): 1 - exp(-e^a (expected x share)^b).
+
+        As far as that is possible: see `coherent`.
+        """
+        numbers = occurrence.expected[:, None] * shares
+        return coherent(self._from_numbers(numbers), numbers, occurrence.probabilities[:, None])
+
+    def class_probabilities(
+        self, occurrence: Occurrence, shares: Doubles, classes: PredicateClasses
+    ) -> Doubles:
+        """P(at least one fact of the class), by the same rule.
+
+        Not below the chance of any of its predicates, or above the sum of them.
+        """
+        of_predicates = self.predicate_probabilities(occurrence, shares)
+        numbers = occurrence.expected[:, None] * classes.sums(shares)
+        most = np.minimum(classes.sums(of_predicates), occurrence.probabilities[:, None])
+        return np.clip(self._from_numbers(numbers), classes.largest(of_predicates), most)
+
+    def _from_numbers(self, numbers: Doubles) -> Doubles:
+        shift, slope = self.predicates
+        chances: Doubles = -np.expm1(-math.exp(shift) * np.maximum(numbers, _LEAST) ** slope)
+        return chances
+
+    def either_way(self, forward: Doubles, backward: Doubles) -> Doubles:
+        """P(anything in either direction): 1 - (1 - larger) (1 - smaller)^either."""
+        larger, smaller = np.maximum(forward, backward), np.minimum(forward, backward)
+        return either_way(larger, smaller, self.either)
+
+    def save(self, folder: Path) -> None:
+        """Writes occurrence.json into a folder, and the trees beside it."""
+        folder.mkdir()
+        for horizon in self.horizons:
+            if horizon.trees is not None:
+                path = folder / f"trees-{horizon.window}.txt"
+                path.write_text(horizon.trees.text, encoding="utf-8")
+        text = json.dumps(self._about(), indent=1, sort_keys=True) + "\n"
+        (folder / ABOUT).write_text(text, encoding="utf-8")
+
+    def _about(self) -> dict[str, Any]:
+        clock = self.clock
+        return {
+            "features": list(NAMES),
+            "clock": [clock.brief, clock.short, clock.middle, clock.long],
+            "fitted_until": self.fitted_until,
+            "all_facts": self.all_facts,
+            "predicates": list(self.predicates),
+            "either": self.either,
+            "horizons": [
+                {
+                    "window": horizon.window,
+                    "burst": list(horizon.burst),
+                    "acquainted": _regression_json(horizon.acquainted),
+                    "strangers": _regression_json(horizon.strangers),
+                    "trees": horizon.trees and [horizon.trees.shift, horizon.trees.slope],
+                    "leads": [[lead, *map(list, effects)] for lead, *effects in horizon.effects],
+                }
+                for horizon in self.horizons
+            ],
+        }
+
+    @classmethod
+    def open(cls, folder: Path) -> "OccurrenceModel":
+        """The model of a folder; whoever calls it has checked the folder's checksums."""
+        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        if about["features"] != list(NAMES):
+            raise ValueError(f"{ABOUT} has other features than this version")
+        return cls(
+            clock=Clock(*about["clock"]),
+            horizons=tuple(_horizon(folder, entry) for entry in about["horizons"]),
+            fitted_until=about["fitted_until"],
+            all_facts=about["all_facts"],
+            predicates=tuple(about["predicates"]),
+            either=about["either"],
+        )
+
+
+def either_way(larger: Doubles, smaller: Doubles, independent: float) -> Doubles:
+    """P(one or both), where the less probable adds as much as the two are independent."""
+    chances: Doubles = -np.expm1(np.log1p(-larger) + independent * np.log1p(-smaller))
+    return chances
+
+
+def _horizon(folder: Path, entry: Mapping[str, Any]) -> Horizon:
+    trees = None
+    if entry["trees"] is not None:
+        path = folder / f"trees-{entry['window']}.txt"
+        trees = Trees(path.read_text(encoding="utf-8"), *entry["trees"])
+    acquainted, strangers = (_regression(entry[name]) for name in ("acquainted", "strangers"))
+    shift, slope = entry["burst"]
+    effects = tuple(
+        (lead, LeadEffect(*known), LeadEffect(*unknown))
+        for lead, known, unknown in entry.get("leads", ())
+    )
+    return Horizon(entry["window"], acquainted, strangers, (shift, slope), trees, effects)
+
+
+def _regression_json(regression: Regression) -> dict[str, Any]:
+    return {
+        "weights": regression.weights.tolist(),
+        "bias": regression.bias,
+        "means": regression.means.tolist(),
+    }
+
+
+def _regression(entry: Mapping[str, Any]) -> Regression:
+    weights, means = (np.asarray(entry[name], np.float64) for name in ("weights", "means"))
+    if not weights.shape == means.shape == (len(NAMES),):
+        raise ValueError(f"{ABOUT} has {weights.shape} weights, expected {len(NAMES)}")
+    return Regression(weights, float(entry["bias"]), means)

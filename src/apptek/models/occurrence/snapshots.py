@@ -1,0 +1,186 @@
+"""Snapshots: at some moments, which pairs could have had a fact in the window, and which had one.
+
+Candidates are the *acquainted* pairs, which had a fact in either direction before the moment, and
+the *strangers*, all others. Almost nothing happens to almost all of them, so that only some are
+drawn, each with the weight that makes the sums right. The window begins a *lead* after the moment.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from apptek.arrays import Bools, Doubles, Longs
+from apptek.models.occurrence.events import Events, Pairs, pair_keys
+
+MOST_ROWS = 100_000  # acquainted pairs that are drawn from all snapshots
+STRANGERS = 20_000  # pairs that never met and do not meet, likewise
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """Pairs at moments, the number of their facts in the window, and what each row stands for."""
+
+    pairs: Pairs
+    counts: Longs  # facts in the window
+    weights: Doubles
+
+    @property
+    def hits(self) -> Bools:
+        """Whether there was any fact."""
+        return self.counts > 0
+
+
+class Meetings:
+    """The ordered pairs with a fact in either direction, and when the two first met."""
+
+    def __init__(self, events: Events) -> None:
+        own, back = events.keys(), pair_keys(events.objects, events.subjects, events.width)
+        both = np.stack([own, back], axis=1).ravel()  # ascends in time, as the events do
+        self.keys, firsts = np.unique(both, return_index=True)
+        self.since = events.times[firsts // 2]
+
+    def before(self, moment: int) -> Longs:
+        """The keys of the pairs that had met before a moment, ascending."""
+        return self.keys[self.since < moment]
+
+    def had_met(self, keys: Longs, moment: int) -> Bools:
+        """Which of some pairs had met before a moment."""
+        places = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
+        if not len(self.keys):
+            return np.zeros(len(keys), np.bool_)
+        met: Bools = (self.keys[places] == keys) & (self.since[places] < moment)
+        return met
+
+
+def counts_in(events: Events, keys: Longs, first: int, last: int) -> Longs:
+    """The number of facts of each ordered pair from one moment to another, both included."""
+    happened, counts = np.unique(events.within(first, last).keys(), return_counts=True)
+    if not len(happened):
+        return np.zeros(len(keys), np.int64)
+    places = np.minimum(np.searchsorted(happened, keys), len(happened) - 1)
+    return np.where(happened[places] == keys, counts[places], 0)
+
+
+def counts_at(events: Events, pairs: Pairs, window: int, lead: int = 0) -> Longs:
+    """The facts of each ordered pair in the window that begins a lead after its moment: (n,)."""
+    counts = np.zeros(len(pairs), np.int64)
+    for moment in np.unique(pairs.times).tolist():
+        rows = np.flatnonzero(pairs.times == moment)
+        keys, first = pairs.take(rows).keys(events.width), moment + lead
+        counts[rows] = counts_in(events, keys, first, first + window - 1)
+    return counts
+
+
+def draw_acquainted(
+    events: Events,
+    moments: list[int],
+    window: int,
+    lead: int = 0,
+    *,
+    rng: np.random.Generator,
+    most: int | None = None,
+) -> Outcomes:
+    """Some of the acquainted pairs at all moments, those with a fact first.
+
+    lead  a fact in the window that begins so much later makes a pair one with a fact, too
+    most  about how many; by default MOST_ROWS
+    """
+    most = MOST_ROWS if most is None else most
+    meetings, shares = Meetings(events), np.ones(2)
+    windows = [_keys_in(events, moment, window, lead) for moment in moments]
+    hits = sum(
+        int(meetings.had_met(keys, m).sum()) for keys, m in zip(windows, moments, strict=True)
+    )
+    total = sum(int((meetings.since < moment).sum()) for moment in moments)
+    shares[1] = min(1.0, most / 2 / max(1, hits))
+    shares[0] = min(1.0, (most - shares[1] * hits) / max(1, total - hits))
+    parts, counts, weights = [], [], []
+    for moment in moments:  # one after the other: all candidates at once might fill the memory
+        keys = meetings.before(moment)
+        happened = counts_in(events, keys, moment, moment + window - 1)
+        is_hit = happened > 0
+        if lead:
+            is_hit |= counts_in(events, keys, moment + lead, moment + lead + window - 1) > 0
+        chances = shares[is_hit.astype(np.int64)]
+        rows = np.flatnonzero(rng.random(len(keys)) < chances)
+        parts.append(Pairs.at(keys[rows], moment, events.width))
+        counts.append(happened[rows])
+        weights.append(1.0 / chances[rows])
+    return Outcomes(Pairs.join(parts), np.concatenate(counts), np.concatenate(weights))
+
+
+def _keys_in(events: Events, moment: int, window: int, lead: int) -> Longs:
+    """The ordered pairs with a fact in the window at a moment, or in the one a lead later."""
+    parts = [events.within(first, first + window - 1).keys() for first in {moment, moment + lead}]
+    return np.unique(np.concatenate(parts))
+
+
+def draw_strangers(
+    events: Events,
+    moments: list[int],
+    window: int,
+    lead: int = 0,
+    *,
+    rng: np.random.Generator,
+    members: Longs | None = None,
+) -> Outcomes:
+    """All pairs that meet in a window, and some that had not met and do not.
+
+    lead     pairs that meet in the window that begins so much later are among them, too
+    members  the entities of the events; by default all that there are
+
+    Half of these are drawn from all entities, half as often as the two act and are acted upon so
+    far: among the strangers, the busy ones are those worth telling apart.
+    """
+    members = np.arange(events.width - 1) if members is None else members
+    meetings = Meetings(events)
+    each = max(1, STRANGERS // max(1, len(moments)))
+    parts, counts, weights = [], [], []
+    for moment in moments:
+        window_keys = _keys_in(events, moment, window, lead)
+        new = window_keys[~meetings.had_met(window_keys, moment)]
+        drawn, chances = _draw(events.before(moment), each, members, rng)
+        nothing = ~meetings.had_met(drawn, moment) & ~np.isin(drawn, new)
+        keys = np.concatenate([new, drawn[nothing]])
+        parts.append(Pairs.at(keys, moment, events.width))
+        counts.append(counts_in(events, keys, moment, moment + window - 1))
+        weights.append(np.concatenate([np.ones(len(new)), 1 / (each * chances[nothing])]))
+    return Outcomes(Pairs.join(parts), np.concatenate(counts), np.concatenate(weights))
+
+
+def draw_never_seen(
+    events: Events, moment: int, first: int, last: int, *, rng: np.random.Generator
+) -> Outcomes:
+    """Ordered pairs of known entities without a fact before a moment, not even of themselves.
+
+    All of those with a fact from `first` to `last`, and some of the others.
+    """
+    past = events.before(moment)
+    known, seen = np.unique(np.concatenate([past.subjects, past.objects])), np.unique(past.keys())
+    happened = np.unique(events.within(first, last).among(known).keys())
+    new = happened[~np.isin(happened, seen) & (happened // events.width != happened % events.width)]
+    drawn, chances = _draw(past, STRANGERS, known, rng)
+    kept = ~np.isin(drawn, seen) & ~np.isin(drawn, new)
+    kept &= drawn // events.width != drawn % events.width
+    keys = np.concatenate([new, drawn[kept]])
+    weights = np.concatenate([np.ones(len(new)), 1 / (STRANGERS * chances[kept])])
+    counts = counts_in(events, keys, first, last)
+    return Outcomes(Pairs.at(keys, moment, events.width), counts, weights)
+
+
+def _draw(
+    past: Events, count: int, members: Longs, rng: np.random.Generator
+) -> tuple[Longs, Doubles]:
+    """Ordered pairs with replacement, as keys, and the chance of each in one draw."""
+    size = len(members)
+    subjects, objects = members[rng.integers(0, size, (2, count))]
+    if not len(past):
+        return pair_keys(subjects, objects, past.width), np.full(count, 1 / size**2)
+    busy = rng.random(count) < 0.5
+    rows = rng.integers(0, len(past), (2, count))
+    subjects = np.where(busy, past.subjects[rows[0]], subjects)
+    objects = np.where(busy, past.objects[rows[1]], objects)
+    ends = (past.subjects, past.objects)
+    shares = [np.bincount(ids, minlength=past.width) / len(past) for ids in ends]
+    chances = 0.5 / size**2 + 0.5 * shares[0][subjects] * shares[1][objects]
+    return pair_keys(subjects, objects, past.width), chances

@@ -1,0 +1,224 @@
+"""Deep Q-learning: the update, the choice of actions, and the state that a checkpoint keeps."""
+
+import copy
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from apptek.arrays import Bools, Floats, Ints, Longs
+from apptek.config import AgentConfig
+from apptek.errors import ApptekError
+from apptek.paper.fingerprint import Fingerprint, as_tensor, mlp_sizes, pool
+from apptek.paper.q_network import QNetwork, masked_argmax
+from apptek.paper.replay import Batch
+from apptek.paper.states import MARKS, PairTable, States, distinct_members, spread_maxima
+from apptek.paper.update_kernels import (
+    best_values,
+    encode_members,
+    learn_encoding,
+    learn_values,
+    rmsprop,
+)
+
+
+def td_targets(rewards: Floats, done: Bools, best: Floats, *, discount: float) -> Floats:
+    """`r + discount * max Q(s', a)`, of which `best` is the maximum; r alone where it ended."""
+    # where, not (1 - done) * best: a finished episode has no legal action, and 0 * -inf is NaN.
+    targets = rewards + discount * np.where(done, 0, best)
+    return np.asarray(targets, np.float32)
+
+
+def build_network(
+    table: PairTable,
+    predicate_count: int,
+    action_count: int,
+    config: AgentConfig,
+    *,
+    rng: np.random.Generator,
+) -> QNetwork:
+    """The Q-network of these settings, with torch's usual initial weights drawn from `rng`."""
+    with torch.random.fork_rng(devices=[]):  # leaves torch's own generator as it was
+        torch.default_generator.manual_seed(int(rng.integers(2**63)))
+        fingerprint = Fingerprint(
+            table,
+            predicate_count,
+            predicate_size=config.predicate_size,
+            time_size=config.time_size,
+            hidden=config.fingerprint_hidden,
+            size=config.fingerprint_size,
+            marks=1 if config.fingerprint == "paper" else MARKS,
+        )
+        return QNetwork(fingerprint, action_count, hidden=config.q_hidden)
+
+
+def random_legal(legal: Bools, *, rng: np.random.Generator) -> Ints:
+    """One of the legal actions of each row, all equally likely, (B,); 0 where none is legal."""
+    ranks = np.cumsum(legal, axis=1, dtype=np.int32)  # (B, actions)
+    skipped = rng.integers(np.maximum(ranks[:, -1], 1))  # legal actions before the chosen one
+    actions: Ints = (ranks > skipped[:, None]).argmax(axis=1).astype(np.int32)
+    return actions
+
+
+class Learner:
+    """A Q-network that learns from transitions by RMSprop, with a target network if set.
+
+    It learns on the processor; afterwards the weights of the network are parts of one vector.
+    `gradients` are those of the last update, in the same order.
+    """
+
+    def __init__(self, network: QNetwork, config: AgentConfig) -> None:
+        self.network = network
+        self.target = copy.deepcopy(network) if config.target_network else None
+        self.config = config
+        self.updates = 0
+        self._weights = _flatten(network)
+        self._squares = torch.zeros_like(self._weights)
+        self.gradients: Floats = np.zeros(len(self._weights), np.float32)
+        self._layout = Layout.of(network)
+
+    def learn(self, batch: Batch) -> float:
+        """One update; returns the mean squared error of the values before it."""
+        weights, gradients, layout = self._weights.numpy(), self.gradients, self._layout
+        count = len(batch.actions)
+        encodes_next = self.target is None or self.config.double_q
+        states = batch.states.followed_by(batch.next_states) if encodes_next else batch.states
+        distinct, members = distinct_members(states.members)
+        encoded = encode_members(weights, *layout.encoding, distinct)
+        pooled, winners = pool(encoded, members, states.offsets)
+        both = pooled.reshape(-1, 2 * pooled.shape[1])
+        targets = self._targets(batch, both[count:])
+        gradients[:] = 0.0
+        loss, passed = learn_values(
+            weights, *layout.valuing, both[:count], batch.actions, targets, gradients
+        )
+        rows, spread = spread_maxima(
+            passed.reshape(2 * count, -1), winners[: 2 * count], len(distinct)
+        )
+        learn_encoding(weights, *layout.encoding, distinct[rows], spread, gradients)
+        rates = self.config.learning_rate, self.config.weight_decay
+        rmsprop(weights, gradients, self._squares.numpy(), *rates)
+        self.updates += 1
+        if self.target is not None and self.updates % self.config.target_network == 0:
+            self.target.load_state_dict(self.network.state_dict())
+        return loss
+
+    def _targets(self, batch: Batch, next_both: Floats) -> Floats:
+        """The targets; `next_both` are the next fingerprints, if the network itself looks ahead."""
+        weights, valuing = self._weights.numpy(), self._layout.valuing
+        best, chosen = best_values(weights, *valuing, next_both, batch.next_legal)
+        if self.target is not None:
+            with torch.inference_mode():
+                values = self.target(batch.next_states).numpy()
+            legal = batch.next_legal
+            if self.config.double_q:  # the network chooses, the target network evaluates
+                # The maximum over this one action is its value; if nothing is legal, it stays so.
+                legal = legal & (np.arange(legal.shape[1]) == chosen[:, None])
+            best = np.where(legal, values, np.float32(-np.inf)).max(axis=1)
+        return td_targets(batch.rewards, batch.done, best, discount=self.config.discount)
+
+    def greedy(self, states: States, legal: Bools) -> Ints:
+        """The best legal action of each state, (B,): the lowest of equals, 0 if none is legal."""
+        with torch.inference_mode():
+            return _actions(self.network(states), legal)
+
+    def act(
+        self, states: States, legal: Bools, epsilon: float, *, rng: np.random.Generator
+    ) -> Ints:
+        """Each state's best legal action or, with probability epsilon, any legal one, (B,)."""
+        explores = rng.random(len(states)) < epsilon
+        actions = np.empty(len(states), np.int32)
+        actions[explores] = random_legal(legal[explores], rng=rng)
+        if not explores.all():
+            rows = np.flatnonzero(~explores)
+            actions[rows] = self.greedy(states.take(rows), legal[rows])
+        return actions
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Copies of the weights and of RMSprop's mean squares, by flat names."""
+        state = {name: tensor.detach().clone() for name, tensor in self._tensors().items()}
+        return state | {"updates": torch.tensor(self.updates)}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Continues from a `state_dict`; ApptekError if it is that of another network."""
+        own = self._tensors()
+        shapes = {name: tuple(tensor.shape) for name, tensor in own.items()} | {"updates": ()}
+        for name in sorted(shapes.keys() | state.keys()):
+            shape = tuple(state[name].shape) if name in state else None
+            if shape is None or shape != shapes.get(name):
+                expected = shapes.get(name)
+                raise ApptekError(f"network: {name} has shape {shape}, expected {expected}")
+        with torch.no_grad():
+            for name, tensor in own.items():
+                tensor.copy_(state[name])
+        self.updates = int(state["updates"])
+
+    def _tensors(self) -> dict[str, Tensor]:
+        networks = {"network": self.network, "target": self.target}
+        tensors: dict[str, Tensor] = {"square_avg": self._squares}
+        for kind, network in networks.items():
+            weights = [] if network is None else network.named_parameters()
+            tensors |= {f"{kind}.{name}": weight for name, weight in weights}
+        return tensors
+
+
+def _flatten(network: QNetwork) -> Tensor:
+    """All weights in one vector, of which those of the network become views."""
+    parameters = list(network.parameters())
+    weights = nn.utils.parameters_to_vector(parameters).detach()
+    start = 0
+    for weight in parameters:
+        weight.data = weights[start : start + weight.numel()].view_as(weight)
+        start += weight.numel()
+    return weights
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the vector of a network's weights has what, as the kernels of an update take it.
+
+    encoding   sizes of the embeddings, where times and layers begin, the number of marks; sizes of
+               the layers; the pairs of the graph
+    valuing    where the layers begin, and their sizes
+    """
+
+    encoding: tuple[Longs, Longs, Ints]
+    valuing: tuple[int, Longs]
+
+    @classmethod
+    def of(cls, network: QNetwork) -> "Layout":
+        """The layout of a network whose weights are one vector in the order of torch."""
+        fingerprint = network.fingerprint
+        psi, xi = fingerprint.psi.weight, fingerprint.xi.weight
+        begin = psi.numel() + xi.numel()
+        shape = np.asarray([psi.shape[1], xi.shape[1], psi.numel(), begin, fingerprint.marks])
+        end = begin + sum(weight.numel() for weight in fingerprint.layers.parameters())
+        encoding = (shape, mlp_sizes(fingerprint.layers), fingerprint.columns.numpy())
+        return cls(encoding, (end, mlp_sizes(network.layers)))
+
+
+class FrozenPolicy:
+    """The policy of a trained network: every pair is encoded once, and then only looked up.
+
+    Nothing in it changes, so that threads may share it.
+    """
+
+    def __init__(self, network: QNetwork) -> None:
+        self._network = network
+        self._encoded = network.fingerprint.encode_all()  # (P, d_f)
+
+    def values(self, states: States) -> Tensor:
+        """The values of all actions, (B, actions), as the network gives them."""
+        with torch.inference_mode():
+            pooled, _ = pool(self._encoded.numpy(), states.members, states.offsets)
+            return self._network.values(torch.from_numpy(pooled))
+
+    def greedy(self, states: States, legal: Bools) -> Ints:
+        """The best legal action of each state, (B,): the lowest of equals, 0 if none is legal."""
+        return _actions(self.values(states), legal)
+
+
+def _actions(values: Tensor, legal: Bools) -> Ints:
+    best = masked_argmax(values, as_tensor(legal, values.device))
+    return best.cpu().numpy().astype(np.int32)

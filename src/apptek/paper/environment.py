@@ -1,0 +1,218 @@
+"""The Markov decision process, and its episodes: many at once, as flat arrays."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from apptek.arrays import Bools, Ints, read_only
+from apptek.compiling import in_threads
+from apptek.config import AgentConfig
+from apptek.errors import ApptekError
+from apptek.facts.queries import Queries, QueryColumns, held_out_queries, training_queries
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.paper.episode_kernels import (
+    COMMONEST,
+    RANDOM,
+    State,
+    advance,
+    marked_members_of,
+    members_of,
+    roll_out,
+)
+from apptek.paper.side_kernels import DROP, KEEP, START, Actions, Moves
+from apptek.paper.states import States
+from apptek.seeding import generator
+
+CHUNK = 2048  # episodes that one thread plays at a time
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionProcess:
+    """The paper's Markov decision process: a graph, and the settings that shape an episode on it.
+
+    They decide which facts an entity shows (tknn, traversal) and what the actions are.
+    """
+
+    graph: TemporalGraph
+    config: AgentConfig
+
+    def __post_init__(self) -> None:
+        if self.tagged and len(self.graph.facts) >= 2**30:
+            raise ApptekError("a tagged traversal takes at most 2^30 facts")
+
+    @property
+    def tagged(self) -> int:
+        """1 where a predicate met against its direction is an action of its own."""
+        return int(self.config.traversal == "tagged")
+
+    @property
+    def action_count(self) -> int:
+        """Predicates, and their inverses where tagged."""
+        return self.graph.predicate_count * (1 + self.tagged)
+
+    def moves(self) -> Moves:
+        """What a side can be expanded by."""
+        graph = self.graph
+        directions = graph.directions("outgoing" if self.config.traversal == "outgoing" else "both")
+        actions = Actions(graph.facts.predicates, self.tagged, graph.predicate_count)
+        return Moves(graph.incidence, graph.columns(), directions, actions)
+
+    def kernel_queries(self, queries: Queries) -> QueryColumns:
+        """The queries as the kernels take them; ApptekError for an entity out of range.
+
+        The kernels check no bounds: such an entity would read foreign memory.
+        """
+        count = self.graph.entity_count
+        for entities in (queries.subjects, queries.objects):
+            if entities.max(initial=-1) >= count:
+                raise ApptekError(
+                    f"a query has entity {entities.max()}, but there are only {count}"
+                )
+        return queries.for_kernels(self.graph.axis)
+
+    def training_queries(self) -> Queries:
+        """A query for each fact of the graph, with that fact hidden, if the settings say so."""
+        facts = self.graph.facts
+        return training_queries(facts) if self.config.hide_query else held_out_queries(facts)
+
+
+class Environment:
+    """B episodes side by side. `step` expands both sides of each by its action.
+
+    edges  (B, actions): how many edges of each action the two peripheries have; 0 after the end
+    done   (B,): the sides have met, or max_steps are taken, or nothing is left to expand
+    met    (B,): whether the sides have met, in the last step or before; `step` returns the reward
+    steps  (B,): actions taken so far
+    """
+
+    def __init__(self, process: DecisionProcess, queries: Queries) -> None:
+        self._process, count = process, len(queries)
+        self._moves, self._queries = process.moves(), process.kernel_queries(queries)
+        offsets, nothing = np.zeros(2 * count + 1, np.int32), np.empty(0, np.int32)
+        self._state: State = (offsets, nothing, offsets, nothing, offsets, nothing)
+        self.edges: Ints = np.zeros((count, process.action_count), np.int32)
+        self.done: Bools = np.zeros(count, np.bool_)
+        self.met: Bools = np.zeros(count, np.bool_)
+        self.steps: Ints = np.zeros(count, np.int32)
+        self._advance(np.full(count, START, np.int32))
+
+    def __len__(self) -> int:
+        return len(self.done)
+
+    @property
+    def max_steps(self) -> int:
+        """Expansions after which an episode ends."""
+        return self._process.config.max_steps
+
+    @property
+    def legal(self) -> Bools:
+        """(B, actions): which predicates are in the periphery of either side."""
+        return np.greater(self.edges, 0)
+
+    def step(self, actions: npt.ArrayLike) -> Bools:
+        """Takes an action in every episode that goes on; returns which of them are rewarded."""
+        chosen = np.asarray(actions, np.int32)
+        if chosen.shape != self.done.shape:
+            raise ApptekError(
+                f"expected {len(self)} actions, one per episode, found {chosen.shape}"
+            )
+        going = ~self.done
+        if not self.edges[going, chosen[going]].all():
+            raise ApptekError("an action is not legal: no such predicate in either periphery")
+        self.steps += going
+        return self._advance(np.where(going, chosen, np.int32(DROP)))
+
+    def restart(self, slots: npt.NDArray[np.intp], queries: Queries) -> None:
+        """Begins other queries in these slots; the other episodes stay as they are."""
+        columns = [column.copy() for column in self._queries]
+        for column, new in zip(columns, self._process.kernel_queries(queries), strict=True):
+            column[slots] = new
+            read_only(column)
+        self._queries = (columns[0], columns[1], columns[2], columns[3])
+        actions = np.where(self.done, DROP, KEEP).astype(np.int32)
+        actions[slots] = START
+        self.steps[slots], self.met[slots] = 0, False
+        self._advance(actions)
+
+    def replay(self, trail: Ints) -> None:
+        """Takes the actions of trail (B, steps) in a new environment; -1 after the last."""
+        for actions in trail.T:
+            if (actions >= 0).any():
+                self.steps += actions >= 0
+                self._advance(np.where(actions >= 0, actions, np.int32(KEEP)))
+
+    def states(self, pair_of_fact: Ints) -> States:
+        """The states as the network sees them: the pairs in core and periphery of each side.
+
+        With marks, if the settings say so.
+        """
+        process = self._process
+        if process.config.fingerprint == "paper":
+            return States(*members_of(self._state, process.tagged, pair_of_fact))
+        about = (self._moves.facts, process.graph.entity_count, process.tagged)
+        return States(*marked_members_of(self._state, *about, pair_of_fact))
+
+    def side(self, row: int) -> tuple[Ints, Ints, Ints]:
+        """Entities, core facts and periphery edges of row 2b (subject's) or 2b + 1 (object's)."""
+        rows = iter(self._state)
+        parts = [
+            numbers[offsets[row] : offsets[row + 1]]
+            for offsets, numbers in zip(rows, rows, strict=True)
+        ]
+        return parts[0], parts[1], parts[2]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the episodes take now."""
+        return sum(array.nbytes for array in (*self._state, *self._queries, self.edges))
+
+    def _advance(self, actions: Ints) -> Bools:
+        """Takes these actions; returns which episodes have met by them."""
+        rewarded = np.zeros(len(self), np.bool_)
+        k, state = self._process.config.tknn, self._state
+        self._state = advance(self._moves, k, self._queries, actions, state, self.edges, rewarded)
+        exhausted = ~self.edges.any(axis=1)
+        self.met = self.met | rewarded
+        self.done = self.met | exhausted | (self.steps >= self.max_steps)
+        self.edges[self.done] = 0
+        return rewarded
+
+
+@dataclass(frozen=True, slots=True)
+class Episodes:
+    """Finished episodes: whether the sides met, and the actions that were taken."""
+
+    met: Bools  # (n,)
+    trail: Ints  # (n, max_steps) actions, -1 after the last
+    legal_counts: Ints  # (n, max_steps) legal actions before each step, 0 after the last
+
+
+def play(
+    process: DecisionProcess,
+    queries: Queries,
+    policy: Literal["random", "commonest"],
+    *,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Episodes:
+    """Plays episodes to their end by a control: random, or always the action with most edges.
+
+    Each episode has a random stream of its own, so that threads and chunks do not matter.
+    """
+    steps, arguments = process.config.max_steps, (process.moves(), process.config.tknn)
+    columns = process.kernel_queries(queries)
+    seeds = generator(seed, "episodes").integers(0, 2**64, len(queries), np.uint64)
+    met = np.zeros(len(queries), np.bool_)
+    trail, legal_counts = np.empty((2, len(queries), steps), np.int32)
+    policy_code = {"random": RANDOM, "commonest": COMMONEST}[policy]
+
+    def play_chunk(start: int) -> None:
+        rows = slice(start, start + CHUNK)
+        part: Any = tuple(read_only(column[rows]) for column in columns)
+        draws = policy_code, read_only(seeds[rows])
+        roll_out(*arguments, part, *draws, met[rows], trail[rows], legal_counts[rows])
+
+    in_threads(play_chunk, range(0, len(queries), CHUNK), threads)
+    return Episodes(met, trail, legal_counts)

@@ -1,0 +1,105 @@
+"""The fingerprint Phi: one vector for all facts that the agent sees on one side of a query."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from apptek.arrays import Floats, Ints, Longs
+from apptek.paper.states import PairTable, States, distinct_members, pool_maxima
+
+CHUNK = 65_536  # pairs that `encode_all` encodes at a time: bounds the memory
+
+
+class Fingerprint(nn.Module):
+    """Phi: predicate and time embeddings of each fact, an MLP, the maximum over the facts.
+
+    psi    the embedding of predicates, xi that of times; where an end of a fact is unknown, xi has
+           one more row for it
+    marks  how many there are: 1 as in the paper, where a member is a pair; else a member is
+           marks * pair + mark, and the mark stands one-hot beside the embeddings
+
+    The distinct pairs of the graph are a buffer that is not saved: a state names pairs by number.
+    """
+
+    columns: Tensor  # (2 or 3, P): predicates, since, until
+
+    def __init__(
+        self,
+        table: PairTable,
+        predicate_count: int,
+        *,
+        predicate_size: int,
+        time_size: int,
+        hidden: tuple[int, ...],
+        size: int,
+        marks: int = 1,
+    ) -> None:
+        super().__init__()
+        columns = [torch.tensor(column) for column in table.columns()]
+        self.register_buffer("columns", torch.stack(columns), persistent=False)
+        self.psi = nn.Embedding(predicate_count, predicate_size)
+        self.xi = nn.Embedding(table.time_count + table.has_unknown, time_size)
+        width = predicate_size + time_size * (len(columns) - 1) + (marks if marks > 1 else 0)
+        self.layers = mlp((width, *hidden, size))
+        self.size, self.marks = size, marks
+
+    def encode(self, members: Tensor) -> Tensor:
+        """Each member before the maximum, (U, d_f)."""
+        predicates, *ends = self.columns.index_select(1, members // self.marks)  # (U,) each
+        parts = [self.psi(predicates), *map(self.xi, ends)]
+        if self.marks > 1:
+            marks = nn.functional.one_hot(members.long() % self.marks, self.marks)
+            parts.append(marks.to(self.psi.weight.dtype))
+        encoded: Tensor = self.layers(torch.cat(parts, dim=1))
+        return encoded
+
+    def encode_all(self) -> Tensor:
+        """Every possible member before the maximum, (P * marks, d_f), without gradients."""
+        with torch.no_grad():
+            count = self.columns.shape[1] * self.marks
+            members = torch.arange(count, device=self.columns.device)
+            starts = range(0, len(members), CHUNK)
+            return torch.cat([self.encode(members[start : start + CHUNK]) for start in starts])
+
+    def forward(self, states: States) -> Tensor:
+        """The fingerprints of all rows, (2B, d_f); each distinct member is encoded once."""
+        distinct, members = distinct_members(states.members)
+        encoded = self.encode(as_tensor(distinct, self.columns.device))
+        host = encoded.detach().cpu().numpy()
+        pooled, winners = pool(host, members, states.offsets)
+        if not torch.is_grad_enabled() or not len(distinct):
+            return as_tensor(pooled, encoded.device)
+        # The maximum passes gradients to its winners alone.
+        index = as_tensor(winners, encoded.device).long()
+        return encoded.gather(0, index.clamp(min=0)).masked_fill(index < 0, 0.0)
+
+
+def pool(encoded: Floats, members: Ints, offsets: Longs) -> tuple[Floats, Ints]:
+    """`pool_maxima`: the maxima over each row's members, and the winners."""
+    shape = (len(offsets) - 1, encoded.shape[1])
+    maxima, winners = np.empty(shape, encoded.dtype), np.empty(shape, np.int32)
+    pool_maxima(encoded, members, offsets, maxima, winners)
+    return maxima, winners
+
+
+def as_tensor(array: npt.NDArray[Any], device: torch.device) -> Tensor:
+    """The array as a tensor on this device: the same memory where both allow it."""
+    return torch.from_numpy(array if array.flags.writeable else array.copy()).to(device)
+
+
+def mlp(sizes: tuple[int, ...]) -> nn.Sequential:
+    """Linear layers from size to size, ReLU between them, none after the last."""
+    layers: list[nn.Module] = []
+    for width, height in itertools.pairwise(sizes):
+        layers += [nn.Linear(width, height), nn.ReLU(inplace=True)]
+    return nn.Sequential(*layers[:-1])
+
+
+def mlp_sizes(layers: nn.Sequential) -> Longs:
+    """The sizes from which `mlp` made these layers."""
+    linear = [layer for layer in layers if isinstance(layer, nn.Linear)]
+    return np.asarray([linear[0].in_features, *(layer.out_features for layer in linear)])

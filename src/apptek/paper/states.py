@@ -1,0 +1,215 @@
+"""States as flat arrays: the pairs (predicate, time) that the agent sees on both sides.
+
+The fingerprint knows of a fact only its predicate and time, and the max-pool ignores repeats: so a
+state is two sets of pairs, and each distinct pair has to be encoded once.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from apptek.arrays import AnyInts, Floats, Ints, Longs, read_only
+from apptek.compiling import kernel, leaf
+from apptek.facts.facts import Facts
+from apptek.facts.times import UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class PairTable:
+    """The P distinct (predicate, since, until) of a graph's n facts, in this order; read-only.
+
+    since, until  indices among the graph's T distinct times, T where unknown; the same array where
+                  has_ends is False
+    has_ends      whether since and until differ anywhere; if not, one time describes a fact
+    """
+
+    pair_of_fact: Ints  # (n,)
+    predicates: Ints  # (P,)
+    since: Ints  # (P,)
+    until: Ints  # (P,)
+    time_count: int  # T
+    has_ends: bool
+
+    def __len__(self) -> int:
+        return len(self.predicates)
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether an end is unknown anywhere."""
+        return bool((self.since == self.time_count).any() or (self.until == self.time_count).any())
+
+    def columns(self) -> tuple[Ints, ...]:
+        """Predicates and since, and until where it is not the same."""
+        return (self.predicates, self.since, self.until)[: 3 if self.has_ends else 2]
+
+
+def pair_table(facts: Facts) -> PairTable:
+    """The distinct pairs of these facts. O(n log n)."""
+    has_ends = facts.since is not facts.until and not np.array_equal(facts.since, facts.until)
+    ends = np.concatenate((facts.since, facts.until)) if has_ends else facts.since
+    times, indices = np.unique(ends, return_inverse=True)
+    if len(times) and times[0] == UNKNOWN:  # the lowest code: move it behind the known ones
+        times = times[1:]
+        indices = np.where(indices == 0, len(times), indices - 1)
+    since, until = np.split(indices, 2) if has_ends else (indices, indices)
+    _, spans = _distinct(since, until) if has_ends else (since, since)
+    firsts, pairs = _distinct(facts.predicates, spans)
+    pair_since = read_only(since[firsts].astype(np.int32))
+    return PairTable(
+        pair_of_fact=read_only(pairs.astype(np.int32)),
+        predicates=read_only(facts.predicates[firsts]),
+        since=pair_since,
+        until=read_only(until[firsts].astype(np.int32)) if has_ends else pair_since,
+        time_count=len(times),
+        has_ends=has_ends,
+    )
+
+
+def _distinct(first: AnyInts, second: AnyInts) -> tuple[Longs, Longs]:
+    """The row where each distinct (first, second) occurs first, and the index of each row's own."""
+    keys = first.astype(np.int64) * (int(second.max(initial=0)) + 1) + second  # exact: 31 bits each
+    _, firsts, indices = np.unique(keys, return_index=True, return_inverse=True)
+    return firsts, indices
+
+
+MARKS = 4  # of a fact; a member of a marked state is MARKS * pair + mark
+IN_CORE, FAR, SEEN, REACHED = range(MARKS)  # the last three: what the other side knows of its end
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """B states as a ragged batch of pairs, or of pairs with their marks.
+
+    Row 2b of the 2B rows is the subject side of state b, row 2b + 1 its object side; row r has
+    members[offsets[r]:offsets[r + 1]].
+    """
+
+    members: Ints
+    offsets: Longs  # (2B + 1,), from 0 to len(members)
+
+    def __len__(self) -> int:
+        return len(self.offsets) // 2
+
+    def sizes(self) -> Longs:
+        """The number of members on each side, (B, 2)."""
+        return np.diff(self.offsets).reshape(-1, 2)
+
+    def take(self, rows: npt.NDArray[np.intp]) -> "States":
+        """The states of these rows, in that order."""
+        return gather(self.members, self.offsets[:-1:2][rows], self.sizes()[rows])
+
+    def followed_by(self, others: "States") -> "States":
+        """These states and others after them."""
+        offsets = (self.offsets, others.offsets[1:] + self.offsets[-1])
+        return States(np.concatenate((self.members, others.members)), np.concatenate(offsets))
+
+    def without(self, left_out: npt.NDArray[np.bool_]) -> "States":
+        """The same states, but empty where left_out (B,) says so."""
+        sizes = np.where(left_out[:, None], 0, self.sizes())
+        return gather(self.members, self.offsets[:-1:2], sizes)
+
+
+def gather(members: Ints, starts: Longs, sizes: Longs) -> States:
+    """The states whose members begin at `starts`, with `sizes` (B, 2) of them on either side."""
+    offsets = np.zeros(sizes.size + 1, np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    gathered = np.empty(offsets[-1], np.int32)
+    _copy_ranges(members, starts, offsets[::2], gathered)
+    return States(gathered, offsets)
+
+
+@kernel
+def _copy_ranges(members: Ints, starts: Longs, offsets: Longs, gathered: Ints) -> None:
+    """Fills gathered[offsets[i]:offsets[i + 1]] with the members from starts[i] on."""
+    for i in range(starts.size):
+        target = gathered[offsets[i] : offsets[i + 1]]
+        source = members[starts[i] : starts[i] + target.size]
+        for k in range(target.size):
+            target[k] = source[k]
+
+
+@kernel
+def distinct_members(members: Ints) -> tuple[Ints, Ints]:
+    """The distinct members in the order of their first appearance, and each member's index there.
+
+    A hash table with open addressing, at most half full: the cost depends on the number of members
+    alone, not on that of all pairs (an array over all of these is no faster for 25,000 of them).
+    """
+    size = 16
+    while size < 2 * members.size:
+        size *= 2
+    table = np.full(size, -1, np.int32)  # indices of distinct members, -1: free
+    last = np.uint32(size - 1)
+    distinct = np.empty(members.size, np.int32)
+    indices = np.empty(members.size, np.int32)
+    count = 0
+    for i in range(members.size):
+        member = members[i]
+        slot = ((np.uint32(member) * np.uint32(2654435769)) >> np.uint32(7)) & last
+        while table[slot] >= 0 and distinct[table[slot]] != member:
+            slot = (slot + np.uint32(1)) & last
+        if table[slot] < 0:
+            table[slot] = count
+            distinct[count] = member
+            count += 1
+        indices[i] = table[slot]
+    return distinct[:count].copy(), indices
+
+
+@kernel
+def pool_maxima(
+    encoded: Floats, members: Ints, offsets: Longs, maxima: Floats, winners: Ints
+) -> None:
+    """Fills maxima (rows, d) with the maximum over each row's members; zeros for an empty row.
+
+    Row r has members[offsets[r]:offsets[r + 1]], which are rows of `encoded` (U, d). winners
+    (rows, d) is the member that has each maximum, the first of equals; -1 for an empty row.
+    """
+    for row in range(offsets.size - 1):
+        start, stop = offsets[row], offsets[row + 1]
+        if start == stop:
+            maxima[row] = 0.0
+            winners[row] = -1
+            continue
+        maxima[row] = encoded[members[start]]
+        winners[row] = members[start]
+        last = stop - 1
+        for i in range(start, stop, 4):  # four at a time: fewer loads and stores of the maximum
+            first, second = members[i], members[min(i + 1, last)]
+            third, fourth = members[min(i + 2, last)], members[min(i + 3, last)]
+            # Without a branch: the processor compares many columns at once.
+            for column in range(maxima.shape[1]):
+                best = maxima[row, column], winners[row, column]
+                best = _higher(best, encoded[first, column], first)
+                best = _higher(best, encoded[second, column], second)
+                best = _higher(best, encoded[third, column], third)
+                best = _higher(best, encoded[fourth, column], fourth)
+                maxima[row, column], winners[row, column] = best
+
+
+@leaf
+def _higher(best: tuple[float, int], value: float, member: int) -> tuple[float, int]:
+    return (value, member) if value > best[0] else best
+
+
+@kernel
+def spread_maxima(gradients: Floats, winners: Ints, count: int) -> tuple[Ints, Floats]:
+    """The rows of `encoded`, `count` in all, that won a maximum, and the gradients of these rows.
+
+    They are in the order of their first win, and each has the gradients (rows, d) of its maxima.
+    """
+    indices = np.full(count, -1, np.int32)
+    rows = np.empty(min(count, winners.size), np.int32)
+    found = 0
+    for winner in winners.flat:
+        if winner >= 0 and indices[winner] < 0:
+            indices[winner] = found
+            rows[found] = winner
+            found += 1
+    spread = np.zeros((found, winners.shape[1]), gradients.dtype)
+    for row in range(winners.shape[0]):
+        for column in range(winners.shape[1]):
+            if winners[row, column] >= 0:
+                spread[indices[winners[row, column]], column] += gradients[row, column]
+    return rows[:found], spread

@@ -1,0 +1,169 @@
+"""Training the agent: episodes side by side, learning from the replay memory, repeatable."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from apptek.arrays import Bools, Ints
+from apptek.errors import ApptekError
+from apptek.facts.queries import Queries
+from apptek.paper.dqn import Learner, build_network
+from apptek.paper.environment import DecisionProcess, Environment
+from apptek.paper.replay import Replay
+from apptek.paper.states import pair_table
+from apptek.seeding import generator
+
+IDLE = -1  # the query of a slot that has none
+
+
+class Trainer:
+    """One training run: `step` until `finished` plays every episode of all epochs and learns.
+
+    Up to `parallel` episodes go on at once, each in a slot; a slot whose episode ends takes the
+    next query. Queries whose subject is their object meet at once: they are not trained on.
+
+    episodes_done   how many have ended
+    history         the episodes in the order in which they ended
+    """
+
+    def __init__(self, process: DecisionProcess, queries: Queries, *, seed: int) -> None:
+        self.process, self.config, self.seed = process, process.config, seed
+        self.queries = queries
+        self.table = pair_table(process.graph.facts)
+        self.learner = Learner(
+            build_network(
+                self.table,
+                process.graph.predicate_count,
+                process.action_count,
+                self.config,
+                rng=generator(seed, "network"),
+            ),
+            self.config,
+        )
+        self.replay = Replay(self.config.replay_size, process.action_count)
+        self.act_rng = generator(seed, "acting")
+        self.sample_rng = generator(seed, "replay")
+        self.order = episode_order(queries, self.config.epochs, seed)
+        if not len(self.order):
+            raise ApptekError(
+                "there is no query to train on: subject and object are always the same"
+            )
+        slots = min(self.config.parallel, len(self.order))
+        self.started = self.episodes_done = self.environment_steps = 0
+        self.debt = 0.0  # transitions that the replay ratio still asks to learn from
+        self.slots: Ints = np.full(slots, IDLE, np.int32)
+        self.trail: Ints = np.full((slots, self.config.max_steps), -1, np.int32)
+        self.legal_counts: Ints = np.zeros((slots, self.config.max_steps), np.int32)
+        self.history = History(len(self.order), self.config.max_steps)
+        self.rebuild()
+        self._refill(np.arange(slots))
+
+    @property
+    def epsilon(self) -> float:
+        """The share of random actions now."""
+        return self.config.epsilon(self.environment_steps)
+
+    @property
+    def finished(self) -> bool:
+        """Whether every episode has ended."""
+        return self.episodes_done == len(self.order)
+
+    def step(self) -> None:
+        """One action in every episode that goes on, and the learning that follows from it."""
+        environment = self.environment
+        going = np.flatnonzero(self.slots != IDLE)
+        states = environment.states(self.table.pair_of_fact).take(going)
+        legal = environment.legal[going]
+        actions = self.learner.act(states, legal, self.epsilon, rng=self.act_rng)
+        taken = environment.steps[going]
+        self.trail[going, taken] = actions
+        self.legal_counts[going, taken] = legal.sum(axis=1)
+        chosen = np.zeros(len(self.slots), np.int32)
+        chosen[going] = actions
+        met = environment.step(chosen)[going]
+        self.replay.add(
+            states,
+            actions,
+            met.astype(np.float32),
+            environment.states(self.table.pair_of_fact).take(going),
+            environment.legal[going],
+            environment.done[going],
+        )
+        self.environment_steps += len(going)
+        self._learn(len(going))
+        ended = going[environment.done[going]]
+        if len(ended):
+            self._record(ended)
+            self._refill(ended)
+
+    def _learn(self, collected: int) -> None:
+        """Does as many updates as the replay ratio asks for, once there is a batch to draw."""
+        self.debt += collected * self.config.replay_ratio
+        if len(self.replay) < self.config.batch_size:
+            return
+        while self.debt >= self.config.batch_size:
+            self.learner.learn(self.replay.sample(self.config.batch_size, rng=self.sample_rng))
+            self.debt -= self.config.batch_size
+
+    def _record(self, ended: npt.NDArray[np.intp]) -> None:
+        rows = slice(self.episodes_done, self.episodes_done + len(ended))
+        self.history.queries[rows] = self.slots[ended]
+        self.history.met[rows] = self.environment.met[ended]
+        self.history.trail[rows] = self.trail[ended]
+        self.history.legal_counts[rows] = self.legal_counts[ended]
+        self.episodes_done += len(ended)
+
+    def _refill(self, free: npt.NDArray[np.intp]) -> None:
+        """Starts the next queries in free slots; an episode that ends at once frees it again."""
+        while len(free):
+            self.slots[free] = IDLE
+            self.trail[free], self.legal_counts[free] = -1, 0
+            queries = self.order[self.started : self.started + len(free)]
+            self.started += len(queries)
+            free = free[: len(queries)]
+            if not len(free):
+                return
+            self.slots[free] = queries
+            self.environment.restart(free, self.queries.take(queries))
+            free = free[self.environment.done[free]]
+            if len(free):
+                self._record(free)
+
+    def rebuild(self) -> None:
+        """Makes the environment of the present slots, from their queries and the actions so far."""
+        idle = self.slots == IDLE
+        queries = self.queries.take(np.where(idle, 0, self.slots))
+        queries.subjects[idle] = queries.objects[idle] = -1  # no facts: ends at once
+        self.environment = Environment(self.process, queries)
+        self.environment.replay(self.trail)
+
+
+@dataclass(slots=True)
+class History:
+    """Episodes in the order in which they ended."""
+
+    queries: Ints
+    met: Bools
+    trail: Ints
+    legal_counts: Ints
+
+    def __init__(self, count: int, steps: int) -> None:
+        self.queries = np.full(count, IDLE, np.int32)
+        self.met = np.zeros(count, np.bool_)
+        self.trail = np.full((count, steps), -1, np.int32)
+        self.legal_counts = np.zeros((count, steps), np.int32)
+
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays by name, as they are stored."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
+
+
+def episode_order(queries: Queries, epochs: float, seed: int) -> Ints:
+    """The query of each episode: every one once per epoch, in a new order in each."""
+    usable = np.flatnonzero(queries.subjects != queries.objects).astype(np.int32)
+    count = round(len(usable) * epochs)
+    rounds = -(-count // len(usable)) if len(usable) else 0
+    orders = [generator(seed, f"order {epoch}").permutation(usable) for epoch in range(rounds)]
+    return np.concatenate([np.empty(0, np.int32), *orders])[:count]

@@ -1,0 +1,311 @@
+"""Which column of a file holds what: by `--columns`, by the header, or in the usual order."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from apptek.errors import DataError, UnfitOptionsError
+from apptek.facts.calendar.written import UNKNOWN_TEXTS
+from apptek.safe_text import counted
+
+ROLES = ("subject", "predicate", "object", "time", "since", "until", "split")
+COLUMNS_HELP = "subject=NAME,predicate=NAME,object=NAME,time=NAME (or since=, until=)"
+SPLIT = "split"  # the column, by its usual name, that says train, valid or test
+_HEADER_WORDS = {  # where several of a role occur, the first of these is taken
+    "subject": ("subject", "head", "source", "actor1", "subj"),
+    "predicate": ("predicate", "relation", "event", "rel"),
+    "object": ("object", "tail", "target", "actor2", "obj"),
+    "time": ("time", "date", "timestamp", "day", "year"),
+    "since": ("since", "start", "from", "begin"),
+    "until": ("until", "end", "to"),
+}
+# Words of titles: a first row that has nothing else is a header, known or not.
+_TITLE_WORDS = {
+    *(word for words in _HEADER_WORDS.values() for word in words),
+    *("actor", "action", "code", "class", "company", "country", "dst", "edge", "entity", "field"),
+    *("happened", "id", "kind", "label", "name", "node", "person", "property", "receiver"),
+    *("recipient", "relationship", "sender", "src", "text", "type", "value", "verb", "what"),
+    *("when", "who", "whom"),
+}
+_MARKS = frozenset({"<occursSince>", "<occursUntil>", "occursSince", "occursUntil"})
+_NEARLY_ALL = 0.9  # of the first rows
+_ROWS_SHOWN, _COLUMNS_SHOWN = 3, 12
+_MANY_ROWS = 10  # in which none of the words of a header is expected
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """A column beside those of facts: a kind of type or class of what stands in a role."""
+
+    role: str
+    kind: str
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnLayout:
+    """The column of each role in rows of `width` cells, counted from 0.
+
+    A *free* layout is the usual order without a header: subject, predicate, object, then nothing,
+    a time, or since and until; each row may have 3, 4 or 5 cells. A fourth cell <occursSince> or
+    <occursUntil> says which end the fifth one is.
+
+    names   by role, what the texts in a column stand for, where they are ids
+    extras  columns of types and classes
+    note    what there is to say about the names
+    splits  whether the column of splits was named: then other words in it are bad
+    nobody  names that stand for nobody: such rows are left out, where they would be bad else
+    """
+
+    width: int
+    columns: dict[str, int] = field(default_factory=dict)
+    free: bool = False
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    extras: tuple[Extra, ...] = ()
+    nobody: frozenset[str] = frozenset()
+    note: str = ""
+    splits: bool = False
+
+    def label(self, column: int, role: str | None = None) -> str:
+        """A column as an error message names it; `role` where the layout alone cannot tell."""
+        roles = (name for name, number in self.columns.items() if number == column)
+        name = role or next(roles, None)
+        return f"column {column + 1}" + (f" ({name})" if name else "")
+
+
+FREE = ColumnLayout(4, {"subject": 0, "predicate": 1, "object": 2}, free=True)
+
+
+def parse_columns(text: str) -> dict[str, str]:
+    """Role -> column from `subject=Actor,...`, or from a plain list in the file's order.
+
+    A column is a name in the header, or a number counted from 1. In a plain list `-` skips one.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    if any("=" in part for part in parts):
+        split = [part.partition("=") for part in parts]
+        pairs = [(role.strip(), column.strip()) for role, _, column in split]
+    else:
+        pairs = [(role, str(number)) for number, role in enumerate(parts, 1) if role != "-"]
+    for role, column in pairs:
+        if role not in ROLES:
+            raise DataError(f"--columns: {role!r} is not one of {', '.join(ROLES)}")
+        if not column:
+            raise DataError(f"--columns: {role}= names no column; expected {COLUMNS_HELP}")
+    column_of = dict(pairs)
+    if len(column_of) < len(pairs):
+        raise DataError(f"--columns names a role twice: {text}")
+    _check_roles(column_of, "--columns")
+    return column_of
+
+
+def _check_roles(column_of: dict[str, str], where: str) -> None:
+    missing = [role for role in ROLES[:3] if role not in column_of]
+    if missing:
+        raise DataError(f"{where}: no {' and no '.join(missing)}; expected {COLUMNS_HELP}")
+    if "time" in column_of and ("since" in column_of or "until" in column_of):
+        raise DataError(f"{where}: either time, or since and until, not both")
+
+
+def find_layout(
+    first_row: list[str], column_of: dict[str, str] | None, header: bool | None, where: str
+) -> tuple[ColumnLayout, bool]:
+    """The layout of a file that starts with `first_row`, and whether that row is a header.
+
+    `column_of` is what parse_columns gives, or names only the column of splits. A number there is a
+    position, unless the header has a column of that name. A column `split` is always taken.
+    """
+    named = {role: column for role, column in (column_of or {}).items() if role != SPLIT}
+    layout, has_header = _find_layout(first_row, named or None, header, where)
+    names = [cell.strip().lower() for cell in first_row] if has_header else []
+    if column_of is not None and SPLIT in column_of:
+        split = _find(column_of[SPLIT], first_row if has_header else [], first_row, where)
+    elif names.count(SPLIT) == 1:
+        split = names.index(SPLIT)
+    else:
+        return layout, has_header
+    if split in layout.columns.values():
+        return layout, has_header
+    is_named = SPLIT in (column_of or {})
+    columns = {**layout.columns, SPLIT: split}
+    return replace(layout, columns=columns, splits=is_named), has_header
+
+
+def _find_layout(
+    first_row: list[str], column_of: dict[str, str] | None, header: bool | None, where: str
+) -> tuple[ColumnLayout, bool]:
+    if column_of is None:
+        if header is False or (header is None and not _is_header(first_row)):
+            return FREE, False
+        return ColumnLayout(len(first_row), _columns_by_word(first_row, where)), True
+    by_number = all(column.isdecimal() for column in column_of.values())
+    if header is False and not by_number:
+        raise UnfitOptionsError(
+            f"{where}: without a header, --columns takes column numbers: subject=1,..."
+        )
+    has_header = not by_number or (_is_header(first_row) if header is None else header)
+    names = first_row if has_header else []  # a cell of a first fact may look like a number, too
+    columns = {role: _find(column, names, first_row, where) for role, column in column_of.items()}
+    if len(set(columns.values())) < len(columns):
+        raise DataError(f"{where}: --columns uses one column twice")
+    return ColumnLayout(len(first_row), columns), has_header
+
+
+FindLayout = Callable[
+    [list[str], dict[str, str] | None, bool | None, str], tuple[ColumnLayout, bool]
+]
+
+
+def layout_finder(roles: tuple[str, ...]) -> FindLayout:
+    """What finds the layout of other files than those of facts: by a header, else in this order."""
+
+    def find(
+        first_row: list[str], _columns: dict[str, str] | None, _header: bool | None, where: str
+    ) -> tuple[ColumnLayout, bool]:
+        columns = columns_of(roles, first_row)
+        if columns is None and len(first_row) != len(roles):
+            listed = f"{', '.join(roles[:-1])} and {roles[-1]}"
+            raise DataError(
+                f"{where}: found {counted(len(first_row), 'column')} without the names {listed}; "
+                "expected these, in this order or under a header"
+            )
+        places = range(len(roles)) if columns is None else columns
+        return ColumnLayout(len(first_row), dict(zip(roles, places, strict=True))), bool(columns)
+
+    return find
+
+
+def has_titles(rows: list[list[str]], layout: ColumnLayout) -> bool:
+    """Whether the first of these rows is a header, though not a known one.
+
+    It is if it has words of titles alone, none of them in its column again, or if it has a word
+    where nearly all other rows have a time.
+    """
+    first, others = rows[0], rows[1:]
+    if len(first) < 3:
+        return False
+    again = (column < len(row) and row[column] == cell
+             for row in others for column, cell in enumerate(first))  # fmt: skip
+    if all(map(_is_title, first)) and not any(again):
+        return True
+    if not others or not _lacks_time(first, layout):
+        return False
+    return sum(_lacks_time(row, layout) for row in others) <= (1 - _NEARLY_ALL) * len(others)
+
+
+def check_order(rows: list[list[str]], where: str) -> None:
+    """DataError, with the columns, where rows are not in the usual order or start with a header."""
+    wide = sum(len(row) > 5 for row in rows) >= _NEARLY_ALL * len(rows)
+    untimed = sum(_lacks_time(row, FREE) for row in rows) >= _NEARLY_ALL * len(rows)
+    if has_titles(rows, FREE):
+        what = "the first row looks like a header without the words subject, predicate and object"
+        advice = f"say --columns {COLUMNS_HELP}; or --read header=no if it is a fact"
+    elif wide or (untimed and len(rows) > 1):
+        columns = counted(len(rows[0]), "column")
+        what = f"found {columns}, expected subject, predicate, object and a time"
+        advice = f"say --columns {COLUMNS_HELP}, or numbers from 1"
+    else:
+        return
+    below = "; ".join(_shown_row(row) for row in rows[1 : 1 + _ROWS_SHOWN])
+    raise DataError(f"{where}: {what}: {_shown_row(rows[0])} (below it: {below}); {advice}")
+
+
+def untold_header_note(rows: list[list[str]], where: str) -> str | None:
+    """A note where the first row of an undated file was read as a fact, but may be a header.
+
+    None of its words is in any other row, though there are many.
+    """
+    if len(rows) < _MANY_ROWS or len(rows[0]) != len(ROLES[:3]):
+        return None
+    others = {cell for row in rows[1:] for cell in row}
+    if others.intersection(rows[0]):
+        return None
+    return (
+        f"{where}: the first row was read as a fact: {_shown_row(rows[0])}; if it is a header, say "
+        f"--columns {COLUMNS_HELP}"
+    )
+
+
+def _is_title(cell: str) -> bool:
+    """Whether a cell has words of titles alone, such as Actor1Name or entity_a."""
+    words = re.split(r"[\W\d_]+|(?<=[a-z])(?=[A-Z])", cell.strip())
+    long = [word.lower() for word in words if len(word) > 1]
+    return bool(long) and _TITLE_WORDS.issuperset(long)
+
+
+def _lacks_time(row: list[str], layout: ColumnLayout) -> bool:
+    """Whether a row has a word, without any digit, where a time is expected."""
+    columns = [layout.columns.get(role, len(row)) for role in ("time", "since", "until")]
+    cells = row[3:5] if layout.free else [row[column] for column in columns if column < len(row)]
+    texts = {cell.strip() for cell in cells} - UNKNOWN_TEXTS - _MARKS
+    return bool(texts) and not any(re.search("[0-9#]", text) for text in texts)
+
+
+def _shown_row(cells: list[str]) -> str:
+    shown = [repr(cell if len(cell) <= 40 else f"{cell[:37]}...") for cell in cells]
+    more = len(shown) - _COLUMNS_SHOWN
+    return ", ".join(shown[:_COLUMNS_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def left_out_note(header: list[str], layout: ColumnLayout, where: str) -> str | None:
+    """A warning where no column is taken for the time, though one is left out."""
+    others = [cell for column, cell in enumerate(header) if column not in layout.columns.values()]
+    if not others or layout.columns.keys() & {"time", "since", "until"}:
+        return None
+    return (
+        f"{where}: no column is read as the time, so all its facts are undated; left out: "
+        f"{', '.join(others[:5])} (a header 'time', or --columns, says which is the time)"
+    )
+
+
+def _is_header(first_row: list[str]) -> bool:
+    words = {cell.strip().lower() for cell in first_row}
+    return all(words.intersection(_HEADER_WORDS[role]) for role in ROLES[:3])
+
+
+def query_columns(header: list[str]) -> list[int] | None:
+    """The columns of subject, object and time; None where a header lacks one, or has two."""
+    return columns_of(("subject", "object", "time"), header)
+
+
+def columns_of(roles: tuple[str, ...], header: list[str]) -> list[int] | None:
+    """The columns of these roles; None where a header lacks one, or has two."""
+    words = [cell.strip().lower() for cell in header]
+    columns = [
+        next((words.index(word) for word in _HEADER_WORDS[role] if words.count(word) == 1), None)
+        for role in roles
+    ]
+    found = [column for column in columns if column is not None]
+    return found if len(found) == len(roles) else None
+
+
+def _columns_by_word(header: list[str], where: str) -> dict[str, int]:
+    words = [cell.strip().lower() for cell in header]
+    column_of = {
+        role: next(word for word in synonyms if word in words)
+        for role, synonyms in _HEADER_WORDS.items()
+        if not set(words).isdisjoint(synonyms)
+    }
+    if "since" in column_of or "until" in column_of:
+        column_of.pop("time", None)
+    _check_roles(column_of, f"{where}: header {_show(header)} without --columns")
+    return {role: _find(word, words, header, where) for role, word in column_of.items()}
+
+
+def _find(column: str, names: list[str], first_row: list[str], where: str) -> int:
+    """The position of a column, which is one of the header's `names` or a number from 1."""
+    if names.count(column) > 1:
+        raise DataError(f"{where}: {names.count(column)} columns are called {column!r}")
+    if column in names:
+        return names.index(column)
+    if column.isdecimal() and 1 <= int(column) <= len(first_row):
+        return int(column) - 1
+    raise UnfitOptionsError(
+        f"{where}: there is no column {column!r}; "
+        f"the first row has {len(first_row)}: {_show(first_row)}"
+    )
+
+
+def _show(first_row: list[str]) -> str:
+    text = str(first_row)
+    return text if len(text) <= 200 else text[:197] + "..."

@@ -1,0 +1,324 @@
+"""Dumps of event data, as their publishers write them: GDELT, ICEWS, POLECAT and ACLED.
+
+| dump    | subject     | predicate      | object         | time       | types and classes    |
+|---------|-------------|----------------|----------------|------------|----------------------|
+| gdelt   | Actor1Name  | EventCode      | Actor2Name     | SQLDATE    | country, sector; CAMEO |
+| icews   | Source Name | Event Text     | Target Name    | Event Date | sector, country; CAMEO |
+| polecat | Actor Name  | Event Type     | Recipient Name | Event Date | country, sector; quad |
+| acled   | actor1      | sub_event_type | actor2         | event_date | sector; event type   |
+
+GDELT has no header: 61 columns (version 1: 58, before April 2013: 57), separated by tabs; copies of
+it may have the names of its columns, or commas. A row without one of its two actors, or without a
+predicate, is no fact; such rows are counted and left out.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from apptek.errors import DataError
+from apptek.facts.predicate_table import PredicateEntry, PredicateTable, cameo_table
+from apptek.reading.columns import ColumnLayout, Extra
+from apptek.reading.fact_batch import NAME_ROLES
+from apptek.reading.formats.text_columns import compact
+from apptek.safe_text import counted
+
+NOBODY = frozenset({"", "None", "NULL", "---"})
+_GDELT_WIDTHS = (61, 58, 57)
+_GDELT_NAMES = {
+    1: "SQLDATE",
+    6: "Actor1Name",
+    7: "Actor1CountryCode",
+    12: "Actor1Type1Code",
+    16: "Actor2Name",
+    17: "Actor2CountryCode",
+    22: "Actor2Type1Code",
+    26: "EventCode",
+    28: "EventRootCode",
+    29: "QuadClass",
+}
+_ALIKE = 0.9  # of the first rows
+_NEEDED = {"one of their actors": ("subject", "object"), "a predicate": ("predicate",)}
+_QUADS = {
+    "1": "verbal cooperation",
+    "2": "material cooperation",
+    "3": "verbal conflict",
+    "4": "material conflict",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """The columns of a dump, by name or, without a header, by number from 0.
+
+    extras  of whom, which kind of type or class, and its column
+    value   what a cell of a column means, by the kind; the cell itself where nothing is said
+    """
+
+    name: str
+    columns: Mapping[str, str | int]
+    extras: tuple[tuple[str, str, str | int], ...]
+    value: dict[str, Callable[[str], str]]
+
+
+def _first_of_list(text: str) -> str:
+    """The first of several sectors, which ICEWS separates by commas."""
+    return text.partition(",")[0]
+
+
+def _cameo_root(code: str) -> str:
+    """The name of the root class of a CAMEO code; 40 stands for 040."""
+    digits = code if len(code) != 2 or code in cameo_table().entries else f"0{code}"
+    entry = cameo_table().entries.get(digits) or cameo_table().entries.get(digits[:2])
+    return entry.kind if entry else code
+
+
+DUMPS = {
+    dump.name: dump
+    for dump in (
+        Dump(
+            "gdelt",
+            {"subject": 6, "predicate": 26, "object": 16, "time": 1},
+            (
+                *(("subject", "country", 7), ("object", "country", 17)),
+                *(("subject", "sector", 12), ("object", "sector", 22)),
+                *(("predicate", "class", 28), ("predicate", "group", 29)),
+            ),
+            {"class": _cameo_root, "group": lambda quad: _QUADS.get(quad, "")},
+        ),
+        Dump(
+            "icews",
+            {
+                "subject": "Source Name",
+                "predicate": "Event Text",
+                "object": "Target Name",
+                "time": "Event Date",
+            },
+            (
+                *(("subject", "sector", "Source Sectors"), ("object", "sector", "Target Sectors")),
+                *(
+                    ("subject", "country", "Source Country"),
+                    ("object", "country", "Target Country"),
+                ),
+                ("predicate", "class", "CAMEO Code"),
+            ),
+            {"sector": _first_of_list, "class": _cameo_root},
+        ),
+        Dump(
+            "polecat",
+            {
+                "subject": "Actor Name",
+                "predicate": "Event Type",
+                "object": "Recipient Name",
+                "time": "Event Date",
+            },
+            (
+                *(
+                    ("subject", "country", "Actor Country"),
+                    ("object", "country", "Recipient Country"),
+                ),
+                ("subject", "sector", "Primary Actor Sector"),
+                ("object", "sector", "Primary Recipient Sector"),
+                ("predicate", "group", "Quad Code"),
+            ),
+            {"group": str.lower},
+        ),
+        Dump(
+            "acled",
+            {
+                "subject": "actor1",
+                "predicate": "sub_event_type",
+                "object": "actor2",
+                "time": "event_date",
+            },
+            (
+                *(("subject", "sector", "inter1"), ("object", "sector", "inter2")),
+                *(("predicate", "class", "event_type"), ("predicate", "group", "disorder_type")),
+            ),
+            {},
+        ),
+    )
+}
+
+
+def _with_names(dump: Dump) -> Dump:
+    """GDELT with a header: its columns by name."""
+    columns = {role: _GDELT_NAMES[int(column)] for role, column in dump.columns.items()}
+    extras = tuple((role, kind, _GDELT_NAMES[int(column)]) for role, kind, column in dump.extras)
+    return replace(dump, columns=columns, extras=extras)
+
+
+_NAMED = (_with_names(DUMPS["gdelt"]), *(DUMPS[name] for name in ("icews", "polecat", "acled")))
+
+
+def is_gdelt(rows: list[list[bytes]]) -> bool:
+    """Whether these rows are GDELT's: by its header, or by their number, an id and a day.
+
+    A few may be damaged: reading says so.
+    """
+    if rows and _has_columns([cell.decode("utf-8", "replace") for cell in rows[0]], _NAMED[0]):
+        return True
+    widths = Counter(map(len, rows)).most_common(1)
+    if not widths or widths[0][0] not in _GDELT_WIDTHS:
+        return False
+    alike = sum(
+        len(row) == widths[0][0] and row[0].isdigit() and row[1].isdigit() and len(row[1]) == 8
+        for row in rows
+    )
+    return alike >= _ALIKE * len(rows)
+
+
+def find_dump(wanted: str, first_row: list[str], rows: list[list[bytes]]) -> Dump | None:
+    """The dump that is asked for, or the one that a file looks like."""
+    named = next((dump for dump in _NAMED if _has_columns(first_row, dump)), None)
+    if wanted:
+        return named if named is not None and named.name == wanted else DUMPS[wanted]
+    return DUMPS["gdelt"] if named is None and is_gdelt(rows) else named
+
+
+def _has_columns(header: list[str], dump: Dump) -> bool:
+    return {str(column).lower() for column in dump.columns.values()} <= set(_lower(header))
+
+
+def _lower(cells: list[str]) -> list[str]:
+    return [cell.lower() for cell in cells]
+
+
+def dump_layout(
+    dump: Dump, first_row: list[str], columns: dict[str, str] | None, where: str
+) -> ColumnLayout:
+    """The layout of a dump; `columns` (role -> column) takes other columns for some roles."""
+
+    def find(column: str | int) -> int:
+        if isinstance(column, int) and column < len(first_row):
+            return column
+        if isinstance(column, str) and column.lower() in titles:
+            return titles.index(column.lower())
+        if isinstance(column, str) and column.isdecimal() and 1 <= int(column) <= len(first_row):
+            return int(column) - 1
+        raise DataError(
+            f"{where}: there is no column {column!r}, which {dump.name} has; the first row has "
+            f"{counted(len(first_row), 'column')}"
+        )
+
+    titles = _lower(first_row)
+    roles = {role: find(column) for role, column in {**dump.columns, **(columns or {})}.items()}
+    extras = tuple(
+        Extra(role, kind, find(column))
+        for role, kind, column in dump.extras
+        if isinstance(column, int) or column.lower() in titles
+    )
+    return ColumnLayout(len(first_row), roles, extras=extras, nobody=NOBODY)
+
+
+@dataclass(slots=True)
+class ExtraCounts:
+    """How often each name occurs with each type or class, and the rows that were left out."""
+
+    # Role, kind, name, value.
+    counts: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)  # rows by what they lack
+
+    def add(self, other: "ExtraCounts") -> None:
+        """Adds the counts of further rows."""
+        self.counts.update(other.counts)
+        self.left_out.update(other.left_out)
+
+    def notes(self) -> list[str]:
+        """How many rows were left out, by what they lack."""
+        return [f"left out, as they lack {what}: {n:,}" for what, n in self.left_out.items()]
+
+    def keep(self, table: pa.Table, layout: ColumnLayout) -> pa.Table:
+        """The rows of a table that have both actors and a predicate; notes types and classes."""
+        nobody = pa.array(sorted(layout.nobody))
+        kept = table
+        for what, roles in _NEEDED.items():
+            before = kept.num_rows
+            for role in roles:
+                column = kept.column(layout.columns[role]).combine_chunks()
+                empty = pc.is_in(column.dictionary, nobody).take(column.indices)
+                kept = kept.filter(pc.invert(empty))
+            self._leave_out(what, before - kept.num_rows)
+        for role in NAME_ROLES:  # a name that only rows without an actor have is none
+            column = kept.column(layout.columns[role]).combine_chunks()
+            place = layout.columns[role]
+            kept = kept.set_column(place, str(place), compact(column))
+        for extra in layout.extras:
+            names, values = str(layout.columns[extra.role]), str(extra.column)
+            pairs = pa.table(
+                {"name": kept.column(names).cast(pa.string()),
+                 "value": kept.column(values).cast(pa.string())}
+            )  # fmt: skip
+            found = pairs.group_by(["name", "value"]).aggregate([([], "count_all")])
+            for name, value, count in zip(*(c.to_pylist() for c in found.columns), strict=True):
+                self.counts[extra.role, extra.kind, name, value] += count
+        return kept
+
+    def keep_rows(self, rows: Iterator[list[bytes]], layout: ColumnLayout) -> Iterator[list[bytes]]:
+        """The same for rows of the careful path; a row that is left out becomes an empty one."""
+        nobody = {name.encode() for name in layout.nobody}
+        for cells in rows:
+            if len(cells) != layout.width:
+                yield cells
+                continue
+            lacking = (
+                what
+                for what, roles in _NEEDED.items()
+                if any(cells[layout.columns[role]] in nobody for role in roles)
+            )
+            if (what := next(lacking, None)) is not None:
+                self._leave_out(what, 1)
+                yield []
+            else:
+                for extra in layout.extras:
+                    pair = (cells[layout.columns[extra.role]], cells[extra.column])
+                    name, value = (cell.decode("utf-8", "replace") for cell in pair)
+                    self.counts[extra.role, extra.kind, name, value] += 1
+                yield cells
+
+    def _leave_out(self, what: str, count: int) -> None:
+        if count:
+            self.left_out[what] += count
+
+    def types(self, dump: Dump) -> dict[str, dict[str, str]]:
+        """Kind of type -> entity -> the type that it has most often."""
+        entities: Counter[tuple[str, str, str]] = Counter()
+        for (role, kind, name, value), count in self.counts.items():
+            if role != "predicate":
+                entities[kind, name, _meaning(dump, kind, value)] += count
+        return _most_often(entities)
+
+    def predicate_table(self, dump: Dump) -> PredicateTable | None:
+        """Classes of predicates by the columns of the dump, with the labels of CAMEO if it is."""
+        predicates: Counter[tuple[str, str, str]] = Counter()
+        for (role, kind, name, value), count in self.counts.items():
+            if role == "predicate":
+                predicates[kind, name, _meaning(dump, kind, value)] += count
+        found = _most_often(predicates)
+        names = sorted({name for by_name in found.values() for name in by_name})
+        shipped = cameo_table().entries if dump.name in ("gdelt", "icews") else {}
+        entries = {
+            name: shipped.get(name)
+            or PredicateEntry(
+                kind=found.get("class", {}).get(name, ""),
+                group=found.get("group", {}).get(name, ""),
+            )
+            for name in names
+        }
+        return PredicateTable(entries, dump.name) if entries else None
+
+
+def _meaning(dump: Dump, kind: str, value: str) -> str:
+    return dump.value.get(kind, str)(value) if value not in NOBODY else ""
+
+
+def _most_often(counts: Counter[tuple[str, str, str]]) -> dict[str, dict[str, str]]:
+    """Kind -> name -> its most frequent value; of equally frequent ones the first by name."""
+    best: dict[str, dict[str, str]] = {}
+    for kind, name, value in sorted(counts, key=lambda key: (-counts[key], key)):
+        if value:
+            best.setdefault(kind, {}).setdefault(name, value)
+    return best

@@ -1,0 +1,254 @@
+"""Frames and tuples as a Dataset: whatever exports Arrow data, without a new dependency.
+
+pandas, polars, DuckDB and pyarrow hand their tables over by `__arrow_c_stream__`. Names and times
+become text, and take the way of a file from there: the same times, the same errors.
+"""
+
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from dataclasses import replace
+from datetime import date, datetime
+from importlib.util import find_spec
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from apptek.errors import DataError, NoFactsError, UnfitOptionsError
+from apptek.facts.facts import Dataset, Split
+from apptek.reading.assembly import assemble, finish, second_reader
+from apptek.reading.batches import Chunk, FactReader
+from apptek.reading.columns import ROLES, SPLIT, ColumnLayout, find_layout, query_columns
+from apptek.reading.fact_batch import NAME_TYPE, FactBatch, batches_by_split
+from apptek.reading.formats.text_columns import as_text, text_column
+from apptek.reading.options import OF_FILES, ReadOptions
+from apptek.reading.parquet_tables import cells_of, is_clean
+from apptek.safe_text import counted
+
+FrameKind = Literal["pandas", "polars", "arrow"]
+When = str | int | date | np.datetime64 | None  # a time in Python; a datetime is a date, too
+_SURROGATE = re.compile("[\ud800-\udfff]")  # half of a pair, which no encoding can write
+_MIDNIGHT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T00:00:00(Z|[+-][0-9]{2}:[0-9]{2})?")
+_HOW = "subject=..., predicate=..., object=..., time=... (or since=..., until=...)"
+
+
+def is_frame(source: object) -> bool:
+    """Whether an object hands over a table: a frame of pandas, polars, DuckDB or pyarrow."""
+    return hasattr(source, "__arrow_c_stream__")
+
+
+def is_list_of_facts(source: object) -> bool:
+    """Whether an object is a list of tuples, not a path or several paths."""
+    return isinstance(source, Sequence) and bool(source) and isinstance(source[0], tuple | list)
+
+
+def time_text(when: Any) -> str:
+    """A time of Python as the data would write it; empty where it is unknown."""
+    if isinstance(when, str):
+        return when
+    if when is None or when != when:  # noqa: PLR0124  NaN and NaT are unlike themselves
+        return ""
+    if isinstance(when, datetime):  # and the Timestamp of pandas, which is one
+        return when.isoformat(timespec="seconds")
+    if isinstance(when, date):
+        return when.isoformat()
+    if isinstance(when, np.datetime64):
+        has_clock = np.datetime_data(when.dtype)[0] not in ("Y", "M", "W", "D")
+        return str(np.datetime_as_string(when, unit="s")) if has_clock else str(when)
+    is_number = isinstance(when, int | float | np.number) and not isinstance(when, bool)
+    if is_number and float(when).is_integer():
+        return str(int(when))
+    raise DataError(f"found the time {when!r}, expected a text, a date, a datetime or an integer")
+
+
+def without_midnight(text: str) -> str:
+    """The day of a time at midnight, in the zone in which it is written; others as they are."""
+    return text[:10] if _MIDNIGHT.fullmatch(text) else text
+
+
+def frame_of(table: pa.Table, kind: FrameKind | None = None) -> Any:
+    """A table as a frame of pandas, polars or Arrow; by default of the first that is installed."""
+    if kind not in (None, "pandas", "polars", "arrow"):
+        raise DataError(f"a frame of {kind!r}: expected pandas, polars or arrow")
+    if kind == "pandas" or (kind is None and find_spec("pandas")):
+        return table.to_pandas()
+    if kind == "polars" or (kind is None and find_spec("polars")):
+        import polars
+
+        return polars.from_arrow(table)
+    return table
+
+
+def table_of(frame: Any, name: str = "frame") -> pa.Table:
+    """The whole frame as an Arrow table; DataError where it cannot be handed over."""
+    if not is_frame(frame):
+        steps = [name for name in ("toArrow", "collect") if hasattr(frame, name)]  # Spark, polars
+        advice = f"{steps[0]}() it first" if steps else "expected a frame"
+        raise DataError(f"{name}: {type(frame).__name__} hands over no Arrow data; {advice}")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of names of columns that are no texts
+            return pa.RecordBatchReader.from_stream(frame).read_all()
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        reason = next(iter("; ".join(map(str, error.args)).splitlines()), type(error).__name__)
+        raise DataError(f"{name}: the frame cannot be read ({reason})") from None
+
+
+def read_facts(
+    facts: Iterable[Sequence[Any]], *, name: str = "facts", options: ReadOptions
+) -> Dataset:
+    """The data set of tuples (subject, predicate, object), with a time, or with since and until."""
+    _check_options(options, name, ("columns", "split"))
+    columns: list[list[str]] = [[], [], [], [], []]
+    if isinstance(facts, str) or not isinstance(facts, Iterable):
+        raise DataError(
+            f"{name}: found {facts!r}, expected tuples (subject, predicate, object, time)"
+        )
+    for row, fact in enumerate(facts, 1):
+        if isinstance(fact, str) or not (isinstance(fact, Sized) and 3 <= len(fact) <= 5):
+            raise DataError(
+                f"{name}:{row}: found {fact!r}, expected (subject, predicate, object), then "
+                "nothing, a time, or since and until"
+            )
+        since, until = (
+            time_text(fact[column] if column < len(fact) else None) for column in (3, 4)
+        )
+        cells = (*map(_name_text, fact[:3]), since, until if len(fact) == 5 else since)
+        for column, cell in zip(columns, cells, strict=True):
+            if not cell.isascii() and _SURROGATE.search(cell):
+                raise DataError(f"{name}:{row}: found half a character in {cell!r}, expected text")
+            column.append(cell)
+    roles = ("subject", "predicate", "object", "since", "until")
+    table = pa.table([pa.array(column, pa.string()) for column in columns], names=list(roles))
+    return read_frame(table, dict(zip(roles, roles, strict=True)), name=name, options=options)
+
+
+def _check_options(options: ReadOptions, name: str, without_meaning: tuple[str, ...]) -> None:
+    """Refuses options that only files can heed."""
+    usual = ReadOptions()
+    for option in (*without_meaning, "max_bytes"):
+        if getattr(options, option) != getattr(usual, option):
+            raise UnfitOptionsError(f"{name}: --{option.replace('_', '-')} has no meaning here")
+
+
+def _name_text(value: Any) -> str:
+    return "" if value is None or value != value else str(value)  # noqa: PLR0124  NaN
+
+
+def read_frame(
+    frame: Any,
+    column_of: Mapping[str, Any] | None = None,
+    *,
+    name: str = "frame",
+    options: ReadOptions,
+) -> Dataset:
+    """The data set of a frame.
+
+    column_of  role -> column; without it, the usual names of columns, as in the header of a file
+    """
+    _check_options(options, name, OF_FILES[1:])
+    table = table_of(frame, name)
+    if not table.num_rows:
+        raise NoFactsError(f"{name}: the frame is empty; expected a fact in each row")
+    layout = _find_layout([str(column) for column in table.column_names], column_of, name)
+    texts = as_text(table, set(layout.columns.values()), name)
+    for role in layout.columns.keys() & {"time", "since", "until"}:
+        column = layout.columns[role]
+        days = _days_where_midnight(texts.column(column))
+        texts = texts.set_column(column, str(column), days)
+    reader = FactReader.of(options)
+    batches = _batches(reader, texts, layout, name)
+    while (again := second_reader(reader, batches)) is not None:
+        reader = again
+        batches = _batches(reader, texts, layout, name)
+    by_split, notes = batches_by_split(batches, options)
+    dataset = assemble(name, by_split or batches, reader, merge_intervals=options.merge_intervals)
+    undated = int((~dataset.all_facts().dated).sum())
+    if 0 < undated < len(dataset.all_facts()):
+        notes.append(
+            f"{counted(undated, 'fact')} without a time (empty, None, NaN or NaT): undated"
+        )
+    report = replace(dataset.report, notes=(*notes, *dataset.report.notes))
+    return finish(replace(dataset, report=report), options, has_splits=by_split is not None)
+
+
+def _batches(
+    reader: FactReader, texts: pa.Table, layout: ColumnLayout, name: str
+) -> dict[Split, list[FactBatch]]:
+    """The facts, all as train; DataError about bad rows unless they are skipped."""
+    clean = texts if is_clean(texts) else None
+    batch = reader.batch(name, Chunk(1, clean, cells_of(texts)), layout)
+    if reader.times.outvoted() is None:
+        reader.check()
+    return {"train": [batch]}
+
+
+def read_query_texts(frame: Any, name: str = "frame") -> list[tuple[str, str, str]]:
+    """Subject, object and time of each row of a frame, as texts; errors count rows from 1."""
+    columns = query_text_columns(table_of(frame, name), name)
+    return list(zip(*(column.cast(pa.string()).to_pylist() for column in columns), strict=True))
+
+
+def query_text_columns(table: pa.Table, name: str) -> list[pa.DictionaryArray]:
+    """Subjects, objects and times of a table as dictionaries of distinct texts."""
+    names = [str(column) for column in table.column_names]
+    columns = query_columns(names)
+    if columns is None:
+        raise DataError(
+            f"{name}: found the columns {', '.join(names)}; expected subject, object and time"
+        )
+    texts = [
+        text_column(table.column(column), names[column], name).cast(pa.string()).combine_chunks()
+        for column in columns
+    ]
+    empty = [row for text in texts[:2] if (row := pc.index(text, "").as_py()) >= 0]
+    if empty:
+        raise DataError(
+            f"{name}:{min(empty) + 1}: found an empty name, expected a subject and an object"
+        )
+    return [text.dictionary_encode() for text in texts]
+
+
+def _find_layout(names: list[str], column_of: Mapping[str, Any] | None, name: str) -> ColumnLayout:
+    if not column_of or list(column_of) == [SPLIT]:
+        layout, is_header = find_layout(names, dict(column_of or {}) or None, None, name)
+        if not is_header:
+            raise DataError(
+                f"{name}: the columns {', '.join(names)} do not say what they hold: name them by "
+                f"{_HOW}"
+            )
+        return layout
+    given = {role: str(column) for role, column in column_of.items() if column is not None}
+    missing = [role for role in ROLES[:3] if role not in given]
+    if missing:
+        raise DataError(f"{name}: no column for the {' and the '.join(missing)}; expected {_HOW}")
+    if "time" in given and given.keys() & {"since", "until"}:
+        raise DataError(f"{name}: either time, or since and until, not both")
+    columns = {role: _position(column, names, name) for role, column in given.items()}
+    if len(set(columns.values())) < len(columns):
+        raise DataError(f"{name}: one column is used twice")
+    if names.count(SPLIT) == 1 and names.index(SPLIT) not in columns.values():
+        columns.setdefault(SPLIT, names.index(SPLIT))
+    return ColumnLayout(len(names), columns, splits=SPLIT in given)
+
+
+def _position(column: str, names: list[str], name: str) -> int:
+    if names.count(column) > 1:
+        raise DataError(f"{name}: {names.count(column)} columns are called {column!r}")
+    if column not in names:
+        raise DataError(f"{name}: there is no column {column!r}; there are {', '.join(names)}")
+    return names.index(column)
+
+
+def _days_where_midnight(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Days, where every time of a column lies at midnight; else the times as they are."""
+    chunks = []
+    for chunk in texts.chunks:
+        cut = [without_midnight(text) for text in chunk.dictionary.to_pylist()]
+        if any("T" in text for text in cut):
+            return texts
+        days = pa.array(cut, pa.string())
+        chunks.append(pa.DictionaryArray.from_arrays(chunk.indices, days).cast(pa.string()))
+    return pa.chunked_array(chunks, pa.string()).dictionary_encode().cast(NAME_TYPE)

@@ -1,0 +1,64 @@
+"""The options with which files of facts are read."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from apptek.facts.facts import OpenEnd
+from apptek.facts.splitting import Splitting
+from apptek.facts.times import Granularity
+from apptek.reading.columns import SPLIT, parse_columns
+
+OF_FILES = ("columns", "header", "format", "sheet", "delimiter", "encoding")
+OF_FACTS = ("undirected", "merge_intervals")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """How files of facts are read; every field is a keyword of read_dataset.
+
+    columns          which column is what, see parse_columns (default: the header, or the order)
+    split            the column that says train, valid or test (default: one that is called split)
+    header           True or False where the guess (known column names in the first row) is wrong
+    skip_bad         leave bad rows out and list them in `report`, instead of raising DataError
+    merge_intervals  make one fact of an occursSince line and the occursUntil line that follows it
+    splitting        how a single file is split (default: 80/10/10 at random, seed 0)
+    granularity      the unit of times: second, minute, hour, day, week, month or year (default: the
+                     coarsest of day, hour, minute and second with at least 50 distinct values); or
+                     mixed: years beside days are meant, and each is read as it is written
+    date_format      a pattern of strptime, where dates may be read in two ways: %d/%m/%Y
+    format           gdelt, icews, polecat or acled, where a dump of event data is not recognised
+    undirected       add to each fact the one with subject and object exchanged
+    sheet            the name or number of a sheet (default: the first)
+    delimiter        what separates cells (default: found by the first megabyte)
+    encoding         of text (default: found by the first megabyte)
+    max_bytes        what a compressed file may grow to (default: 256 MB, or 200 times its size)
+    open_end         what a fact with a start and no end means: it is ongoing, or a point at its
+                     start (default: ongoing where other facts have both ends; a point else)
+    """
+
+    columns: str | None = None
+    split: str = ""
+    header: bool | None = None
+    skip_bad: bool = False
+    merge_intervals: bool = False
+    splitting: Splitting | None = None
+    granularity: Granularity = "auto"
+    date_format: str = ""
+    format: Literal["", "gdelt", "icews", "polecat", "acled"] = ""
+    undirected: bool = False
+    sheet: str = ""
+    delimiter: str = ""
+    encoding: str = ""
+    max_bytes: int | None = None
+    open_end: OpenEnd | None = None
+
+    def column_of(self) -> dict[str, str] | None:
+        """Role -> column, as far as the options say it."""
+        columns = None if self.columns is None else parse_columns(self.columns)
+        return {**(columns or {}), SPLIT: self.split} if self.split else columns
+
+    def to_remember(self) -> dict[str, Any]:
+        """What was chosen and is worth choosing again for further files of the same kind."""
+        usual = ReadOptions()
+        chosen = {name: getattr(self, name) for name in (*OF_FILES, *OF_FACTS)}
+        return {name: value for name, value in chosen.items() if value != getattr(usual, name)}

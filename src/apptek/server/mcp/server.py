@@ -1,0 +1,148 @@
+"""The server of the Model Context Protocol: the questions of a model as its tools."""
+
+import os
+from collections.abc import Callable
+from functools import partial, wraps
+from pathlib import Path
+from typing import Any
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
+from pydantic import ValidationError
+from starlette.types import ASGIApp
+
+from apptek import __version__
+from apptek.errors import ApptekError
+from apptek.present.wording import GIVEN, shortened
+from apptek.safe_text import printable
+from apptek.server.forecasts import NOT_A_WINDOW
+from apptek.server.mcp.questions import Questions
+from apptek.server.network.http_server import Reach, serve
+from apptek.server.network.request_limits import RequestLimits
+from apptek.server.problem_json import MAX_QUOTED, Problem, ServiceError
+from apptek.server.served_model import FAR_TIME, ServedModel
+from apptek.server.workers import WorkerPool
+from apptek.terminal import tell
+
+READS_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+# What the problems of the HTTP interface advise is about its addresses.
+_ADVICE = {
+    "Unknown entity": "Find names with search_entities.",
+    "Unknown predicate": "predict and history show predicates of the data.",
+    FAR_TIME: "history shows the dates of facts between two entities.",
+    NOT_A_WINDOW: "Give the first time in `start`, and the last one in `until` or a length.",
+}
+
+
+class ModelServer(MCPServer[Any]):
+    """An MCPServer whose errors are one line that says what is wrong, and nothing before it."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Calls a tool. Pydantic's text would have a line and an address on the web per fault."""
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            cause = error.__cause__
+            if isinstance(cause, ValidationError):
+                raise ToolError(_wrong_argument(cause)) from None
+            raise cause if isinstance(cause, ToolError) else error from None
+
+
+def create_server(served: ServedModel, limits: RequestLimits | None = None) -> ModelServer:
+    """The server of a served model. Answers are computed in threads, within the limits."""
+    pool = WorkerPool(limits or RequestLimits(workers=os.cpu_count() or 1))
+    asked = Questions(served)
+    tools = (
+        asked.search_entities, asked.predict, asked.explain, asked.forecast, asked.history,
+        asked.audit,
+    )  # fmt: skip
+    return ModelServer(
+        "apptek",
+        title="APPTeK",
+        version=__version__,
+        instructions=instructions(served),
+        tools=[_strict_tool(_in_pool(pool, tool)) for tool in tools],
+        log_level="WARNING",
+    )
+
+
+def instructions(served: ServedModel) -> str:
+    """What an assistant should know before it asks."""
+    data, facts = served.predictor.model.dataset, served.predictor.model.graph.facts
+    return (
+        f"A model of {len(facts):,} dated facts (subject, predicate, object, time) of "
+        f"{printable(data.name)!r}, {data.span_of(facts)}. A time is written as "
+        f"{data.axis.expected}, or ? if it is unknown. Take names from search_entities. "
+        f"predict and explain give probabilities {GIVEN}; the chance that anything happens comes "
+        "from forecast. After the last fact, and with past_only, only earlier facts count. "
+        "Cite the facts that a tool returns, with their dates."
+    )
+
+
+def _in_pool(pool: WorkerPool, ask: Callable[..., Any]) -> Callable[..., Any]:
+    """The same question asked in a thread; what the model cannot answer is an error of the tool."""
+
+    @wraps(ask)
+    async def tool(**arguments: Any) -> Any:
+        try:
+            return await pool.run(partial(ask, **arguments))
+        except ServiceError as error:
+            raise ToolError(_told(error.body)) from None
+        except ApptekError as error:
+            raise ToolError(printable(str(error))) from None
+
+    return tool
+
+
+def _strict_tool(ask: Callable[..., Any]) -> Tool:
+    """A tool that refuses arguments that it does not know, instead of overlooking them."""
+    tool = Tool.from_function(ask, annotations=READS_ONLY, structured_output=True)
+    arguments = tool.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    tool.parameters = arguments.model_json_schema(by_alias=True)
+    return tool
+
+
+def _told(problem: Problem) -> str:
+    offered = {name: "; ".join(names) for name, names in problem.unknown.items() if names}
+    similar = f" Did you mean {'; '.join(problem.suggestions)}?" if problem.suggestions else ""
+    if len(problem.unknown) > 1:
+        similar = "".join(f" Similar to {printable(name)}: {offered[name]}." for name in offered)
+    where = {"from": "start"}.get(problem.where, problem.where)
+    where = f"{where}: " if where and len(problem.unknown) < 2 else ""
+    return f"{where}{problem.detail}{similar} {_ADVICE.get(problem.title, problem.advice)}"
+
+
+def _wrong_argument(error: ValidationError) -> str:
+    first, *others = error.errors()
+    where = ".".join(map(str, first["loc"]))
+    found = shortened(repr(first["input"]), MAX_QUOTED) if first["type"] != "missing" else "nothing"
+    more = f" (and {len(others)} more)" if others else ""
+    return printable(f"{where}: {first['msg']}, found {found}{more}.")
+
+
+def serve_stdio(folder: Path) -> None:
+    """Serves a model over standard input and output until the input ends."""
+    server = create_server(ServedModel.open(folder))
+    tell("the model is served over standard input and output (Ctrl+C stops it)")
+    server.run("stdio")
+
+
+def serve_http(folder: Path, reach: Reach) -> None:
+    """Serves a model over streamable HTTP until it is interrupted."""
+
+    def make_app(served: ServedModel, limits: RequestLimits) -> ASGIApp:
+        # No call needs the one before it, so there are no sessions that somebody could use up.
+        return create_server(served, limits).streamable_http_app(
+            stateless_http=True,
+            json_response=True,
+            host=reach.host,
+            max_request_body_size=limits.body_bytes,
+        )
+
+    serve(folder, reach, make_app=make_app, path="/mcp")

@@ -1,0 +1,179 @@
+"""ASGI middleware before the app: checks who asks, limits bodies, sets strict headers."""
+
+import asyncio
+import hmac
+import math
+import re
+from dataclasses import dataclass, field
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from apptek.server.network.request_limits import RequestLimits
+from apptek.server.network.wrong_tokens import WrongTokens
+from apptek.server.problem_json import TITLES, ServiceError
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src 'self' blob: data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+DIGEST_HEADER = "X-APPTeK-Model"
+OWN_SITES = {"", "none", "same-origin"}  # Sec-Fetch-Site: no browser, the address bar, our page
+DRAINED = 16 << 20  # bytes beyond the largest body that are read before it is refused
+ANSWERS = ("/api", "/mcp")  # where the model answers; the explorer's files are for everybody
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]*)(:\d*)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class SecurityMiddleware:
+    """Refuses requests that the app must not see, and adds security headers to every response.
+
+    token  required where the model answers; None: no token is needed
+    hosts  names by which the service may be addressed; None: any name. This refuses a page of
+           another site that points its own host name at this machine (DNS rebinding).
+    digest of the model that answers, for a header; "": none
+    """
+
+    app: ASGIApp
+    limits: RequestLimits
+    token: str | None = None
+    hosts: frozenset[str] | None = None
+    digest: str = ""
+    wrong_tokens: WrongTokens = field(default_factory=WrongTokens)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Reads the whole body and passes the request on, or answers with a problem."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-store")
+                if self.digest:
+                    headers[DIGEST_HEADER] = self.digest
+            await send(message)
+
+        try:
+            self._check_access(scope)
+            body = await self._read_body_in_time(Headers(scope=scope), receive)
+        except ServiceError as problem:
+            await problem.response()(scope, receive, send_with_headers)
+            return
+        # The routes know GET only; the server drops the body of a response to HEAD.
+        if scope["method"] == "HEAD":
+            scope = {**scope, "method": "GET"}
+        await self.app(scope, _replay(body, receive), send_with_headers)
+
+    def _check_access(self, scope: Scope) -> None:
+        headers = Headers(scope=scope)
+        if self.hosts is not None and _host_name(headers) not in self.hosts:
+            raise ServiceError(
+                400, TITLES[400], "This service does not answer to that host name.",
+                advice="Address it by the name that it printed when it started.", where="Host",
+            )  # fmt: skip
+        if "content-length" in headers and "transfer-encoding" in headers:
+            # A proxy may take the body to end where we do not: the rest is a request to smuggle in.
+            raise ServiceError(
+                400, TITLES[400], "A body has either Content-Length or Transfer-Encoding.",
+                advice="Send only one of the two headers.", where="Transfer-Encoding",
+            )  # fmt: skip
+        if scope["path"].startswith(ANSWERS):
+            if headers.get("sec-fetch-site", "").lower() not in OWN_SITES:
+                raise ServiceError(
+                    403, TITLES[403], "A page of another site may not use this service.",
+                    advice="Use the page of this service, or a program.", where="Sec-Fetch-Site",
+                )  # fmt: skip
+            if self.token is not None:
+                self._check_token(headers, (scope.get("client") or ("",))[0])
+
+    def _check_token(self, headers: Headers, address: str) -> None:
+        # Headers decodes as latin-1; undo it, since the token may have any UTF-8 characters.
+        credentials = headers.get("authorization", "").encode("latin-1")
+        if credentials and (seconds := self.wrong_tokens.seconds_to_wait(address)):
+            wait = math.ceil(seconds)
+            raise ServiceError(
+                429, TITLES[429], "There were too many wrong tokens from your address.",
+                advice=f"Try again in {wait} seconds.", where="Authorization",
+                headers={"Retry-After": str(wait)},
+            )  # fmt: skip
+        scheme, _, token = credentials.partition(b" ")  # the scheme in any case: RFC 9110
+        right = hmac.compare_digest(token, f"{self.token}".encode())
+        if not right or scheme.lower() != b"bearer":
+            if credentials:
+                self.wrong_tokens.add(address)
+            raise ServiceError(
+                401, TITLES[401], "The token is missing or wrong.",
+                advice="Send the header 'Authorization: Bearer TOKEN'.", where="Authorization",
+            )  # fmt: skip
+
+    async def _read_body_in_time(self, headers: Headers, receive: Receive) -> bytes:
+        """The whole body. Raises a ServiceError if it does not arrive in time."""
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                return await self._read_body(headers, receive)
+        except TimeoutError:
+            raise ServiceError(
+                408, TITLES[408], f"No complete body within {self.limits.seconds:g} seconds.",
+                advice="Send as many bytes as Content-Length says, or fewer.", where="body",
+            ) from None  # fmt: skip
+
+    async def _read_body(self, headers: Headers, receive: Receive) -> bytes:
+        """The whole body. One that is larger than allowed is read on for a while, and forgotten.
+
+        Closing a connection with unread bytes resets it: the client would not see the answer.
+        """
+        length, most = headers.get("content-length", "0"), self.limits.body_bytes
+        announced = int(length) if length.isdecimal() else 0
+        if announced > most and ("expect" in headers or announced > most + DRAINED):
+            raise self._too_large()
+        # A chunked body announces no length, and a client may send more than it announced.
+        body, size, more = bytearray(), 0, True
+        while more and size <= most + DRAINED:
+            message = await receive()
+            if message["type"] != "http.request":
+                break
+            part = message.get("body", b"")
+            size, more = size + len(part), message.get("more_body", False)
+            if size <= most:
+                body += part
+        if max(size, announced) > most:
+            raise self._too_large()
+        return bytes(body)
+
+    def _too_large(self) -> ServiceError:
+        return ServiceError(
+            413, TITLES[413], f"A body may have at most {self.limits.body_bytes:,} bytes.",
+            advice="Split the batch into several requests.", where="body",
+        )  # fmt: skip
+
+
+def _host_name(headers: Headers) -> str:
+    """The name in a Host header such as example.org:80 or [::1]:80; "" if there is none."""
+    match = _HOST.fullmatch(headers.get("host", ""))
+    return match[1].lower() if match else ""
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives the body that was read, then whatever the network sends."""
+    replayed = False
+
+    async def receive_again() -> Message:
+        nonlocal replayed
+        if replayed:
+            return await receive()
+        replayed = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive_again

@@ -1,0 +1,103 @@
+"""Lists to look through: the pairs to watch, and the facts that look wrong."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from apptek.audit.audit import MOST_JUDGED, audit_facts, spread_evenly
+from apptek.audit.judge import Judge
+from apptek.audit.report import suspects_of, table_of_facts
+from apptek.forecast.forecaster import Forecaster
+from apptek.forecast.watch import most_changed, watch
+from apptek.forecast.window import Length, Window
+from apptek.present.audit_words import when_words
+from apptek.results import SuspectFact, WatchList, WatchRow, described, extended, record
+from apptek.server.forecasts import require_forecasts, window_of
+from apptek.server.served_model import ServedModel
+from apptek.server.workers import within
+
+AUDITED = 120  # facts that are listed with their reasons
+MOST_WATCHED = 200  # pairs of a list
+
+
+@record
+class WatchedPair(WatchRow):
+    """A pair of the list."""
+
+    groups: tuple[str | None, ...] = described("The groups of its predicates.", default=())
+
+
+@record
+class WatchedPairs(WatchList):
+    """The pairs whose chance of anything changes most; `ready` is false while they are compared."""
+
+    rows: tuple[WatchedPair, ...] = described("One for each pair.")
+    ready: bool = described("Whether the pairs have been compared.", default=True)
+
+
+@record
+class ListedSuspect(SuspectFact):
+    """A fact that looks wrong, with what a list shows beside it."""
+
+    group: str | None = described("The group of its predicate.", default=None)
+    date: str = described("When it holds, in words.", default="")
+
+
+@record
+class SuspectFacts:
+    """The least plausible facts; while the model is asked about all of them, `ready` is false."""
+
+    ready: bool = described("Whether the facts have been judged.")
+    facts: int = described("How many facts are judged.")
+    rows: tuple[ListedSuspect, ...] = described("The least plausible facts.")
+
+
+def watched_pairs(served: ServedModel, length: Length, count: int, wait: float) -> WatchedPairs:
+    """The pairs whose chance changes most in the next window, if found within some seconds."""
+    require_forecasts(served)
+    forecaster = served.predictor.forecaster
+    window = window_of(served, None, length)
+    name = f"watch {window.length}"  # the longest list, once, whatever count is asked for
+    work = served.background.start(name, lambda: _watch(forecaster, window))
+    found = within(wait, work)
+    if found is not None:
+        return replace(found, rows=found.rows[:count])
+    data = served.predictor.model.dataset.name
+    fields = forecaster.window_fields(window)
+    return WatchedPairs(ready=False, **fields, data=data, rows=(), notes=())
+
+
+def _watch(forecaster: Forecaster, window: Window) -> WatchedPairs:
+    labels = forecaster.answerer.labels
+    found = watch(forecaster, most_changed(forecaster, window, MOST_WATCHED), window)
+    rows = tuple(
+        extended(
+            WatchedPair, row, groups=tuple(labels.group_of(p.predicate) for p in row.predicates)
+        )
+        for row in found.rows
+    )
+    return extended(WatchedPairs, replace(found, rows=rows))
+
+
+def suspect_facts(served: ServedModel, wait: float) -> SuspectFacts:
+    """The facts that look wrong, if they are found within some seconds; else nothing yet."""
+    work = served.background.start("audit", lambda: _audit(served))
+    rows = within(wait, work)
+    judged = min(len(served.predictor.model.graph.facts), MOST_JUDGED)
+    return SuspectFacts(ready=rows is not None, facts=judged, rows=rows or ())
+
+
+def _audit(served: ServedModel) -> tuple[ListedSuspect, ...]:
+    model, labels = served.predictor.model, served.predictor.answerer.labels
+    judged = spread_evenly(np.arange(len(model.graph.facts)), MOST_JUDGED)
+    audit = audit_facts(Judge.of_model(model), judged)
+    table = table_of_facts(audit, audit.order[: min(AUDITED, len(judged))], AUDITED)
+    return tuple(
+        extended(
+            ListedSuspect,
+            suspect,
+            group=labels.group_of(suspect.predicate),
+            date=when_words(suspect),
+        )
+        for suspect in suspects_of(table, AUDITED)
+    )

@@ -1,0 +1,276 @@
+"""Questions worth asking: a few that make a good first impression, and those that words find."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, Field
+
+from apptek.arrays import Bools, Longs
+from apptek.config import View
+from apptek.facts.facts import Facts
+from apptek.facts.name_index import key_of
+from apptek.facts.times import UNKNOWN
+from apptek.graph.lookups import between, is_timeless
+from apptek.present.quality_words import quality_text
+from apptek.present.sentences import clause
+from apptek.server.served_model import ServedModel, query_of_fact
+
+CARDS = 9  # one large, the others in rows of two or four
+CANDIDATES = 1500  # facts that the cards are chosen from
+ENOUGH = 200  # candidates of test; of fewer, those of train are better ones
+CONFIDENT = (0.35, 0.97)  # what is nearly certain is no striking answer
+SELECTED = "These examples were selected because the model answered them correctly."
+WORDS = 8  # of a search text that are used
+STOP_WORDS = frozenset(
+    ("a", "an", "and", "at", "between", "by", "did", "does", "in", "of", "on", "the", "to", "what",
+     "when", "will", "with")
+)  # fmt: skip
+
+
+class Question(BaseModel):
+    """A pair and a time to ask about, with a predicate that happened between the two then."""
+
+    subject: str
+    object: str
+    time: str
+    predicate: str
+    label: str
+    sentence: str = Field(description="The fact in words.")
+    group: str | None = Field(description="The group of its predicate, null if it has none.")
+    facts: int = Field(description="How many facts the sentence tells of, the last one at `time`.")
+    view: View
+    probability: float | None = Field(
+        default=None, description="Of the predicate; only of questions that were not searched for."
+    )
+
+
+class Questions(BaseModel):
+    """Questions, the best first; `ready` is false while they are looked for."""
+
+    ready: bool = True
+    note: str = Field(
+        default="", description="How the questions were selected, and how good the model is."
+    )
+    questions: list[Question]
+
+
+def striking_questions(served: ServedModel) -> Questions:
+    """Questions that the model answers well from what was known before, of different pairs.
+
+    Where no fact has a date, all facts are known.
+
+    Rare predicates between entities with many facts of different groups come first; no entity
+    occurs twice, and groups of predicates (or predicates, where there are no groups) take turns.
+    Facts of test come before those that the model was fitted on.
+    """
+    data = served.predictor.model.dataset
+    facts, rows = data.test, _candidates(served, data.test)
+    if len(rows) < ENOUGH:
+        facts, rows = data.train, _candidates(served, data.train)
+    queries = [query_of_fact(data, facts, int(row)) for row in rows]
+    if not queries:
+        return Questions(questions=[])
+    graph = served.predictor.model.graph
+    timeless = is_timeless(graph)
+    view: View = "all_facts" if timeless else "past_only"
+    answerer = served.predictor.answerer if timeless else served.predictor.answerer.past_view()
+    ranked = answerer.ranked(answerer.queries_of(queries))
+    truths = facts.predicates[rows]
+    first = ranked.probabilities.argmax(axis=1)
+    chances = ranked.probabilities[np.arange(len(rows)), first]
+    low, high = CONFIDENT
+    right = first == truths
+    striking = right & (chances > low) & (chances < high)
+    fewest = np.minimum(served.counts[facts.subjects[rows]], served.counts[facts.objects[rows]])
+    ends = zip(facts.subjects[rows].tolist(), facts.objects[rows].tolist(), strict=True)
+    variety = np.asarray([_variety(served, *pair) for pair in ends])
+    times_seen = np.bincount(data.train.predicates, minlength=len(data.predicates))
+    # The rarer a predicate, the more an answer says.
+    surprise = np.log2(1 + chances * len(data.train) / (1 + times_seen[first]))
+    worth = np.sqrt(fewest) * surprise * (0.2 + variety)
+    order = np.lexsort((np.arange(len(rows)), -worth, ~striking, ~right))
+    good = striking if striking.sum() >= CARDS else right  # never a wrong answer
+    turns: dict[str, list[int]] = {}
+    for place in order[: int(good.sum())].tolist():
+        name = data.predicates[int(truths[place])]
+        turns.setdefault(answerer.labels.group_of(name) or name, []).append(place)
+    chosen = _in_turns(list(turns.values()), facts, rows)
+    return Questions(
+        note=_note(
+            served.predictor.model.fitted(view).report.get("quality"),
+            is_timeless=timeless,
+            is_fitted=facts is data.train,
+            is_used=facts is data.train or len(graph.facts) > len(data.train),
+        ),
+        questions=[
+            _question(
+                served, facts, int(rows[place]), count=1, view=view,
+                probability=float(chances[place]),
+            )
+            for place in chosen
+        ],
+    )  # fmt: skip
+
+
+def _note(
+    quality: dict[str, Any] | None, *, is_timeless: bool, is_fitted: bool, is_used: bool
+) -> str:
+    """How the examples were selected, what the model knew of them, and how good it is overall."""
+    if is_timeless and is_used:  # nothing comes before anything
+        known = "The model knows these facts, and answers from them and all others."
+    elif is_fitted:
+        known = "The model was fitted on these facts, too; an answer uses only what came before."
+    else:
+        known = "The model was not fitted on these facts."
+    overall = f"Overall, {quality_text(quality)}." if quality else ""
+    return f"{SELECTED} {overall} {known}".replace("  ", " ")
+
+
+def _candidates(served: ServedModel, facts: Facts) -> Longs:
+    """Evenly spread facts from the second half of the time, between two different entities."""
+    axis = served.predictor.model.dataset.axis
+    times = axis.positions(facts.times)
+    middle = (served.span.first + served.span.last) // 2
+    rows = np.flatnonzero((facts.subjects != facts.objects) & (times != UNKNOWN) & (times > middle))
+    if len(rows) == 0:
+        rows = np.flatnonzero(facts.subjects != facts.objects)
+    count = min(CANDIDATES, len(rows))
+    return rows[np.linspace(0, len(rows) - 1, count).astype(int)] if count else rows
+
+
+def _variety(served: ServedModel, subject: int, object_: int) -> float:
+    """How different the facts between two are: entropy of their groups, in bits."""
+    graph = served.predictor.model.graph
+    facts = np.concatenate([between(graph, subject, object_), between(graph, object_, subject)])
+    predicates = graph.facts.predicates[facts]
+    groups = served.predictor.answerer.predicates.levels.get("group")
+    kinds = predicates if groups is None else groups.of_predicate[predicates]
+    shares = np.unique(kinds, return_counts=True)[1] / (len(kinds) + 5)  # few facts: little variety
+    return float(-(shares * np.log2(shares)).sum())
+
+
+def _in_turns(groups: list[list[int]], facts: Facts, rows: Longs) -> list[int]:
+    """One of each group after the other, as long as their entities are new."""
+    chosen: list[int] = []
+    taken: set[int] = set()
+    predicates: set[int] = set()
+    groups = [list(group) for group in groups]
+    while len(chosen) < CARDS and any(groups):
+        for group in groups:
+            while group:
+                place = group.pop(0)
+                row = int(rows[place])
+                ends = {int(facts.subjects[row]), int(facts.objects[row])}
+                predicate = int(facts.predicates[row])
+                if not ends & taken and predicate not in predicates:
+                    taken |= ends
+                    predicates.add(predicate)
+                    chosen.append(place)
+                    break
+    return chosen[:CARDS]
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """What a word of a search can mean: some entities, some predicates."""
+
+    entities: Bools
+    predicates: Bools
+
+    @property
+    def is_any(self) -> bool:
+        """Whether it means anything; a word that does not is passed over."""
+        return bool(self.entities.any() or self.predicates.any())
+
+
+def find_questions(served: ServedModel, text: str, limit: int) -> Questions:
+    """The pairs whose facts all words of a text describe: by the names of both, or the predicate.
+
+    "korea visit" finds the visits of pairs with Korea in a name, those with the most first. Of a
+    pair, the direction and the predicate with the most such facts are asked about.
+    """
+    words = [word for word in key_of(text).split(" ") if word and word not in STOP_WORDS][:WORDS]
+    graph = served.predictor.model.graph
+    facts, data = graph.facts, served.predictor.model.dataset
+    if not words:
+        return Questions(questions=[])
+    meanings = [meaning for meaning in (_meaning(served, word) for word in words) if meaning.is_any]
+    described = facts.subjects != facts.objects if meanings else np.zeros(len(facts), np.bool_)
+    for meaning in meanings:
+        described &= (
+            meaning.entities[facts.subjects]
+            | meaning.entities[facts.objects]
+            | meaning.predicates[facts.predicates]
+        )
+    rows = np.flatnonzero(described)
+    width = np.int64(len(data.entities))
+    ways = facts.subjects[rows] * width + facts.objects[rows]
+    kinds = ways * len(data.predicates) + facts.predicates[rows]
+    _, firsts, counts = np.unique(kinds, return_index=True, return_counts=True)
+    times = graph.axis.positions(facts.times[rows])
+    questions: dict[frozenset[int], Question] = {}
+    for kind in np.argsort(-counts, kind="stable").tolist():
+        first = rows[firsts[kind]]
+        pair = frozenset((int(facts.subjects[first]), int(facts.objects[first])))
+        if pair not in questions:
+            own = np.flatnonzero(kinds == kinds[firsts[kind]])
+            row = int(rows[own[times[own].argmax()]])  # the latest of its facts
+            questions[pair] = _question(
+                served, facts, row, count=int(counts[kind]), view="all_facts"
+            )
+        if len(questions) == limit:
+            break
+    return Questions(questions=list(questions.values()))
+
+
+def _meaning(served: ServedModel, word: str) -> _Word:
+    data = served.predictor.model.dataset
+    entities = np.zeros(len(data.entities), np.bool_)
+    entities[served.index.with_words([word])] = True
+    predicates = np.asarray(
+        [any(_is_like(own, word) for own in key_of(text).split(" ")) for text in _texts(served)],
+        np.bool_,
+    )
+    return _Word(entities, predicates)
+
+
+def _texts(served: ServedModel) -> list[str]:
+    """What each predicate is called: its label, its phrase, its class."""
+    words, table = served.predictor.answerer.predicates.words, served.predictor.answerer.labels
+    return [
+        f"{label} {table.phrase(name) or ''} {kind}"
+        for name, label, (kind, _) in zip(words.names, words.labels, words.kinds, strict=True)
+    ]
+
+
+def _is_like(own: str, word: str) -> bool:
+    """Whether a word begins like another one: visits, visited and visit are alike."""
+    shared = max(len(word) - 3, 4)
+    return own.startswith(word) or (len(own) >= 4 and own[:shared] == word[:shared])
+
+
+def _question(
+    served: ServedModel,
+    facts: Facts,
+    row: int,
+    *,
+    count: int,
+    view: View,
+    probability: float | None = None,
+) -> Question:
+    query = query_of_fact(served.predictor.model.dataset, facts, row)
+    data, labels = served.predictor.model.dataset, served.predictor.answerer.labels
+    name = data.predicates[int(facts.predicates[row])]
+    return Question(
+        subject=query.subject,
+        object=query.object,
+        time=query.time,
+        predicate=name,
+        label=labels.label(name),
+        sentence=clause(labels.label(name), labels.phrase(name), query.subject, query.object),
+        group=labels.group_of(name),
+        facts=count,
+        view=view,
+        probability=probability,
+    )

@@ -1,0 +1,204 @@
+"""The paper's exploration step by step: a predicate expands both sides, until they meet."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from pydantic import BaseModel, Field
+
+from apptek.arrays import Ints
+from apptek.explain.evidence import Evidence
+from apptek.explain.explainer import cited_fact, with_labels_of
+from apptek.explain.explainer import explain as explain_query
+from apptek.facts.queries import Queries
+from apptek.models.answerer import WorkingView
+from apptek.models.model import with_training_facts
+from apptek.paper.connection import CoreFact, Side, Surroundings, connect
+from apptek.paper.environment import DecisionProcess, Environment
+from apptek.paper.topology import action_name, from_names
+from apptek.present.drawing.labels import Drawing
+from apptek.present.drawing.layout import WIDTH, draw_answer
+from apptek.present.sentences import Ends
+from apptek.server.problem_json import ServiceError
+from apptek.server.schemas.requests import Name, QueryFields, View
+from apptek.server.served_model import Question, ServedModel
+
+CHOICES = 40  # that are returned
+FACTS = 120  # of a side that are drawn or counted
+
+
+class StepsBody(QueryFields):
+    """A query, and the predicates by which both sides were expanded so far."""
+
+    steps: list[Name] = Field(default=[], max_length=20)
+    view: View = None
+    width: float | None = Field(default=None, ge=200, le=4000)
+
+
+class Choice(BaseModel):
+    """A predicate by which both sides can be expanded, and how many facts that adds to them."""
+
+    name: str
+    label: str
+    group: str | None
+    facts: int
+    meets: bool = Field(description="Whether the sides meet then.")
+
+
+class Steps(BaseModel):
+    """What is reached after some steps, and what can be chosen next."""
+
+    steps: list[str]
+    met: bool
+    meeting: list[str] = Field(description="The entities that both sides have reached.")
+    over: bool = Field(description="Whether the sides have met, or there are no steps left.")
+    left: int = Field(description="How many steps are left.")
+    choices: list[Choice]
+    agent: str | None = Field(description="What the trained agent chooses; null if there is none.")
+    drawing: Drawing
+
+
+@dataclass(frozen=True, slots=True)
+class _Episode:
+    """An episode that was played: where the sides meet, and their facts.
+
+    Once they have met, these are the facts on the shortest ways from one to the other.
+    """
+
+    environment: Environment
+    met: set[int]
+    facts: list[CoreFact]
+
+
+def explore(served: ServedModel, body: StepsBody) -> Steps:
+    """Plays the steps. Raises a ServiceError if one of them cannot be taken."""
+    question = served.question(body, body.view, allow_unknown=False)
+    answerer, queries = question.answerer, question.ids
+    view = answerer.view_of(queries)
+    model = served.predictor.model
+    process, names = DecisionProcess(view.space.graph, model.config.agent), model.dataset.predicates
+    trail = from_names([names[served.predicate(s, "steps")] for s in body.steps], names)
+    played = _play(process, queries, trail)
+    left = process.config.max_steps - len(trail)
+    over = bool(played.met) or left <= 0
+    entities = served.predictor.model.dataset.entities
+    return Steps(
+        steps=[action_name(action, names) for action in trail],
+        met=bool(played.met),
+        meeting=[entities[entity] for entity in sorted(played.met)],
+        over=over,
+        left=max(left, 0),
+        choices=[]
+        if over
+        else _choices(served, process, queries, trail, played.environment.edges[0]),
+        agent=None if over else _of_agent(served, queries, trail),
+        drawing=_drawing(question, view, played, body.width or WIDTH),
+    )
+
+
+def _play(process: DecisionProcess, queries: Queries, trail: tuple[int, ...]) -> _Episode:
+    environment = Environment(process, queries)
+    for action in trail:
+        if environment.done[0] or not environment.legal[0, action]:
+            raise ServiceError(
+                422,
+                "Such a step cannot be taken",
+                "Neither side has a fact with that predicate near in time, or the episode is over.",
+                advice="Take one of the `choices`.",
+                where="steps",
+            )
+        environment.step([action])
+    sides: list[tuple[Side, tuple[Ints, Ints, Ints]]] = [
+        ("subject", environment.side(0)),
+        ("object", environment.side(1)),
+    ]
+    reached = [set(entities.tolist()) for _, (entities, _, _) in sides]
+    facts = [
+        CoreFact(fact, side, 1, 0, True)
+        for side, (_, core, _) in sides
+        for fact in core.tolist()[:FACTS]
+    ]
+    connection = connect(Surroundings(process, queries), trail)
+    if connection is not None:
+        facts = [fact for fact in connection.core if fact.on_path]
+    return _Episode(environment, reached[0] & reached[1], facts)
+
+
+def _choices(
+    served: ServedModel, process: DecisionProcess, queries: Queries, trail: tuple[int, ...],
+    counts: Ints,
+) -> list[Choice]:  # fmt: skip
+    """What can be chosen, those first after which the sides meet, then those with more facts."""
+    actions = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+    many = queries.take(np.zeros(len(actions), np.intp))
+    trails = np.asarray([[*trail, action] for action in actions.tolist()], np.int32)
+    tried = Environment(process, many)
+    tried.replay(trails)
+    names, labels = served.predictor.model.dataset.predicates, served.predictor.answerer.labels
+    found = [
+        Choice(
+            name=action_name(action, names),
+            label=labels.label(action_name(action, names)),
+            group=labels.group_of(action_name(action, names)),
+            facts=int(counts[action]),
+            meets=bool(meets),
+        )
+        for action, meets in zip(actions.tolist(), tried.met.tolist(), strict=True)
+    ]
+    return sorted(found, key=lambda choice: not choice.meets)[:CHOICES]
+
+
+def _drawing(question: Question, view: WorkingView, played: _Episode, width: float) -> Drawing:
+    """What was reached, drawn as the reasons of an answer are."""
+    answerer, queries = question.answerer, question.ids
+    explanation = explain_query(answerer, question.query, most=0, queries=queries)
+    ends = Ends(explanation.subject, explanation.object)
+    evidence = Evidence(answerer, view, view.scored(queries), ends)
+    facts = list({core.fact: cited_fact(evidence, core) for core in played.facts}.values())
+    labelled = with_labels_of(answerer, explanation, facts)
+    return draw_answer(labelled, width=width, nearby=facts)
+
+
+def _of_agent(served: ServedModel, queries: Queries, trail: tuple[int, ...]) -> str | None:
+    """What the trained agent would choose, where the model has one and PyTorch is there."""
+    if served.predictor.model.agent is None:
+        return None
+    try:
+        agent = served.background.start("agent", lambda: _Agent(served)).result()
+    except ImportError:
+        return None
+    return agent.choice(queries, trail)
+
+
+class _Agent:
+    """The trained agent on the facts that it was trained on."""
+
+    def __init__(self, served: ServedModel) -> None:
+        from safetensors.torch import load
+
+        from apptek.paper.dqn import FrozenPolicy, build_network
+        from apptek.paper.states import pair_table
+        from apptek.seeding import generator
+
+        model = with_training_facts(served.predictor.model)
+        self._process = DecisionProcess(model.graph, model.config.agent)
+        table = pair_table(model.graph.facts)
+        network = build_network(
+            table,
+            model.graph.predicate_count,
+            self._process.action_count,
+            model.config.agent,
+            rng=generator(0, "network"),
+        )
+        network.load_state_dict(load(model.agent or b""))
+        self._policy, self._names = FrozenPolicy(network), model.dataset.predicates
+        self._pair_of_fact: Ints = table.pair_of_fact
+
+    def choice(self, queries: Queries, trail: tuple[int, ...]) -> str | None:
+        """The best legal action after some steps; None where there is none."""
+        environment = Environment(self._process, queries)
+        if trail:
+            environment.replay(np.asarray([trail], np.int32))
+        if environment.done[0] or not environment.legal.any():
+            return None
+        action = self._policy.greedy(environment.states(self._pair_of_fact), environment.legal)
+        return action_name(int(action[0]), self._names)

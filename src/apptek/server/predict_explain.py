@@ -1,0 +1,198 @@
+"""Predictions and explanations of the served model."""
+
+from dataclasses import fields, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from apptek.arrays import Longs
+from apptek.compiling import in_threads
+from apptek.explain.explainer import explain as explain_query
+from apptek.explain.explainer import with_labels_of
+from apptek.explain.without_facts import without_facts
+from apptek.facts.queries import Queries
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.paper.connection import time_distance
+from apptek.predictor import Answer, Query
+from apptek.present.drawing.layout import WIDTH, draw_answer
+from apptek.present.wording import apart_text, listed
+from apptek.results import CitedFact, Explanation, Note, Reason, to_dict
+from apptek.server.schemas.explanations import ServedExplanation
+from apptek.server.schemas.requests import ExplainBody, PredictBatch, PredictQuery
+from apptek.server.served_model import Question, ServedModel
+from apptek.server.timelines import fact_fields
+
+CHUNK = 250  # queries of a batch that one thread answers
+Side = Literal["subject", "object"]
+
+NEAREST = 12  # facts of the periphery on each side
+
+
+def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> dict[str, Any]:
+    """The answers to one query or to a batch, as `Answers` describes them."""
+    answerer = served.answerer(body.view)
+    if isinstance(body, PredictBatch):
+        asked = [Query(each.subject, each.object, each.time) for each in body.queries]
+        times = [served.time(q.time, f"queries.{row}.time") for row, q in enumerate(asked)]
+        ends = [[answerer.entity_id(name) for name in (q.subject, q.object)] for q in asked]
+        subjects, objects = np.asarray(ends, np.int32).T.copy()
+        ids = Queries(
+            subjects, objects, np.asarray(times, np.int32), np.full(len(asked), -1, np.int32)
+        )
+    else:
+        question = served.question(body, body.view, allow_unknown=body.allow_unknown)
+        asked, ids = [question.query], question.ids
+
+    def answer_chunk(start: int) -> list[dict[str, Any]]:
+        part = ids.take(np.arange(start, min(start + CHUNK, len(ids))))
+        answers = answerer.answers(
+            asked[start : start + CHUNK], answerer.ranked(part), top=body.top
+        )
+        codes = part.times.tolist()
+        return [answer_fields(served, *pair) for pair in zip(answers, codes, strict=True)]
+
+    chunks = in_threads(answer_chunk, range(0, len(asked), CHUNK))
+    names = ((query.subject, query.object) for query in asked)
+    pairs = zip(ids.subjects.tolist(), ids.objects.tolist(), names, strict=True)
+    named = (
+        (entity, name) for *two, texts in pairs for entity, name in zip(two, texts, strict=True)
+    )
+    answers = [answer for chunk in chunks for answer in chunk]
+    return {
+        "answers": answers,
+        "unknown": int(((ids.subjects < 0) | (ids.objects < 0)).sum()),
+        "far_times": sum(answer["far_time"] for answer in answers),
+        "similar": served.similar(named),
+    }
+
+
+def answer_fields(served: ServedModel, answer: Answer, code: int) -> dict[str, Any]:
+    """The fields of AnswerOut."""
+    ranked = zip(answer.predicates, answer.labels, answer.probabilities, strict=True)
+    return {
+        "subject": answer.query.subject,
+        "object": answer.query.object,
+        "time": answer.query.time,
+        "predicates": [
+            {
+                "predicate": name,
+                "label": label,
+                "probability": probability,
+                "known": name in answer.known,
+            }
+            for name, label, probability in ranked
+        ],
+        "by_class": to_dict(answer.by_class),
+        "by_group": to_dict(answer.by_group),
+        "meant_subject": answer.meant_subject,
+        "meant_object": answer.meant_object,
+        "unseen_subject": answer.unseen_subject,
+        "unseen_object": answer.unseen_object,
+        "unseen_time": answer.unseen_time,
+        "view": answer.view,
+        "outside_span": served.is_outside_span(code),
+        "far_time": answer.far_time,
+        "calibrated": answer.calibrated,
+        "age_note": answer.age_note,
+    }
+
+
+def explain(served: ServedModel, body: ExplainBody) -> ServedExplanation:
+    """An explanation with its drawing and the periphery."""
+    question = served.question(body, body.view, allow_unknown=body.allow_unknown)
+    for name, where in ((body.predicate, "predicate"), (body.against, "against")):
+        if name is not None:
+            served.predicate(name, where)
+    whole = answerer = question.answerer
+    kept, known = None, len(whole.model.graph.facts)
+    without = [fact for fact in dict.fromkeys(body.without) if fact < known]
+    if without:
+        part = without_facts(whole, question.ids, without)
+        answerer, kept = part.answerer, part.kept
+    explanation = explain_query(
+        answerer, question.query, body.predicate,
+        against=body.against, most=body.top, queries=question.ids,
+    )  # fmt: skip
+    if kept is not None:
+        explanation = _renamed(explanation, kept)
+    cited = {fact.fact for reason in explanation.all_reasons() for fact in reason.facts}
+    # As the answer saw it: looking ahead, facts of that day or later must not show.
+    graph = whole.views[explanation.view].space.graph
+    shown = cited | set(without)
+    periphery = _periphery(served, question, graph, shown)
+    expanded = {
+        name: [_as_cited(f) for f in _nearest(served, entity, question.time, graph, shown)]
+        for name in body.expand
+        if (entity := whole.entities.find(name)) is not None
+    }
+    nearby = [_as_cited(fact) for fact in periphery] if body.nearby else []
+    drawn = [*nearby, *(fact for facts in expanded.values() for fact in facts)]
+    drawing = draw_answer(
+        with_labels_of(whole, explanation, drawn),
+        width=body.width or WIDTH, nearby=nearby, expanded=expanded,
+    )  # fmt: skip
+    dataset = served.predictor.model.dataset
+    more: dict[str, Any] = {
+        "notes": (*explanation.notes, *_missing(body.without, known)),
+        "similar": question.similar,
+        "drawing": drawing,
+        "periphery": periphery,
+        "without": [fact_fields(dataset, whole.model.graph, fact) for fact in without],
+    }
+    own = {each.name: getattr(explanation, each.name) for each in fields(explanation)}
+    return ServedExplanation(**own | more)
+
+
+def _missing(facts: list[int], known: int) -> list[Note]:
+    """A note on the facts to leave out that the model does not hold."""
+    numbers = [fact for fact in dict.fromkeys(facts) if fact >= known]
+    words = f"The model has no fact with the number {listed(list(map(str, numbers)))}."
+    return [Note("fact", words, {"facts": numbers})] if numbers else []
+
+
+def _renamed(explanation: Explanation, kept: Longs) -> Explanation:
+    """The explanation with the facts of a part of the graph by their numbers in the whole."""
+
+    def renamed(reason: Reason) -> Reason:
+        facts = tuple(replace(fact, fact=int(kept[fact.fact])) for fact in reason.facts)
+        return replace(reason, facts=facts)
+
+    return replace(
+        explanation,
+        reasons=tuple(map(renamed, explanation.reasons)),
+        against=tuple(map(renamed, explanation.against)),
+    )
+
+
+def _as_cited(fact: dict[str, Any]) -> CitedFact:
+    ends = {name: value for name, value in fact.items() if name not in ("start", "end")}
+    return CitedFact(**ends, step=0, expanded_by="", on_path=False)
+
+
+def _periphery(
+    served: ServedModel, question: Question, graph: TemporalGraph, cited: set[int]
+) -> list[dict[str, Any]]:
+    """The N_tknn facts of both entities that no reason cites, the first of each side."""
+    facts: list[dict[str, Any]] = []
+    sides: tuple[Side, Side] = ("subject", "object")
+    for entity, side in zip(question.ends, sides, strict=True):
+        if entity >= 0:
+            shown = cited | {fact["fact"] for fact in facts}  # one between the two is listed once
+            facts += _nearest(served, entity, question.time, graph, shown, side)
+    return facts
+
+
+def _nearest(
+    served: ServedModel, entity: int, code: int, graph: TemporalGraph, shown: set[int],
+    side: Side = "subject",
+) -> list[dict[str, Any]]:  # fmt: skip
+    """The facts of an entity nearest in time that are not shown yet, as NearFact describes them."""
+    model, data = served.predictor.model, served.predictor.model.dataset
+    nearest = graph.nearest([entity], [code], model.config.agent.tknn)[0].tolist()
+    facts = []
+    for fact in [f for f in nearest if f >= 0 and f not in shown][:NEAREST]:
+        distance = time_distance(graph, fact, served.position(code))
+        fields = fact_fields(data, graph, fact)
+        apart = apart_text(data.axis, distance, lasting=fields["start"] != fields["end"])
+        facts.append(fields | {"side": side, "distance": distance, "apart": apart})
+    return facts

@@ -1,0 +1,210 @@
+"""Errors as problem JSON (RFC 9457): what is wrong, where, and what to do. Never a traceback."""
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from apptek.errors import ApptekError, UnknownName
+from apptek.present.wording import count_text, shortened
+from apptek.safe_text import printable
+
+MEDIA_TYPE = "application/problem+json"
+MAX_QUOTED = 80  # characters of a client's text that an error repeats
+TITLES = {
+    400: "The request cannot be read",
+    401: "A token is needed",
+    403: "Not from another site",
+    404: "Not found",
+    405: "Method not allowed",
+    408: "The request did not arrive",
+    413: "The request is too large",
+    415: "Not JSON",
+    422: "The request is not valid",
+    429: "Too many wrong tokens",
+    500: "The service failed",
+    503: "The service is busy",
+}
+_ADVICE = {
+    404: "See /api/openapi.json for the addresses that exist.",
+    405: "See /api/openapi.json for the methods of each address.",
+}
+# Where a body ends is unknown after 400, and nobody has read it after 408: no further requests.
+_HEADERS = {
+    400: {"Connection": "close"},
+    401: {"WWW-Authenticate": "Bearer"},
+    408: {"Connection": "close"},
+}
+_TAGS = {"one", "many"}  # pydantic puts the tag of PredictBody into an error's location
+
+
+class Problem(BaseModel):
+    """What went wrong, where, and what to do about it."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    where: str = Field(default="", description="The field or parameter that is wrong, if any.")
+    advice: str
+    suggestions: list[str] = Field(default=[], description="Names similar to an unknown one.")
+    unknown: dict[str, list[str]] = Field(
+        default={}, description="Each unknown name, with names similar to it."
+    )
+
+
+class ServiceError(ApptekError):
+    """An error that is sent to the client as a problem with a status."""
+
+    def __init__(
+        self,
+        status: int,
+        title: str,
+        detail: str,
+        *,
+        advice: str,
+        where: str = "",
+        suggestions: Sequence[str] = (),
+        unknown: Mapping[str, Sequence[str]] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.headers = {**_HEADERS.get(status, {}), **(headers or {})}
+        self.body = Problem(
+            title=title,
+            status=status,
+            detail=printable(detail),
+            where=printable(where),
+            advice=advice,
+            suggestions=list(suggestions),
+            unknown={name: list(similar) for name, similar in (unknown or {}).items()},
+        )
+
+    def response(self) -> Response:
+        """The problem as a response."""
+        return Response(
+            self.body.model_dump_json(), self.body.status, self.headers, media_type=MEDIA_TYPE
+        )
+
+
+def unknown_name(error: UnknownName, where: str = "") -> ServiceError:
+    """The problem of a name that is not in the data."""
+    choice = "Choose one of the suggestions, or find" if error.suggestions else "Find"
+    return ServiceError(
+        404,
+        "Unknown entity",
+        error.sentence,
+        advice=f"{choice} names with /api/entities?q=. Where a body has `allow_unknown`, it gives "
+        "a general answer.",
+        where=where,
+        suggestions=error.suggestions,
+        unknown={one.name: one.suggestions for one in (error, *error.others)},
+    )
+
+
+def quoted(text: str) -> str:
+    """A client's text in quotes, safe and short enough to repeat in an error."""
+    return repr(shortened(printable(text), MAX_QUOTED))
+
+
+def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The OpenAPI description of the problems that a route may answer with."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {
+        status: {"description": TITLES[status], "model": Problem, "content": content}
+        for status in statuses
+    }
+
+
+def describe_as_problem_json(app: FastAPI) -> None:
+    """Corrects the OpenAPI description: FastAPI says that errors may be application/json, too."""
+    for methods in app.openapi()["paths"].values():
+        for operation in methods.values():
+            for status, response in operation["responses"].items():
+                if status != "200":
+                    response["content"].pop("application/json", None)
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Turns every error of the app into a problem."""
+
+    @app.exception_handler(ServiceError)
+    async def service_error(_: Request, error: ServiceError) -> Response:
+        return error.response()
+
+    @app.exception_handler(UnknownName)
+    async def name_error(_: Request, error: UnknownName) -> Response:
+        return unknown_name(error).response()
+
+    @app.exception_handler(ApptekError)
+    async def apptek_error(_: Request, error: ApptekError) -> Response:
+        advice = "Change the request as the detail says."
+        return ServiceError(422, TITLES[422], str(error), advice=advice).response()
+
+    @app.exception_handler(RequestValidationError)
+    async def validation_error(_: Request, error: RequestValidationError) -> Response:
+        return _from_validation(error).response()
+
+    @app.exception_handler(HTTPException)
+    async def http_error(request: Request, error: HTTPException) -> Response:
+        title = TITLES.get(error.status_code, "The request was refused")
+        advice = _ADVICE.get(
+            error.status_code, "See /api/openapi.json for what the service accepts."
+        )
+        detail = f"{request.method} {shortened(request.url.path, MAX_QUOTED)}: {error.detail}"
+        return ServiceError(
+            error.status_code, title, detail, advice=advice, headers=error.headers
+        ).response()
+
+    @app.exception_handler(Exception)
+    async def unexpected_error(request: Request, error: Exception) -> Response:
+        logging.getLogger("apptek.server").error("%s", request.url.path, exc_info=error)
+        return ServiceError(
+            500,
+            TITLES[500],
+            "An unexpected error occurred.",
+            advice="Try again. If it happens again, report it with the output of the service.",
+        ).response()
+
+
+async def refuse_unknown_parameters(request: Request) -> None:
+    """Raise a ServiceError for a parameter of an address below /api that its route does not have.
+
+    A misspelt `view` that is ignored would give an answer of another view; so would the first of
+    two that are given.
+    """
+    given = Counter(name for name, _ in request.query_params.multi_items())
+    repeated = next((name for name, count in given.items() if count > 1), None)
+    if repeated is not None and request.url.path.startswith("/api/"):
+        detail = f"The parameter {quoted(repeated)} is given {count_text(given[repeated])}."
+        advice, where = "Give each parameter once.", repeated[:MAX_QUOTED]
+        raise ServiceError(422, TITLES[422], detail, advice=advice, where=where)
+    known = {field.alias for field in request.scope["route"].dependant.query_params}
+    unknown = next((name for name in request.query_params if name not in known), None)
+    if unknown is not None and request.url.path.startswith("/api/"):
+        there_are = f"It has {', '.join(sorted(known))}." if known else "It has none."
+        detail = f"This address has no parameter {quoted(unknown)}. {there_are}"
+        raise ServiceError(
+            422, TITLES[422], detail, advice="See /api/openapi.json.", where=unknown[:MAX_QUOTED]
+        )
+
+
+def _from_validation(error: RequestValidationError) -> ServiceError:
+    """Names the first invalid field, and says how many more there are."""
+    first, *others = error.errors()
+    path = [str(part) for part in first["loc"] if part not in _TAGS]
+    where = shortened(".".join(path), MAX_QUOTED)
+    more = f" (and {len(others)} more)" if others else ""
+    advice = (
+        "Send JSON as /api/openapi.json describes it."
+        if path[:1] == ["body"]
+        else "See /api/openapi.json."
+    )
+    detail = f"{where}: {first['msg']}{more}"
+    return ServiceError(422, TITLES[422], detail, advice=advice, where=where)

@@ -1,0 +1,231 @@
+"""The bodies of responses."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from apptek.server.schemas.requests import QueryFields
+
+CLASSES = "Classes of predicates, the most probable first; none if the model has no classes."
+MEANT = "The name of the entity that was meant; null if the data does not know the name."
+SIMILAR = "Names like those that the data does not know; of the first 50 of these."
+VIEW = "all_facts: answered from every fact; past_only: from facts before the time."
+
+
+class Health(BaseModel):
+    """The service is up."""
+
+    status: Literal["ok"] = "ok"
+    version: str
+    model: str = Field(description="The digest of the model, as `apptek info --check` prints it.")
+    model_on_disk: bool = Field(
+        description="False if the model's folder was removed after the service started."
+    )
+
+
+class Span(BaseModel):
+    """The time axis of the data. Positions count in its unit (days, for example, from 1970-01-01).
+
+    If no fact is dated, first and last are "?" and both positions are 0.
+    """
+
+    unit: Literal["integer", "year", "month", "week", "day", "hour", "minute", "second"]
+    mixed: bool
+    first: str
+    last: str
+    first_position: int
+    last_position: int
+    beyond: int = Field(description="How many steps after the last fact are worth a look.")
+    undated: int = Field(description="Training facts without a time.")
+
+
+class Counts(BaseModel):
+    """The sizes of the model and its data."""
+
+    entities: int
+    predicates: int
+    facts: int = Field(description="What it answers from: all facts, or those of train.")
+    train: int
+    valid: int
+    test: int
+    topologies: int
+
+
+class ModelInfo(BaseModel):
+    """The served model."""
+
+    dataset: str
+    preset: str
+    protocol: str
+    seed: int
+    counts: Counts
+    span: Span
+    metrics: dict[str, Any] = Field(description="Metrics on the tuning split, from fitting.")
+    settings: dict[str, Any]
+    samples: list[QueryFields] = Field(description="Queries to start with.")
+    forecasts: bool = Field(description="Whether it makes forecasts.")
+
+
+class CountedName(BaseModel):
+    """A name and the number of facts that it occurs in."""
+
+    name: str
+    facts: int
+
+
+class Entities(BaseModel):
+    """Entities that match, best first. If none match, `near` has similar names."""
+
+    entities: list[CountedName]
+    near: list[str]
+
+
+class PredicateOut(CountedName):
+    """A predicate: how to show it, the class and the group that it belongs to, null if to none."""
+
+    label: str
+    kind: str | None = Field(serialization_alias="class")
+    group: str | None
+
+
+class Predicates(BaseModel):
+    """All predicates, ordered by name."""
+
+    predicates: list[PredicateOut]
+
+
+class ClassShare(BaseModel):
+    """A class of predicates, and the sum of their probabilities."""
+
+    name: str
+    probability: float
+
+
+class RankedPredicate(BaseModel):
+    """A predicate; `known` if a fact has it between the two entities at that time."""
+
+    predicate: str
+    label: str
+    probability: float
+    known: bool
+
+
+class AnswerOut(QueryFields):
+    """A query and its predicates, most probable first."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    predicates: list[RankedPredicate]
+    by_class: list[ClassShare] = Field(description=CLASSES)
+    by_group: list[ClassShare] = Field(
+        description="The same for the groups that classes fall into."
+    )
+    meant_subject: str | None = Field(description=MEANT)
+    meant_object: str | None = Field(description=MEANT)
+    unseen_subject: bool
+    unseen_object: bool
+    unseen_time: bool
+    outside_span: bool
+    far_time: bool = Field(
+        description="The time is further from the facts than their whole span is long."
+    )
+    calibrated: bool = Field(description="Whether the probabilities are calibrated.")
+    age_note: str = Field(description="How old the newest fact is, for a time after all facts.")
+    view: Literal["all_facts", "past_only"] = Field(description=VIEW)
+
+
+class Answers(BaseModel):
+    """One answer per query, in the same order."""
+
+    answers: list[AnswerOut]
+    unknown: int = Field(description="How many queries have a name that is not in the data.")
+    far_times: int = Field(description="How many queries have a time that is far from all facts.")
+    similar: dict[str, list[str]] = Field(description=SIMILAR)
+
+
+class Fact(BaseModel):
+    """A fact of the model. start and end are positions on the time axis, null if undated."""
+
+    fact: int
+    subject: str
+    predicate: str
+    object: str
+    since: str
+    until: str
+    date: str
+    start: int | None
+    end: int | None
+
+
+class NearFact(Fact):
+    """A fact near the query: its side, and its distance in time (negative: before the query)."""
+
+    side: Literal["subject", "object"]
+    distance: int | None
+    apart: str
+
+
+class Timeline(BaseModel):
+    """The first facts in order of time, out of `total`, and how all of them are distributed.
+
+    counts: the span from first to last in equal parts, and how many facts begin in each.
+    without_date: the first facts that have no date, out of `undated`.
+    """
+
+    total: int
+    undated: int
+    first: int
+    last: int
+    counts: list[int]
+    facts: list[Fact]
+    without_date: list[Fact]
+
+
+class EntityTimeline(Timeline):
+    """The facts of an entity."""
+
+    entity: str
+
+
+class PairHistory(BaseModel):
+    """The facts from subject to object, and those from object to subject.
+
+    held_out: those of valid and test, in both directions, that answers do not use; their `fact`
+    is -1. Timelines do not count them.
+    latest: when the latest of all facts between the two began; null if none is dated.
+    """
+
+    subject: str
+    object: str
+    forward: Timeline
+    backward: Timeline
+    held_out: list[Fact]
+    latest: str | None
+
+
+class MinedOut(BaseModel):
+    """A topology mined for a predicate: how many episodes it connected, and their share."""
+
+    predicate: str
+    topology: list[str]
+    sentence: str
+    connected: int
+    share: float
+    examples: list[str]
+
+
+class WeightOut(BaseModel):
+    """A feature in words and its weight for a predicate. part: history or topology."""
+
+    predicate: str
+    part: str
+    words: str
+    weight: float
+
+
+class Topologies(BaseModel):
+    """The commonest mined topologies and the largest weights of each predicate."""
+
+    topologies: list[MinedOut]
+    strongest: list[WeightOut]
+    next_offset: int | None = Field(description="Where the next page begins; null: there is none.")

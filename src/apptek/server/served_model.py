@@ -1,0 +1,260 @@
+"""The model that is served: its predictor, an index of its names, its time span, sample queries."""
+
+from collections.abc import Iterable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from apptek.arrays import Ints
+from apptek.config import View
+from apptek.errors import ApptekError, TimeFormatError, UnknownName
+from apptek.facts.facts import Dataset, Facts
+from apptek.facts.name_index import NameIndex, entity_counts
+from apptek.facts.queries import Queries
+from apptek.facts.times import UNKNOWN
+from apptek.graph.lookups import ends_of
+from apptek.graph.temporal_graph import FOR_EVER, TemporalGraph
+from apptek.models.answerer import Answerer
+from apptek.models.manifest import model_digest
+from apptek.paper.environment import DecisionProcess, Environment
+from apptek.predictor import Predictor, Query
+from apptek.server.private_copy import private_copy
+from apptek.server.problem_json import ServiceError, quoted, unknown_name
+from apptek.server.schemas.requests import QueryFields
+from apptek.server.workers import BackgroundWork
+
+SAMPLES = 4
+BEYOND = 30  # steps after the last fact that are shown at most
+UNKNOWN_NAMES = 50  # unknown names of a batch for which others are offered
+FAR_TIME = "A time far from all facts"
+CANDIDATES = 400  # tuning facts that the samples are chosen from
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Positions on the time axis from first to last, both included."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A single question whose names and time were looked up, once. Routes pass it on.
+
+    ids       one row; a name that is not in the data has an id below 0
+    answerer  of the view that was asked for
+    similar   names like those that are not in the data
+    """
+
+    query: Query
+    ids: Queries
+    answerer: Answerer
+    similar: dict[str, list[str]]
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The ids of subject and object."""
+        return int(self.ids.subjects[0]), int(self.ids.objects[0])
+
+    @property
+    def time(self) -> int:
+        """The code of the time."""
+        return int(self.ids.times[0])
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """Everything that the answers are made from; nothing of it can be changed by others.
+
+    The index of names is built in the background: with many entities it takes seconds, and the
+    service can answer queries before it is ready.
+    """
+
+    predictor: Predictor
+    folder: Path  # where the model was when it was opened
+    digest: str
+    span: Window
+    samples: tuple[Query, ...]
+    counts: Ints  # facts of each entity
+    pending_index: "Future[NameIndex]"
+    background: BackgroundWork = field(default_factory=BackgroundWork)
+
+    @classmethod
+    def open(cls, folder: Path) -> "ServedModel":
+        """Loads a model and runs it once, so that the kernels are compiled before any request."""
+        with private_copy(folder) as copy:
+            digest = model_digest(copy)
+            predictor = Predictor.load(copy)
+        model = predictor.model
+        counts = entity_counts(model.graph.facts, len(model.dataset.entities))
+        background = BackgroundWork()
+        pending_index = background.start("names", lambda: predictor.answerer.entities.index)
+        samples = sample_queries(predictor, counts)
+        predictor.explain(samples[0])
+        if model.occurrence is not None:
+            predictor.forecast(samples[0].subject, samples[0].object, steps=1)
+        model.graph.nearest([0], [UNKNOWN], model.config.agent.tknn)  # for the periphery
+        asked = predictor.queries_of(samples[:1])
+        process = DecisionProcess(predictor.answerer.main.space.graph, model.config.agent)
+        Environment(process, asked)  # for the steps of the agent
+        span = time_span(model.graph)
+        return cls(predictor, folder, digest, span, samples, counts, pending_index, background)
+
+    def answerer(self, view: View | None) -> Answerer:
+        """What answers: with `past_only`, every query from what was known before its time."""
+        answerer = self.predictor.answerer
+        return answerer.past_view() if view == "past_only" else answerer
+
+    @property
+    def beyond(self) -> int:
+        """How many steps after the last fact are worth a look: an eighth of what all facts span."""
+        return max(min(BEYOND, (self.span.last - self.span.first + 1) // 8), 1)
+
+    @property
+    def index(self) -> NameIndex:
+        """The index of the entities' names; waits until it is built."""
+        return self.pending_index.result()
+
+    def entity(self, name: str, where: str) -> int:
+        """The id of an entity. Raises a ServiceError with similar names if there is none."""
+        (entity,) = self._ids({name: where}, [name], allow_unknown=False)
+        return entity
+
+    def pair(self, subject: str, object_: str, *, allow_unknown: bool = False) -> tuple[int, int]:
+        """The ids of two entities; below 0 for a name that is not in the data, if that is allowed.
+
+        Raises a ServiceError with similar names if it is not.
+        """
+        places = {subject: "subject", object_: "object"} | {subject: "subject"}
+        one, other = self._ids(places, [subject, object_], allow_unknown=allow_unknown)
+        return one, other
+
+    def _ids(self, places: dict[str, str], names: list[str], *, allow_unknown: bool) -> list[int]:
+        """The ids of names; `places` says of each where it was given."""
+        answerer = self.predictor.answerer
+        ids = [answerer.entity_id(name) for name in names]
+        if min(ids) < 0:
+            _ = self.index  # it is built once: wait for it, instead of building another
+            try:
+                answerer.entities.check(*places, allow_unknown=allow_unknown)
+            except UnknownName as error:
+                raise unknown_name(error, places[error.name]) from None
+        return ids
+
+    def question(self, fields: QueryFields, view: View | None, *, allow_unknown: bool) -> Question:
+        """Look up a single question. Raises a ServiceError if the data cannot answer it."""
+        code = self.time(fields.time, "time")
+        pair = self.pair(fields.subject, fields.object, allow_unknown=allow_unknown)
+        self.check_near(code, "time")
+        columns = [np.asarray([value], np.int32) for value in (*pair, code, -1)]
+        return Question(
+            Query(fields.subject, fields.object, fields.time),
+            Queries(*columns),
+            self.answerer(view),
+            self.similar(zip(pair, (fields.subject, fields.object), strict=True)),
+        )
+
+    def similar(self, named: Iterable[tuple[int, str]]) -> dict[str, list[str]]:
+        """Names like those whose id is below 0; of the first few of them, for it takes time."""
+        unknown = dict.fromkeys(name for entity, name in named if entity < 0)
+        if unknown:
+            _ = self.index  # waits for it
+        resolver = self.predictor.answerer.entities
+        return {name: resolver.suggestions(name) for name in islice(unknown, UNKNOWN_NAMES)}
+
+    def predicate(self, name: str, where: str, status: int = 422) -> int:
+        """The id of a predicate. Raises a ServiceError with similar names if there is none."""
+        predicates = self.predictor.model.dataset.predicates
+        predicate = self.predictor.answerer.predicate_names.find(name)
+        if predicate is None:
+            by_key = {known.casefold(): known for known in predicates}
+            similar = get_close_matches(name[:200].casefold(), by_key, n=3)
+            raise ServiceError(
+                status,
+                "Unknown predicate",
+                f"The model knows no predicate {quoted(name)}.",
+                advice="/api/predicates lists all predicates.",
+                where=where,
+                suggestions=[by_key[key] for key in similar],
+            )
+        return predicate
+
+    def time(self, text: str, where: str) -> int:
+        """The code of a time. Raises a ServiceError that says how times are written."""
+        axis = self.predictor.model.dataset.axis
+        try:
+            return axis.parse(text)
+        except TimeFormatError as error:
+            expected = str(error).rpartition("expected ")[2]
+            raise ServiceError(
+                422,
+                "Not a time of this data",
+                f"{quoted(text)} cannot be read: expected {expected}.",
+                advice=f"Write {axis.expected}, or ? if the time is unknown.",
+                where=where,
+            ) from None
+
+    def check_near(self, code: int, where: str) -> None:
+        """Raise a ServiceError for a time of a single question that is far from all facts."""
+        try:
+            self.predictor.answerer.seen.check_time(code)
+        except ApptekError as error:
+            raise ServiceError(
+                422,
+                FAR_TIME,
+                f"{str(error)[:1].upper()}{str(error)[1:]}.",
+                advice="/api/model has the span of the facts.",
+                where=where,
+            ) from None
+
+    def position(self, code: int) -> int:
+        """The position of a time on the axis; UNKNOWN for an unknown time."""
+        return UNKNOWN if code == UNKNOWN else self.predictor.model.dataset.axis.position(code)
+
+    def is_outside_span(self, code: int) -> bool:
+        """Whether a time is before the first or after the last fact."""
+        position = self.position(code)
+        return position != UNKNOWN and not self.span.first <= position <= self.span.last
+
+
+def time_span(graph: TemporalGraph) -> Window:
+    """From the earliest to the latest known time of a fact; 0 to 0 if no fact is dated."""
+    first, last = ends_of(graph, np.arange(len(graph.facts)))
+    last = np.where(last == FOR_EVER, first, last)  # an ongoing fact has no last time
+    dated = first != UNKNOWN
+    return Window(int(first[dated].min()), int(last[dated].max())) if dated.any() else Window(0, 0)
+
+
+def query_of_fact(data: Dataset, facts: Facts, row: int) -> Query:
+    """The query that a fact answers."""
+    return Query(
+        data.entities[int(facts.subjects[row])],
+        data.entities[int(facts.objects[row])],
+        data.axis.format(int(facts.times[row])),
+    )
+
+
+def sample_queries(predictor: Predictor, counts: Ints) -> tuple[Query, ...]:
+    """A few tuning facts as queries that make a good first impression.
+
+    Each has a different predicate; those that the model answers correctly come first, then those
+    about entities with many facts.
+    """
+    data = predictor.model.dataset
+    facts = data.valid if len(data.valid) else data.train
+    rows = np.linspace(0, len(facts) - 1, min(CANDIDATES, len(facts))).astype(int)
+    queries = [query_of_fact(data, facts, row) for row in rows]
+    truths = [data.predicates[int(facts.predicates[row])] for row in rows]
+    answers = predictor.predict(queries, top=1)
+    correct = [a.predicates[0] == truth for a, truth in zip(answers, truths, strict=True)]
+    fewest = np.minimum(counts[facts.subjects[rows]], counts[facts.objects[rows]])
+    chosen: dict[str, Query] = {}
+    for i in sorted(range(len(rows)), key=lambda i: (not correct[i], -int(fewest[i]), i)):
+        if queries[i].subject != queries[i].object:
+            chosen.setdefault(truths[i], queries[i])
+    return tuple(chosen.values())[:SAMPLES] or (queries[0],)

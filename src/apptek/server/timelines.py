@@ -1,0 +1,153 @@
+"""The facts of an entity, or between two entities, in order of time."""
+
+from typing import Any
+
+import numpy as np
+
+from apptek.arrays import Ints
+from apptek.facts.facts import Dataset
+from apptek.facts.times import UNKNOWN, TimeAxis
+from apptek.graph.lookups import between, ends_of, incoming, outgoing
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.server.held_out import describe_held_out, held_out_facts, row_fields
+from apptek.server.problem_json import TITLES, ServiceError, quoted
+from apptek.server.schemas.responses import EntityTimeline, Fact, PairHistory, Timeline
+from apptek.server.served_model import ServedModel, Window
+
+PARTS = 120  # at most so many counts over a window
+
+
+def read_window(
+    served: ServedModel,
+    since: str | None,
+    until: str | None,
+    named: tuple[str, str] = ("from", "to"),
+) -> Window:
+    """The window between two written times; by default the whole span of the data.
+
+    Raises a ServiceError if a time is unknown, or if the window ends before it begins; it calls the
+    two as they are `named`.
+    """
+    axis = served.predictor.model.dataset.axis
+    first, last = served.span.first, served.span.last
+    if since is not None:
+        first = served.position(_known_time(served, since, named[0]))
+    if until is not None:
+        # "to=2014" includes the whole of 2014: take the last moment that the text can mean.
+        code = np.asarray([_known_time(served, until, named[1])], np.int32)
+        last = served.position(int(axis.last_moments(code)[0]))
+    # With one end given, a time outside the span makes an empty window, not an error.
+    if since is None:
+        return Window(min(first, last), last)
+    if until is None:
+        return Window(first, max(first, last))
+    if first > last:
+        raise ServiceError(
+            422,
+            TITLES[422],
+            f"The window ends at {quoted(until)}, before it begins at {quoted(since)}.",
+            advice="Exchange the two times.",
+            where=named[1],
+        )
+    return Window(first, last)
+
+
+def _known_time(served: ServedModel, text: str, where: str) -> int:
+    code = served.time(text, where)
+    if code == UNKNOWN:
+        raise ServiceError(
+            422,
+            "Not a time of this data",
+            "A window begins and ends at known times.",
+            advice=f"Write a time, or leave out {where!r} for the whole span.",
+            where=where,
+        )
+    return code
+
+
+def entity_timeline(served: ServedModel, name: str, window: Window, limit: int) -> EntityTimeline:
+    """The timeline of an entity."""
+    model = served.predictor.model
+    entity = served.entity(name, "name")
+    facts = facts_of(model.graph, entity)
+    timeline = timeline_of(model.dataset, model.graph, facts, window, limit)
+    return EntityTimeline(entity=model.dataset.entities[entity], **dict(timeline))
+
+
+def pair_history(
+    served: ServedModel, subject: str, object_: str, window: Window, limit: int
+) -> PairHistory:
+    """The timelines between two entities, one for each direction."""
+    model = served.predictor.model
+    data, graph = model.dataset, model.graph
+    source, target = served.pair(subject, object_)
+    facts = [between(graph, source, target), between(graph, target, source)]
+    forward, backward = (
+        timeline_of(data, graph, by_time(graph, way), window, limit) for way in facts
+    )
+    starts = ends_of(graph, np.concatenate(facts))[0]
+    dated = starts[starts != UNKNOWN]
+    ways = dict.fromkeys([(source, target), (target, source)])
+    held_out = [
+        fact
+        for ends in ways
+        for fact in describe_held_out(model, held_out_facts(model, *ends, window))[:limit]
+    ]
+    return PairHistory(
+        subject=data.entities[source],
+        object=data.entities[target],
+        forward=forward,
+        backward=backward,
+        held_out=held_out,
+        latest=TimeAxis(data.axis.unit).format(int(dated.max())) if len(dated) else None,
+    )
+
+
+def facts_of(graph: TemporalGraph, entity: int) -> Ints:
+    """All facts of an entity in order of time, undated ones last."""
+    received = incoming(graph, entity)
+    from_others = received[graph.facts.subjects[received] != entity]  # count a self-loop once
+    return by_time(graph, np.concatenate([outgoing(graph, entity), from_others]))
+
+
+def by_time(graph: TemporalGraph, facts: Ints) -> Ints:
+    """The facts in order of time, undated ones last."""
+    first, last = ends_of(graph, facts)
+    return facts[np.lexsort((facts, last, first, first == UNKNOWN))]
+
+
+def timeline_of(
+    data: Dataset, graph: TemporalGraph, facts: Ints, window: Window, limit: int
+) -> Timeline:
+    """The facts inside a window: the first `limit` of them in words, and counts of all.
+
+    Undated facts are counted and listed separately.
+    """
+    first, last = ends_of(graph, facts)
+    dated = first != UNKNOWN
+    inside = dated & (first <= window.last) & (last >= window.first)
+    # A fact that began before the window counts in the first part. int64: starts * parts is large.
+    starts = np.clip(first[inside], window.first, window.last).astype(np.int64) - window.first
+    width = window.last - window.first + 1
+    parts = min(PARTS, width)
+    counts = np.bincount(starts * parts // width, minlength=parts)
+    return Timeline(
+        total=int(inside.sum()),
+        undated=int((~dated).sum()),
+        first=window.first,
+        last=window.last,
+        counts=counts.tolist(),
+        facts=[describe_fact(data, graph, int(fact)) for fact in facts[inside][:limit]],
+        without_date=[describe_fact(data, graph, int(fact)) for fact in facts[~dated][:limit]],
+    )
+
+
+def describe_fact(data: Dataset, graph: TemporalGraph, fact: int) -> Fact:
+    """A fact with its names and dates."""
+    return Fact(**fact_fields(data, graph, fact))
+
+
+def fact_fields(data: Dataset, graph: TemporalGraph, fact: int) -> dict[str, Any]:
+    """The fields of Fact."""
+    (first,), (last,) = ends_of(graph, np.asarray([fact]))
+    return {"fact": fact, **row_fields(data, graph.facts, fact, (int(first), int(last)))}
