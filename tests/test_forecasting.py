@@ -82,7 +82,7 @@ def test_the_same_model_learns_the_same_bytes(
     again = learn_occurrence(replace(predictor.model, occurrence=None), options, {}).occurrence
     assert again is not None
     again.save(tmp_path / "occurrence")
-    name = "models/occurrence/occurrence.json"
+    name = "occurrence/occurrence.json"
     assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
 
 

@@ -44,7 +44,7 @@ def test_a_narrower_processor_fits_the_same_model(tmp_path: Path) -> None:
     subprocess.run(command, check=True, env=other, capture_output=True)
     here, there = files_of(tmp_path / "here"), files_of(tmp_path / "there")
     assert here.keys() == there.keys()
-    fitted = {"model.json", "models/occurrence/occurrence.json"}  # what numerical minimisers have found
+    fitted = {"model.json", "occurrence/occurrence.json"}  # what numerical minimisers have found
     different = {name for name in here if here[name] != there[name]}
     assert different <= fitted
     for name in different:
