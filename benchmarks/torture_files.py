@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -62,6 +61,18 @@ def scratch(place: Path) -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
+COMMAND = "from apptek.cli import main; main()"
+# The peak memory of the process since its start: `ru_maxrss` would include that of its parent.
+MEASURED = (
+    """import atexit, sys
+def report(): print(*(line for line in open("/proc/self/status") if line.startswith("VmHWM")),
+                    end="", file=sys.stderr)
+atexit.register(report)
+"""
+    + COMMAND
+)
+
+
 def world_of(place: Path) -> Path:
     """The folder of a small world."""
     folder = place / "world"
@@ -90,10 +101,10 @@ def query_of(model: Path) -> list[str]:
     return [*ends, data.axis.format(int(facts.times[0]))]
 
 
-def start(*words: str) -> "subprocess.Popen[str]":
-    """A command in a process of its own."""
+def start(*words: str, code: str = COMMAND) -> "subprocess.Popen[str]":
+    """Start a command in a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-c", "from apptek.cli import main; main()", *words],
+        [sys.executable, "-c", code, *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -211,29 +222,13 @@ def bombs(seeds: range, place: Path) -> Iterator[Outcome]:
             with opened as file:
                 for _ in range(size // len(block)):
                     file.write(block)
-            process = start("data", "stats", str(path))
-            code, messages, memory = _finish_measured(process)
-        good = code == 1 and len(messages.splitlines()) == 1 and "Traceback" not in messages
+            code, messages = finish(start("data", "stats", str(path), code=MEASURED))
+            *lines, peak = messages.splitlines() or [""]
+            memory = int(peak.split()[1]) << 10 if peak.startswith("VmHWM") else 0
+        good = code == 1 and len(lines) == 1 and memory > 0
         if memory > BOMB_MEMORY:
             yield Outcome(seed, f"{memory:,} bytes of memory", good=False)
         yield Outcome(seed, "refused" if good else last_line(messages), good)
-
-
-def _finish_measured(process: "subprocess.Popen[str]") -> tuple[int, str, int]:
-    """Wait for a command; return its exit code, its messages and its peak memory in bytes.
-
-    `wait4` measures this child alone: `RUSAGE_CHILDREN` has the largest child of all tests.
-    """
-    assert process.stdout is not None
-    assert process.stderr is not None
-    with process.stdout, process.stderr:
-        timer = threading.Timer(MINUTES, process.kill)
-        timer.start()
-        messages = process.stderr.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        timer.cancel()
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, messages, usage.ru_maxrss * 1024
 
 
 FITS = {

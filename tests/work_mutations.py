@@ -70,7 +70,7 @@ def stopped_fits(place: Path) -> list[tuple[Fit, Path, dict[str, bytes]]]:
     defaults = training_run.train.__kwdefaults__
     assert defaults is not None
     defaults["checkpoint_seconds"] = 0.0
-    fits = [_fit_paper("in training"), _fit_paper("fit the classifier, within"), _fit_embedding]
+    fits = [_fit_paper("in training"), _fit_paper("fit the classifier, all_facts"), _fit_embedding]
     stopped = []
     for number, fit in enumerate(fits):
         whole, folder = place / f"whole-{number}", place / f"stopped-{number}" / "model"
