@@ -130,7 +130,7 @@ def run(world: str, model: str) -> None:
 
     tell("read")
     data = read_dataset(world)
-    predictor = Predictor.fit(data, folder=model, on_stage=tell)
+    predictor = Predictor.fit(data, folder=model, progress=lambda stage, *_: tell(stage))
     rows = draw_evenly(data.test, np.arange(len(data.test)), QUERIES, generator(0, "bench"))
     queries = held_out_queries(data.test.take(rows))
     scores = predictor.scorer("test").scores

@@ -24,7 +24,6 @@ import reader_mutations
 import work_mutations
 from model_folders import files_of
 
-from apptek.baselines.baseline import Baseline
 from apptek.config import preset
 from apptek.errors import ApptekError
 from apptek.models.manifest import model_digest, verify_folder
@@ -89,7 +88,7 @@ def models_of(place: Path) -> dict[str, Path]:
         for name, settings in (("default", QUICK), ("max", TREES)):
             config = with_settings(preset(name), settings)
             Predictor.fit(data, model=name, config=config, folder=folders[name])
-        Baseline.fit("recency", data, folder=folders["recency"])
+        Predictor.fit(data, model="recency", folder=folders["recency"])
     return folders
 
 

@@ -6,12 +6,12 @@ import numpy as np
 from oracles import PlainFact
 from worlds import facts_of, names_of
 
-from apptek.baselines.baseline import Baseline
 from apptek.baselines.embedding import Embedding
 from apptek.baselines.embedding_baseline import EmbeddingScorer
-from apptek.baselines.registry import preset_of
 from apptek.facts.facts import Dataset, Facts
 from apptek.facts.times import TimeAxis
+from apptek.models.registry import preset_of
+from apptek.predictor import Predictor
 from apptek.setting_rules import with_settings
 
 SMALL = {
@@ -62,6 +62,6 @@ def fifty_facts() -> Dataset:
 def model_of(name: str, data: Dataset, *changes: str, preset: str = "default") -> Embedding:
     """A model after one epoch."""
     config = settings_of(name, "training.epochs=1", *changes, preset=preset)
-    scorer = Baseline.fit(name, data, config=config).model.main.scorer
+    scorer = Predictor.fit(data, model=name, config=config).model.main.scorer
     assert isinstance(scorer, EmbeddingScorer)
     return scorer.model

@@ -98,12 +98,12 @@ DAMAGES: tuple[Damage, ...] = (flip, flip, flip, truncate, extend, delete, swap,
 
 def outcome(folder: Path, query: list[str]) -> str:
     """What opening a folder and asking one query comes to, in a word and a text."""
-    from apptek.baselines.open_model import open_model
     from apptek.errors import ModelError
     from apptek.models.answers import Query
+    from apptek.predictor import Predictor
 
     try:
-        (answer,) = open_model(folder).predict([Query(*query)], top=3)
+        (answer,) = Predictor.load(folder).predict([Query(*query)], top=3)
     except ModelError as error:
         text = str(error)
         assert len(text.splitlines()) == 1, text

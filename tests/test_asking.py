@@ -16,7 +16,6 @@ from mcp import Client
 from pyarrow import ipc
 from service_parts import client_of, problem
 
-from apptek.baselines.baseline import Baseline
 from apptek.errors import ApptekError, DataError, TimeFormatError, UnknownName
 from apptek.forecast.backtest import backtest
 from apptek.models.answer_tables import answer_rows
@@ -258,7 +257,7 @@ def test_a_lead_that_is_too_long_is_the_reason_and_the_longest_is_told(
 def test_a_baseline_flags_far_times_and_wildcards(
     predictor: Predictor, queries: list[Query]
 ) -> None:
-    baseline = Baseline.fit("frequency", predictor.model.dataset)
+    baseline = Predictor.fit(predictor.model.dataset, model="frequency")
     answers = baseline.predict(queries)
     assert [answer.far_time for answer in answers] == IS_FAR
     assert [answer.unknown_names for answer in answers] == [[], [], ["?"], ["Nobody at all"]]

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from oracles import PlainFact
 from worlds import ENTITIES, PREDICATES, dataset_of, graph_of, plain_facts
 
-from apptek.baselines.baseline import Baseline
 from apptek.errors import ApptekError, ConfigError
 from apptek.facts.facts import Dataset, OpenEnd
 from apptek.facts.queries import Queries, held_out_queries, training_queries
@@ -24,6 +23,7 @@ from apptek.models.counting.scorers import (
     Weights,
     choose_weights,
 )
+from apptek.predictor import Predictor
 from apptek.synthetic.world import make_world
 
 Plain = list[PlainFact]
@@ -150,12 +150,14 @@ def test_more_counting_is_better_on_a_planted_world(
     world: Dataset,
 ) -> None:
     names = ("frequency", "profile", "recency")
-    mrr = [Baseline.fit(name, world).evaluate("test").metrics.mrr for name in names]
+    mrr = [Predictor.fit(world, model=name).evaluate("test").metrics.mrr for name in names]
     assert mrr[0] + 0.05 < mrr[1] < mrr[2]
 
 
 def test_pair_repeats_what_a_pair_does(world: Dataset) -> None:
-    pair, profile = (Baseline.fit(name, world).evaluate("valid") for name in ("pair", "profile"))
+    pair, profile = (
+        Predictor.fit(world, model=name).evaluate("valid") for name in ("pair", "profile")
+    )
     assert pair.metrics.mrr >= profile.metrics.mrr
 
 
@@ -163,7 +165,7 @@ def test_rolling_counts_earlier_facts_of_the_held_out_splits_but_none_of_the_fut
     pair = PlainFact(0, 0, 1, 0, 0)
     held_out = [PlainFact(0, 1, 1, day, day) for day in range(10, 20)]
     data = dataset_of([pair, PlainFact(2, 1, 3, 2, 2)], held_out)
-    recency = Baseline.fit("recency", data)
+    recency = Predictor.fit(data, model="recency")
     assert recency.views_of("test") == ("past_only",)  # train ends on day 2
     assert recency.evaluate("test").metrics.mrr < 1
     rolling = recency.evaluate("test", rolling=True)
@@ -175,7 +177,7 @@ def test_rolling_counts_earlier_facts_of_the_held_out_splits_but_none_of_the_fut
 def test_rolling_sees_no_undated_fact_of_the_held_out_splits() -> None:
     held_out = [PlainFact(0, 1, 1, None, None), PlainFact(2, 1, 3, 9, 9)]
     data = dataset_of([PlainFact(0, 0, 1, 0, 0), PlainFact(2, 0, 3, 2, 2)], held_out)
-    recency = Baseline.fit("recency", data)
+    recency = Predictor.fit(data, model="recency")
     undated = recency.evaluate("test", rolling=True).ranks[0]
     assert undated == recency.evaluate("test").ranks[0] > 1
 
@@ -184,8 +186,8 @@ def test_rolling_sees_no_undated_fact_of_the_held_out_splits() -> None:
 def test_a_baseline_has_both_views_and_keeps_them(
     name: str, world: Dataset, tmp_path: Path
 ) -> None:
-    fitted = Baseline.fit(name, world, folder=tmp_path / "model")
-    loaded = Baseline.load(tmp_path / "model")
+    fitted = Predictor.fit(world, model=name, folder=tmp_path / "model")
+    loaded = Predictor.load(tmp_path / "model")
     assert loaded.views_of("test") == ("all_facts", "past_only")
     for view in fitted.views_of("test"):
         assert loaded.evaluate("test", view).metrics == fitted.evaluate("test", view).metrics
@@ -194,14 +196,14 @@ def test_a_baseline_has_both_views_and_keeps_them(
 
 
 def test_ahead_a_future_fact_changes_no_answer_of_recency(world: Dataset) -> None:
-    recency = Baseline.fit("recency", world)
+    recency = Predictor.fit(world, model="recency")
     scorer = recency.model.views["past_only"].scorer
     assert isinstance(scorer, CountingScorer)
     late = int(np.quantile(world.train.times, 0.5))
     past = scorer.with_facts(
         TemporalGraph.of(
             replace(world, train=world.train.take(np.flatnonzero(world.train.times < late)))
-        )
+        ).past_view()
     )
     rows = np.flatnonzero(world.test.dated & (world.test.times <= late))
     queries = held_out_queries(world.test.take(rows))

@@ -13,7 +13,6 @@ from oracles import PlainFact
 from worlds import facts_of
 
 from apptek.baselines import embedding_baseline
-from apptek.baselines.baseline import Baseline
 from apptek.baselines.diachronic import DeSimplE, Diachronic, Entities, TimeFeatures
 from apptek.baselines.embedding import embedding_scores
 from apptek.baselines.embedding_training import mask_known, with_unseen
@@ -24,6 +23,7 @@ from apptek.facts.facts import Dataset, Facts
 from apptek.facts.queries import Queries, held_out_queries, training_queries
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.predictor import Predictor
 from apptek.synthetic.world import make_world
 
 
@@ -36,15 +36,18 @@ def world() -> Dataset:
 def test_fifty_facts_are_learned_by_heart(name: str) -> None:
     changes = ["training.epochs=80", "training.batch_size=25", "training.patience=80"]
     config = settings_of(name, *changes, "training.unseen_share=0.0")
-    assert Baseline.fit(name, fifty_facts(), config=config).evaluate("test").metrics.mrr == 1.0
+    assert (
+        Predictor.fit(fifty_facts(), model=name, config=config).evaluate("test").metrics.mrr == 1.0
+    )
 
 
 @pytest.mark.parametrize("name", [*LEARNED[:-1], pytest.param("re_gcn", marks=pytest.mark.slow)])
 def test_they_beat_frequency_on_a_planted_world(name: str, world: Dataset) -> None:
     config = settings_of(name, "training.epochs=5", "training.batch_size=128")
-    learned = Baseline.fit(name, world, config=config).evaluate("test")
+    learned = Predictor.fit(world, model=name, config=config).evaluate("test")
     assert (
-        learned.metrics.mrr > Baseline.fit("frequency", world).evaluate("test").metrics.mrr + 0.03
+        learned.metrics.mrr
+        > Predictor.fit(world, model="frequency").evaluate("test").metrics.mrr + 0.03
     )
 
 
@@ -52,7 +55,7 @@ def test_they_beat_frequency_on_a_planted_world(name: str, world: Dataset) -> No
 def test_telling_entities_apart_teaches_predicates_too(name: str, world: Dataset) -> None:
     config = settings_of(name, "training.epochs=8", "training.batch_size=128", preset="paper")
     assert config.training.objective == "entities"
-    report = Baseline.fit(name, world, config=config).model.report
+    report = Predictor.fit(world, model=name, config=config).model.main.report
     assert report["valid_mrr"] > report["epochs"][0]["valid_mrr"]
     assert report["epochs"][-1]["loss"] < report["epochs"][0]["loss"]
 
@@ -149,8 +152,8 @@ def test_a_killed_run_resumes_to_the_same_bytes(
 ) -> None:
     monkeypatch.setattr(embedding_baseline, "CHECKPOINT_SECONDS", 0.0)
     data, config = fifty_facts(), settings_of(name, "training.epochs=4", "training.patience=4")
-    Baseline.fit(name, data, config=config, folder=tmp_path / "one")
-    Baseline.fit(name, data, config=config, folder=tmp_path / "two")
+    Predictor.fit(data, model=name, config=config, folder=tmp_path / "one")
+    Predictor.fit(data, model=name, config=config, folder=tmp_path / "two")
     assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
 
     def kill(_: str, done: int, __: int) -> None:
@@ -158,14 +161,14 @@ def test_a_killed_run_resumes_to_the_same_bytes(
             raise Killed
 
     with pytest.raises(Killed):
-        Baseline.fit(name, data, config=config, folder=tmp_path / "three", progress=kill)
+        Predictor.fit(data, model=name, config=config, folder=tmp_path / "three", progress=kill)
     with pytest.raises(CheckpointError, match="continue it with --resume"):
-        Baseline.fit(name, data, config=config, folder=tmp_path / "three")
-    Baseline.fit(name, data, config=config, folder=tmp_path / "three", resume=True)
+        Predictor.fit(data, model=name, config=config, folder=tmp_path / "three")
+    Predictor.fit(data, model=name, config=config, folder=tmp_path / "three", resume=True)
     assert files_of(tmp_path / "one") == files_of(tmp_path / "three")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "three", "two"]
-    loaded = Baseline.load(tmp_path / "one")
-    assert loaded.evaluate("valid").metrics.mrr == loaded.model.report["valid_mrr"]
+    loaded = Predictor.load(tmp_path / "one")
+    assert loaded.evaluate("valid").metrics.mrr == loaded.model.main.report["valid_mrr"]
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,17 +179,19 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
         raise Killed
 
     with pytest.raises(Killed):
-        Baseline.fit("de_distmult", data, config=config, folder=tmp_path / "m", progress=kill)
+        Predictor.fit(
+            data, model="de_distmult", config=config, folder=tmp_path / "m", progress=kill
+        )
     (checkpoint,) = tmp_path.glob(".m-fit/*.safetensors")
     checkpoint.write_bytes(checkpoint.read_bytes()[:100])
     with pytest.raises(CheckpointError, match="is damaged"):
-        Baseline.fit("de_distmult", data, config=config, folder=tmp_path / "m", resume=True)
+        Predictor.fit(data, model="de_distmult", config=config, folder=tmp_path / "m", resume=True)
 
 
 def test_a_run_that_diverges_says_so() -> None:
     config = settings_of("tnt_complex", "training.learning_rate=1e20")
     with pytest.raises(ApptekError, match=r"lower training\.learning_rate"):
-        Baseline.fit("tnt_complex", fifty_facts(), config=config)
+        Predictor.fit(fifty_facts(), model="tnt_complex", config=config)
 
 
 @pytest.mark.parametrize("name", ["tnt_complex", "de_simple"])
@@ -194,7 +199,7 @@ def test_undated_facts_are_learned_too(name: str) -> None:
     plain = [PlainFact(n, n % 3, n + 10, None, None) for n in range(10)]
     data = dataset_of(facts_of(plain), 20, 3)
     config = settings_of(name, "training.epochs=60", "training.patience=60")
-    assert Baseline.fit(name, data, config=config).evaluate("valid").metrics.mrr == 1.0
+    assert Predictor.fit(data, model=name, config=config).evaluate("valid").metrics.mrr == 1.0
 
 
 @given(

@@ -10,14 +10,13 @@ import pytest
 from command_line import apptek
 from model_folders import files_of, rewrite_manifest
 
-from apptek.baselines.baseline import Baseline
-from apptek.baselines.open_model import open_model
-from apptek.baselines.registry import LEARNED_NAMES, NAMES, find_baseline, preset_of
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
 from apptek.facts.facts import Dataset
 from apptek.facts.protocols import apply_protocol
 from apptek.facts.queries import held_out_queries
 from apptek.models.answers import Query
+from apptek.models.registry import LEARNED_NAMES, NAMES, find_baseline, preset_of
+from apptek.predictor import Predictor
 from apptek.resuming import open_work
 from apptek.setting_rules import setting_texts, with_settings
 from apptek.synthetic.world import make_world
@@ -31,27 +30,27 @@ def data() -> Dataset:
 @pytest.fixture(scope="module")
 def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = tmp_path_factory.mktemp("baselines") / "recency"
-    Baseline.fit("recency", data, folder=model)
+    Predictor.fit(data, model="recency", folder=model)
     return model
 
 
 def test_a_loaded_baseline_scores_as_the_fitted_one(folder: Path, data: Dataset) -> None:
     queries = held_out_queries(data.test)
-    fitted = Baseline.fit("recency", data)
-    assert np.array_equal(Baseline.load(folder).scores(queries), fitted.scores(queries))
-    assert json.loads((folder / "model.json").read_text())["kind"] == "baseline"
+    fitted = Predictor.fit(data, model="recency")
+    assert np.array_equal(Predictor.load(folder).scores(queries), fitted.scores(queries))
+    assert json.loads((folder / "model.json").read_text())["baseline"] == "recency"
 
 
 @pytest.mark.parametrize("name", ["frequency", "profile", "pair", "recency"])
 def test_the_same_data_gives_the_same_bytes(name: str, data: Dataset, tmp_path: Path) -> None:
     for copy in ("one", "two"):
-        Baseline.fit(name, data, folder=tmp_path / copy)
+        Predictor.fit(data, model=name, folder=tmp_path / copy)
     assert files_of(tmp_path / "one") == files_of(tmp_path / "two")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]
 
 
 def test_unseen_names_are_answered_and_flagged(folder: Path, data: Dataset) -> None:
-    baseline = open_model(folder)
+    baseline = Predictor.load(folder)
     seen = data.entities[int(data.train.subjects[0])]
     (answer,) = baseline.predict([Query(seen, "nobody at all", "2035-01-01")], top=10_000)
     assert (answer.unseen_subject, answer.unseen_object, answer.unseen_time) == (False, True, True)
@@ -59,7 +58,7 @@ def test_unseen_names_are_answered_and_flagged(folder: Path, data: Dataset) -> N
 
 
 def test_under_the_papers_protocol_valid_and_test_are_exchanged(data: Dataset) -> None:
-    fitted = Baseline.fit("frequency", data, protocol="paper").model
+    fitted = Predictor.fit(data, model="frequency", protocol="paper").model
     expected = apply_protocol(data, "paper")
     assert np.array_equal(fitted.dataset.test.subjects, expected.test.subjects)
     assert np.array_equal(fitted.dataset.valid.subjects, expected.valid.subjects)
@@ -70,37 +69,36 @@ def test_a_folder_that_is_damaged_or_of_another_kind_is_refused(
     folder: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(ModelError, match="is not a model folder"):
-        open_model(tmp_path)
+        Predictor.load(tmp_path)
     broken = tmp_path / "broken"
     shutil.copytree(folder, broken)
     about = json.loads((broken / "model.json").read_text())
     for change, said in (
-        ({"format": 99}, "format 99, expected 4"),
-        ({"kind": "wheel"}, "not the folder of a baseline"),
+        ({"format": 99}, "format 99, expected 5"),
         ({"settings": []}, "cannot be opened by this version"),
         ({"settings": {"counting": []}}, "cannot be opened by this version"),
         ({"settings": {"counting": {"most_queries": 0}}}, r"is damaged: counting\.most_queries"),
-        ({"name": ["recency"]}, "is damaged: there is no baseline"),
+        ({"baseline": ["recency"]}, "which is not known here"),
         ({"views": {}}, "is damaged: it has no view"),
         ({"views": {"all_facts": {"calibration": None}}}, "cannot be opened by this version"),
     ):
         (broken / "model.json").write_text(json.dumps(about | change))
         rewrite_manifest(broken)
         with pytest.raises(ModelError, match=said):
-            Baseline.load(broken)
+            Predictor.load(broken)
     (broken / "model.json").write_text(json.dumps(about))
     (broken / "weights.all_facts.json").write_text('{"pair": 1.0, "luck": 2.0}')
     rewrite_manifest(broken)
     with pytest.raises(ModelError, match="luck"):
-        Baseline.load(broken)
+        Predictor.load(broken)
     (broken / "weights.all_facts.json").write_text('{"pair": "much"}')
     rewrite_manifest(broken)
     with pytest.raises(ModelError, match="much"):
-        Baseline.load(broken)
+        Predictor.load(broken)
     next((broken / "graph").glob("*.npy")).unlink()
     rewrite_manifest(broken)
     with pytest.raises(ModelError, match="is damaged"):
-        Baseline.load(broken)
+        Predictor.load(broken)
 
 
 def test_a_model_says_how_its_settings_differ_from_the_preset(
@@ -108,24 +106,24 @@ def test_a_model_says_how_its_settings_differ_from_the_preset(
 ) -> None:
     assert json.loads((folder / "model.json").read_text())["changed"] == {}
     config = with_settings(preset_of("pair", "default"), ["counting.smoothing=[1.0]"])
-    fitted = Baseline.fit("pair", data, config=config, folder=tmp_path / "pair")
+    fitted = Predictor.fit(data, model="pair", config=config, folder=tmp_path / "pair")
     assert fitted.model.changed == {"counting.smoothing": (1.0,)}
     about = json.loads((tmp_path / "pair" / "model.json").read_text())
     assert about["changed"] == {"counting.smoothing": [1.0]}
-    assert Baseline.load(tmp_path / "pair").model.changed == fitted.model.changed
+    assert Predictor.load(tmp_path / "pair").model.changed == fitted.model.changed
 
 
 def test_a_folder_that_exists_is_left_alone(folder: Path, data: Dataset) -> None:
     before = files_of(folder)
     with pytest.raises(ApptekError, match="exists already"):
-        Baseline.fit("frequency", data, folder=folder)
+        Predictor.fit(data, model="frequency", folder=folder)
     assert files_of(folder) == before
 
 
 def test_data_without_valid_facts_is_refused(data: Dataset) -> None:
     nothing = data.valid.take(np.arange(0))
     with pytest.raises(DataError, match="no valid facts"):
-        Baseline.fit("pair", replace(data, valid=nothing))
+        Predictor.fit(replace(data, valid=nothing), model="pair")
 
 
 @pytest.fixture(scope="module")
@@ -223,10 +221,10 @@ def test_a_fit_that_failed_before_it_began_can_be_tried_again(
             preset_of("tnt_complex", "default"), [*small, f"training.learning_rate={rate}"]
         )
         if works:
-            Baseline.fit("tnt_complex", data, config=config, folder=tmp_path / "model")
+            Predictor.fit(data, model="tnt_complex", config=config, folder=tmp_path / "model")
         else:
             with pytest.raises(ApptekError, match="has diverged"):
-                Baseline.fit("tnt_complex", data, config=config, folder=tmp_path / "model")
+                Predictor.fit(data, model="tnt_complex", config=config, folder=tmp_path / "model")
 
 
 def test_a_stopped_fit_of_other_valid_facts_is_not_resumed(data: Dataset, tmp_path: Path) -> None:
@@ -244,22 +242,22 @@ def test_a_stopped_fit_of_other_valid_facts_is_not_resumed(data: Dataset, tmp_pa
     (work / "checkpoint").write_text("half")
     fewer = replace(data, valid=data.valid.take(np.arange(len(data.valid) - 1)))
     with pytest.raises(CheckpointError, match="belongs to another run"):
-        Baseline.fit("pair", fewer, folder=tmp_path / "model", resume=True)
-    Baseline.fit("pair", data, folder=tmp_path / "model", resume=True)
+        Predictor.fit(fewer, model="pair", folder=tmp_path / "model", resume=True)
+    Predictor.fit(data, model="pair", folder=tmp_path / "model", resume=True)
 
 
 def test_places_for_models_that_are_none_are_refused(data: Dataset, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("mine")
     with pytest.raises(ApptekError, match="exists already"):
-        Baseline.fit("pair", data, folder=file)
+        Predictor.fit(data, model="pair", folder=file)
     assert file.read_text() == "mine"
     work = tmp_path / ".model-fit"
     work.mkdir()
     (work / "fit.json").write_text("")
     (work / "checkpoint").write_text("half")
     with pytest.raises(CheckpointError, match=r"fit\.json is damaged"):
-        Baseline.fit("pair", data, folder=tmp_path / "model", resume=True)
+        Predictor.fit(data, model="pair", folder=tmp_path / "model", resume=True)
 
 
 def test_brackets_in_a_folders_name_are_shown_as_they_are(
@@ -288,8 +286,21 @@ def test_every_name_of_a_result_file_is_known() -> None:
 
 
 def test_as_of_counts_in_an_evaluation(folder: Path) -> None:
-    baseline, past_only = Baseline.load(folder), Baseline.load(folder, past_only=True)
+    baseline, past_only = Predictor.load(folder), Predictor.load(folder, past_only=True)
     assert past_only.views_of("test") == ("past_only",)
     ahead = baseline.evaluate("test", "past_only")
     assert past_only.evaluate("test").ranks.tobytes() == ahead.ranks.tobytes()
     assert baseline.evaluate("test").ranks.tobytes() != ahead.ranks.tobytes()
+
+
+def test_a_baseline_refuses_what_needs_features(folder: Path, data: Dataset) -> None:
+    baseline, query = Predictor.load(folder), ("a", "b", None)
+    for refused in (
+        lambda: baseline.explain(query),
+        lambda: baseline.counterfactual(query),
+        lambda: baseline.update(data),
+        lambda: baseline.forecast("a", "b", days=1),
+        lambda: baseline.features(held_out_queries(data.test)),
+    ):
+        with pytest.raises(ApptekError, match="baseline recency: only evaluate and predict"):
+            refused()

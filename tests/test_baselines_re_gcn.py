@@ -8,13 +8,13 @@ from learned_parts import dataset_of, fifty_facts, settings_of
 from oracles import PlainFact
 from worlds import facts_of, graph_of
 
-from apptek.baselines.baseline import Baseline
 from apptek.baselines.embedding import embedding_scores
 from apptek.baselines.re_gcn import ReGcn, ReGcnConfig, gru
 from apptek.errors import ConfigError, DataError
 from apptek.facts.facts import with_inverses
 from apptek.facts.queries import Queries, training_queries
 from apptek.facts.times import UNKNOWN
+from apptek.predictor import Predictor
 
 
 def test_the_gate_is_that_of_a_gated_recurrent_unit() -> None:
@@ -49,7 +49,7 @@ def test_re_gcn_sees_nothing_of_the_querys_own_time_or_later() -> None:
 def test_re_gcn_can_be_held_to_its_own_protocol() -> None:
     data, changes = fifty_facts(), ("training.epochs=40", "training.patience=40")
     config = settings_of("re_gcn", *changes, preset="paper")
-    report = Baseline.fit("re_gcn", data, config=config).model.report
+    report = Predictor.fit(data, model="re_gcn", config=config).model.main.report
     assert report["valid_mrr"] >= report["valid_mrr_of_both_ways"] > 0.8
     facts = with_inverses(data.train, 5)
     assert len(facts) == 100
@@ -83,7 +83,7 @@ def test_re_gcn_learns_from_whole_snapshots() -> None:
 def test_re_gcn_needs_times() -> None:
     undated = facts_of([PlainFact(0, 0, 1, None, None), PlainFact(1, 0, 2, None, None)])
     with pytest.raises(DataError, match="no training fact has a time"):
-        Baseline.fit("re_gcn", dataset_of(undated, 3, 1))
+        Predictor.fit(dataset_of(undated, 3, 1), model="re_gcn")
     config = settings_of("re_gcn", "training.objective=entities")
     with pytest.raises(ConfigError, match=r"training\.objective must be predicates"):
-        Baseline.fit("re_gcn", fifty_facts(), config=config)
+        Predictor.fit(fifty_facts(), model="re_gcn", config=config)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from apptek.baselines.baseline import Baseline
 from apptek.cli import app
 from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset
@@ -28,13 +27,13 @@ def data() -> Dataset:
 @pytest.fixture(scope="module")
 def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = tmp_path_factory.mktemp("baselines") / "recency"
-    Baseline.fit("recency", data, folder=model)
+    Predictor.fit(data, model="recency", folder=model)
     return model
 
 
 def write_result(folder: Path, path: Path, **changes: object) -> None:
     """The result of a baseline on test, with some entries changed."""
-    baseline = Baseline.load(folder)
+    baseline = Predictor.load(folder)
     write_evaluation(path, baseline, folder, evaluate_model(baseline, "test"))
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
@@ -42,7 +41,7 @@ def write_result(folder: Path, path: Path, **changes: object) -> None:
 def test_results_of_other_queries_or_without_ranks_cannot_be_compared(
     folder: Path, data: Dataset, tmp_path: Path
 ) -> None:
-    Baseline.fit("frequency", data, folder=tmp_path / "f")
+    Predictor.fit(data, model="frequency", folder=tmp_path / "f")
     one, other = tmp_path / "one.json", tmp_path / "other.json"
     write_result(folder, one)
     write_result(tmp_path / "f", other)
@@ -77,7 +76,7 @@ def test_results_of_other_queries_or_without_ranks_cannot_be_compared(
 
 
 def test_seeds_of_one_model_are_taken_together(folder: Path, data: Dataset, tmp_path: Path) -> None:
-    Baseline.fit("frequency", data, folder=tmp_path / "f")
+    Predictor.fit(data, model="frequency", folder=tmp_path / "f")
     paths = [tmp_path / f"{number}.json" for number in range(3)]
     write_result(tmp_path / "f", paths[0])
     for seed, path in enumerate(paths[1:]):
@@ -93,7 +92,7 @@ def test_seeds_of_one_model_are_taken_together(folder: Path, data: Dataset, tmp_
 def test_a_comparison_is_kept_and_shown_in_a_table(
     folder: Path, data: Dataset, tmp_path: Path
 ) -> None:
-    Baseline.fit("frequency", data, folder=tmp_path / "f")
+    Predictor.fit(data, model="frequency", folder=tmp_path / "f")
     paths = [tmp_path / "one.json", tmp_path / "other.json"]
     for path, model in zip(paths, (folder, tmp_path / "f"), strict=True):
         write_result(model, path)
@@ -144,7 +143,7 @@ def test_answers_as_of_each_time_are_of_another_model(folder: Path, tmp_path: Pa
 def test_old_results_that_say_less_of_themselves_are_seeds_of_one_model(
     folder: Path, data: Dataset, tmp_path: Path
 ) -> None:
-    Baseline.fit("frequency", data, folder=tmp_path / "f")
+    Predictor.fit(data, model="frequency", folder=tmp_path / "f")
     paths = [tmp_path / f"{number}.json" for number in range(3)]
     write_result(tmp_path / "f", paths[0])
     write_result(folder, paths[1])

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from apptek.baselines.open_model import open_model
 from apptek.cli import app
 from apptek.commands.reading_options import Reading
 from apptek.errors import ApptekError
+from apptek.predictor import Predictor
 from apptek.reading.reader import read_dataset
 from apptek.research import contest as contests
 from apptek.research.contest import run_contest
@@ -49,7 +49,7 @@ def test_the_best_comes_first_and_the_others_are_held_against_it(
     assert against["mean"] == pytest.approx(second["metrics"]["mrr"] - first["metrics"]["mrr"])
     assert against["low"] <= against["mean"] <= against["high"]
     for contestant in (first, second):
-        fitted = open_model(Path(contestant["folder"]))
+        fitted = Predictor.load(Path(contestant["folder"]))
         assert fitted.evaluate("test").metrics.mrr == contestant["metrics"]["mrr"]
         assert read_result(out / "results" / f"{contestant['name']}-seed0.json").split == "test"
 
@@ -179,7 +179,7 @@ def test_a_contest_names_how_its_data_was_read(events: Path, tmp_path: Path) -> 
     command = read_result(out / "results" / "pair-seed0.json").command
     assert command is not None
     assert command.split(" && ")[0].endswith("--seed 0 --out pair-seed0 --split-by time")
-    data = open_model(out / "models" / "pair-seed0").model.dataset
+    data = Predictor.load(out / "models" / "pair-seed0").model.dataset
     assert data.train.since.max() <= data.test.since.min()
 
 
@@ -196,7 +196,7 @@ def test_models_are_fitted_on_a_file_read_as_told(
     assert done.exit_code == 0, done.output
     assert "skipped: bad.tsv:" in done.stderr
     assert "1 bad row skipped" in done.stderr
-    data = open_model(tmp_path / "model").model.dataset
+    data = Predictor.load(tmp_path / "model").model.dataset
     assert data.train.since.max() <= data.test.since.min()
 
 

@@ -129,13 +129,13 @@ def test_the_same_seed_gives_the_same_bytes(small: Dataset, folder: Path, tmp_pa
 def test_a_fit_that_was_stopped_at_any_stage_resumes(
     small: Dataset, folder: Path, tmp_path: Path, stage: str
 ) -> None:
-    def stop(name: str) -> None:
+    def stop(name: str, _done: int, _total: int) -> None:
         if name == stage:
             raise Killed
 
     place = tmp_path / "model"
     with pytest.raises(Killed):
-        Predictor.fit(small, folder=place, on_stage=stop)
+        Predictor.fit(small, folder=place, progress=stop)
     assert not place.exists()
     with pytest.raises(CheckpointError, match="continue it with --resume"):
         Predictor.fit(small, folder=place)

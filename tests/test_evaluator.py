@@ -16,7 +16,6 @@ from worlds import PREDICATES, dataset_of, plain_facts
 
 from apptek import Evaluator, Predictor, Splitting
 from apptek.arrays import Matrix
-from apptek.baselines.baseline import Baseline
 from apptek.config import preset
 from apptek.errors import ApptekError
 from apptek.evaluation.calibration import softmax
@@ -73,7 +72,7 @@ def test_a_model_of_ours_and_its_scores_give_the_same_report(
     assert foreign.metrics == expected.metrics
     ahead = Evaluator(data, view="past_only").evaluate(predictor)
     assert np.array_equal(ahead.ranks, predictor.evaluate("test", "past_only").ranks)
-    baseline = Baseline.fit("recency", data)
+    baseline = Predictor.fit(data, model="recency")
     report = evaluator.evaluate(baseline)
     assert report.metrics == baseline.evaluate("test").metrics
     scorer = baseline.model.main.scorer
@@ -144,7 +143,7 @@ def test_forecasts_of_our_models_are_the_same_by_either_way(
     by_time: Dataset, rolling: bool
 ) -> None:
     evaluator = Evaluator(by_time, rolling=rolling)
-    for fitted in (Predictor.fit(by_time, config=QUICK), Baseline.fit("pair", by_time)):
+    for fitted in (Predictor.fit(by_time, config=QUICK), Predictor.fit(by_time, model="pair")):
         report = evaluator.evaluate(fitted)
         expected = evaluate_model(fitted, "test", rolling=rolling)
         assert report.result.view == "past_only"
@@ -294,7 +293,7 @@ def test_the_scripts_of_the_page_run(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("apptek.baselines.registry._REGISTERED", {})
+    monkeypatch.setattr("apptek.models.registry._REGISTERED", {})
     write_world(make_world(800, 0), tmp_path / "world")
     exec(compile(scripts()[number], str(PAGE), "exec"), {"__name__": "page"})
     shown = capsys.readouterr().out

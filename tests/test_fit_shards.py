@@ -164,16 +164,18 @@ def test_a_fit_in_shards_ranks_as_well_and_resumes(
     class StoppedError(Exception):
         pass
 
-    def stop(name: str) -> None:
+    def stop(name: str, _done: int, _total: int) -> None:
         told.append(name)
         if name.startswith("features of train, past_only, part 3 of"):
             raise StoppedError
 
     with pytest.raises(StoppedError):
-        Predictor.fit(data, folder=tmp_path / "again", on_stage=stop)
+        Predictor.fit(data, folder=tmp_path / "again", progress=stop)
     again = told.copy()
     told.clear()
-    Predictor.fit(data, folder=tmp_path / "again", resume=True, on_stage=told.append)
+    Predictor.fit(
+        data, folder=tmp_path / "again", resume=True, progress=lambda name, *_: told.append(name)
+    )
     assert any(text.endswith("less than a minute left") for text in again)
     assert not any(text.startswith("features of train, past_only, part 1") for text in told)
     assert files_of(tmp_path / "again") == files_of(tmp_path / "model")

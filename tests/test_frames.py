@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apptek import Dataset, Predictor, Query, Splitting, read_dataset
-from apptek.baselines.baseline import Baseline
 from apptek.config import preset
 from apptek.errors import ApptekError, DataError
 from apptek.facts.facts import SPLITS
@@ -297,7 +296,7 @@ def test_a_frame_can_be_fitted_and_asked(predictor: Predictor) -> None:
         assert predictor.predict([(subject, object_, when)]) == expected[:1]
         first = predictor.explain((subject, object_, when)).ranked[0]
         assert first.predicate == expected[0].predicates[0]
-    baseline = Baseline.fit("frequency", frame_of_a_world())
+    baseline = Predictor.fit(frame_of_a_world(), model="frequency")
     assert baseline.predict(asked) == baseline.predict(frame)
 
 

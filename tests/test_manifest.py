@@ -7,12 +7,11 @@ import pytest
 from command_line import apptek
 from model_folders import rewrite_manifest
 
-from apptek.baselines.baseline import Baseline
-from apptek.baselines.open_model import open_model
 from apptek.errors import ApptekError, ModelError
 from apptek.files import replaced_folder, write_whole
 from apptek.models import manifest
 from apptek.models.manifest import check_files, read_whole, verify_folder
+from apptek.predictor import Predictor
 from apptek.synthetic.world import make_world
 
 ADVICE = "; copy the folder again, or fit again"
@@ -21,7 +20,7 @@ ADVICE = "; copy the folder again, or fit again"
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("manifests") / "model"
-    Baseline.fit("recency", make_world(2000, 0).dataset, folder=folder)
+    Predictor.fit(make_world(2000, 0).dataset, model="recency", folder=folder)
     return folder
 
 
@@ -33,7 +32,7 @@ def folder(whole: Path, tmp_path: Path) -> Path:
 def fault_of(folder: Path) -> str:
     """What opening a damaged folder says: one line, and the same as `apptek info --check`."""
     with pytest.raises(ModelError) as raised:
-        open_model(folder)
+        Predictor.load(folder)
     text = str(raised.value)
     done = apptek("info", str(folder), "--check")
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"apptek: {text}\n")
@@ -74,13 +73,13 @@ def test_a_missing_file_is_named(folder: Path) -> None:
 def test_brackets_without_end_are_refused_as_other_damage(folder: Path) -> None:
     (folder / "model.json").write_text("[" * 200_000)
     with pytest.raises(ModelError, match=r"damaged: model\.json"):
-        open_model(folder)
+        Predictor.load(folder)
 
 
 def test_without_model_json_it_is_a_damaged_model_and_not_another_folder(folder: Path) -> None:
     (folder / "model.json").unlink()
     with pytest.raises(ModelError, match=f"damaged: model.json: No such file or directory{ADVICE}"):
-        open_model(folder)
+        Predictor.load(folder)
 
 
 def test_a_file_that_is_a_folder_or_leads_nowhere_is_missing(folder: Path) -> None:
@@ -103,7 +102,7 @@ def test_an_additional_file_is_named(folder: Path) -> None:
     said = f"graph/notes.txt does not belong to the model; remove it{ADVICE.replace(';', ', or')}"
     assert fault_of(folder) == said
     (folder / "graph" / "notes.txt").unlink()
-    open_model(folder)
+    Predictor.load(folder)
 
 
 def test_a_file_of_another_size_is_named_with_both_sizes(folder: Path) -> None:
@@ -244,13 +243,13 @@ def test_no_command_writes_a_file_into_a_model_folder(folder: Path, tmp_path: Pa
         assert done.stderr.startswith(f"apptek: {inside} would be inside a model folder")
     with pytest.raises(ApptekError, match="would be inside a model folder"):
         write_whole(inside, b"text")
-    open_model(folder)
+    Predictor.load(folder)
 
 
 def test_a_manifest_that_is_written_again_fits(folder: Path) -> None:
     (folder / "run.json").write_text("{}")
     rewrite_manifest(folder)
-    open_model(folder)
+    Predictor.load(folder)
 
 
 def test_a_folder_that_is_exchanged_while_it_is_read_is_read_once_more(

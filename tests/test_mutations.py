@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from mutations import ANSWERED, DAMAGES, REFUSED, damage_and_ask, outcome
 
-from apptek.baselines.baseline import Baseline
 from apptek.config import preset
 from apptek.errors import ModelError
 from apptek.facts.facts import Dataset
@@ -48,7 +47,7 @@ def models(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     for name, settings in (("default", QUICK), ("max", TREES)):
         config = with_settings(preset(name), settings)
         Predictor.fit(data, model=name, config=config, folder=folders[name])
-    Baseline.fit("recency", data, folder=folders["recency"])
+    Predictor.fit(data, model="recency", folder=folders["recency"])
     return folders
 
 

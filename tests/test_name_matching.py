@@ -17,8 +17,6 @@ from pyarrow import parquet
 from service_parts import client_of
 from worlds import names_of
 
-from apptek.baselines.baseline import Baseline
-from apptek.baselines.open_model import load
 from apptek.errors import ApptekError, UnknownName
 from apptek.facts.facts import Dataset
 from apptek.facts.name_matching import NameResolver, folded, folded_names
@@ -198,10 +196,10 @@ def test_the_command_refuses_unknown_names(folder: Path) -> None:
 
 
 def test_a_baseline_reads_names_in_the_same_way(data: Dataset, tmp_path: Path) -> None:
-    Baseline.fit("recency", data, folder=tmp_path / "recency")
-    (answer,) = load(tmp_path / "recency").predict(("new land", "the new country", 3))
+    Predictor.fit(data, model="recency", folder=tmp_path / "recency")
+    (answer,) = Predictor.load(tmp_path / "recency").predict(("new land", "the new country", 3))
     assert (answer.meant_subject, answer.meant_object) == ("New_Land", "New_Land")
-    refuses_unknown_names(load(tmp_path / "recency").predict)
+    refuses_unknown_names(Predictor.load(tmp_path / "recency").predict)
 
 
 def test_the_commands_read_names_alike(folder: Path, tmp_path: Path) -> None:

@@ -11,20 +11,18 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import apptek
-from apptek import Baseline, Evaluator, read_dataset, register_baseline
+from apptek import Evaluator, Predictor, read_dataset, register_baseline
 from apptek.arrays import Matrix
-from apptek.baselines import registry
-from apptek.baselines.baseline import no_progress
-from apptek.baselines.definition import FitTask, SavedScorer, own_baseline
-from apptek.baselines.registry import baseline_names, find_baseline, preset_of
 from apptek.baselines.search import Search, search_settings
 from apptek.cli import app
-from apptek.config import VIEWS, View
+from apptek.config import VIEWS, View, no_progress
 from apptek.errors import ApptekError, ConfigError, ModelError
 from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models import registry
+from apptek.models.registry import baseline_names, find_baseline, preset_of
+from apptek.models.scorers import FitTask, SavedScorer, own_baseline
 from apptek.research.result import read_result
 
 
@@ -89,16 +87,16 @@ def test_a_function_is_enough(data: Dataset, tmp_path: Path) -> None:
         return lambda queries: np.tile(scores, (len(queries), 1))
 
     register_baseline("constant", constant)
-    fitted = Baseline.fit("constant", data, folder=tmp_path / "model")
-    frequency = Baseline.fit("frequency", data)
+    fitted = Predictor.fit(data, model="constant", folder=tmp_path / "model")
+    frequency = Predictor.fit(data, model="frequency")
     assert fitted.evaluate().metrics.mrr == frequency.evaluate().metrics.mrr
-    assert fitted.model.report["valid_mrr"] == frequency.model.report["valid_mrr"]
-    opened = apptek.load(tmp_path / "model")  # nothing was saved: it is fitted again
+    assert fitted.model.main.report["valid_mrr"] == frequency.model.main.report["valid_mrr"]
+    opened = Predictor.load(tmp_path / "model")  # nothing was saved: it is fitted again
     assert np.array_equal(opened.evaluate().ranks, fitted.evaluate().ranks)
     assert Evaluator(data).evaluate(opened).metrics == fitted.evaluate().metrics
     registry._REGISTERED.clear()
     with pytest.raises(ModelError, match="holds a baseline 'constant', which is not known here"):
-        apptek.load(tmp_path / "model")
+        Predictor.load(tmp_path / "model")
 
 
 def test_it_takes_part_in_every_command(world: Path, tmp_path: Path) -> None:
@@ -110,7 +108,7 @@ def test_it_takes_part_in_every_command(world: Path, tmp_path: Path) -> None:
     assert shown["all_facts"]["mrr"] > 0
     assert shown["past_only"]["mrr"] > 0
     assert read_result(result).changed == {"model.smoothing": 3.0}
-    opened = apptek.load(model)
+    opened = Predictor.load(model)
     assert opened.evaluate("test").metrics.mrr == shown["all_facts"]["mrr"]
     assert opened.evaluate("test", rolling=True).metrics.mrr > 0
     assert "%" in run(
@@ -151,7 +149,7 @@ def test_an_entry_point_of_a_package_adds_one(
     monkeypatch.syspath_prepend(str(tmp_path))
     assert set(baseline_names()) >= {"theirs", "broken"}
     middle = (len(data.predicates) + 1) / 2
-    ranks = Baseline.fit("theirs", data).evaluate().ranks
+    ranks = Predictor.fit(data, model="theirs").evaluate().ranks
     assert ranks.max() == middle
     with pytest.raises(ApptekError, match="the baseline 'broken' of theirs:nothing fails"):
         find_baseline("broken")
@@ -169,10 +167,10 @@ def test_what_is_no_baseline_is_refused(data: Dataset) -> None:
         register_baseline("mine", 5)
     register_baseline("mine", lambda _: 5)
     with pytest.raises(ApptekError, match="returns a function of queries"):
-        Baseline.fit("mine", data)
+        Predictor.fit(data, model="mine")
     register_baseline("mine", own_baseline(lambda _: lambda q: np.zeros((len(q), 1))))
     with pytest.raises(ApptekError, match=r"the scorer returned shape \(\d+, 1\)"):
-        Baseline.fit("mine", data)
+        Predictor.fit(data, model="mine")
     with pytest.raises(ApptekError, match=r"there is no model 'yours'; known: default, .*mine"):
         find_baseline("yours")
     with pytest.raises(ConfigError, match="mine has nothing to search for"):
@@ -189,7 +187,7 @@ def test_search_works_for_our_own_models(world: Path, tmp_path: Path) -> None:
     assert trial["settings"]["history.pair_facts"] == 40
     model = tmp_path / "model"
     run("fit", world, "--out", model, *words[3:-2])
-    report = apptek.load(model).model.main.report
+    report = Predictor.load(model).model.main.report
     assert math.isclose(report["valid_mrr"], trial["valid_mrr"])
     with pytest.raises(ConfigError, match="default is one model: leave out :paper"):
         run("research", "search", "default:paper", world)

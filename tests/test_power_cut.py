@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apptek.baselines.baseline import Baseline
 from apptek.config import preset
 from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset
@@ -77,7 +76,7 @@ def fit_default(data: Dataset, folder: Path) -> None:
 
 
 def fit_baseline(data: Dataset, folder: Path) -> None:
-    Baseline.fit("pair", data, folder=folder)
+    Predictor.fit(data, model="pair", folder=folder)
 
 
 @pytest.mark.parametrize("fit", [fit_default, fit_baseline])
@@ -107,7 +106,7 @@ def test_answers_to_a_file_are_safe(
 ) -> None:
     queries = tmp_path / "queries.csv"
     queries.write_text(f"{data.entities[0]},{data.entities[1]},2019-05-05\n")
-    answer_file(Baseline.fit("pair", data), queries, tmp_path / name)
+    answer_file(Predictor.fit(data, model="pair"), queries, tmp_path / name)
     assert_safe(events, tmp_path / name)
 
 
@@ -132,7 +131,7 @@ def test_folders_within_folders_are_safe(events: list[Event], tmp_path: Path) ->
 def test_new_files_and_folders_obey_the_umask(umask: int, data: Dataset, tmp_path: Path) -> None:
     queries = tmp_path / "queries.csv"
     queries.write_text(f"{data.entities[0]},{data.entities[1]},2019-05-05\n")
-    baseline = Baseline.fit("pair", data)
+    baseline = Predictor.fit(data, model="pair")
     before = os.umask(umask)
     try:
         write_whole(tmp_path / "whole", b"")

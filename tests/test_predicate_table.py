@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from apptek.baselines.baseline import Baseline
 from apptek.errors import DataError
 from apptek.facts.benchmarks import find_benchmark
 from apptek.facts.predicate_table import (
@@ -135,8 +134,8 @@ def test_a_model_keeps_its_tables_and_an_update_too(tmp_path: Path) -> None:
 
 def test_a_baseline_keeps_its_tables(tmp_path: Path) -> None:
     world = make_world(2000, 0).dataset
-    Baseline.fit("recency", world.labelled(PredicateTable()), folder=tmp_path / "off")
-    Baseline.fit("recency", world, folder=tmp_path / "on")
-    assert not Baseline.load(tmp_path / "off").model.dataset.labels
+    Predictor.fit(world.labelled(PredicateTable()), model="recency", folder=tmp_path / "off")
+    Predictor.fit(world, model="recency", folder=tmp_path / "on")
+    assert not Predictor.load(tmp_path / "off").model.dataset.labels
     assert not (tmp_path / "off" / "labels.json").exists()
-    assert Baseline.load(tmp_path / "on").model.dataset.labels == world.labelled().labels
+    assert Predictor.load(tmp_path / "on").model.dataset.labels == world.labelled().labels

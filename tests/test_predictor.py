@@ -92,13 +92,13 @@ def test_the_most_probable_predicate_is_explained(fitted: Predictor, data: Datas
 def test_a_fit_that_was_stopped_at_any_stage_resumes(
     folder: Path, data: Dataset, tmp_path: Path, stage: str
 ) -> None:
-    def stop(name: str) -> None:
+    def stop(name: str, _done: int, _total: int) -> None:
         if name == stage:
             raise Killed
 
     place = tmp_path / "model"
     with pytest.raises(Killed):
-        Predictor.fit(data, folder=place, model="paper", config=CONFIG, on_stage=stop)
+        Predictor.fit(data, folder=place, model="paper", config=CONFIG, progress=stop)
     assert not place.exists()
     with pytest.raises(CheckpointError, match="continue it with --resume"):
         Predictor.fit(data, folder=place, model="paper", config=CONFIG)

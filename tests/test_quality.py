@@ -17,7 +17,7 @@ from apptek.evaluation.ranking import expected_ranks
 from apptek.facts.facts import Dataset, Facts
 from apptek.facts.queries import training_queries
 from apptek.models.answerer import Answerer
-from apptek.models.answers import Answering, Query
+from apptek.models.answers import Query
 from apptek.models.fitting.drawn_examples import tuning_rows
 from apptek.models.fitting.stages import Fit, FitOptions
 from apptek.models.model import with_training_facts
@@ -212,7 +212,7 @@ def queries_of(data: Dataset, facts: Facts) -> list[tuple[str, str, str]]:
     return [(data.entities[s], data.entities[o], data.axis.format(time)) for s, o, time in columns]
 
 
-def manual_mrr(model: Answering, *, hide_known: bool) -> float:
+def manual_mrr(model: Predictor, *, hide_known: bool) -> float:
     """The MRR on the test facts as a researcher would compute it, from `predict` alone."""
     data = model.model.dataset
     asked = queries_of(data, data.test)

@@ -221,7 +221,7 @@ def test_a_run_that_was_stopped_goes_on(
     line = f"apptek fit {world} --model tnt_complex --out tnt {settings}"
     line += " && apptek evaluate tnt --result tnt.json"
     for where in (
-        "apptek.baselines.baseline.save_baseline",  # while it is fitted ...
+        "apptek.predictor.save_model",  # while it is fitted ...
         "apptek.research.model_result.write_evaluation",  # ... and before it is written
     ):
         with monkeypatch.context() as patched:
@@ -230,7 +230,7 @@ def test_a_run_that_was_stopped_goes_on(
         assert results_of(checkout) == []
     assert (checkout / "work" / "tnt").is_dir()  # the second time it was fitted to the end
     with monkeypatch.context() as patched:
-        patched.setattr("apptek.baselines.baseline.Baseline.fit", stop)  # not again
+        patched.setattr("apptek.predictor.Predictor.fit", stop)  # not again
         done = reproduces(checkout, tnt=line)
     assert done.exit_code == 0, done.output
     assert results_of(checkout) == ["tnt.json"]

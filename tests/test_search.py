@@ -14,8 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from apptek.baselines.definition import BaselineDefinition, FitTask
-from apptek.baselines.registry import LEARNED_NAMES, preset_of
 from apptek.baselines.search import (
     CHANGED,
     Search,
@@ -30,6 +28,8 @@ from apptek.cli import app
 from apptek.errors import ApptekError, CheckpointError, ConfigError, DivergedError
 from apptek.facts.benchmarks import BENCHMARKS
 from apptek.facts.facts import Dataset
+from apptek.models.registry import LEARNED_NAMES, preset_of
+from apptek.models.scorers import BaselineDefinition, FitTask
 from apptek.reading.reader import read_dataset
 from apptek.research.result import read_result, read_results, write_result
 from apptek.research.runs import read_runs
@@ -260,7 +260,7 @@ def test_a_search_that_is_stopped_leaves_what_it_has_found(
             raise KeyboardInterrupt
 
     slow_baseline()
-    monkeypatch.setattr("apptek.baselines.registry.find_baseline", lambda _: made_up_baseline())
+    monkeypatch.setattr("apptek.models.registry.find_baseline", lambda _: made_up_baseline())
     monkeypatch.setattr("apptek.terminal.tell", stop)
     words = ["research", "search", "x", str(world), "--minutes", "9", "--result", str(path)]
     done = CliRunner().invoke(app, words)

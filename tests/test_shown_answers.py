@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 
 from apptek import Dataset, Predictor, Splitting
-from apptek.baselines.baseline import Baseline
 from apptek.config import preset
 from apptek.errors import ApptekError
 from apptek.models.batch_files import SCHEMA
@@ -222,8 +221,10 @@ def test_models_data_and_names_say_what_they_are(predictor: Predictor, data: Dat
     text = repr(predictor)
     assert text.startswith("Predictor of the preset 'default', all_facts and past_only: ")
     assert f"from {len(data.train):,} facts of {data.name!r} (" in text
-    baseline = Baseline.fit("frequency", data)
-    assert repr(baseline).startswith("Baseline 'frequency', all_facts and past_only: ")
+    baseline = Predictor.fit(data, model="frequency")
+    assert repr(baseline).startswith(
+        "Predictor of the baseline 'frequency', all_facts and past_only: "
+    )
     explained = predictor.explain(("x", "y", "?"), allow_unknown=True)
     assert "\nx | ? | y | undated\n" in repr(explained)
     assert 'class="bars"' in baseline.predict([("x", "y", "?")])._repr_html_()

@@ -102,7 +102,7 @@ def test_a_fit_looks_at_the_memory_before_it_makes_features(
     monkeypatch.setattr(linear_fit, "available_memory", lambda: 1000)
     stages: list[str] = []
     with pytest.raises(ApptekError, match="GB of memory for"):
-        Predictor.fit(make_world(600, 0).dataset, on_stage=stages.append)
+        Predictor.fit(make_world(600, 0).dataset, progress=lambda name, *_: stages.append(name))
     assert not [stage for stage in stages if "features" in stage]
 
 

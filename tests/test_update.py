@@ -19,7 +19,6 @@ from command_line import apptek
 from fitted_models import SharedModel
 
 from apptek import Predictor, Query
-from apptek.baselines.baseline import Baseline
 from apptek.errors import DataError
 from apptek.facts.facts import Dataset, Names
 from apptek.facts.queries import held_out_queries
@@ -213,7 +212,7 @@ def test_an_undated_fact_may_come_to_a_model_of_dated_ones() -> None:
 
 
 def test_info_describes_a_baseline(data: Dataset, tmp_path: Path) -> None:
-    Baseline.fit("frequency", data, folder=tmp_path / "b")
+    Predictor.fit(data, model="frequency", folder=tmp_path / "b")
     told = json.loads(apptek("info", str(tmp_path / "b"), "--json").stdout)
     assert (told["baseline"], told["training_facts"]) == ("frequency", len(data.train))
     assert set(told["views"]) <= {"all_facts", "past_only"}
@@ -275,7 +274,7 @@ def test_what_cannot_be_updated_stays_as_it_was(
     shutil.copytree(folder, damaged)
     weights = next(damaged.glob("*weights*"), None) or next(damaged.rglob("*.npy"))
     weights.write_bytes(weights.read_bytes()[:-1])
-    Baseline.fit("frequency", data, folder=baseline)
+    Predictor.fit(data, model="frequency", folder=baseline)
     for model, said in (
         (damaged, "damaged"),
         (baseline, "is the baseline frequency"),

@@ -19,7 +19,6 @@ from model_folders import Killed, files_of
 from mutations import DAMAGES
 
 from apptek.baselines import embedding_baseline
-from apptek.baselines.baseline import Baseline
 from apptek.config import preset
 from apptek.errors import CheckpointError
 from apptek.paper import training_run
@@ -37,7 +36,7 @@ def _fit_paper(stop: str) -> Fit:
     data, config = make_world(600, 0).dataset, with_settings(preset("paper"), _AGENT)
 
     def fit(folder: Path, *, resume: bool = False, kill: bool = False) -> None:
-        def on_stage(name: str) -> None:
+        def on_stage(name: str, _done: int, _total: int) -> None:
             if kill and name == stop:
                 raise Killed
 
@@ -47,7 +46,7 @@ def _fit_paper(stop: str) -> Fit:
 
         Predictor.fit(
             data, model="paper", config=config, folder=folder, resume=resume,
-            on_stage=on_stage, observers=[observer],
+            progress=on_stage, observers=[observer],
         )  # fmt: skip
 
     return fit
@@ -59,8 +58,13 @@ def _fit_embedding(folder: Path, *, resume: bool = False, kill: bool = False) ->
             raise Killed
 
     config = settings_of("de_distmult", "training.epochs=4", "training.patience=4")
-    Baseline.fit(
-        "de_distmult", fifty_facts(), config=config, folder=folder, resume=resume, progress=progress
+    Predictor.fit(
+        fifty_facts(),
+        model="de_distmult",
+        config=config,
+        folder=folder,
+        resume=resume,
+        progress=progress,
     )
 
 

@@ -13,7 +13,6 @@ CACHE = Path(__file__).parents[1] / ".numba_cache"  # as in conftest.py
 def main() -> None:
     """Fit and ask small models of every preset."""
     os.environ.setdefault("NUMBA_CACHE_DIR", str(CACHE))
-    from apptek.baselines.baseline import Baseline
     from apptek.config import preset
     from apptek.predictor import Predictor
     from apptek.setting_rules import with_settings
@@ -40,7 +39,7 @@ def main() -> None:
             if name == "default":
                 predictor.forecast(*pair)
                 predictor.counterfactual((*pair, data.axis.format(int(data.test.times[0]))))
-    Baseline.fit("recency", data).evaluate("test")
+    Predictor.fit(data, model="recency").evaluate("test")
 
 
 if __name__ == "__main__":

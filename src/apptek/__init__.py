@@ -8,12 +8,10 @@
     predictor.watch(most=20, days=7)                            the pairs whose chances change most
     predictor.save("model")
 
-Baseline             counting and embeddings that answer the same queries
 Dataset              facts in three splits: Dataset.from_frame, Dataset.from_facts, read_dataset
 Evaluator            ranks any scorer, also one of your own, as our own models are ranked
 PredicateClassifier  a classifier with the scikit-learn API
-Predictor            fit, predict, explain, forecast, watch, evaluate, update, save
-load                 opens any model folder, those of baselines included
+Predictor            fit, load, predict, explain, forecast, watch, evaluate, update, save
 UnknownName          raised for a name that is not in the data; its `suggestions` are similar names
 register_baseline    lets a model of your own take part in fit, evaluate, contest and search
 
@@ -24,14 +22,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from apptek.baselines.baseline import Baseline
-    from apptek.baselines.open_model import load
-    from apptek.baselines.registry import register_baseline
     from apptek.classifier import PredicateClassifier
     from apptek.errors import UnknownName
     from apptek.facts.facts import Dataset, Facts
     from apptek.facts.splitting import Splitting
     from apptek.graph.temporal_graph import TemporalGraph
+    from apptek.models.registry import register_baseline
     from apptek.predictor import Answer, Predictor, Query
     from apptek.reading.reader import read_dataset
     from apptek.research.evaluator import Evaluator
@@ -41,7 +37,6 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Answer",
-    "Baseline",
     "Dataset",
     "Evaluator",
     "Explanation",
@@ -54,14 +49,12 @@ __all__ = [
     "TemporalGraph",
     "UnknownName",
     "__version__",
-    "load",
     "make_world",
     "read_dataset",
     "register_baseline",
 ]
 _HOMES = {
     "Answer": "apptek.predictor",
-    "Baseline": "apptek.baselines.baseline",
     "Dataset": "apptek.facts.facts",
     "Evaluator": "apptek.research.evaluator",
     "Explanation": "apptek.results",
@@ -73,10 +66,9 @@ _HOMES = {
     "Splitting": "apptek.facts.splitting",
     "TemporalGraph": "apptek.graph.temporal_graph",
     "UnknownName": "apptek.errors",
-    "load": "apptek.baselines.open_model",
     "make_world": "apptek.synthetic.world",
     "read_dataset": "apptek.reading.reader",
-    "register_baseline": "apptek.baselines.registry",
+    "register_baseline": "apptek.models.registry",
 }
 
 

@@ -1,6 +1,7 @@
 """Every setting of a fit, by section, and the presets. Baselines declare their own beside them."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
@@ -24,6 +25,7 @@ Policy = Literal["agent", "random", "one-step", "two-step"]
 FeaturePart = Literal["history", "traits", "topologies"]
 # A query sees all facts but its own, or only what was known before its time.
 View = Literal["all_facts", "past_only"]
+Progress = Callable[[str, int, int], None]  # told what is being done, how much of it, of how much
 
 FEATURE_PARTS: tuple[FeaturePart, ...] = get_args(FeaturePart)
 VIEWS: tuple[View, ...] = get_args(View)
@@ -35,6 +37,10 @@ KERNELS = (
 DEFAULT_KERNELS = tuple(name for name in KERNELS if name != "close")
 MOST_HISTORY_FACTS = 1024  # the kernels look at no more facts of a profile than these
 MOST_PARALLEL = 64  # more episodes at once would overwrite a replay of 1,000 every few steps
+
+
+def no_progress(_state: str, _done: int, _total: int) -> None:
+    """Ignore progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import fields, replace
-from dataclasses import replace as with_values
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from apptek.arrays import Floats
-from apptek.config import DEFAULT, PRESETS, View, nearest_preset
+from apptek.config import Progress, View, no_progress
 from apptek.engine.engine import Engine
 from apptek.errors import ApptekError, ArgumentError, NoFactsError, check_count
 from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
@@ -36,10 +35,11 @@ from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.learning import learn_occurrence
 from apptek.forecast.watch import Pair, most_changed, watch
 from apptek.forecast.window import Length, Window
-from apptek.models.answerer import Answerer, WorkingView
+from apptek.models.answerer import Answerer, Views, WorkingView
 from apptek.models.answers import Answer, Query, asked_queries, is_single, one_query
+from apptek.models.fitting.baseline_fit import fit_baseline
 from apptek.models.fitting.pipeline import fit_model
-from apptek.models.fitting.stages import FitOptions, Stage, TypeTable, print_nothing
+from apptek.models.fitting.stages import FitOptions, TypeTable, fit_options
 from apptek.models.model import Model, with_earlier_facts, with_training_facts
 from apptek.models.model_folder import load_model, save_model
 from apptek.models.observation import observed_position
@@ -85,32 +85,20 @@ class Predictor:
 
     @classmethod
     def fit(  # a facade: each keyword is one thing that a user may say
-        cls,
-        data: Any,
-        *,
-        model: str | None = None,
-        config: Any = None,
-        protocol: Protocol = "official",
-        seed: int = 0,
-        split: str | None = None,
-        types: TypeTable | str | Path | None = None,
-        predicates: PredicateLabels | None = None,
-        aliases: Mapping[str, str] | str | Path | None = None,
-        final: bool | None = None,
-        folder: str | Path | None = None,
-        resume: bool = False,
-        replace: bool = False,
-        observed_until: When = None,
-        on_stage: Stage = print_nothing,
-        observers: Sequence[Any] = (),
-        about_run: dict[str, Any] | None = None,
+        cls, data: Any, *, model: str | None = None, config: Any = None,
+        protocol: Protocol = "official", seed: int = 0, split: str | None = None,
+        types: TypeTable | str | Path | None = None, predicates: PredicateLabels | None = None,
+        aliases: Mapping[str, str] | str | Path | None = None, final: bool | None = None,
+        folder: str | Path | None = None, resume: bool = False, replace: bool = False,
+        observed_until: When = None, progress: Progress = no_progress,
+        observers: Sequence[Any] = (), about_run: dict[str, Any] | None = None,
         engine: Engine | None = None,
-    ) -> "Predictor":
+    ) -> "Predictor":  # fmt: skip
         """Fit a model; with a `folder`, it is saved there, and a run that was stopped can resume.
 
         data       a Dataset, or what `read_dataset` takes: a frame, tuples, a path
-        model      default, max or paper; or a baseline such as recency: the result is then a
-                   Baseline, which predicts and is evaluated in the same way
+        model      default, max or paper; or a baseline such as recency, which predicts and is
+                   evaluated in the same way
         config     settings of one's own; `model` then names what they started from, by default
                    the one that is nearest to them
         split      the column that says train, valid or test; by default one that is called split
@@ -125,45 +113,21 @@ class Predictor:
         observed_until
                    the last time that was observed, where that is later than the last fact:
                    forecasts begin after it
+        progress   called with the name of each stage, its parts that are done, and all its parts
         about_run  further entries for run.json: a command, a commit
         engine     makes the features, in place of this process; see `open_engine`
         """
-        table = read_types(Path(types)) if isinstance(types, str | Path) else types
-        labels = as_predicate_table(predicates)
         data = with_aliases(as_dataset(data, **({"split": split} if split else {})), aliases)
-        data = data if labels is None else data.labelled(labels)
-        if model is not None and model not in PRESETS:
-            given = {"types": table, "final": final, "replace": replace or None,
-                     "observed_until": observed_until, "engine": engine}  # fmt: skip
-            baseline: Predictor = _fit_baseline(
-                model, data, given, config=config, protocol=protocol, seed=seed, folder=folder,
-                resume=resume, about_run=about_run,
-            )  # fmt: skip
-            return baseline
-        if config is None:
-            config = PRESETS[model or DEFAULT]
-        observed = time_text(observed_until)
-        last = observed_position(data, data.train, observed) if observed else None
-        with_types = "traits" in config.features.parts and config.traits.types
-        own_types = dict(data.types) if with_types else {}
-        options = FitOptions(
-            config=config,
-            preset=model or nearest_preset(config),
-            protocol=protocol,
-            seed=seed,
-            types=own_types | dict(table or {}),
-            final=data.was_split if final is None else final,
-            resume=resume,
-            on_stage=on_stage,
-            observers=observers,
-            engine=engine,
-        )
+        if (labels := as_predicate_table(predicates)) is not None:
+            data = data.labelled(labels)
+        table = read_types(Path(types)) if isinstance(types, str | Path) else types
+        options = fit_options(
+            data, model, config, table or {}, protocol=protocol, seed=seed, final=final,
+            resume=resume, progress=progress, observers=observers, engine=engine,
+        )  # fmt: skip
         with work_folder(folder, replace=replace) as work:
-            fitted, seconds = fit_model(data, options, work)
-            fitted = with_values(fitted, observed_until=last)
-            fitted = learn_occurrence(fitted, options, seconds)
-            run = {"seconds": seconds, **(about_run or {})}
-            predictor = cls(fitted, run)
+            fitted, seconds = _fit(data, options, work, time_text(observed_until))
+            predictor = cls(fitted, {"seconds": seconds, **(about_run or {})})
             if folder is not None:
                 predictor.save(folder, in_place=replace and is_model(Path(folder)))
         return predictor
@@ -177,6 +141,7 @@ class Predictor:
         any fact. `observed_until` is the last time that was observed, by default that of the last
         fact. Nothing is fitted again. The report says what became of the facts.
         """
+        self.model.require_features()
         like = self.model.dataset
         added, removed = (
             None if source is None else _facts_of(source, like) for source in (facts, retract)
@@ -193,23 +158,28 @@ class Predictor:
 
     @classmethod
     def load(cls, folder: str | Path, *, past_only: bool = False) -> "Predictor":
-        """The predictor of a model folder.
+        """The predictor of a model folder, a baseline's included.
 
         past_only  answers from what was known before each query's time
         """
         path = Path(folder)
-        return cls(load_model(path), read_json(path, RUN), past_only=past_only)
+        return cls(load_model(path, baselines=True), read_json(path, RUN), past_only=past_only)
 
-    def on_engine(self, engine: Engine) -> "Predictor":
-        """The same predictor, its scores of many queries made by an engine."""
+    def on_engine(self, engine: Engine | None) -> "Predictor":
+        """The same predictor, its scores of many queries made by an engine, if there is one."""
+        if engine is None:
+            return self
+        if self.model.baseline:
+            raise ApptekError("a baseline stays on one machine: leave out --engine")
         predictor = copy(self)
         predictor.engine, predictor.answerer = engine, copy(self.answerer)
         views = self.answerer.views
-        predictor.answerer.views = {name: engine.view(view) for name, view in views.items()}
+        predictor.answerer.views = Views(lambda name: engine.view(views[name]))
         return predictor
 
     def features(self, queries: Queries) -> Ragged:
         """The features of each query in the main view."""
+        self.model.require_features()
         return self.answerer.main.space.rows(queries)
 
     def scores(self, queries: Queries) -> Floats:
@@ -227,8 +197,9 @@ class Predictor:
     def __repr__(self) -> str:
         model, facts = self.model, self.model.graph.facts
         data, views = model.dataset, " and ".join(model.views)
+        which = f"baseline {model.baseline!r}" if model.baseline else f"preset {model.preset!r}"
         return (
-            f"Predictor of the preset {model.preset!r}, {views}: "
+            f"Predictor of the {which}, {views}: "
             f"{counted(len(data.predicates), 'predicate')} between "
             f"{counted(len(data.entities), 'entity')}, from {counted(len(facts), 'fact')} of "
             f"{data.name!r} ({data.span_of(facts)})"
@@ -278,12 +249,11 @@ class Predictor:
     @cached_property
     def _training_answerer(self) -> Answerer:
         """The same on the graph of the training facts."""
-        past_only = self.answerer.past_only
-        answerer = Answerer(with_training_facts(self.model), past_only=past_only)
-        if self.engine is not None:
-            views = answerer.views.items()
-            answerer.views = {name: self.engine.view(view) for name, view in views}
-        return answerer
+        model = with_training_facts(self.model)
+        if model is self.model:
+            return self.answerer
+        trained = Predictor(model, past_only=self.answerer.past_only)
+        return trained.on_engine(self.engine).answerer
 
     def explain(
         self,
@@ -342,6 +312,7 @@ class Predictor:
 
     def _asked(self, query: Any, allow_unknown: bool) -> Query:
         """The question, if the data can answer it; see `Answerer.check`."""
+        self.model.require_features()
         (asked,) = asked_queries([one_query(query)], self.model.dataset.axis)
         self.answerer.check(asked, allow_unknown=allow_unknown)
         return asked
@@ -349,6 +320,7 @@ class Predictor:
     @cached_property
     def forecaster(self) -> Forecaster:
         """The facts in time order, for forecasts of many pairs; built when first asked for."""
+        self.model.require_features()
         return Forecaster(self.model, self.answerer)
 
     def forecast(
@@ -412,7 +384,7 @@ class Predictor:
         """
         if self.answerer.past_only or self.model.dataset.lies_beyond_train(split):
             return ("past_only",)
-        return self.model.config.views
+        return tuple(self.model.views)
 
     def evaluate(
         self, split: Split = "test", view: View | None = None, *, rolling: bool = False
@@ -430,7 +402,8 @@ class Predictor:
     ) -> ViewScorer:
         """What `evaluate` ranks: the model in a view, on the facts that the split may see."""
         working = self._evaluated_view(split, view, rolling=rolling)
-        at_once = self.engine is not None
+        # RE-GCN is much faster on all queries of a time together.
+        at_once = self.engine is not None or bool(self.model.baseline)
         return ViewScorer(working.scores, working.probabilities, at_once=at_once)
 
     def evaluate_forecast(self, split: Split = "test", *, rolling: bool = False) -> ForecastFigures:
@@ -450,29 +423,31 @@ class Predictor:
         if view is not None and view not in known:
             beyond = self.model.dataset.lies_beyond_train(split)
             reason = f": the {split} facts lie after the training facts" if beyond else ""
-            names = " or ".join(map(repr, known))
+            names, which = " or ".join(map(repr, known)), self.model.baseline or "this model"
             raise ApptekError(
-                f"this model cannot be evaluated {view!r} on {split}, only {names}{reason}"
+                f"{which} cannot be evaluated {view!r} on {split}, only {names}{reason}"
             )
         name = view or known[0]
         model = with_earlier_facts(self.model) if rolling else with_training_facts(self.model)
         if model is self.model:
             return self.answerer.views[name]
-        view_at_work = WorkingView(name, model.space(name), model.fitted(name))
+        view_at_work = WorkingView.of(model, name)
         return view_at_work if self.engine is None else self.engine.view(view_at_work)
 
 
-def _fit_baseline(model: str, data: Dataset, given: dict[str, Any], **options: Any) -> Any:
-    """Fit a baseline by its name; ApptekError for options that only our own models take."""
-    from apptek.baselines.baseline import Baseline
-    from apptek.baselines.registry import model_settings, name_and_preset
-
-    model_settings(model)  # an unknown name lists all models
-    name, preset = name_and_preset(model)
-    for option, value in given.items():
-        if value is not None:
-            raise ApptekError(f"{option} is for default, max and paper, not for {name}")
-    return Baseline.fit(name, data, preset=preset, **options)
+def _fit(
+    data: Dataset, options: FitOptions, work: Path, observed: str
+) -> tuple[Model, dict[str, Any]]:
+    """Fit what the options name; the seconds of each stage come with it."""
+    if options.baseline:
+        if observed:
+            name = options.baseline
+            raise ApptekError(f"observed_until is for default, max and paper, not for {name}")
+        return fit_baseline(data, options, work)
+    last = observed_position(data, data.train, observed) if observed else None
+    fitted, seconds = fit_model(data, options, work)
+    fitted = learn_occurrence(replace(fitted, observed_until=last), options, seconds)
+    return fitted, seconds
 
 
 def _facts_of(source: Any, like: Dataset) -> Dataset | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from apptek.arrays import Doubles, Floats, Ints, Longs, Matrix, read_only
 from apptek.compiling import in_threads
-from apptek.config import DEFAULT, preset
+from apptek.config import DEFAULT, Progress, no_progress, preset
 from apptek.engine.engine import Engine
 from apptek.errors import DataError
 from apptek.evaluation.filters import known_predicates
@@ -23,10 +23,9 @@ from apptek.features.clock import Clock
 from apptek.features.space import FeatureSpace
 from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.answerer import Answerer, WorkingView
+from apptek.models.answerer import Answerer, Views, WorkingView
 from apptek.models.fitting.examples import Examples
 from apptek.models.fitting.linear_fit import Descent
-from apptek.models.fitting.stages import Stage, print_nothing
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources, FittedView, Model
 from apptek.models.reranking.fitting import folds_of
@@ -56,8 +55,7 @@ class Judge:
     @classmethod
     def of_model(cls, model: Model) -> "Judge":
         """A fitted model as it is: it judges every fact of its graph."""
-        name = model.main_view
-        view = WorkingView(name, model.space(name), model.main)
+        view = WorkingView.of(model, model.main_view)
         return cls(model, (view,), np.zeros(len(model.graph.facts), np.int64))
 
     def on_engine(self, engine: Engine) -> "Judge":
@@ -84,7 +82,7 @@ class Judge:
 
         def of_view(view: WorkingView) -> Answerer:
             other = copy(first)
-            other.views = dict.fromkeys(first.views, view)
+            other.views = Views(lambda _: view)
             return other
 
         return [of_view(view) for view in self.views]
@@ -144,7 +142,7 @@ def cross_fit(
     *,
     seed: int = 0,
     folds: int = FOLDS,
-    on_stage: Stage = print_nothing,
+    progress: Progress = no_progress,
     engine: Engine | None = None,
 ) -> Judge:
     """Models of the default preset for the training facts, each fitted without one fold.
@@ -156,12 +154,12 @@ def cross_fit(
     usable = train.subjects != train.objects
     if np.count_nonzero(usable) < folds:
         raise DataError(f"there are too few facts between two entities: expected {folds}")
-    on_stage("index")
+    progress("index", 0, 1)
     graph = TemporalGraph.of(data)
     sources = FeatureSources(config=config, dataset=data, graph=graph, clock=Clock.of(graph))
     kinds = tuple(types_from_names(data.entities, train))
     space = sources.space("all_facts", kinds)
-    on_stage("features")
+    progress("features", 0, 1)
     rows = _rows(space, training_queries(train), engine)
     examples = Examples(rows, train.predicates, known_predicates(train, (train,)))
     rng = generator(seed, "audit folds")
@@ -178,7 +176,7 @@ def cross_fit(
             descent.run_epoch([(0, order)])
         return descent.model()
 
-    on_stage(f"fit {folds} models, each without a fold")
+    progress(f"fit {folds} models, each without a fold", 0, 1)
     fitted = [
         FittedView(classifier=classifier, kinds=kinds, report={})
         for classifier in in_threads(fit, range(folds))

@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
-from apptek.baselines.definition import BaselineDefinition, FitTask, SavedScorer, Scorer
-from apptek.baselines.tuning import TuningQueries
+from apptek.evaluation.tuning import TuningQueries
 from apptek.models.counting.index import CountingIndex
 from apptek.models.counting.scorers import (
     VARIANTS,
@@ -24,6 +23,7 @@ from apptek.models.counting.scorers import (
     Weights,
     choose_weights,
 )
+from apptek.models.scorers import BaselineDefinition, FitTask, SavedScorer, Scorer
 from apptek.models.storage import read_json
 
 

@@ -14,13 +14,6 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load, save
 
 from apptek.arrays import Floats
-from apptek.baselines.definition import (
-    BaselineDefinition,
-    FitTask,
-    SavedScorer,
-    Scorer,
-    Space,
-)
 from apptek.baselines.embedding import Embedding, embedding_scores
 from apptek.baselines.embedding_training import Trainer, TrainingRecord, choose_device
 from apptek.config import View
@@ -30,6 +23,13 @@ from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries
 from apptek.files import write_whole
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.scorers import (
+    BaselineDefinition,
+    FitTask,
+    SavedScorer,
+    Scorer,
+    Space,
+)
 from apptek.resuming import arrays_checksum, check_arrays
 from apptek.seeding import generator
 

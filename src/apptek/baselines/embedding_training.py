@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from apptek.baselines.embedding import Embedding, EncodedQueries, embedding_scores
-from apptek.baselines.tuning import TuningQueries
 from apptek.errors import DivergedError
 from apptek.evaluation.filters import known_predicates
+from apptek.evaluation.tuning import TuningQueries
 from apptek.facts.facts import Dataset
 from apptek.facts.queries import held_out_queries
 from apptek.ragged import Ragged

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from apptek.baselines.baseline import fitted_views, seen_in
-from apptek.baselines.definition import FitTask, Progress, Space
-from apptek.baselines.registry import find_baseline
-from apptek.config import PRESETS
+from apptek.config import PRESETS, Progress
 from apptek.errors import ConfigError, DataError, DivergedError
 from apptek.facts.facts import Dataset
 from apptek.facts.protocols import Protocol, apply_protocol
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.fitting.baseline_fit import fitted_views
+from apptek.models.registry import find_baseline
+from apptek.models.scorers import FitTask, Space
 from apptek.seeding import generator
 from apptek.setting_rules import setting_texts, values_of, with_settings
 
@@ -100,7 +100,7 @@ def search_settings(
         raise DataError(f"a search needs valid facts, but {data.name} has none")
     graph, trials = TemporalGraph.of(dataset), list(done)
     if search.baseline not in PRESETS:  # our own models see to their views themselves
-        graph = seen_in(graph, fitted_views(search.baseline, dataset)[0])
+        graph = graph.seen_in(fitted_views(search.baseline, dataset)[0])
     while not trials or sum(trial.seconds for trial in trials) < 60 * search.minutes:
         # A stream for each trial: a search that continues draws what it would have drawn.
         rng = generator(search.seed, f"trial {len(trials)}")

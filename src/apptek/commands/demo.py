@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from apptek.baselines.baseline import Baseline
 from apptek.config import DEFAULT, PRESETS
 from apptek.evaluation.ranking import EvaluationQueries, Metrics, evaluate_scores
 from apptek.extras import has_torch
@@ -79,7 +78,7 @@ def _fit(dataset: Dataset, folder: Path, name: str, seed: int) -> Predictor:
             folder=folder,
             model=name,
             seed=seed,
-            on_stage=lambda stage: tell(f"{name}: {stage}"),
+            progress=lambda stage, _done, _total: tell(f"{name}: {stage}"),
             observers=observers,
         )
 
@@ -93,7 +92,7 @@ def _metrics(dataset: Dataset, models: Mapping[str, Predictor]) -> dict[str, Met
         return np.tile(frequency.astype(np.float32), (stop - start, 1))
 
     metrics = {name: predictor.evaluate().metrics for name, predictor in models.items()}
-    metrics["recency"] = Baseline.fit("recency", dataset).evaluate().metrics
+    metrics["recency"] = Predictor.fit(dataset, model="recency").evaluate().metrics
     metrics["frequency"] = evaluate_scores(by_frequency, queries).metrics
     return metrics
 

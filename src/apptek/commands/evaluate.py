@@ -173,14 +173,14 @@ def _evaluate_ranks(
     as_json: bool,
 ) -> None:
     """Evaluate the ranks of the predicates of a split; print them and write the result."""
-    from apptek.baselines.open_model import on_engine, open_model
+    from apptek.predictor import Predictor
     from apptek.research.model_result import evaluate_model, write_evaluation
     from apptek.terminal import tell_next, working
 
     workers.check(model)
-    predictor = open_model(model)
+    predictor = Predictor.load(model)
     with working(f"evaluating on the {split} split"), workers.open(model) as engine:
-        predictor = on_engine(predictor, engine)
+        predictor = predictor.on_engine(engine)
         evaluated = evaluate_model(predictor, split, **how)
     if result is not None:
         write_evaluation(result, predictor, model, evaluated)

@@ -88,9 +88,9 @@ def fit(
 
     Example: `apptek fit world --out model`
     """
-    from apptek.baselines.registry import model_settings
     from apptek.config import PRESETS
     from apptek.facts.entity_types import read_types
+    from apptek.models.registry import model_settings
     from apptek.setting_rules import with_settings
 
     changes = [*(settings or []), *(["features.past_only=true"] if past_only else [])]
@@ -142,7 +142,7 @@ def _fit_own(dataset: Any, out: Path, options: dict[str, Any], workers: Workers)
         predictor = Predictor.fit(
             dataset,
             folder=out.resolve() if options["replace"] else out,  # a link stays one
-            on_stage=lambda name: tell(f"stage: {name}"),
+            progress=lambda name, _done, _total: tell(f"stage: {name}"),
             observers=observers,
             about_run=about_run(),
             engine=engine,
@@ -153,18 +153,16 @@ def _fit_own(dataset: Any, out: Path, options: dict[str, Any], workers: Workers)
 
 def _fit_baseline(dataset: Any, out: Path, options: dict[str, Any]) -> None:
     """Fit a baseline, with its progress on stderr."""
-    from apptek.baselines.baseline import Baseline
-    from apptek.baselines.registry import name_and_preset
+    from apptek.predictor import Predictor
     from apptek.research.provenance import about_run
     from apptek.terminal import step_progress, tell, tell_next
 
-    name, preset = name_and_preset(options.pop("model"))
-    with step_progress(f"fitting {name}") as progress:
-        fitted = Baseline.fit(
-            name, dataset, preset=preset, folder=out, progress=progress, about_run=about_run(),
-            **options,
-        )  # fmt: skip
-    tell(f"{name}: MRR {fitted.model.report['valid_mrr']:.4f} on the tuning split")
+    with step_progress(f"fitting {options['model'].partition(':')[0]}") as progress:
+        fitted = Predictor.fit(
+            dataset, folder=out, progress=progress, about_run=about_run(), **options
+        ).model
+    name = fitted.baseline
+    tell(f"{name}: MRR {fitted.main.report['valid_mrr']:.4f} on the tuning split")
     tell(f"the model is in {out}")
     tell_next(["evaluate", str(out), "--result", f"{name}.json"])
 

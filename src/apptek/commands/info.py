@@ -51,9 +51,10 @@ def info(
         least = MIN_WEIGHT if min_weight is None else min_weight
         facts |= _write_rules(model, rules, least, quiet=as_json)
     if not check and rules is None:
-        from apptek.baselines.open_model import summarize_folder
+        from apptek.models.model_folder import load_model
+        from apptek.models.summary import summarize
 
-        facts = summarize_folder(model)
+        facts = summarize(load_model(model, baselines=True))
         if not as_json:
             _print_summary(model, facts)
     if as_json:

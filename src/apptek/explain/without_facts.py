@@ -11,7 +11,7 @@ from apptek.facts.facts import Facts, join_facts
 from apptek.facts.queries import Queries
 from apptek.graph.lookups import incoming, outgoing
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.answerer import Answerer, WorkingView
+from apptek.models.answerer import Answerer, Views, WorkingView
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,10 @@ def with_only(answerer: Answerer, kept: Longs, added: Facts | None = None) -> An
     )
     changed = copy(answerer)
     changed.model = replace(model, sources=replace(model.sources, graph=part))
-    changed.views = {name: _on(view, part) for name, view in answerer.views.items()}
+    changed.views = Views(lambda name: _on(answerer.views[name], part))
     return changed
 
 
 def _on(view: WorkingView, graph: TemporalGraph) -> WorkingView:
     """Return the view on another graph."""
-    graph = graph.past_view() if view.name == "past_only" else graph
-    return replace(view, space=view.space.on(graph))
+    return replace(view, space=view.space.on(graph.seen_in(view.name)))

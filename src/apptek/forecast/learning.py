@@ -58,7 +58,7 @@ def learn_occurrence(model: Model, options: FitOptions, seconds: dict[str, float
     if not is_forecasting(model):
         why = f"the preset {model.preset} makes none; fit with the preset default or max"
         return replace(model, no_forecasts=why)
-    options.on_stage(STAGE)
+    options.progress(STAGE, 0, 1)
     start = time.monotonic()
     learned = _learned(model, all_facts=options.final)
     seconds[STAGE] = time.monotonic() - start
@@ -242,7 +242,7 @@ def _drawn_by(
 
 def ahead_shares(model: Model, pairs: Pairs, view: WorkingView | None = None) -> Doubles:
     """P(predicate | a fact at that time) of each pair, from what was known before: (n, R)."""
-    working = view or WorkingView("past_only", model.space("past_only"), model.fitted("past_only"))
+    working = view or WorkingView.of(model, "past_only")
     axis = model.dataset.axis
     queries = Queries(
         pairs.subjects.astype(np.int32),

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from apptek.arrays import Ints, read_only
 from apptek.compiling import in_threads
+from apptek.config import View
 from apptek.errors import GraphError
 from apptek.facts.fact_keys import fact_keys
 from apptek.facts.facts import Dataset, Facts, OpenEnd
@@ -120,6 +121,10 @@ class TemporalGraph:
     def until(self) -> Ints:
         """The last position of each fact."""
         return self.incidence.until
+
+    def seen_in(self, view: View) -> "TemporalGraph":
+        """Return the graph as a view sees it."""
+        return self.past_view() if view == "past_only" else self
 
     def past_view(self) -> "TemporalGraph":
         """The same graph as known before the time of each query, for forecasts.

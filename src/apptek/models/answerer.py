@@ -13,7 +13,8 @@ import numpy as np
 
 from apptek.arrays import Bools, Floats, Matrix
 from apptek.compiling import in_threads
-from apptek.config import VIEWS, View
+from apptek.config import View
+from apptek.errors import ApptekError
 from apptek.evaluation.predicate_classes import LabelledPredicates
 from apptek.facts.name_matching import NameResolver
 from apptek.facts.predicate_table import PredicateTable
@@ -64,6 +65,11 @@ class WorkingView:
     fitted: FittedView
     score_many: Callable[[Queries], Floats] | None = None
 
+    @classmethod
+    def of(cls, model: Model, view: View) -> "WorkingView":
+        """A view of a model at work."""
+        return cls(view, model.space(view), model.fitted(view))
+
     @property
     def reaches_others(self) -> bool:
         """Whether scores depend on facts that neither entity of a query is part of.
@@ -77,12 +83,15 @@ class WorkingView:
         """The logits of all predicates: (B, R)."""
         if self.score_many is not None:
             return self.score_many(queries)
+        if self.fitted.scorer is not None:
+            return self.fitted.scorer.scores(queries)
         if self.fitted.reranker is None:  # the features of a chunk are dropped when it is scored
             return linear_scores(self.space, self.fitted.classifier, queries)
         return self.scored(queries).scores
 
     def scored(self, queries: Queries) -> ScoredQueries:
         """The queries with their features and scores: what an explanation starts from."""
+        assert self.fitted.scorer is None, "a baseline has no features"
         rows, classifier = self.space.rows(queries), self.fitted.classifier
         linear = scores = classifier.scores(rows)
         if self.fitted.reranker is not None:
@@ -95,8 +104,20 @@ class WorkingView:
         return self.fitted.classifier.probabilities(scores)
 
 
+class Views(dict[View, WorkingView]):
+    """The views of a model, each made when it is first asked for."""
+
+    def __init__(self, make: Callable[[View], WorkingView]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, name: View) -> WorkingView:
+        view = self[name] = self._make(name)
+        return view
+
+
 class Answerer:
-    """A model with the feature spaces of its views, built once, and what occurs in its graph.
+    """A model with the feature spaces of its views, and what occurs in its graph.
 
     past_only     every query is answered from the past alone: the user asked for it, or nothing
                   else was fitted
@@ -105,16 +126,17 @@ class Answerer:
     """
 
     def __init__(self, model: Model, *, past_only: bool = False) -> None:
+        if past_only and model.baseline and "past_only" not in model.views:
+            raise ApptekError(
+                f"{model.baseline} cannot answer as of each query's time: it sees no facts"
+            )
         self.model, self.seen = model, Seen(model.graph, model.dataset.entities)
         self.entities = NameResolver.of_entities(model.dataset, model.graph.facts)
         self.new_names = NewNames(model.main.kinds)
         self.predicate_names = NameResolver.of_predicates(model.dataset)
         self.predicates = LabelledPredicates.of(model.dataset)
         self.past_only = past_only or "all_facts" not in model.views
-        names: tuple[View, ...] = ("past_only",) if self.past_only else VIEWS
-        self.views = {
-            name: WorkingView(name, model.space(name), model.fitted(name)) for name in names
-        }
+        self.views = Views(lambda name: WorkingView.of(model, name))
 
     def queries_of(self, asked: Sequence[Query]) -> Queries:
         """Queries as ids, below 0 for unknown names; TimeFormatError where a time is no time."""
@@ -150,13 +172,13 @@ class Answerer:
         if self.past_only:
             return self
         answerer = copy(self)
-        answerer.past_only, answerer.views = True, {"past_only": self.views["past_only"]}
+        answerer.past_only = True
         return answerer
 
     @property
     def main(self) -> WorkingView:
-        """Within, where there is such a view; else ahead."""
-        return next(iter(self.views.values()))
+        """The view all_facts, where there is such a view; else past_only."""
+        return self.views["past_only" if self.past_only else "all_facts"]
 
     def is_ahead(self, queries: Queries) -> Bools:
         """Which queries are answered ahead: all, or those after the last known start."""

@@ -2,19 +2,15 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from apptek.arrays import Bools, Ints, Longs, Matrix
 from apptek.config import VIEWS, View
 from apptek.errors import ApptekError, TimeFormatError, check_count
-from apptek.evaluation.forecast import ForecastFigures
 from apptek.evaluation.predicate_classes import LabelledPredicates
-from apptek.evaluation.ranking import Evaluation
-from apptek.evaluation.scorer import ViewScorer
 from apptek.facts.calendar.positions import SECONDS
-from apptek.facts.facts import Dataset, Split
 from apptek.facts.queries import Queries
 from apptek.facts.times import TimeAxis
 from apptek.models.seen import Seen
@@ -31,78 +27,6 @@ class RankedPredicates:
     queries: Queries
     probabilities: Matrix  # (B, R)
     views: Sequence[View]
-
-
-class Fitted(Protocol):
-    """What is known of every fitted model."""
-
-    @property
-    def dataset(self) -> Dataset:
-        """The data it was fitted on, under its protocol."""
-
-    @property
-    def preset(self) -> str:
-        """The settings it started from."""
-
-    @property
-    def changed(self) -> dict[str, Any]:
-        """By section.key, the settings in which it differs from the preset."""
-
-    @property
-    def protocol(self) -> str:
-        """The protocol, which says what valid and test are."""
-
-    @property
-    def seed(self) -> int:
-        """The seed of all its randomness."""
-
-    @property
-    def views(self) -> Mapping[View, Any]:
-        """What was fitted, by view."""
-
-    @property
-    def calibrated(self) -> bool:
-        """Whether its probabilities were calibrated, which takes valid facts."""
-
-
-class Answering(Protocol):
-    """A fitted model that answers queries, and can be evaluated on a split of its data."""
-
-    @property
-    def model(self) -> Fitted:
-        """The fitted model."""
-
-    def predict(
-        self,
-        asked: Any,
-        *,
-        top: int | None = 10,
-        hide_known: bool = False,
-        allow_unknown: bool = False,
-    ) -> Sequence[Answer]:
-        """The most probable predicates of each query; see `asked_queries` for what may be asked.
-
-        UnknownName where a single query names what is not in the data, unless that is allowed.
-        """
-
-    def similar_names(self, *names: str) -> dict[str, list[str]]:
-        """For each name that the model does not know, or that could mean several: names like it."""
-
-    def evaluate(
-        self, split: Split = "test", view: View | None = None, *, rolling: bool = False
-    ) -> Evaluation:
-        """The ranking metrics on a split; without a view, in the first of `views_of(split)`."""
-
-    def evaluate_forecast(self, split: Split = "test", *, rolling: bool = False) -> ForecastFigures:
-        """The four figures of the forecasting literature on a split that lies beyond train."""
-
-    def views_of(self, split: Split) -> tuple[View, ...]:
-        """The views in which a split can be evaluated, the usual one first."""
-
-    def scorer(
-        self, split: Split = "test", view: View | None = None, *, rolling: bool = False
-    ) -> ViewScorer:
-        """What `evaluate` ranks: the model in a view, on the facts that the split may see."""
 
 
 def ranked_by_view(

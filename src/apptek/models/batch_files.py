@@ -14,7 +14,7 @@ from pyarrow import csv, parquet
 
 from apptek.errors import DataError, TimeFormatError
 from apptek.files import new_file, writing
-from apptek.models.answers import Answer, Answering, Query
+from apptek.models.answers import Answer, Query
 from apptek.reading.columns import ColumnLayout, layout_finder
 from apptek.reading.exact_rows import RowError, check_cells, text_of
 from apptek.reading.options import ReadOptions
@@ -80,7 +80,7 @@ class LeftOut(str):
 
 
 def answer_file(
-    predictor: Answering,
+    predictor: Any,
     queries: Path,
     out: Path,
     *,
@@ -117,7 +117,7 @@ def answer_file(
 
 
 def _check(
-    predictor: Answering, file: Path, reading: ReadOptions, left_out: list[str]
+    predictor: Any, file: Path, reading: ReadOptions, left_out: list[str]
 ) -> Iterator[Query]:
     """The good queries; a bad one raises, or is noted and left out."""
     for line, query in read_queries(file, reading):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from apptek.config import Config, View, preset
+from apptek.config import Config, View
 from apptek.errors import ApptekError, ModelError
 from apptek.facts.facts import Dataset, join_facts
 from apptek.facts.times import TimeAxis
@@ -17,7 +17,9 @@ from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.observation import dated_span
 from apptek.models.occurrence.model import OccurrenceModel
+from apptek.models.registry import model_settings
 from apptek.models.reranking.reranker import Reranker
+from apptek.models.scorers import Scorer
 from apptek.paper.mining import Mined
 from apptek.paper.topology import TopologySet, topology_set
 from apptek.setting_rules import changed_settings
@@ -42,7 +44,7 @@ class FeatureSources:
         The pairs of the graph are indexed at the first query, once for all views.
         """
         config, parts = self.config, list[Part]()
-        graph = self.graph.past_view() if view == "past_only" else self.graph
+        graph = self.graph.seen_in(view)
         if "history" in config.features.parts:
             dated = bool(self.dataset.train.dated.all())
             parts.append(History(graph, self.clock, config.history, dated))
@@ -66,6 +68,7 @@ class FittedView:
     report: dict[str, Any]  # what was chosen on the tuning queries, and the metrics there
     reranker: Reranker | None = None
     support: Support | None = None  # how often evidence was seen in training, and what followed
+    scorer: Scorer | None = None  # of a baseline, which has no weights over features
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +76,7 @@ class Model:
     """A fitted predictor."""
 
     preset: str  # the settings that it started from; see `changed`
+    baseline: str = ""  # its name, where it is one
     protocol: str
     seed: int
     sources: FeatureSources
@@ -92,7 +96,8 @@ class Model:
     @property
     def changed(self) -> dict[str, Any]:
         """The settings, by section.key, in which the model differs from its preset."""
-        return changed_settings(self.config, preset(self.preset))
+        name = f"{self.baseline}:{self.preset}" if self.baseline else self.preset
+        return changed_settings(self.config, model_settings(name))
 
     @property
     def dataset(self) -> Dataset:
@@ -123,7 +128,15 @@ class Model:
     @property
     def calibrated(self) -> bool:
         """Whether its probabilities were calibrated, which takes valid facts."""
-        return all(fitted.report.get("ece_after") is not None for fitted in self.views.values())
+        reports = [fitted.report for fitted in self.views.values()]
+        return bool(self.baseline) or all(r.get("ece_after") is not None for r in reports)
+
+    def require_features(self) -> None:
+        """Raise ApptekError for a baseline: it has no features to explain or to update."""
+        if self.baseline:
+            raise ApptekError(
+                f"this is the baseline {self.baseline}: only evaluate and predict can use it"
+            )
 
     def fitted(self, view: View) -> FittedView:
         """What answers in a view: where it was not fitted, what was fitted for the other one."""
@@ -132,6 +145,8 @@ class Model:
     def space(self, view: View) -> FeatureSpace:
         """The feature space of a view; ModelError where the weights do not fit it."""
         fitted = self.fitted(view)
+        if fitted.scorer is not None:
+            return FeatureSpace(self.graph.seen_in(view), ())
         space, shape = self.sources.space(view, fitted.kinds), fitted.classifier.weights.shape
         if shape != (len(space), len(self.dataset.predicates)):
             raise ModelError(
@@ -156,7 +171,15 @@ def with_training_facts(model: Model) -> Model:
 
 def with_earlier_facts(model: Model) -> Model:
     """The model on the graph that rolls on: see `rolling_graph`."""
-    return _with_graph(model, rolling_graph(model.dataset))
+    graph = rolling_graph(model.dataset)
+    if not model.baseline:
+        return _with_graph(model, graph)
+    fitted = model.views.get("past_only")
+    grow = getattr(fitted and fitted.scorer, "with_facts", None)
+    if fitted is None or grow is None:
+        raise ApptekError(f"{model.baseline} cannot be evaluated rolling: it takes in no new facts")
+    scorer = grow(graph.seen_in("past_only"))
+    return replace(_with_graph(model, graph), views={"past_only": replace(fitted, scorer=scorer)})
 
 
 def rolling_graph(data: Dataset) -> TemporalGraph:

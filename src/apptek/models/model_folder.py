@@ -1,12 +1,13 @@
 """The model folder: everything that a fitted predictor is, as JSON, Parquet and .npy files."""
 
 from dataclasses import asdict, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from apptek.config import Config, RerankerConfig
+from apptek.config import DEFAULT, VIEWS, RerankerConfig, View
 from apptek.errors import ModelError
 from apptek.evaluation.calibration import Calibration
 from apptek.facts.facts import Dataset, Names
@@ -19,8 +20,10 @@ from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.manifest import read_about, read_whole, write_manifest
 from apptek.models.model import FeatureSources, FittedView, Model, observed_text
 from apptek.models.occurrence.model import OccurrenceModel
+from apptek.models.registry import baseline_names, find_baseline, model_settings
 from apptek.models.reranking.mirrors import Mirrors
 from apptek.models.reranking.reranker import Reranker
+from apptek.models.scorers import SavedScorer
 from apptek.models.storage import (
     ABOUT,
     RUN,
@@ -51,6 +54,8 @@ def save_model(model: Model, folder: Path, run: dict[str, Any], *, in_place: boo
         save_data(building, model.dataset, model.graph)
         for view, fitted in model.views.items():
             _save_view(fitted, building / view)
+            if fitted.scorer is not None:
+                fitted.scorer.save(building, view)
         write_json(building / "topologies.json", _topologies_json(model))
         write_json(building / RUN, run)
         if model.agent is not None:
@@ -80,6 +85,7 @@ def _save_view(fitted: FittedView, folder: Path) -> None:
 def _about(model: Model) -> dict[str, Any]:
     return {
         "format": FORMAT,
+        "baseline": model.baseline,
         "preset": model.preset,
         "changed": model.changed,
         "protocol": model.protocol,
@@ -126,30 +132,42 @@ def _topologies_json(model: Model) -> dict[str, Any]:
     }
 
 
-def load_model(folder: Path) -> Model:
-    """The model of a folder, its arrays memory-mapped; ModelError where it is none, or damaged."""
-    return read_whole(folder, _load_checked)
+def load_model(folder: Path, *, baselines: bool = False) -> Model:
+    """The model of a folder, its arrays memory-mapped; ModelError where it is none, or damaged.
+
+    baselines  whether it may be a baseline, too, which has no features
+    """
+    return read_whole(folder, partial(_load_checked, baselines=baselines))
 
 
-def _load_checked(folder: Path) -> Model:
+def _load_checked(folder: Path, *, baselines: bool) -> Model:
     about = read_about(folder)
-    if about.get("kind") == "baseline":
-        name = about.get("name")
-        raise ModelError(f"{folder} is the baseline {name}: only evaluate and predict can use it")
+    baseline = about.get("baseline")
+    if baseline and not baselines:
+        raise ModelError(
+            f"{folder} is the baseline {baseline}: only evaluate and predict can use it"
+        )
+    if baseline and baseline not in baseline_names():
+        raise ModelError(
+            f"{folder} holds a baseline {baseline!r}, which is not known here: register it, or "
+            "install the package that adds it"
+        )
     if about.get("format") != FORMAT:
         stored = about.get("format")
         raise ModelError(f"{folder}: a model of format {stored}, expected {FORMAT}; fit it again")
+    settings = model_settings(baseline or DEFAULT)  # that torch is missing is no damage
     with refusing_damage(folder):
-        return _load(folder, about)
+        return _load(folder, about, settings)
 
 
-def _load(folder: Path, about: dict[str, Any]) -> Model:
+def _load(folder: Path, about: dict[str, Any], settings: Any) -> Model:
+    """The model; `settings` are those of some preset, which give the classes of its settings."""
     dataset, graph = load_data(folder, about["data"]["name"], about["data"]["train"])
     read_with = ReadOptions(**about["data"].get("read_with", {})).to_remember()
     dataset = replace(dataset, read_with=read_with)
     stored = read_json(folder, "topologies.json")
     sources = FeatureSources(
-        config=config_from_json(Config(), about["settings"]),
+        config=config_from_json(settings, about["settings"]),
         dataset=dataset,
         graph=graph,
         clock=Clock(**about["clock"]),
@@ -157,12 +175,13 @@ def _load(folder: Path, about: dict[str, Any]) -> Model:
             from_names(names, dataset.predicates) for names in stored["topologies"]
         ),
     )
-    views = {
-        view: _load_view(folder / view, about["views"][view], sources)
-        for view in sources.config.views
-    }
+    fitted: list[View] = [view for view in VIEWS if view in about["views"]]
+    if not fitted:
+        raise ValueError("it has no view")
+    views = {view: _load_view(folder, view, about, sources) for view in fitted}
     occurrence, observed = folder / OCCURRENCE, about.get("observed_until")
     return Model(
+        baseline=about.get("baseline", ""),
         preset=about["preset"],
         protocol=about["protocol"],
         seed=about["seed"],
@@ -177,12 +196,26 @@ def _load(folder: Path, about: dict[str, Any]) -> Model:
     )
 
 
-def _load_view(folder: Path, about: dict[str, Any], sources: FeatureSources) -> FittedView:
+def _load_view(
+    model_folder: Path, view: View, about_model: dict[str, Any], sources: FeatureSources
+) -> FittedView:
+    folder, about = model_folder / view, about_model["views"][view]
     classifier = LinearSoftmax(
         load_array(folder / "weights.npy"),
         load_array(folder / "bias.npy"),
         Calibration(**about["calibration"]),
     )
+    if baseline := about_model.get("baseline"):
+        saved = SavedScorer(
+            folder=model_folder,
+            dataset=sources.dataset,
+            graph=sources.graph.seen_in(view),
+            config=sources.config,
+            view=view,
+            seed=about_model["seed"],
+        )
+        scorer, report = find_baseline(baseline).load(saved), about["report"]
+        return FittedView(classifier=classifier, kinds=(), report=report, scorer=scorer)
     return FittedView(
         classifier=classifier,
         kinds=tuple(_load_kind(folder, number, kind) for number, kind in enumerate(about["kinds"])),

@@ -6,18 +6,16 @@ import numpy as np
 
 from apptek.facts.facts import Dataset, Facts
 from apptek.facts.times import UNKNOWN
-from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.answers import Fitted
 from apptek.models.model import Model, observed_text
 
 MANY_ADDED = 0.2  # facts added for each training fact, from which on a new fit is advisable
 MANY_UNKNOWN = 0.01  # facts with predicates that were never learned, likewise
 
 
-def summarize_data(model: Fitted, graph: TemporalGraph) -> dict[str, Any]:
-    """What every fitted model says of itself and of the facts that it answers from."""
-    data, facts = model.dataset, graph.facts
-    return {
+def summarize(model: Model) -> dict[str, Any]:
+    """What a model says of itself and of the facts that it answers from, ready for JSON."""
+    data, graph = model.dataset, model.graph
+    common = {
         "dataset": data.name,
         "preset": model.preset,
         "changed": model.changed,
@@ -27,22 +25,20 @@ def summarize_data(model: Fitted, graph: TemporalGraph) -> dict[str, Any]:
         "predicates": len(data.predicates),
         "labels_from": data.labels.source if data.labels else "none",
         "aliases": len(data.aliases),
-        "answers_from": len(facts),
+        "answers_from": len(graph.facts),
         "training_facts": len(data.train),
-        **_span(data, facts),
+        **_span(data, graph.facts),
         "time_unit": data.axis.unit,
         "open_end": graph.open_end,
         "views": {view: fitted.report["valid_mrr"] for view, fitted in model.views.items()},
         "calibrated": model.calibrated,
     }
-
-
-def summarize(model: Model) -> dict[str, Any]:
-    """What a model says of itself, ready for JSON."""
+    if model.baseline:
+        return {"baseline": model.baseline, **common}
     added = sum(update["added"] for update in model.updates)
     unknown = sum(sum(update["unknown_predicates"].values()) for update in model.updates)
     return {
-        **summarize_data(model, model.graph),
+        **common,
         "observed_until": observed_text(model) or "?",
         "forecasts": model.no_forecasts or "yes",
         "quality": {view: fitted.report.get("quality") for view, fitted in model.views.items()},
@@ -50,7 +46,7 @@ def summarize(model: Model) -> dict[str, Any]:
         "added_since_the_fit": added,
         "retracted_since_the_fit": sum(update["retracted"] for update in model.updates),
         "left_out_since_the_fit": unknown,
-        "refit": _advice(added, unknown, len(model.dataset.train)),
+        "refit": _advice(added, unknown, len(data.train)),
     }
 
 

@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apptek.baselines.baseline import Baseline
-from apptek.baselines.open_model import open_model
-from apptek.baselines.registry import baseline_names
 from apptek.config import PRESETS, preset
 from apptek.errors import ApptekError
 from apptek.extras import require_torch
 from apptek.facts.facts import SPLITS, Dataset
 from apptek.facts.protocols import Protocol, apply_protocol
 from apptek.files import make_folder
-from apptek.models.answers import Answering
+from apptek.models.registry import baseline_names
 from apptek.predictor import Predictor
 from apptek.research.compare import Difference, compare_results
 from apptek.research.model_result import evaluate_model, write_evaluation
@@ -110,6 +107,7 @@ def fit_and_evaluate(
     options = ["--model", name, "--protocol", protocol, "--seed", str(seed), "--out", run]
     fitted_by = shlex.join(["apptek", "fit", *command[:1], *options, *command[1:]])
     common: dict[str, Any] = {
+        "model": name,
         "protocol": protocol,
         "seed": seed,
         "folder": model,
@@ -118,17 +116,16 @@ def fit_and_evaluate(
     }
     make_folder(model.parent)
     make_folder(folder / "results")
-    fitted: Answering
     if model.exists():
-        fitted = open_model(model)
+        fitted = Predictor.load(model)
     elif is_ours:
         if "topologies" in preset(name).features.parts:  # mined by the agent, which is a network
             require_torch()
-        common |= {"model": name, "on_stage": lambda stage: tell(f"stage: {stage}")}
-        fitted = Predictor.fit(dataset, **common)
+        stages = lambda stage, _done, _total: tell(f"stage: {stage}")  # noqa: E731
+        fitted = Predictor.fit(dataset, progress=stages, **common)
     else:
         with step_progress(f"fitting {name}") as progress:
-            fitted = Baseline.fit(name, dataset, progress=progress, **common)
+            fitted = Predictor.fit(dataset, progress=progress, **common)
     evaluated_by = shlex.join(["apptek", "evaluate", run, "--result", f"{run}.json"])
     result = folder / "results" / f"{run}.json"
     evaluated = evaluate_model(fitted, "test")

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from apptek.arrays import Doubles, Matrix
-from apptek.baselines.tuning import calibrate
 from apptek.config import View
 from apptek.errors import ApptekError
 from apptek.evaluation.filters import Filter
@@ -22,10 +21,11 @@ from apptek.evaluation.scorer import (
     evaluate_both_directions,
     evaluate_split,
 )
+from apptek.evaluation.tuning import calibrate
 from apptek.facts.facts import SPLITS, Dataset, Facts, Split
 from apptek.facts.protocols import Protocol, apply_protocol
 from apptek.facts.queries import Queries, held_out_queries
-from apptek.models.answers import Answering
+from apptek.predictor import Predictor
 from apptek.reading.reader import as_dataset
 from apptek.research.model_result import (
     EvaluatedModel,
@@ -171,7 +171,7 @@ class Evaluator:
                        those of the baselines are
         """
         started = time.monotonic()
-        if _is_ours(scorer):
+        if isinstance(scorer, Predictor):
             described, view_scorer, view = self._ours(scorer)
         else:
             view, view_scorer = self.view, self._foreign(scorer, probabilities)
@@ -189,7 +189,7 @@ class Evaluator:
         rolled = evaluation if self.rolling else None
         evaluated = EvaluatedModel(self.split, by_view, rolled, forecast)
         result = evaluation_result(described, evaluated)
-        if not _is_ours(scorer):
+        if not isinstance(scorer, Predictor):
             result = replace(result, seconds={"evaluate": time.monotonic() - started})
         return ScorerReport(result, evaluated, self.dataset)
 
@@ -207,8 +207,8 @@ class Evaluator:
         figures = evaluate_forecast(scorer.scores, shares, data, split, rolling=self.rolling)
         return figures.as_json()
 
-    def _ours(self, fitted: Answering) -> tuple[Result, ViewScorer, View]:
-        """A Predictor or Baseline, which must have been fitted on these splits."""
+    def _ours(self, fitted: Predictor) -> tuple[Result, ViewScorer, View]:
+        """A Predictor, which must have been fitted on these splits."""
         described = describe_model(fitted)
         if described.data != self._digests():
             raise ApptekError(
@@ -257,10 +257,6 @@ def _one_of(what: str, value: Any, known: tuple[Any, ...]) -> None:
     if value not in known:
         names = ", ".join(str(name) for name in known if name is not None)
         raise ApptekError(f"{what} is {value!r}; known: {names}")
-
-
-def _is_ours(scorer: Any) -> bool:
-    return all(hasattr(scorer, name) for name in ("model", "scorer", "views_of"))
 
 
 def _name_of(scorer: Any) -> str:

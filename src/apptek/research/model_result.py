@@ -5,23 +5,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
-from apptek.baselines.baseline import Baseline
-from apptek.baselines.registry import preset_of
 from apptek.config import VIEWS, View
 from apptek.evaluation.ranking import Evaluation
 from apptek.evaluation.scorer import evaluate_split
 from apptek.facts.facts import SPLITS, Dataset, Split
 from apptek.features.traits import Kind
-from apptek.models.answers import Answering
+from apptek.predictor import Predictor
 from apptek.research.provenance import command
 from apptek.research.rank_files import write_ranks
 from apptek.research.result import Result, plain_settings, write_result
-from apptek.setting_rules import changed_settings
-
-if TYPE_CHECKING:  # the result of a baseline without torch must not need torch
-    from apptek.predictor import Predictor
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +44,7 @@ class EvaluatedModel:
 
 
 def evaluate_model(
-    fitted: Answering,
+    fitted: Predictor,
     split: Split,
     view: View | None = None,
     *,
@@ -78,7 +72,7 @@ def evaluate_model(
 
 def write_evaluation(
     path: Path,
-    fitted: Answering,
+    fitted: Predictor,
     folder: Path,
     evaluated: EvaluatedModel,
     *,
@@ -96,8 +90,8 @@ def write_evaluation(
     run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     fitted_by = run.get("command")
     described = describe_model(fitted)
-    if not isinstance(fitted, Baseline):
-        tuning = _tuning(cast("Predictor", fitted).model.fitted(evaluated.main_view).report)
+    if not fitted.model.baseline:
+        tuning = _tuning(fitted.model.fitted(evaluated.main_view).report)
         described = replace(described, tuning=tuning)
     result = replace(
         evaluation_result(described, evaluated),
@@ -134,7 +128,7 @@ def write_ranked_result(
     write_result(path, replace(result, ranks=ranks))
 
 
-def describe_model(fitted: Answering) -> Result:
+def describe_model(fitted: Predictor) -> Result:
     """A model as its results describe it: its name, data, settings, and choices on valid."""
     model = fitted.model
     common = Result(
@@ -143,28 +137,24 @@ def describe_model(fitted: Answering) -> Result:
         protocol=model.protocol,
         seed=model.seed,
         data={split: model.dataset.split(split).digest() for split in SPLITS},
+        settings=plain_settings(model.config),
+        changed=model.changed,
     )
-    if isinstance(fitted, Baseline):
-        baseline = fitted.model
+    if model.baseline:
+        others = {view: of_view.report for view, of_view in list(model.views.items())[1:]}
         return replace(
             common,
-            model=baseline.name,
-            preset=baseline.preset,
-            settings=plain_settings(baseline.config),
-            changed=changed_settings(baseline.config, preset_of(baseline.name, baseline.preset)),
-            tuning=baseline.report,
+            model=model.baseline,
+            preset=model.preset,
+            tuning=model.main.report | others,
         )
-    predictor = cast("Predictor", fitted)
-    ours = predictor.model
     return replace(
         common,
-        model=f"apptek_{ours.preset}",
-        answered_past_only=predictor.answerer.past_only,
-        settings=plain_settings(ours.config),
-        changed=ours.changed,
-        topologies={"from": ours.config.mining.policy, "number": len(ours.sources.topologies)},
-        tuning=_tuning(ours.main.report),
-        extras={"types": types_digest(ours.main.kinds)},
+        model=f"apptek_{model.preset}",
+        answered_past_only=fitted.answerer.past_only,
+        topologies={"from": model.config.mining.policy, "number": len(model.sources.topologies)},
+        tuning=_tuning(model.main.report),
+        extras={"types": types_digest(model.main.kinds)},
     )
 
 

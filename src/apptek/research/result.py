@@ -9,10 +9,10 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from apptek.baselines.registry import PAST_ONLY_NAMES
 from apptek.config import View
 from apptek.errors import ApptekError
 from apptek.files import write_whole
+from apptek.models.registry import PAST_ONLY_NAMES
 from apptek.research import provenance
 
 FORMAT = 1

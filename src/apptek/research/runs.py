@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from apptek.baselines.registry import BASELINES, find_baseline
 from apptek.errors import ApptekError, CheckpointError, ConfigError, StoppedError
 from apptek.facts.benchmarks import BENCHMARKS
 from apptek.files import make_folder
+from apptek.models.registry import BASELINES, find_baseline
 from apptek.predictor import Predictor
 from apptek.reading.reader import read_dataset
 from apptek.research.model_result import describe_model

@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from apptek.baselines.registry import NAMES, PAST_ONLY_NAMES
 from apptek.config import View
 from apptek.errors import ConfigError
+from apptek.models.registry import NAMES, PAST_ONLY_NAMES
 from apptek.research.compare import PAST_ONLY
 from apptek.research.printed import (
     PRINTED_FORECASTS,

@@ -79,8 +79,8 @@ def predict(
 
     Example: `apptek predict model Coresia Falgard 2019-07-26`
     """
-    from apptek.baselines.open_model import open_model
     from apptek.models.answers import Query
+    from apptek.predictor import Predictor
     from apptek.results import to_dict
 
     if queries is not None and allow_unknown:
@@ -88,7 +88,7 @@ def predict(
     if queries is not None and out is not None and (subject, object_, time) == (None, None, None):
         workers = Workers.parse(engine)
         workers.check(out)
-        answering = open_model(model, past_only=past_only)
+        answering = Predictor.load(model, past_only=past_only)
         to_table = partial(_answer_table, top, hide_known)
         _answer_file(answering, queries, out, reading, workers, to_table)
         return
@@ -97,7 +97,7 @@ def predict(
     words_of_file = [*reading.words(), *(["--engine"] if engine is not None else [])]
     if words_of_file:
         raise typer.BadParameter(f"{words_of_file[0]} is for a file of queries: see --queries")
-    predictor = open_model(model, past_only=past_only)
+    predictor = Predictor.load(model, past_only=past_only)
     asked = Query(subject, object_, time)
     (answer,) = predictor.predict(
         asked, top=top, hide_known=hide_known, allow_unknown=allow_unknown
@@ -129,9 +129,8 @@ def _answer_table(
     """Return the answers to some queries as a table, numbered after so many others."""
     from apptek.models.answer_tables import answer_rows
     from apptek.models.batch_files import answer_table
-    from apptek.predictor import Predictor
 
-    if isinstance(predictor, Predictor) and not hide_known:
+    if not hide_known:
         return answer_rows(predictor.answerer, queries, before, top=top)
     return answer_table(predictor.predict(queries, top=top, hide_known=hide_known), before)
 
@@ -139,14 +138,13 @@ def _answer_table(
 def _answer_file(
     predictor: Any, queries: Path, out: Path, reading: Reading, workers: Workers, to_table: Any
 ) -> None:
-    from apptek.baselines.open_model import on_engine
     from apptek.models.batch_files import BATCH, UnknownNames, answer_file
     from apptek.reading.options import ReadOptions
     from apptek.terminal import tell, working
 
     unknown = UnknownNames()
     with workers.open(out) as engine, working(f"answering {queries}"):
-        answering = on_engine(predictor, engine)
+        answering = predictor.on_engine(engine)
         of_file: ToTable = partial(to_table, answering)
         answered, skipped = answer_file(
             answering,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from apptek.baselines.registry import LEARNED_NAMES
 from apptek.commands.options import (
     DataArgument,
     ProtocolOption,
@@ -18,6 +17,7 @@ from apptek.commands.options import (
 )
 from apptek.commands.reading_options import Reading, reads_data
 from apptek.config import PRESETS
+from apptek.models.registry import LEARNED_NAMES
 
 if TYPE_CHECKING:
     from apptek.baselines.search import Search, Trial
@@ -60,9 +60,9 @@ def search(
 
     Example: `apptek research search de_simple world --minutes 1`
     """
-    from apptek.baselines.registry import model_settings, name_and_preset
     from apptek.baselines.search import Search, search_space
     from apptek.files import check_target
+    from apptek.models.registry import model_settings, name_and_preset
     from apptek.research.search_result import finished_trials, search_result
     from apptek.setting_rules import setting_texts, with_settings
     from apptek.terminal import tell

@@ -98,9 +98,8 @@ class CountingScorer:
         return scores
 
     def with_facts(self, graph: TemporalGraph) -> "CountingScorer":
-        """The same weights and prior over the facts of another graph, in the same view."""
-        seen = graph.past_view() if self.index.graph.past_only else graph
-        return CountingScorer(CountingIndex(seen, self.index.dating), self.weights)
+        """Return the same weights and prior over the facts of another graph."""
+        return CountingScorer(CountingIndex(graph, self.index.dating), self.weights)
 
     def save(self, folder: Path, view: View) -> None:
         """Writes the chosen weights."""

@@ -154,7 +154,7 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
                     reranker = None
     quality = None
     if tuning is not None and scores is not None:
-        graph = sources.graph.past_view() if view == "past_only" else sources.graph
+        graph = sources.graph.seen_in(view)
         rng = generator(fit.options.seed, "bootstrap")
         with fit.stage("compare with counting"):
             quality = measure_quality(graph, asked, tuning, scores, rng=rng)

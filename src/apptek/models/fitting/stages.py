@@ -2,24 +2,21 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from apptek.arrays import give_memory_back
-from apptek.config import Config
+from apptek.config import DEFAULT, PRESETS, Config, Progress, nearest_preset, no_progress
+from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset
 from apptek.facts.protocols import Protocol
 from apptek.models.fitting.examples import FeatureMaker
+from apptek.models.registry import model_settings, name_and_preset
 
-Stage = Callable[[str], None]  # is told the name of each stage as it begins
 TypeTable = Mapping[str, Mapping[str, str]]  # kind of type -> entity -> type
-
-
-def print_nothing(_: str) -> None:
-    """The `on_stage` of those who do not want to hear of stages."""
 
 
 def time_left(seconds: float) -> str:
@@ -39,16 +36,45 @@ class FitOptions:
     engine     makes the features, in place of this process
     """
 
-    config: Config
+    config: Config  # of a baseline: its own settings
     preset: str
+    baseline: str = ""  # its name, where a baseline is fitted
     protocol: Protocol = "official"
     seed: int = 0
     types: TypeTable = field(default_factory=dict)
     final: bool = False
     resume: bool = False
-    on_stage: Stage = print_nothing
+    progress: Progress = no_progress
     observers: Sequence[Any] = ()
     engine: FeatureMaker | None = None
+
+
+def fit_options(
+    data: Dataset, model: str | None, config: Any, types: TypeTable, **given: Any
+) -> FitOptions:
+    """Return the options of a fit by the name of its model, which may be a baseline.
+
+    ApptekError where a baseline is given what only our own models take.
+    """
+    if model is not None and model not in PRESETS:
+        own = model_settings(model)  # an unknown name lists all models
+        name, preset = name_and_preset(model)
+        refused = {"types": types, "final": given.pop("final"), "engine": given["engine"]}
+        for option, value in refused.items():
+            if value:
+                raise ApptekError(f"{option} is for default, max and paper, not for {name}")
+        return FitOptions(config=config or own, preset=preset, baseline=name, **given)
+    if config is None:
+        config = PRESETS[model or DEFAULT]
+    with_types = "traits" in config.features.parts and config.traits.types
+    final = given.pop("final")
+    return FitOptions(
+        config=config,
+        preset=model or nearest_preset(config),
+        types=(dict(data.types) if with_types else {}) | dict(types),
+        final=data.was_split if final is None else final,
+        **given,
+    )
 
 
 @dataclass(slots=True)
@@ -75,7 +101,7 @@ class Fit:
         if name in self.seconds and parts > 1:
             left = self.seconds[name] / self.done[name] * (parts - part)
             told += f", {time_left(left)}"
-        self.options.on_stage(told)
+        self.options.progress(told, part, parts)
         start = time.monotonic()
         yield
         give_memory_back()

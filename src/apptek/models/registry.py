@@ -16,7 +16,7 @@ from apptek.errors import ApptekError, ConfigError
 from apptek.extras import require_torch
 
 if TYPE_CHECKING:
-    from apptek.baselines.definition import BaselineDefinition
+    from apptek.models.scorers import BaselineDefinition
 
 
 class BaselineEntry(NamedTuple):
@@ -57,7 +57,7 @@ def register_baseline(name: str, fit: Any, **more: Any) -> None:
         mine = "my_package.my_module:fit"
 
     What `fit` may return, and which further keywords there are, is told by `own_baseline` in
-    `apptek.baselines.definition`; the entry point may also name what that returns.
+    `apptek.models.scorers`; the entry point may also name what that returns.
     """
     _check_name(name)
     _REGISTERED[name] = _definition(name, fit, more)
@@ -113,7 +113,7 @@ def _check_name(name: str) -> None:
 
 
 def _definition(name: str, fit: Any, more: dict[str, Any]) -> "BaselineDefinition":
-    from apptek.baselines.definition import BaselineDefinition, own_baseline
+    from apptek.models.scorers import BaselineDefinition, own_baseline
 
     if isinstance(fit, BaselineDefinition):
         return fit

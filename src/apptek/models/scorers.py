@@ -1,46 +1,39 @@
-"""What a baseline is to the rest of the package: how it is fitted, loaded, and scores queries."""
+"""A scorer: what scores queries in a view; and how a baseline fits and loads its own."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from apptek.arrays import Floats
-from apptek.baselines.tuning import TuningQueries
-from apptek.config import View
+from apptek.config import Progress, View, no_progress
 from apptek.errors import ApptekError
-from apptek.evaluation.calibration import Calibration
 from apptek.evaluation.scorer import checked_scores
+from apptek.evaluation.tuning import TuningQueries
 from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph
 
 MOST_TUNED = 10_000  # queries of valid that tell how good a baseline is that does not say it itself
 Space = Mapping[str, Sequence[Any]]  # the values that a search may try, by section.key
-Progress = Callable[[str, int, int], None]  # called with a message, steps done, steps in total
 
 
 class Scorer(Protocol):
-    """A fitted baseline.
+    """What scores queries in a view: the one thing that a baseline is.
 
-    The counting baselines leave out the fact that a query hides. A trained embedding cannot
-    forget a fact, so that for it `hidden` has no effect.
+    The counting baselines exclude the fact that a query hides. A trained embedding cannot forget a
+    fact, so that `hidden` has no effect on it.
+
+    A scorer may also have `with_facts(graph)`: the same weights over other facts, as its view sees
+    them. Only then can it be evaluated rolling.
     """
 
     def scores(self, queries: Queries) -> Floats:
-        """The scores of all predicates, (B, R). An entity of -1 is unknown."""
+        """Return the scores of all predicates, (B, R). An entity of -1 is unknown."""
 
     def save(self, folder: Path, view: View) -> None:
-        """Writes the fitted parameters of a view into a model folder under construction."""
-
-
-@runtime_checkable
-class GrowingScorer(Scorer, Protocol):
-    """A scorer that can answer from other facts than those of its fit, with the same weights."""
-
-    def with_facts(self, graph: TemporalGraph) -> Scorer:
-        """The scorer over these facts, in the same view."""
+        """Write the fitted parameters of a view into a model folder under construction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,46 +84,6 @@ class BaselineDefinition:
     views: tuple[View, ...] = ("all_facts",)
 
 
-@dataclass(frozen=True, slots=True)
-class FittedScorer:
-    """The scorer of a view, its calibration, and what was chosen on valid."""
-
-    scorer: Scorer
-    calibration: Calibration
-    report: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineModel:
-    """A fitted baseline with its data under the protocol, its settings and its views."""
-
-    name: str
-    preset: str  # the settings that it started from
-    changed: dict[str, Any]  # by section.key, those in which it differs from them
-    protocol: str
-    seed: int
-    config: Any
-    dataset: Dataset
-    graph: TemporalGraph
-    views: Mapping[View, FittedScorer]
-
-    @property
-    def main(self) -> FittedScorer:
-        """Within, where there is such a view; else ahead."""
-        return next(iter(self.views.values()))
-
-    @property
-    def report(self) -> dict[str, Any]:
-        """What was chosen on valid, and the metrics there; of a second view under its name."""
-        others = {view: fitted.report for view, fitted in list(self.views.items())[1:]}
-        return self.main.report | others
-
-    @property
-    def calibrated(self) -> bool:
-        """Whether its probabilities were calibrated: a baseline is not fitted without valid."""
-        return True
-
-
 def own_baseline(
     fit: Callable[[FitTask], Any],
     *,
@@ -153,7 +106,7 @@ def own_baseline(
     def fitted(task: FitTask) -> tuple[Scorer, dict[str, Any]]:
         outcome = fit(task)
         found, report = outcome if isinstance(outcome, tuple) else (outcome, {})
-        scorer = _own_scorer(found, task.dataset)
+        scorer = OwnScorer(found, len(task.dataset.predicates))
         if "valid_mrr" not in report:
             tuning = TuningQueries.of(task.dataset, MOST_TUNED)
             report = {**report, "valid_mrr": tuning.mrr(scorer.scores(tuning.queries))}
@@ -161,7 +114,7 @@ def own_baseline(
 
     def loaded(saved: SavedScorer) -> Scorer:
         if load is not None:
-            return _own_scorer(load(saved), saved.dataset)
+            return OwnScorer(load(saved), len(saved.dataset.predicates))
         with TemporaryDirectory(prefix="apptek-refit-") as work:
             task = FitTask(
                 dataset=saved.dataset,
@@ -169,7 +122,7 @@ def own_baseline(
                 config=saved.config,
                 seed=saved.seed,
                 work=Path(work),
-                progress=lambda _message, _done, _total: None,
+                progress=no_progress,
             )
             return fitted(task)[0]
 
@@ -191,7 +144,7 @@ def _settings_of(sections: Mapping[str, Mapping[str, Any]]) -> Any:
 
 
 class OwnScorer:
-    """A scorer that is not ours: its scores are checked, and it need not save anything."""
+    """A scorer from outside the package: its scores are checked, and it need not save anything."""
 
     def __init__(self, scorer: Any, width: int) -> None:
         self._scorer, self._width = scorer, width
@@ -201,25 +154,14 @@ class OwnScorer:
                 f"the fit of a baseline returns a function of queries, or an object with a method "
                 f"scores, not {scorer!r}"
             )
+        if hasattr(scorer, "with_facts"):
+            self.with_facts = lambda graph: OwnScorer(scorer.with_facts(graph), width)
 
     def scores(self, queries: Queries) -> Any:
         """(B, R); ApptekError for another shape."""
         return checked_scores(self._call(queries), queries, (self._width,))
 
     def save(self, folder: Path, view: View) -> None:
-        """Lets the scorer write what it has to."""
+        """Let the scorer write what it has to."""
         if hasattr(self._scorer, "save"):
             self._scorer.save(folder, view)
-
-
-class GrowingOwnScorer(OwnScorer):
-    """The same for a scorer that can answer from other facts."""
-
-    def with_facts(self, graph: TemporalGraph) -> Scorer:
-        """The scorer over these facts."""
-        return OwnScorer(self._scorer.with_facts(graph), self._width)
-
-
-def _own_scorer(scorer: Any, data: Dataset) -> Scorer:
-    kind = GrowingOwnScorer if hasattr(scorer, "with_facts") else OwnScorer
-    return kind(scorer, len(data.predicates))
