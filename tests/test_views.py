@@ -211,7 +211,7 @@ def test_rolling_is_better_than_standing_still(forecaster: Predictor) -> None:
         forecaster.evaluate("test", rolling=rolling).metrics.mrr for rolling in (False, True)
     )
     assert rolling > still
-    figures = forecaster.evaluate_forecast("test", rolling=True).as_json()
+    figures = forecaster.evaluate_forecast("test", rolling=True)
     assert figures["filtered_r"]["mrr"] == pytest.approx(rolling)
     assert figures["raw_2r"]["mrr"] < figures["raw_r"]["mrr"] <= figures["filtered_r"]["mrr"]
 

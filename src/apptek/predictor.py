@@ -12,13 +12,11 @@ from apptek.arrays import Floats
 from apptek.config import Progress, View, no_progress
 from apptek.engine.engine import Engine
 from apptek.errors import ApptekError, ArgumentError, NoFactsError, check_count
-from apptek.evaluation.forecast import ForecastFigures, evaluate_forecast
 from apptek.evaluation.ranking import Evaluation
 from apptek.evaluation.scorer import (
-    Scores,
-    ScoresByQuery,
     ViewScorer,
     check_evaluated,
+    evaluate_forecast,
     evaluate_split,
 )
 from apptek.explain.contrast import contrast
@@ -406,16 +404,15 @@ class Predictor:
         at_once = self.engine is not None or bool(self.model.baseline)
         return ViewScorer(working.scores, working.probabilities, at_once=at_once)
 
-    def evaluate_forecast(self, split: Split = "test", *, rolling: bool = False) -> ForecastFigures:
-        """The four figures of the forecasting literature on a split that lies beyond train."""
-        working, data = (
-            self._evaluated_view(split, "past_only", rolling=rolling),
-            self.model.dataset,
-        )
-        scores: Scores = working.scores
-        if self.engine is not None:
-            scores = ScoresByQuery.of_both_directions(scores, data.split(split))
-        return evaluate_forecast(scores, working.probabilities, data, split, rolling=rolling)
+    def evaluate_forecast(
+        self, split: Split = "test", *, rolling: bool = False
+    ) -> dict[str, dict[str, Any]]:
+        """The metrics of the forecasting literature on a split that lies beyond train.
+
+        By name: raw_r, filtered_r, raw_2r and filtered_2r.
+        """
+        scorer = self.scorer(split, "past_only", rolling=rolling)
+        return evaluate_forecast(scorer, self.model.dataset, split, rolling=rolling)
 
     def _evaluated_view(self, split: Split, view: View | None, *, rolling: bool) -> WorkingView:
         check_evaluated(split, view)

@@ -13,7 +13,7 @@ import numpy as np
 
 from apptek.arrays import AnyInts, Doubles, Ints, Longs, read_only
 from apptek.evaluation.logistic import fit_logistic
-from apptek.facts.facts import Dataset, Facts
+from apptek.facts.facts import Dataset, Facts, Split
 from apptek.graph.decayed_counts import decayed_counts
 
 SCALES = (1.0, 3.0, 7.0, 30.0, 120.0, math.inf)  # in steps of the time axis, such as days
@@ -70,3 +70,10 @@ class DirectionPrior:
         """Log P(s -> o) and log P(o -> s) of each row: (n, 18) -> (n, 2)."""
         odds = features @ self.weights
         return -np.logaddexp(0.0, np.stack([-odds, odds], axis=1))
+
+
+def direction_priors(data: Dataset, split: Split, *, rolling: bool) -> Doubles:
+    """Log P(s -> o) and log P(o -> s) for each fact of a split, fitted on valid: (n, 2)."""
+    facts = data.all_facts() if rolling else data.train
+    prior = DirectionPrior.fit(direction_features(data.valid, facts, data))
+    return prior.log_probabilities(direction_features(data.split(split), facts, data))

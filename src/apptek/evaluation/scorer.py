@@ -1,17 +1,17 @@
 """The one way to rank a scorer on a split: our models, baselines, and a model of one's own."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from apptek.arrays import Longs, Matrix
+from apptek.arrays import Doubles, Longs, Matrix
 from apptek.config import VIEWS
 from apptek.errors import ApptekError
+from apptek.evaluation.direction import direction_priors
 from apptek.evaluation.filters import Filter, known_predicates
-from apptek.evaluation.forecast import both_directions, direction_priors
-from apptek.evaluation.ranking import Evaluation, EvaluationQueries, evaluate_scores
+from apptek.evaluation.ranking import CHUNK, Evaluation, EvaluationQueries, evaluate_scores
 from apptek.facts.facts import SPLITS, Dataset, Facts, Split, join_facts, with_inverses
 from apptek.facts.queries import Queries, draw_evenly, held_out_queries
 from apptek.facts.times import UNKNOWN
@@ -52,50 +52,106 @@ def evaluate_split(
     split: Split,
     filtering: Filter = "time-aware",
     *,
+    candidates: Candidates = "R",
+    priors: Doubles | None = None,
+    rolling: bool = False,
     most: int | None = None,
 ) -> Evaluation:
-    """The ranking metrics of a scorer on a split, the truth among the R predicates.
+    """The ranking metrics of a scorer on a split.
 
-    most  how many queries to ask, drawn evenly over predicates and time; by default all
+    candidates  R: the truth is ranked among the predicates of (s, ?, o, t). 2R: among (s, r, o, t)
+                and (o, r, s, t) for each r; the known facts of both directions are filtered
+    priors      for 2R, log P(s -> o) and log P(o -> s) of each fact: (n, 2). By default they are
+                fitted, from every earlier fact if `rolling`, else from the training facts
+    most        how many queries to ask, drawn evenly over predicates and time; by default all
+
+    Among 2 R candidates, log P(direction) + log P(r | direction) is ranked: the prior plus what the
+    scorer says of that ordered pair. One that gives 2 R columns says both itself, the reversed
+    facts second.
     """
     facts = data.split(split)
     rows = np.arange(len(facts))
     rows = draw_evenly(facts, rows, most or len(facts), generator(0, "evaluated"))
-    asked = EvaluationQueries.of(data, split, filtering, rows)
-    score = _by_rows(scorer, held_out_queries(asked.facts))
-    return evaluate_scores(score, asked, probabilities=scorer.probabilities)
-
-
-def evaluate_both_directions(
-    scorer: ViewScorer, data: Dataset, split: Split, filtering: Filter, *, rolling: bool
-) -> Evaluation:
-    """The same with the truth among 2 R candidates: (s, r, o, t) and (o, r, s, t) for each r.
-
-    A scorer that gives 2 R columns says both itself, the reversed facts second. Of one that gives
-    R, the direction prior is added: see `forecast`.
-    """
-    queries, count = held_out_queries(data.split(split)), len(data.predicates)
-    asked = EvaluationQueries.of(data, split, "raw")
+    if candidates == "R":
+        asked = EvaluationQueries.of(data, split, filtering, rows)
+        score = _by_rows(scorer, held_out_queries(asked.facts))
+        return evaluate_scores(score, asked, probabilities=scorer.probabilities)
+    asked, count = EvaluationQueries.of(data, split, "raw", rows), len(data.predicates)
     everything = with_inverses(data.all_facts(), count)
     asked = replace(asked, known=known_predicates(asked.facts, [everything], filtering))
-    if len(queries) and scorer.scores(queries.take(np.arange(1))).shape[1] == 2 * count:
+    queries = held_out_queries(asked.facts)
+    if len(queries) and scorer.scores(queries.part(slice(0, 1))).shape[1] == 2 * count:
         return evaluate_scores(_by_rows(scorer, queries), asked)
     if scorer.probabilities is None:
         raise ApptekError("to rank both directions, a scorer with R columns needs probabilities")
-    priors, to_shares = direction_priors(data, split, rolling=rolling), scorer.probabilities
+    if priors is None:
+        priors = direction_priors(data, split, rolling=rolling)
+    both = _both_directions(scorer.scores, scorer.probabilities, queries, priors[rows])
+    return evaluate_scores(both, asked)
+
+
+def _both_directions(
+    scores: Scores, probabilities: Callable[[Matrix], Matrix], queries: Queries, priors: Doubles
+) -> Callable[[int, int], Matrix]:
+    """Log P of the facts of both directions, of the queries from start to stop: (B, 2 R)."""
+    tiny = np.finfo(np.float64).tiny  # so that the logarithm of 0 is finite
 
     def score(start: int, stop: int) -> Matrix:
-        rows = np.arange(start, stop)
-        return both_directions(scorer.scores, to_shares, queries.take(rows), priors[rows])[1]
+        part = queries.part(slice(start, stop))
+        reversed_ = Queries(part.objects, part.subjects, part.times, part.hidden)
+        shares = [probabilities(scores(asked)).astype(np.float64) for asked in (part, reversed_)]
+        logs = [np.log(np.maximum(share, tiny)) for share in shares]
+        prior = priors[start:stop]
+        return np.concatenate([logs[i] + prior[:, i : i + 1] for i in range(2)], axis=1)
 
-    return evaluate_scores(score, asked)
+    return score
+
+
+def evaluate_forecast(
+    scorer: ViewScorer,
+    data: Dataset,
+    split: Split = "test",
+    *,
+    rolling: bool,
+    priors: Doubles | None = None,
+) -> dict[str, dict[str, Any]]:
+    """The metrics under the four ways of the forecasting literature to rank, ready for JSON.
+
+    raw_r, filtered_r    among the R predicates of (s, ?, o, t)
+    raw_2r, filtered_2r  among 2 R: (s, r, o, t) and (o, r, s, t) for each r
+
+    Filtered: other known facts of the same time are excluded from the ranking.
+
+    The caller sees to it that no query sees a fact of its own time or later. `rolling`: whether the
+    scorer sees every earlier fact, those of valid and test included.
+    """
+    if priors is None:
+        priors = direction_priors(data, split, rolling=rolling)
+    asked = _with_reversals(data.split(split))  # each query is scored once for all four
+    score, ends = _by_rows(scorer, asked), range(0, max(len(asked), 1), CHUNK)
+    scores = np.concatenate([score(start, min(start + CHUNK, len(asked))) for start in ends])
+    known = ViewScorer(ScoresByQuery(asked, scores), scorer.probabilities)
+    ways: dict[str, tuple[Candidates, Filter]] = {
+        "raw_r": ("R", "raw"),
+        "filtered_r": ("R", "time-aware"),
+        "raw_2r": ("2R", "raw"),
+        "filtered_2r": ("2R", "time-aware"),
+    }
+    figures = {}
+    for name, (candidates, filtering) in ways.items():
+        evaluation = evaluate_split(
+            known, data, split, filtering, candidates=candidates, priors=priors
+        )
+        figures[name] = asdict(evaluation.metrics)
+        del figures[name]["ece"]
+    return figures
 
 
 def _by_rows(scorer: ViewScorer, queries: Queries) -> Callable[[int, int], Matrix]:
     if scorer.at_once:
         scores = scorer.scores(queries)
         return lambda start, stop: scores[start:stop]
-    return lambda start, stop: scorer.scores(queries.take(np.arange(start, stop)))
+    return lambda start, stop: scorer.scores(queries.part(slice(start, stop)))
 
 
 def checked_scores(scores: Any, queries: Queries, widths: Sequence[int]) -> Matrix:
@@ -125,12 +181,6 @@ class ScoresByQuery:
 
     def __init__(self, asked: Queries, scores: Matrix) -> None:
         self._row_of, self._scores = {key: row for row, key in enumerate(_keys(asked))}, scores
-
-    @classmethod
-    def of_both_directions(cls, scores: Scores, facts: Facts) -> "ScoresByQuery":
-        """Asks for the queries of these facts and of their reversals, all at once."""
-        asked = _with_reversals(facts)
-        return cls(asked, scores(asked))
 
     def __call__(self, queries: Queries) -> Matrix:
         """The scores that were given: (B, R)."""

@@ -10,7 +10,6 @@ from apptek.arrays import Doubles, Matrix
 from apptek.config import View
 from apptek.errors import ApptekError
 from apptek.evaluation.filters import Filter
-from apptek.evaluation.forecast import evaluate_forecast
 from apptek.evaluation.ranking import Evaluation, Metrics
 from apptek.evaluation.scorer import (
     Candidates,
@@ -18,7 +17,7 @@ from apptek.evaluation.scorer import (
     ViewScorer,
     check_evaluated,
     checked_scores,
-    evaluate_both_directions,
+    evaluate_forecast,
     evaluate_split,
 )
 from apptek.evaluation.tuning import calibrate
@@ -184,7 +183,11 @@ class Evaluator:
                 data=self._digests(),
             )
         described = replace(described, filtering=self.filtering, candidates=self.candidates)
-        evaluation, forecast = self._evaluation(view_scorer), self._forecast(view_scorer)
+        evaluation = evaluate_split(
+            view_scorer, self.dataset, self.split, self.filtering,
+            candidates=self.candidates, rolling=self.rolling,
+        )  # fmt: skip
+        forecast = self._forecast(view_scorer)
         by_view: dict[View, Evaluation] = {} if self.rolling else {view: evaluation}
         rolled = evaluation if self.rolling else None
         evaluated = EvaluatedModel(self.split, by_view, rolled, forecast)
@@ -193,19 +196,11 @@ class Evaluator:
             result = replace(result, seconds={"evaluate": time.monotonic() - started})
         return ScorerReport(result, evaluated, self.dataset)
 
-    def _evaluation(self, scorer: ViewScorer) -> Evaluation:
-        data, split, filtering = self.dataset, self.split, self.filtering
-        if self.candidates == "R":
-            return evaluate_split(scorer, data, split, filtering)
-        return evaluate_both_directions(scorer, data, split, filtering, rolling=self.rolling)
-
     def _forecast(self, scorer: ViewScorer) -> dict[str, dict[str, Any]] | None:
         data, split = self.dataset, self.split
-        shares = scorer.probabilities
-        if shares is None or not data.lies_beyond_train(split):
+        if scorer.probabilities is None or not data.lies_beyond_train(split):
             return None
-        figures = evaluate_forecast(scorer.scores, shares, data, split, rolling=self.rolling)
-        return figures.as_json()
+        return evaluate_forecast(scorer, data, split, rolling=self.rolling)
 
     def _ours(self, fitted: Predictor) -> tuple[Result, ViewScorer, View]:
         """A Predictor, which must have been fitted on these splits."""

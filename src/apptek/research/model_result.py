@@ -66,7 +66,7 @@ def evaluate_model(
     }
     forecast = None
     if most is None and fitted.model.dataset.lies_beyond_train(split):
-        forecast = fitted.evaluate_forecast(split, rolling=rolling).as_json()
+        forecast = fitted.evaluate_forecast(split, rolling=rolling)
     return EvaluatedModel(split, by_view, rolled, forecast)
 
 
