@@ -1,1 +1,49 @@
-"""Experiments: their runs leave result files, from which tables and figures are made."""
+"""For researchers: the public names for models, features and evaluations of one's own.
+
+    from apptek.research import Evaluator, register_baseline
+
+Config, preset, with_settings       the settings of a model, and changes to them
+Queries, training_queries, held_out_queries
+                                    queries as arrays of ids
+TemporalGraph, DecisionProcess      the facts by entity and time; the paper's environment
+Scorer, FitTask, SavedScorer        what a baseline is, and what it is fitted and loaded from
+own_baseline, register_baseline     add a baseline
+check_scorer, check_baseline        does it keep the contract?
+Evaluator, compare_results          rank any scorer; compare result files
+
+The other modules here run experiments: their result files are the source of tables and figures.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "Config": "apptek.config",
+    "DecisionProcess": "apptek.paper.environment",
+    "Evaluator": "apptek.research.evaluator",
+    "FitTask": "apptek.models.scorers",
+    "Queries": "apptek.facts.queries",
+    "SavedScorer": "apptek.models.scorers",
+    "Scorer": "apptek.models.scorers",
+    "TemporalGraph": "apptek.graph.temporal_graph",
+    "check_baseline": "apptek.research.checks",
+    "check_scorer": "apptek.research.checks",
+    "compare_results": "apptek.research.compare",
+    "held_out_queries": "apptek.facts.queries",
+    "own_baseline": "apptek.models.scorers",
+    "preset": "apptek.config",
+    "register_baseline": "apptek.models.registry",
+    "training_queries": "apptek.facts.queries",
+    "with_settings": "apptek.setting_rules",
+}
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'apptek.research' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})
