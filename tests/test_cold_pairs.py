@@ -12,10 +12,10 @@ from apptek.facts.queries import training_queries
 from apptek.features.clock import Clock
 from apptek.features.history import History
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.research.docs_tables import DOCS_TABLES
 from apptek.research.result import Result
 from apptek.synthetic.world import make_world
 from benchmarks.cold_pairs import constants, most_frequent, with_prior
+from tools.docs_tables import DOCS_TABLES
 
 MOST = 40
 

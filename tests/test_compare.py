@@ -13,10 +13,10 @@ from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset
 from apptek.predictor import Predictor
 from apptek.research.compare import bootstrap_interval, compare_results
-from apptek.research.docs_tables import comparison_table
 from apptek.research.model_result import evaluate_model, write_evaluation
 from apptek.research.result import read_result
 from apptek.synthetic.world import make_world
+from tools.docs_tables import comparison_table
 
 
 @pytest.fixture(scope="module")

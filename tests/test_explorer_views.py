@@ -16,6 +16,7 @@ from browser_pages import (
     fresh_page,
     hold_in,
     link,
+    scroll_to,
     settles,
     state,
     too_wide,
@@ -325,6 +326,7 @@ def test_the_same_name_twice_is_said_to_be_so(
     expect(page.locator("#notice")).to_contain_text(f"the question is what {name} does to itself")
     expect(page.locator("#reasons .reason").first).to_be_visible()
     expect(page.locator("#ribbon .direction")).to_have_count(1)
+    scroll_to(page, "#timelines", "#lanes svg")
     expect(page.locator("#lanes .lane")).to_have_count(2)
     expect(page.locator("#forecast-card")).to_be_hidden()
     expect(page.get_by_role("alert")).to_have_count(0)

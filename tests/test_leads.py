@@ -30,11 +30,11 @@ from apptek.models.occurrence.model import Horizon, LeadEffect, OccurrenceModel,
 from apptek.models.occurrence.snapshots import Meetings, draw_never_seen
 from apptek.predictor import Predictor
 from apptek.present.backtest_text import ACTIVE, no_skill_lines
-from apptek.research.docs_tables import backtest_table, lead_table
 from apptek.research.result import Result
 from apptek.results import GroupSkill
 from apptek.seeding import generator
 from apptek.setting_rules import with_settings
+from tools.docs_tables import backtest_table, lead_table
 
 DAYS, ENTITIES = 300, 24
 LAST, AFTER = "2014-10-27", "2014-10-28"  # the last of these days, and the next

@@ -204,7 +204,7 @@ def test_the_audit_lists_the_least_plausible_facts_with_reasons(
     for row, suspect in zip(whole.to_pylist(), found["suspects"], strict=True):
         assert suspect["reason"] == row["reason"]
         assert suspect["suspicion"] == row["suspicion"]
-        assert suspect["fact"]["predicate"] == row["predicate"]
+        assert suspect["predicate"] == row["predicate"]
     assert found["judged"] == found["facts"] == len(served.predictor.model.graph.facts)
 
 
@@ -216,7 +216,7 @@ def test_the_audit_of_a_large_model_judges_some_facts(served: ServedModel, query
     assert found.judged >= min(count, 100)
     assert found.suspects
     for suspect in found.suspects:
-        assert query.subject in (suspect.fact.subject, suspect.fact.object)
+        assert query.subject in (suspect.subject, suspect.object)
 
 
 @pytest.mark.parametrize(

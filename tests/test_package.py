@@ -55,7 +55,7 @@ def test_the_built_wheel_works_on_its_own(tmp_path: Path) -> None:
     )
     assert (tmp_path / "world" / "train.tsv").exists()
     assert not list(place.rglob("*.nbi"))
-    explorer, templates = Path("apptek", "service", "explorer"), Path("apptek/present/templates")
+    explorer, templates = Path("apptek", "server", "explorer"), Path("apptek/present/templates")
     for file in [*(ROOT / "src" / explorer).rglob("*.*"), *(ROOT / "src" / templates).iterdir()]:
         assert (place / file.relative_to(ROOT / "src")).read_bytes() == file.read_bytes()
     assert (place / explorer / "vendor" / "d3-LICENSE.txt").exists()

@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 from apptek.cli import app
 from apptek.config import preset
 from apptek.errors import ApptekError, ConfigError
-from apptek.research.docs_tables import DOCS_TABLES
 from apptek.research.figures import FIGURES, nearest_names, write_figure
 from apptek.research.reproduce import FIGURES as FIGURE_NAMES
 from apptek.research.reproduce import TABLES, reproduce
@@ -24,14 +23,12 @@ from apptek.research.tables import (
     NOTHING,
     all_tables,
     mark_best,
-    overview,
-    reproduced,
     table2,
     table3,
     table_m,
     table_search,
-    with_tables,
 )
+from tools.docs_tables import DOCS_TABLES, docs_tables, overview, reproduced, with_tables
 from tools.rename_results import renamed
 
 ROOT = Path(__file__).parents[1]
@@ -435,7 +432,7 @@ def test_table_m_is_sorted_by_m() -> None:
 
 
 def test_without_results_every_table_says_so() -> None:
-    for make in all_tables(read_runs(RUNS)).values():
+    for make in docs_tables(read_runs(RUNS)).values():
         assert make({}) == NOTHING
 
 

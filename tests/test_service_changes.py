@@ -18,8 +18,7 @@ from apptek.files import replaced_folder, sole_writer
 from apptek.models.manifest import model_digest
 from apptek.predictor import Predictor, Query
 from apptek.server.network.security_middleware import DIGEST_HEADER
-from apptek.server.private_copy import private_copy
-from apptek.server.served_model import ServedModel
+from apptek.server.served_model import ServedModel, private_copy
 
 
 @pytest.fixture

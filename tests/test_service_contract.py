@@ -19,10 +19,9 @@ from schemathesis.specs.openapi.checks import (
 )
 from service_parts import client_of
 
+from apptek.server.answers import NO_FORECASTS
 from apptek.server.app import create_app
-from apptek.server.forecasts import NO_FORECASTS
-from apptek.server.network.http_server import GRACE
-from apptek.server.network.log_limit import LINES
+from apptek.server.network.http_server import GRACE, LINES
 from apptek.server.network.request_limits import CONNECTIONS, ConnectionLimits, RequestLimits
 from apptek.server.served_model import ServedModel
 

@@ -25,10 +25,9 @@ from starlette.types import ASGIApp
 
 from apptek.server import model_info
 from apptek.server.network.connections import connection_factory
-from apptek.server.network.log_limit import LogLimit
+from apptek.server.network.http_server import LogLimit
 from apptek.server.network.request_limits import OTHER_FILES, ConnectionLimits, RequestLimits
-from apptek.server.network.security_middleware import SecurityMiddleware
-from apptek.server.network.wrong_tokens import ALLOWED, WrongTokens
+from apptek.server.network.security_middleware import ALLOWED, SecurityMiddleware, WrongTokens
 from apptek.server.served_model import ServedModel
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"

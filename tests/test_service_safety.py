@@ -21,7 +21,7 @@ from apptek.server.network.request_limits import RequestLimits
 from apptek.server.network.security_middleware import SecurityMiddleware
 from apptek.server.served_model import ServedModel
 
-SOURCES = Path(__file__).parents[1] / "src" / "apptek" / "service"
+SOURCES = Path(__file__).parents[1] / "src" / "apptek" / "server"
 
 
 @pytest.mark.parametrize(

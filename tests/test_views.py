@@ -16,8 +16,8 @@ from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import with_earlier_facts
 from apptek.results import to_dict
-from apptek.server import predict_explain
-from apptek.server.schemas.requests import ExplainBody
+from apptek.server import answers
+from apptek.server.requests import ExplainBody
 from apptek.server.served_model import ServedModel
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
@@ -330,7 +330,7 @@ def test_the_periphery_of_an_answer_ahead_shows_only_what_was_known(
             object=data.entities[int(train.objects[row])],
             time=data.axis.format(int(train.times[row])),
         )
-        near: list[Any] = [*predict_explain.explain(served, body).periphery]
+        near: list[Any] = [*answers.explain(served, body).periphery]
         distances += [fact["distance"] for fact in near if fact["distance"] is not None]
     assert len(distances) > 20
     assert max(distances) < 0

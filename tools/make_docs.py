@@ -14,7 +14,6 @@ from apptek.cli import app
 from apptek.config import DEFAULT, PRESETS, Config
 from apptek.research.result import read_results
 from apptek.research.runs import read_runs
-from apptek.research.tables import all_tables, with_tables
 from apptek.results import (
     NOTE_KINDS,
     Answer,
@@ -27,6 +26,7 @@ from apptek.results import (
 )
 from apptek.setting_rules import changed_settings, values_of
 from tools.dependencies import licence_table
+from tools.docs_tables import docs_tables, with_tables
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
@@ -80,7 +80,7 @@ def cli_docs() -> str:
 def page_with_tables(name: str) -> str:
     """A page whose tables come from the recorded results."""
     text = (ROOT / name).read_text(encoding="utf-8")
-    tables = all_tables(read_runs(ROOT / "paper" / "runs.toml"))
+    tables = docs_tables(read_runs(ROOT / "paper" / "runs.toml"))
     return with_tables(text, read_results(ROOT / "paper" / "results"), tables)
 
 

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from apptek import __version__
 from tools.dependencies import CORE, ROOT, Package, direct_names, packages
 
-D3 = ROOT / "src" / "apptek" / "service" / "explorer" / "vendor" / "d3.min.js"
+D3 = ROOT / "src" / "apptek" / "server" / "explorer" / "vendor" / "d3.min.js"
 
 
 def _purl(name: str, version: str) -> str:

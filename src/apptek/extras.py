@@ -77,3 +77,8 @@ def require_ray() -> None:
     """Raises ApptekError with the command that installs Ray, if it is missing."""
     if find_spec("ray") is None:
         raise ApptekError("--engine ray needs Ray: pip install 'apptek[ray]'")
+
+
+def require_xlsx() -> None:
+    """Raises ApptekError with the command that installs XlsxWriter, if it is missing."""
+    _require("an .xlsx file", ("xlsxwriter",), "excel")

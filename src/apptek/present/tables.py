@@ -1,7 +1,9 @@
 """Results as tables, and files of every kind that a table can be written to."""
 
 import json
+import math
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import singledispatch
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,9 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from apptek.errors import DataError
+from apptek.extras import require_xlsx
 from apptek.files import new_file, writing
 from apptek.models.batch_files import answer_table
-from apptek.present.xlsx import write_xlsx
 from apptek.results import (
     Answer,
     Answers,
@@ -24,7 +26,7 @@ from apptek.results import (
     WatchList,
     to_dict,
 )
-from apptek.safe_text import without_formulas
+from apptek.safe_text import printable, without_formulas
 
 EXPLANATION = pa.schema(
     [
@@ -36,6 +38,10 @@ EXPLANATION = pa.schema(
     ]
 )
 PREDICATES = 3  # of a row of a watch list
+_SHARES = ("probability", "previous", "change", "suspicion")  # in names of columns: percentages
+_WIDEST, _SAMPLED = 60, 200  # characters of a column; rows that its width is measured from
+_MAX_ROWS = 1_048_575  # that a spreadsheet can have below the header
+_DATE = datetime(2000, 1, 1, tzinfo=UTC)  # of every file: the same table, the same bytes
 
 
 @singledispatch
@@ -124,11 +130,39 @@ def _write_json_lines(path: Path, table: pa.Table) -> None:
             file.write(f"{json.dumps(to_dict(row), ensure_ascii=False)}\n")
 
 
+def _write_sheet(path: Path, table: pa.Table, name: str) -> None:
+    """Write a frozen header, columns as wide as their texts, and numbers with a format.
+
+    Rows beyond what a spreadsheet can have are left out.
+    """
+    import xlsxwriter
+
+    options = {"strings_to_formulas": False, "strings_to_urls": False, "in_memory": True}
+    with xlsxwriter.Workbook(path, options) as book:
+        book.set_properties({"created": _DATE})
+        sheet, bold = book.add_worksheet(name), book.add_format({"bold": True})
+        percent, decimal = (book.add_format({"num_format": form}) for form in ("0.0%", "0.00"))
+        sheet.freeze_panes(1, 0)
+        sheet.write_row(0, 0, table.column_names, bold)
+        for place, title in enumerate(table.column_names):
+            values = table[title].slice(0, _MAX_ROWS).to_pylist()
+            number = percent if any(word in title for word in _SHARES) else decimal
+            for row, value in enumerate(values, start=1):
+                if isinstance(value, str):
+                    sheet.write_string(row, place, printable(value))
+                elif isinstance(value, float) and math.isfinite(value):
+                    sheet.write_number(row, place, value, number)
+                elif isinstance(value, int):
+                    sheet.write_number(row, place, value)
+            texts = [f"{v:.2f}" if isinstance(v, float) else str(v) for v in values[:_SAMPLED]]
+            sheet.set_column(place, place, min(max(map(len, [title, *texts])), _WIDEST) + 2)
+
+
 _WRITERS: dict[str, Callable[[Path, pa.Table, str], None]] = {
     ".csv": lambda path, table, _: _write_text_table(path, table, ","),
     ".tsv": lambda path, table, _: _write_text_table(path, table, "\t"),
     ".parquet": lambda path, table, _: parquet.write_table(table, path),
-    ".xlsx": lambda path, table, name: write_xlsx(table, path, name),
+    ".xlsx": _write_sheet,
     ".jsonl": lambda path, table, _: _write_json_lines(path, table),
 }
 TABLES = tuple(_WRITERS)
@@ -139,6 +173,8 @@ def check_suffix(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
     """Raise DataError if no file of that kind can be written."""
     if path.suffix.lower() not in suffixes:
         raise DataError(f"{path}: unknown kind of file; expected {', '.join(suffixes)}")
+    if path.suffix.lower() == ".xlsx":
+        require_xlsx()  # before the work, not after it
 
 
 def write_table(path: Path, table: pa.Table, name: str = "table") -> None:

@@ -6,14 +6,12 @@ from typing import Any
 
 import pandas as pd
 
-from apptek.config import View
 from apptek.errors import ConfigError
 from apptek.models.registry import NAMES, PAST_ONLY_NAMES
 from apptek.research.compare import PAST_ONLY
 from apptek.research.printed import (
     PRINTED_FORECASTS,
     PRINTED_MODELS,
-    PRINTED_OWN,
     PRINTED_TKNN,
     TITLES,
 )
@@ -37,7 +35,6 @@ PROTOCOLS = {"official": "Official protocol", "paper": "The paper's protocol"}
 FORECASTS = {
     "raw_r": "R raw", "filtered_r": "R filtered", "raw_2r": "2R raw", "filtered_2r": "2R filtered",
 }  # fmt: skip
-MANY_MIRRORED = 0.1  # mirrored queries for each other one, from which on both are told apart
 four_digits = "{:.4f}".format
 
 
@@ -55,38 +52,20 @@ def title_of(dataset: str) -> str:
     return TITLES.get(dataset, dataset.rsplit("/", 1)[-1])
 
 
-def with_tables(text: str, results: Results, tables: Mapping[str, Maker]) -> str:
-    """Rebuild the tables of a page, each between `<!-- table: NAME -->` and `<!-- end -->`."""
-    for name, make in tables.items():
-        begin, end = f"<!-- table: {name} -->", "<!-- end -->"
-        if begin in text:
-            before, _, rest = text.partition(begin)
-            _, _, after = rest.partition(end)
-            text = f"{before}{begin}\n{make(results)}\n{end}{after}"
-    return text
-
-
 def all_tables(runs: RunList) -> dict[str, Maker]:
-    """Return every table that a page may show, by name."""
-    from apptek.research.docs_tables import DOCS_TABLES
-
-    makers: dict[str, tuple[str, Maker]] = {
-        "table1": ("table1", table1),
-        "table2": ("table2", table2),
-        "overview": ("table2", overview),
-        "reproduced": ("table2", reproduced),
-        "table3": ("table3", table3),
-        "table-m": ("table-m", table_m),
-        "table-search": ("table-search", table_search),
-        "table-forecast": ("table-forecast", table_forecast),
+    """Return the tables of the paper by name, each made from its runs."""
+    makers = {
+        "table1": table1,
+        "table2": table2,
+        "table3": table3,
+        "table-m": table_m,
+        "table-search": table_search,
+        "table-forecast": table_forecast,
     }
-    return DOCS_TABLES | {
-        name: partial(_of_runs, runs.shown.get(shown, []), make)
-        for name, (shown, make) in makers.items()
-    }
+    return {name: partial(of_runs, runs.shown.get(name, []), make) for name, make in makers.items()}
 
 
-def _of_runs(names: Sequence[str], make: Maker, results: Results) -> str:
+def of_runs(names: Sequence[str], make: Maker, results: Results) -> str:
     """Make a table from the results of some runs; it names those that are missing."""
     text = make({name: results[name] for name in names if name in results})
     absent = "; ".join(name for name in names if name not in results)
@@ -134,7 +113,7 @@ def mark_best(column: Mapping[str, float]) -> dict[str, str]:
     return {name: f"{marks.get(t, '')}{t}{marks.get(t, '')}" for name, t in texts.items()}
 
 
-def _datasets(frame: Frame) -> list[str]:
+def datasets_of(frame: Frame) -> list[str]:
     """Return the data sets of a frame, in the order of the paper."""
     order = {name: position for position, name in enumerate(TITLES)}
     return sorted(frame["dataset"].unique(), key=lambda name: (order.get(name, 99), name))
@@ -177,7 +156,7 @@ def table2(results: Results) -> str:
 def _table_beside_printed(ours: Frame) -> str:
     means = ours.groupby(["row", "dataset"])[list(KEYS)].mean()
     columns: dict[str, dict[str, str]] = {}
-    for dataset in _datasets(ours):
+    for dataset in datasets_of(ours):
         for place, (key, title) in enumerate(KEYS.items()):
             printed = {
                 f"{name}, as printed": four_digits(numbers[dataset][place])
@@ -193,54 +172,7 @@ def _table_beside_printed(ours: Frame) -> str:
     return markdown(table.reset_index(names="model"))
 
 
-def overview(results: Results) -> str:
-    """The MRR of every model under the official protocol, the two views side by side.
-
-    Where many queries are mirrored, a column of all_facts leaves these out.
-    """
-    frame = as_frame({n: r for n, r in results.items() if r.protocol == "official"})
-    columns: dict[str, dict[str, str]] = {}
-    for dataset in _datasets(frame):
-        of_data, title = frame[frame["dataset"] == dataset], title_of(dataset)
-        groups = of_data["result"].iloc[0].groups
-        mirrored, others = groups.get("mirrored"), groups.get("not_mirrored")
-        columns[f"{title} all_facts"] = _mean_mrr(of_data, "all_facts")
-        if mirrored and others and mirrored["queries"] >= MANY_MIRRORED * others["queries"]:
-            columns[f"{title} all_facts, not mirrored"] = _mean_mrr(
-                of_data, "all_facts", "not_mirrored"
-            )
-        columns[f"{title} past_only"] = _mean_mrr(of_data, "past_only")
-    table = pd.DataFrame({title: texts for title, texts in columns.items() if texts})
-    table = table.reindex(frame["row"].unique())
-    return markdown(table.rename(index=_command).reset_index(names="model"))
-
-
-def _mean_mrr(of_data: Frame, view: View, group: str | None = None) -> dict[str, str]:
-    """Return the mean MRR of each row in a view, of all queries or of a group."""
-    figures = of_data["result"].map(lambda result: result.in_view(view))
-    parts = figures.map(lambda one: one and (one[group] if group else one)["mrr"])
-    means = pd.to_numeric(parts).groupby(of_data["row"], sort=False).mean().dropna()
-    return mark_best(means.to_dict())
-
-
-def _command(row: str) -> str:
-    model = row.removesuffix(PAST_ONLY)
-    past_only = " --past-only" * row.endswith(PAST_ONLY)
-    return f"`fit --model {model.removeprefix('apptek_')}{past_only}`"
-
-
-def reproduced(results: Results) -> str:
-    """The preset `paper` under the paper's own protocol, beside what the paper prints."""
-    frame = as_frame(results).query("protocol == 'paper' and model == 'apptek_paper'")
-    return markdown(
-        [
-            {"": title_of(dataset), **_beside_printed(runs, PRINTED_OWN.get(dataset))}
-            for dataset, runs in frame.groupby("dataset", sort=False)
-        ]
-    )
-
-
-def _beside_printed(runs: Frame, printed: Sequence[float] | None) -> dict[str, str]:
+def beside_printed(runs: Frame, printed: Sequence[float] | None) -> dict[str, str]:
     """Return our mean and the printed number, metric by metric."""
     cells = {}
     for place, (key, title) in enumerate(KEYS.items()):
@@ -258,7 +190,7 @@ def table3(results: Results) -> str:
     rows = []
     for (tknn, dataset), runs in frame.groupby(["tknn", "dataset"]):
         printed, mean = PRINTED_TKNN.get(tknn) if dataset in TITLES else None, runs["ms"].mean()
-        row = {"tknn": str(tknn), **_beside_printed(runs, printed)}
+        row = {"tknn": str(tknn), **beside_printed(runs, printed)}
         row["ms an episode"] = "" if pd.isna(mean) else f"{mean:.2f}"
         rows.append(row | {"the paper's ms": f"{printed[3]}" if printed else ""})
     return markdown(rows)

@@ -11,20 +11,25 @@ from starlette.exceptions import HTTPException
 from apptek import __version__
 from apptek.results import Contrast, Counterfactual, Forecast
 from apptek.server import model_info, timelines
+from apptek.server.answers import (
+    ForecastQuestion,
+    contrast,
+    counterfactual,
+    explain,
+    forecast,
+    predict,
+)
 from apptek.server.arrow_batches import add_arrow_predictions
 from apptek.server.explorer_files import read_explorer_files
-from apptek.server.forecasts import ForecastQuestion, forecast
 from apptek.server.network.request_limits import RequestLimits
 from apptek.server.page_data.routes import add_page_data
-from apptek.server.predict_explain import explain, predict
 from apptek.server.problem_json import (
     add_error_handlers,
     describe_as_problem_json,
     problem_responses,
     refuse_unknown_parameters,
 )
-from apptek.server.schemas.explanations import ServedExplanation
-from apptek.server.schemas.requests import (
+from apptek.server.requests import (
     ContrastBody,
     CounterfactualBody,
     ExplainBody,
@@ -32,7 +37,7 @@ from apptek.server.schemas.requests import (
     PredictBatch,
     PredictBody,
 )
-from apptek.server.schemas.responses import (
+from apptek.server.responses import (
     Answers,
     Entities,
     EntityTimeline,
@@ -40,10 +45,10 @@ from apptek.server.schemas.responses import (
     ModelInfo,
     PairHistory,
     Predicates,
+    ServedExplanation,
     Topologies,
 )
 from apptek.server.served_model import ServedModel
-from apptek.server.what_if import contrast, counterfactual
 from apptek.server.workers import WorkerPool
 
 ABOUT = """Which predicate holds between a subject and an object at a time, and why.

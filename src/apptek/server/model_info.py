@@ -10,8 +10,8 @@ from apptek.explain.strongest_weights import strongest
 from apptek.facts.predicate_table import PredicateTable
 from apptek.facts.times import UNKNOWN
 from apptek.paper.topology import describe, to_names
-from apptek.server.schemas.requests import QueryFields
-from apptek.server.schemas.responses import (
+from apptek.server.requests import QueryFields
+from apptek.server.responses import (
     CountedName,
     Counts,
     Entities,

@@ -1,7 +1,10 @@
 """The model that is served: its predictor, an index of its names, its time span, sample queries."""
 
-from collections.abc import Iterable
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
@@ -11,20 +14,20 @@ import numpy as np
 
 from apptek.arrays import Ints
 from apptek.config import View
-from apptek.errors import ApptekError, TimeFormatError, UnknownName
+from apptek.errors import ApptekError, ModelError, TimeFormatError, UnknownName
 from apptek.facts.facts import Dataset, Facts
 from apptek.facts.name_index import NameIndex, entity_counts
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
+from apptek.forecast.window import Window
 from apptek.graph.lookups import ends_of
 from apptek.graph.temporal_graph import FOR_EVER, TemporalGraph
 from apptek.models.answerer import Answerer
-from apptek.models.manifest import model_digest
+from apptek.models.manifest import check_files, model_digest, verify_folder
 from apptek.paper.environment import DecisionProcess, Environment
 from apptek.predictor import Predictor, Query
-from apptek.server.private_copy import private_copy
 from apptek.server.problem_json import ServiceError, quoted, unknown_name
-from apptek.server.schemas.requests import QueryFields
+from apptek.server.requests import QueryFields
 from apptek.server.workers import BackgroundWork
 
 SAMPLES = 4
@@ -32,14 +35,7 @@ BEYOND = 30  # steps after the last fact that are shown at most
 UNKNOWN_NAMES = 50  # unknown names of a batch for which others are offered
 FAR_TIME = "A time far from all facts"
 CANDIDATES = 400  # tuning facts that the samples are chosen from
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Positions on the time axis from first to last, both included."""
-
-    first: int
-    last: int
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where there is no other place, as in a container
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,3 +254,41 @@ def sample_queries(predictor: Predictor, counts: Ints) -> tuple[Query, ...]:
         if queries[i].subject != queries[i].object:
             chosen.setdefault(truths[i], queries[i])
     return tuple(chosen.values())[:SAMPLES] or (queries[0],)
+
+
+@contextmanager
+def private_copy(folder: Path) -> Iterator[Path]:
+    """A copy for the time of the block; what is mapped from it stays beyond.
+
+    ApptekError where the folder is no whole model, also if it changes meanwhile, or where there is
+    no room for a copy. The errors of the block name the folder instead of its copy.
+    """
+    check_files(folder)
+    place = _temporary_place()
+    private = Path(tempfile.mkdtemp(prefix="apptek-serve-", dir=place))  # for this user only
+    copy = private / "model"
+    try:
+        try:
+            shutil.copytree(folder, copy)
+        except (OSError, shutil.Error) as error:
+            reason = getattr(error, "strerror", None) or "a file cannot be read"
+            raise ApptekError(
+                f"{folder} cannot be copied to {place}: {reason}; TMPDIR can name another place"
+            ) from None
+        verify_folder(copy)
+        yield copy
+    except ModelError as error:
+        raise ModelError(str(error).replace(str(copy), str(folder))) from None
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
+
+
+def _temporary_place() -> Path:
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError:
+        if _SHARED_MEMORY.is_dir():
+            return _SHARED_MEMORY
+        raise ApptekError(
+            "there is no place for a copy of the model: set TMPDIR to a folder"
+        ) from None

@@ -1,5 +1,5 @@
-// The graph of an answer. Its layout comes from explain/drawing/answer_layout.py and its look from
-// explain/drawing/svg.py, so that page and file show the same. Here entities can be asked about.
+// The graph of an answer. Its layout comes from present/drawing/layout.py and its look from
+// present/drawing/svg.py, so that page and file show the same. Here entities can be asked about.
 
 import { all, button, byId, el, isZoomGesture, put, set } from "./dom.js";
 import { shown, timely } from "./wording.js";

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -10,14 +10,14 @@ from pydantic import Field
 from apptek.arrays import AnyInts, Ints, Longs
 from apptek.audit.audit import MOST_JUDGED, Audit, audit_facts, spread_evenly
 from apptek.audit.judge import Judge
-from apptek.audit.report import table_of_facts
+from apptek.audit.report import suspects_of, table_of_facts
 from apptek.explain.explainer import explain
 from apptek.facts.times import UNKNOWN
 from apptek.graph.lookups import between, ends_of
 from apptek.present.answer_words import answer_notes, recorded
-from apptek.present.wording import presumed, share_lines, when_text
+from apptek.present.wording import presumed, share_lines
 from apptek.results import Reason, to_dict
-from apptek.server.forecasts import ForecastQuestion, forecast
+from apptek.server.answers import ForecastQuestion, answer_fields, forecast
 from apptek.server.mcp.results import (
     AuditResult,
     FactOut,
@@ -25,13 +25,11 @@ from apptek.server.mcp.results import (
     PairForecast,
     Prediction,
     ReasonFound,
-    SuspectFact,
     WhyPredicate,
 )
 from apptek.server.model_info import find_entities
-from apptek.server.predict_explain import answer_fields
-from apptek.server.schemas.requests import ForecastBody, Name, QueryFields, Steps, Time
-from apptek.server.schemas.responses import Entities
+from apptek.server.requests import ForecastBody, Name, QueryFields, Steps, Time
+from apptek.server.responses import Entities
 from apptek.server.served_model import Question, ServedModel
 from apptek.server.timelines import by_time, fact_fields, facts_of, read_window
 
@@ -214,7 +212,7 @@ class Questions:
         return AuditResult(
             facts=len(graph.facts),
             judged=len(judged),
-            suspects=[_suspect(row) for row in table.to_pylist()],
+            suspects=list(suspects_of(table, limit)),
         )
 
     def _audited(self, of_entity: AnyInts | None) -> tuple[Audit, Longs]:
@@ -261,8 +259,3 @@ def _reason(reason: Reason) -> ReasonFound:
         facts=[FactOut.model_validate(asdict(fact)) for fact in cited[:FACTS]],
         more_facts=max(0, len(cited) - FACTS),
     )
-
-
-def _suspect(row: dict[str, Any]) -> SuspectFact:
-    fact = FactOut.model_validate(row | {"date": when_text(row["since"], row["until"])})
-    return SuspectFact.model_validate(row | {"fact": fact})

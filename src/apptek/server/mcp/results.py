@@ -1,13 +1,12 @@
 """What the tools return: small, typed, in words where an assistant will quote them."""
 
-from dataclasses import fields
 from typing import Literal
 
 from pydantic import BaseModel, Field, create_model
 
 from apptek.present.wording import GIVEN
-from apptek.results import Forecast
-from apptek.server.schemas.responses import VIEW, ClassShare, RankedPredicate
+from apptek.results import VIEW, Forecast, Share, SuspectFact
+from apptek.server.responses import KnownPredicate, copied_fields
 
 CONDITION = f"Probabilities are those {GIVEN}."
 FORECAST_CONDITION = (
@@ -35,9 +34,9 @@ class Prediction(BaseModel):
     object: str
     time: str
     condition: str = Field(default=CONDITION, description="What the probabilities presume.")
-    predicates: list[RankedPredicate]
-    by_class: list[ClassShare]
-    by_group: list[ClassShare]
+    predicates: list[KnownPredicate]
+    by_class: list[Share]
+    by_group: list[Share]
     view: Literal["all_facts", "past_only"] = Field(description=VIEW)
     notes: list[str]
 
@@ -70,13 +69,7 @@ class WhyPredicate(BaseModel):
     notes: list[str]
 
 
-_FORECAST = {
-    each.name: (each.type, Field(description=each.metadata["description"]))
-    for each in fields(Forecast)
-}
-
-
-class PairForecast(create_model("ForecastFields", **_FORECAST)):  # type: ignore[misc]
+class PairForecast(create_model("ForecastFields", **copied_fields(Forecast))):  # type: ignore[misc]
     """What will happen between two entities in a window, and whether anything will."""
 
     condition: str = Field(default=FORECAST_CONDITION, description="What the numbers mean.")
@@ -91,20 +84,6 @@ class HistoryPage(BaseModel):
     total: int
     facts: list[FactOut]
     next_offset: int | None = Field(description="Where the next page begins; null: it was all.")
-
-
-class SuspectFact(BaseModel):
-    """A fact that fits the others least: in which way, what was expected, and why."""
-
-    fact: FactOut
-    finding: Literal["predicate", "direction", "interval"] = Field(
-        description="What is most likely wrong: the predicate, which is the subject, or the dates."
-    )
-    suspicion: float = Field(description="The probability of that, if 1 % of facts are wrong.")
-    probability: float = Field(description="Of its own predicate, with the fact itself hidden.")
-    expected: str = Field(description="The most probable predicate.")
-    expected_probability: float
-    reason: str
 
 
 class AuditResult(BaseModel):

@@ -17,7 +17,7 @@ from apptek import __version__
 from apptek.errors import ApptekError
 from apptek.present.wording import GIVEN, shortened
 from apptek.safe_text import printable
-from apptek.server.forecasts import NOT_A_WINDOW
+from apptek.server.answers import NOT_A_WINDOW
 from apptek.server.mcp.questions import Questions
 from apptek.server.network.http_server import Reach, serve
 from apptek.server.network.request_limits import RequestLimits

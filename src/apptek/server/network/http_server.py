@@ -1,8 +1,10 @@
 """Starts the service on a port, and decides who may reach it."""
 
+import logging
 import os
 import socket
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -14,7 +16,6 @@ from starlette.types import ASGIApp
 from apptek.errors import ApptekError
 from apptek.server.app import create_app
 from apptek.server.network.connections import connection_factory, connection_limits
-from apptek.server.network.log_limit import log_to_stderr
 from apptek.server.network.request_limits import RequestLimits
 from apptek.server.network.security_middleware import SecurityMiddleware
 from apptek.server.served_model import ServedModel
@@ -24,6 +25,8 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 TRUSTED_PROXIES = "FORWARDED_ALLOW_IPS"  # uvicorn's variable: whose X-Forwarded-For is believed
 MakeApp = Callable[[ServedModel, RequestLimits], ASGIApp]
 GRACE = 5  # seconds beyond the time of an answer in which the service ends
+LINES = 30
+_MINUTE = 60.0
 
 
 def is_loopback(host: str) -> bool:
@@ -98,3 +101,33 @@ def _listen(host: str, port: int) -> socket.socket:
         raise ApptekError(f"cannot listen on {host}:{port}: {error.strerror}") from None
     listener.listen()
     return listener
+
+
+class LogLimit(logging.Filter):
+    """Passes the first records of each minute."""
+
+    def __init__(self, records: int = LINES) -> None:
+        super().__init__()
+        self._records = records
+        self._start = -_MINUTE
+        self._passed = self._left_out = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is logged; the first one after others were left out says how many."""
+        now = time.monotonic()
+        if now - self._start >= _MINUTE:
+            if self._left_out:
+                record.msg = f"{record.getMessage()} ({self._left_out:,} others were left out)"
+                record.args = ()
+            self._start, self._passed, self._left_out = now, 0, 0
+        self._passed += 1
+        self._left_out += self._passed > self._records
+        return self._passed <= self._records
+
+
+def log_to_stderr() -> None:
+    """All that the service and its libraries log goes to stderr, within the limit."""
+    handler = logging.StreamHandler()
+    handler.addFilter(LogLimit())
+    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)

@@ -4,13 +4,15 @@ import asyncio
 import hmac
 import math
 import re
+import time
+from collections import deque
 from dataclasses import dataclass, field
+from ipaddress import ip_address, ip_network
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from apptek.server.network.request_limits import RequestLimits
-from apptek.server.network.wrong_tokens import WrongTokens
 from apptek.server.problem_json import TITLES, ServiceError
 
 HEADERS = {
@@ -30,6 +32,34 @@ OWN_SITES = {"", "none", "same-origin"}  # Sec-Fetch-Site: no browser, the addre
 DRAINED = 16 << 20  # bytes beyond the largest body that are read before it is refused
 ANSWERS = ("/api", "/mcp")  # where the model answers; the explorer's files are for everybody
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]*)(:\d*)?", re.IGNORECASE)
+ALLOWED = 10  # wrong tokens of one address within a minute
+MINUTE = 60.0
+_ADDRESSES = 10_000  # that are remembered
+
+
+class WrongTokens:
+    """Counts wrong tokens by address. After too many, an address must wait before the next one.
+
+    A network of IPv6 counts as one address: whoever has one has 2^64 of them.
+    """
+
+    def __init__(self) -> None:
+        self._times: dict[str, deque[float]] = {}
+
+    def add(self, address: str) -> None:
+        """Counts a wrong token."""
+        times = self._times.pop(_key(address), deque(maxlen=ALLOWED))
+        times.append(time.monotonic())
+        self._times[_key(address)] = times  # the last one
+        if len(self._times) > _ADDRESSES:
+            del self._times[next(iter(self._times))]
+
+    def seconds_to_wait(self, address: str) -> float:
+        """How long no token of this address is looked at; 0 if the next one is."""
+        times = self._times.get(_key(address))
+        if times is None or len(times) < ALLOWED:
+            return 0.0
+        return max(0.0, times[0] + MINUTE - time.monotonic())
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,3 +207,12 @@ def _replay(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return receive_again
+
+
+def _key(address: str) -> str:
+    number = address.partition("%")[0]  # without the interface of a local address
+    try:
+        long = ip_address(number).version == 6
+    except ValueError:  # a socket without an address
+        return address
+    return str(ip_network(f"{number}/64", strict=False)) if long else number

@@ -12,7 +12,7 @@ from apptek.forecast.watch import most_changed, watch
 from apptek.forecast.window import Length, Window
 from apptek.present.audit_words import when_words
 from apptek.results import SuspectFact, WatchList, WatchRow, described, extended, record
-from apptek.server.forecasts import require_forecasts, window_of
+from apptek.server.answers import require_forecasts, window_of
 from apptek.server.served_model import ServedModel
 from apptek.server.workers import within
 

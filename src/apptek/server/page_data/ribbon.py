@@ -12,11 +12,11 @@ from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.forecast.learning import codes_at
+from apptek.forecast.window import Window
 from apptek.graph.lookups import between, ends_of
-from apptek.server.held_out import describe_held_out, held_out_facts
-from apptek.server.schemas.responses import VIEW
-from apptek.server.served_model import ServedModel, Window
-from apptek.server.timelines import describe_fact
+from apptek.results import VIEW
+from apptek.server.served_model import ServedModel
+from apptek.server.timelines import describe_fact, describe_held_out, held_out_facts
 
 STEPS = 400  # times that are answered at most; of a longer range, so many evenly spread ones
 MARKS = 3000  # facts of a direction that are returned

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Query, Response
 
 from apptek.config import View
-from apptek.forecast.window import Length
+from apptek.forecast.window import Length, Window
 from apptek.server.page_data.lists import (
     MOST_WATCHED,
     SuspectFacts,
@@ -19,8 +19,8 @@ from apptek.server.page_data.outlook import Outlook, outlook
 from apptek.server.page_data.questions import Questions, find_questions, striking_questions
 from apptek.server.page_data.ribbon import Ribbon, ribbon
 from apptek.server.page_data.steps import Steps, StepsBody, explore
-from apptek.server.schemas.requests import ForecastBody
-from apptek.server.served_model import ServedModel, Window
+from apptek.server.requests import ForecastBody
+from apptek.server.served_model import ServedModel
 from apptek.server.timelines import read_window
 from apptek.server.workers import within
 

@@ -19,7 +19,7 @@ from apptek.present.drawing.labels import Drawing
 from apptek.present.drawing.layout import WIDTH, draw_answer
 from apptek.present.sentences import Ends
 from apptek.server.problem_json import ServiceError
-from apptek.server.schemas.requests import Name, QueryFields, View
+from apptek.server.requests import Name, QueryFields, View
 from apptek.server.served_model import Question, ServedModel
 
 CHOICES = 40  # that are returned

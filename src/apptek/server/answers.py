@@ -1,31 +1,44 @@
 """Predictions and explanations of the served model."""
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from apptek.arrays import Longs
 from apptek.compiling import in_threads
+from apptek.errors import ApptekError
+from apptek.explain.contrast import contrast as find_contrast
+from apptek.explain.counterfactual import counterfactual as find_counterfactual
 from apptek.explain.explainer import explain as explain_query
 from apptek.explain.explainer import with_labels_of
 from apptek.explain.without_facts import without_facts
 from apptek.facts.queries import Queries
+from apptek.forecast.window import Length, Window
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.paper.connection import time_distance
 from apptek.predictor import Answer, Query
 from apptek.present.drawing.layout import WIDTH, draw_answer
 from apptek.present.wording import apart_text, listed
-from apptek.results import CitedFact, Explanation, Note, Reason, to_dict
-from apptek.server.schemas.explanations import ServedExplanation
-from apptek.server.schemas.requests import ExplainBody, PredictBatch, PredictQuery
+from apptek.results import CitedFact, Contrast, Counterfactual, Explanation, Note, Reason, to_dict
+from apptek.server.problem_json import ServiceError
+from apptek.server.requests import (
+    ContrastBody,
+    CounterfactualBody,
+    ExplainBody,
+    ForecastBody,
+    PredictBatch,
+    PredictQuery,
+)
+from apptek.server.responses import LISTED, ServedExplanation
 from apptek.server.served_model import Question, ServedModel
 from apptek.server.timelines import fact_fields
 
 CHUNK = 250  # queries of a batch that one thread answers
 Side = Literal["subject", "object"]
-
 NEAREST = 12  # facts of the periphery on each side
+NO_FORECASTS = "This model makes no forecasts"
+NOT_A_WINDOW = "Not a window of this data"
 
 
 def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> dict[str, Any]:
@@ -68,33 +81,10 @@ def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> dict[str,
 
 def answer_fields(served: ServedModel, answer: Answer, code: int) -> dict[str, Any]:
     """The fields of AnswerOut."""
-    ranked = zip(answer.predicates, answer.labels, answer.probabilities, strict=True)
-    return {
-        "subject": answer.query.subject,
-        "object": answer.query.object,
-        "time": answer.query.time,
-        "predicates": [
-            {
-                "predicate": name,
-                "label": label,
-                "probability": probability,
-                "known": name in answer.known,
-            }
-            for name, label, probability in ranked
-        ],
-        "by_class": to_dict(answer.by_class),
-        "by_group": to_dict(answer.by_group),
-        "meant_subject": answer.meant_subject,
-        "meant_object": answer.meant_object,
-        "unseen_subject": answer.unseen_subject,
-        "unseen_object": answer.unseen_object,
-        "unseen_time": answer.unseen_time,
-        "view": answer.view,
-        "outside_span": served.is_outside_span(code),
-        "far_time": answer.far_time,
-        "calibrated": answer.calibrated,
-        "age_note": answer.age_note,
-    }
+    fields = {name: value for name, value in to_dict(answer).items() if name not in LISTED}
+    ranked = [{**to_dict(each), "known": each.predicate in answer.known} for each in answer.ranked]
+    outside = served.is_outside_span(code)
+    return {**to_dict(answer.query), **fields, "predicates": ranked, "outside_span": outside}
 
 
 def explain(served: ServedModel, body: ExplainBody) -> ServedExplanation:
@@ -196,3 +186,87 @@ def _nearest(
         apart = apart_text(data.axis, distance, lasting=fields["start"] != fields["end"])
         facts.append(fields | {"side": side, "distance": distance, "apart": apart})
     return facts
+
+
+def counterfactual(served: ServedModel, body: CounterfactualBody) -> Counterfactual:
+    """A small set of facts whose removal changes the answer."""
+    question = served.question(body, body.view, allow_unknown=body.allow_unknown)
+    if body.target is not None:
+        served.predicate(body.target, "to")
+    found = find_counterfactual(question.answerer, question.query, body.target, add=body.add)
+    return replace(found, similar=question.similar)
+
+
+def contrast(served: ServedModel, body: ContrastBody) -> Contrast:
+    """What changes between the time of a query and another time."""
+    question = served.question(body, body.view, allow_unknown=body.allow_unknown)
+    served.check_near(served.time(body.versus, "versus"), "versus")
+    for name, where in ((body.predicate, "predicate"), (body.against, "against")):
+        if name is not None:
+            served.predicate(name, where)
+    found = find_contrast(
+        question.answerer, question.query, body.versus, body.predicate, body.against
+    )
+    return replace(found, similar=question.similar)
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastQuestion:
+    """A question about a window whose names and times were looked up; see `Question`."""
+
+    names: tuple[str, str]
+    ids: tuple[int, int]
+    window: Window
+
+    @classmethod
+    def of(cls, served: ServedModel, body: ForecastBody) -> "ForecastQuestion":
+        """Raises a ServiceError if the model, the names or the window allow no forecast."""
+        require_forecasts(served)
+        names = (body.subject, body.object)
+        ids = served.pair(*names, allow_unknown=body.allow_unknown)
+        return cls(names, ids, window_of_body(served, body))
+
+
+def forecast(served: ServedModel, question: ForecastQuestion, top: int) -> dict[str, Any]:
+    """The forecast of a pair, as `Forecast` describes it."""
+    forecaster, window = served.predictor.forecaster, question.window
+    (made,) = forecaster.forecast([question.names], window, top=top, why=True)
+    similar = served.similar(zip(question.ids, question.names, strict=True))
+    return {**to_dict(made), "similar": similar}
+
+
+def require_forecasts(served: ServedModel) -> None:
+    """Raises a ServiceError if the model makes no forecasts."""
+    if served.predictor.model.occurrence is None:
+        raise ServiceError(
+            422,
+            NO_FORECASTS,
+            f"Why: {served.predictor.model.no_forecasts or 'too little was learned'}.",
+            advice="Serve a model that was fitted with the preset default or max on dated facts.",
+        )
+
+
+def window_of_body(served: ServedModel, body: ForecastBody) -> Window:
+    """The window of a request. Raises a ServiceError that says what is wrong with it."""
+    for text, where in ((body.start, "from"), (body.until, "until")):
+        if text is not None:
+            served.time(text, where)
+    length = Length(
+        body.until, body.days, body.months, body.years, body.hours, body.minutes, body.steps
+    )
+    return window_of(served, body.start, length)
+
+
+def window_of(served: ServedModel, start: str | None, length: Length) -> Window:
+    """The window from a time on, by default after the last observed time."""
+    try:
+        return served.predictor.forecaster.window(start, length)
+    except ApptekError as error:
+        message = str(error)
+        raise ServiceError(
+            422,
+            NOT_A_WINDOW,
+            f"{message[:1].upper()}{message[1:]}.",
+            advice="Give the first time in `from`, and the last one in `until` or a length.",
+            where=(length.given() or ["from"])[0],
+        ) from None

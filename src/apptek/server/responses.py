@@ -1,15 +1,15 @@
 """The bodies of responses."""
 
+from dataclasses import fields
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field, create_model
 
-from apptek.server.schemas.requests import QueryFields
+from apptek.present.drawing.labels import Drawing
+from apptek.results import Answer, Explanation, RankedPredicate, described, record
+from apptek.server.requests import QueryFields
 
-CLASSES = "Classes of predicates, the most probable first; none if the model has no classes."
-MEANT = "The name of the entity that was meant; null if the data does not know the name."
 SIMILAR = "Names like those that the data does not know; of the first 50 of these."
-VIEW = "all_facts: answered from every fact; past_only: from facts before the time."
 
 
 class Health(BaseModel):
@@ -94,44 +94,34 @@ class Predicates(BaseModel):
     predicates: list[PredicateOut]
 
 
-class ClassShare(BaseModel):
-    """A class of predicates, and the sum of their probabilities."""
-
-    name: str
-    probability: float
-
-
-class RankedPredicate(BaseModel):
-    """A predicate; `known` if a fact has it between the two entities at that time."""
-
-    predicate: str
-    label: str
-    probability: float
-    known: bool
+def copied_fields(kind: Any, *without: str) -> dict[str, Any]:
+    """Return the fields of a result, with their types and descriptions, for `create_model`."""
+    return {
+        each.name: (each.type, Field(description=each.metadata["description"]))
+        for each in fields(kind)
+        if each.name not in without
+    }
 
 
-class AnswerOut(QueryFields):
+@record
+class KnownPredicate(RankedPredicate):
+    """A predicate, its probability, and whether it is known."""
+
+    known: bool = described("Whether a fact has it between the two at that time.", default=False)
+
+
+# One object for each predicate instead of several lists.
+LISTED = ("query", "predicates", "probabilities", "known", "labels", "class_of", "group_of")
+
+
+class AnswerOut(create_model("AnswerFields", **copied_fields(Answer, *LISTED))):  # type: ignore[misc]
     """A query and its predicates, most probable first."""
 
-    model_config = ConfigDict(extra="ignore")
-
-    predicates: list[RankedPredicate]
-    by_class: list[ClassShare] = Field(description=CLASSES)
-    by_group: list[ClassShare] = Field(
-        description="The same for the groups that classes fall into."
-    )
-    meant_subject: str | None = Field(description=MEANT)
-    meant_object: str | None = Field(description=MEANT)
-    unseen_subject: bool
-    unseen_object: bool
-    unseen_time: bool
-    outside_span: bool
-    far_time: bool = Field(
-        description="The time is further from the facts than their whole span is long."
-    )
-    calibrated: bool = Field(description="Whether the probabilities are calibrated.")
-    age_note: str = Field(description="How old the newest fact is, for a time after all facts.")
-    view: Literal["all_facts", "past_only"] = Field(description=VIEW)
+    subject: str
+    object: str
+    time: str
+    predicates: list[KnownPredicate]
+    outside_span: bool = Field(description="The time is before the first or after the last fact.")
 
 
 class Answers(BaseModel):
@@ -229,3 +219,14 @@ class Topologies(BaseModel):
     topologies: list[MinedOut]
     strongest: list[WeightOut]
     next_offset: int | None = Field(description="Where the next page begins; null: there is none.")
+
+
+@record
+class ServedExplanation(Explanation):
+    """Why a predicate, with a drawing of its reasons and the facts around them."""
+
+    drawing: Drawing = described("All reasons in one drawing.", default=None)
+    periphery: list[NearFact] = described(
+        "The facts nearest in time on both sides that no reason cites.", default_factory=list
+    )
+    without: list[Fact] = described("The facts that were left out.", default_factory=list)

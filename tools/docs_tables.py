@@ -1,17 +1,34 @@
-"""Tables of the docs that the paper does not have, each made from every recorded result."""
+"""The tables of the docs that the paper does not have, made from recorded results."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from apptek.config import VIEWS, preset
+from apptek.config import VIEWS, View, preset
 from apptek.facts.benchmarks import BENCHMARKS
 from apptek.present.backtest_text import GROUPS as PAIR_GROUPS
 from apptek.research.compare import COMPARISON, PAST_ONLY
 from apptek.research.printed import PRINTED_OWN
 from apptek.research.result import Result, mean_seconds, plain_settings
-from apptek.research.tables import KEYS, NOTHING, Maker, Results, four_digits, markdown, title_of
+from apptek.research.runs import RunList
+from apptek.research.tables import (
+    KEYS,
+    NOTHING,
+    Frame,
+    Maker,
+    Results,
+    all_tables,
+    as_frame,
+    beside_printed,
+    datasets_of,
+    four_digits,
+    mark_best,
+    markdown,
+    of_runs,
+    title_of,
+)
 from apptek.safe_text import counted
 from apptek.setting_rules import setting_texts
 
@@ -20,6 +37,7 @@ GROUPS = (
 )  # fmt: skip
 MODEL_METRICS = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_10": "Hits@10", "ece": "ECE"}
 PRESET_ORDER = ["paper", "default", "max"]
+MANY_MIRRORED = 0.1  # mirrored queries for each other one, from which on both are told apart
 ERRORS = {  # planted ones: the name and the ending of their figures
     "predicate, by frequency": ("predicate", ""),
     "predicate, uniformly": ("predicate", "_uniform"),
@@ -65,6 +83,53 @@ ATTACKS = {
     "full_disks": "the disk is full at some moment of a fit or an update",
     "writers": "three updates of one model at once, while two processes read it",
 }
+
+
+def overview(results: Results) -> str:
+    """The MRR of every model under the official protocol, the two views side by side.
+
+    Where many queries are mirrored, a column of all_facts leaves these out.
+    """
+    frame = as_frame({n: r for n, r in results.items() if r.protocol == "official"})
+    columns: dict[str, dict[str, str]] = {}
+    for dataset in datasets_of(frame):
+        of_data, title = frame[frame["dataset"] == dataset], title_of(dataset)
+        groups = of_data["result"].iloc[0].groups
+        mirrored, others = groups.get("mirrored"), groups.get("not_mirrored")
+        columns[f"{title} all_facts"] = _mean_mrr(of_data, "all_facts")
+        if mirrored and others and mirrored["queries"] >= MANY_MIRRORED * others["queries"]:
+            columns[f"{title} all_facts, not mirrored"] = _mean_mrr(
+                of_data, "all_facts", "not_mirrored"
+            )
+        columns[f"{title} past_only"] = _mean_mrr(of_data, "past_only")
+    table = pd.DataFrame({title: texts for title, texts in columns.items() if texts})
+    table = table.reindex(frame["row"].unique())
+    return markdown(table.rename(index=_command).reset_index(names="model"))
+
+
+def _mean_mrr(of_data: Frame, view: View, group: str | None = None) -> dict[str, str]:
+    """Return the mean MRR of each row in a view, of all queries or of a group."""
+    figures = of_data["result"].map(lambda result: result.in_view(view))
+    parts = figures.map(lambda one: one and (one[group] if group else one)["mrr"])
+    means = pd.to_numeric(parts).groupby(of_data["row"], sort=False).mean().dropna()
+    return mark_best(means.to_dict())
+
+
+def _command(row: str) -> str:
+    model = row.removesuffix(PAST_ONLY)
+    past_only = " --past-only" * row.endswith(PAST_ONLY)
+    return f"`fit --model {model.removeprefix('apptek_')}{past_only}`"
+
+
+def reproduced(results: Results) -> str:
+    """The preset `paper` under the paper's own protocol, beside what the paper prints."""
+    frame = as_frame(results).query("protocol == 'paper' and model == 'apptek_paper'")
+    return markdown(
+        [
+            {"": title_of(dataset), **beside_printed(runs, PRINTED_OWN.get(dataset))}
+            for dataset, runs in frame.groupby("dataset", sort=False)
+        ]
+    )
 
 
 def _of_model(results: Results, model: str) -> list[Result]:
@@ -541,3 +606,23 @@ DOCS_TABLES: dict[str, Maker] = {
     "torture": torture_table,
     "faithfulness": faithfulness_table,
 }
+
+
+def docs_tables(runs: RunList) -> dict[str, Maker]:
+    """Return every table that a page may show, by name."""
+    of_table2 = {
+        name: partial(of_runs, runs.shown.get("table2", []), make)
+        for name, make in {"overview": overview, "reproduced": reproduced}.items()
+    }
+    return DOCS_TABLES | all_tables(runs) | of_table2
+
+
+def with_tables(text: str, results: Results, tables: Mapping[str, Maker]) -> str:
+    """Rebuild the tables of a page, each between `<!-- table: NAME -->` and `<!-- end -->`."""
+    for name, make in tables.items():
+        begin, end = f"<!-- table: {name} -->", "<!-- end -->"
+        if begin in text:
+            before, _, rest = text.partition(begin)
+            _, _, after = rest.partition(end)
+            text = f"{before}{begin}\n{make(results)}\n{end}{after}"
+    return text
