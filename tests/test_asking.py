@@ -18,9 +18,8 @@ from service_parts import client_of, problem
 
 from apptek.errors import ApptekError, DataError, TimeFormatError, UnknownName
 from apptek.forecast.backtest import backtest
-from apptek.models.answer_tables import answer_rows
-from apptek.models.batch_files import answer_table
 from apptek.predictor import Predictor, Query
+from apptek.present.tables import to_arrow
 from apptek.reading.reader import read_dataset
 from apptek.server.arrow_batches import ARROW
 from apptek.server.mcp.server import create_server
@@ -84,8 +83,8 @@ def test_lists_flag_and_count_far_times_and_wildcards(
     assert all(predictor.predict([each])._repr_html_() for each in queries)
     frame = pa.Table.from_pylist([asdict(each) for each in queries])
     assert [answer.far_time for answer in predictor.predict(frame)] == IS_FAR
-    rows = answer_rows(predictor.answerer, queries, 0, top=2)
-    assert rows.equals(answer_table(predictor.predict(queries, top=2)))
+    rows = predictor.predict_table(queries, top=2)
+    assert rows.equals(to_arrow(predictor.predict(queries, top=2)))
     assert rows.column("far_time").to_pylist()[::2] == IS_FAR
 
 

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from model_folders import Killed, files_of
 from apptek import extras
 from apptek.audit.audit import audit_facts
 from apptek.audit.judge import all_in_train, cross_fit
+from apptek.commands.asking.answer_file import UnknownNames, answer_file
 from apptek.config import VIEWS
 from apptek.engine import engine as engine_module
 from apptek.engine.engine import Engine, open_engine
@@ -29,8 +29,6 @@ from apptek.engine.tasks import Task, run_task
 from apptek.errors import ApptekError, DataError
 from apptek.facts.facts import Dataset, join_facts
 from apptek.facts.queries import training_queries
-from apptek.models.answer_tables import answer_rows
-from apptek.models.batch_files import UnknownNames, answer_file
 from apptek.models.fitting import examples as shards
 from apptek.models.fitting.stages import time_left
 from apptek.predictor import Predictor
@@ -110,7 +108,7 @@ def test_two_workers_and_four_parts_give_the_bytes_of_one_process(
         tmp_path / "spread.parquet",
         unknown=unknown[1],
         at_once=20_000,
-        to_table=partial(answer_rows, spread.answerer, top=3),
+        top=3,
     )
     both = [(tmp_path / f"{name}.parquet").read_bytes() for name in ("alone", "spread")]
     assert both[0] == both[1]

@@ -17,11 +17,11 @@ from pyarrow import parquet
 from service_parts import client_of
 from worlds import names_of
 
+from apptek.commands.asking.answer_file import answer_file
 from apptek.errors import ApptekError, UnknownName
 from apptek.facts.facts import Dataset
 from apptek.facts.name_matching import NameResolver, folded, folded_names
 from apptek.facts.predicate_table import PredicateEntry, PredicateTable
-from apptek.models.batch_files import answer_file
 from apptek.predictor import Predictor
 from apptek.server.served_model import ServedModel
 

@@ -26,7 +26,6 @@ from apptek.features.traits import (
     Traits,
     types_from_names,
 )
-from apptek.models.answer_tables import answer_rows
 from apptek.models.fitting.stages import TypeTable
 from apptek.paper.connection import Surroundings
 from apptek.paper.environment import DecisionProcess, Environment
@@ -156,7 +155,7 @@ def test_its_types_are_told_as_read_from_the_name(predictor: Predictor, past_onl
 def test_all_ways_to_ask_agree(predictor: Predictor) -> None:
     queries = [Query(NEW, KNOWN, DAY), Query(KNOWN, NEW, DAY), Query(NEW, NOTHING, "2014-09-01")]
     answers = predictor.predict(queries, top=2)
-    table = answer_rows(predictor.answerer, queries, 0, top=2).to_pylist()
+    table = predictor.predict_table(queries, top=2).to_pylist()
     expected = [(p, a.unseen_subject, a.meant_object) for a in answers for p in a.predicates]
     found = [(r["predicate"], r["unseen_subject"], r["meant_object"]) for r in table]
     assert found == expected

@@ -203,7 +203,7 @@ def test_striking_questions_say_whether_the_model_was_fitted_on_them(
     assert found.questions
     asked = [Query(each.subject, each.object, each.time) for each in found.questions]
     ahead = served.predictor.answerer.past_view()
-    answers = ahead.answers(asked, ahead.ranked(ahead.queries_of(asked)), top=1)
+    answers = ahead.table(ahead.ranked(ahead.queries_of(asked)), top=1).answers(asked)
     for each, answer in zip(found.questions, answers, strict=True):  # so it was recorded
         assert (each.subject, each.predicate, each.object, each.time) in recorded
         assert answer.predicates[0] == each.predicate

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from apptek.commands.asking.answer_file import answer_file
 from apptek.config import preset
 from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset
 from apptek.files import new_file, new_folder, sync, write_whole
-from apptek.models.batch_files import answer_file
 from apptek.predictor import Predictor
 from apptek.resuming import open_work
 from apptek.setting_rules import with_settings

@@ -15,12 +15,12 @@ from ranking_oracles import expected_rank, other_known
 from worlds import PREDICATES, dataset_of, plain_facts
 
 from apptek.arrays import Doubles
+from apptek.commands.asking.answer_file import answer_file
 from apptek.evaluation.predicate_classes import LabelledPredicates
 from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
 from apptek.facts.facts import Dataset
 from apptek.facts.predicate_table import PredicateEntry, PredicateTable
 from apptek.models.answers import Query
-from apptek.models.batch_files import answer_file
 from apptek.predictor import Predictor
 from apptek.synthetic.world import make_world
 

@@ -8,6 +8,7 @@ import pytest
 from model_folders import Killed, files_of, rewrite_manifest
 from pyarrow import csv, parquet
 
+from apptek.commands.asking.answer_file import answer_file
 from apptek.config import preset
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
 from apptek.evaluation.calibration import Calibration
@@ -15,7 +16,6 @@ from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
 from apptek.facts.facts import SPLITS, Dataset, Names
 from apptek.facts.protocols import apply_protocol
 from apptek.facts.queries import held_out_queries
-from apptek.models.batch_files import answer_file
 from apptek.models.fitting import drawn_examples
 from apptek.models.model_folder import FORMAT
 from apptek.models.summary import summarize

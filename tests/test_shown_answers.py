@@ -15,7 +15,7 @@ import pytest
 from apptek import Dataset, Predictor, Splitting
 from apptek.config import preset
 from apptek.errors import ApptekError
-from apptek.models.batch_files import SCHEMA
+from apptek.models.answer_tables import SCHEMA
 from apptek.present.drawing.layout import draw_answer
 from apptek.present.drawing.svg import draw_svg
 from apptek.present.explanation_text import explanation_text

@@ -18,11 +18,12 @@ from worlds import ENTITIES, graph_of, moments, plain_facts
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
 from apptek.graph.known_facts import known_among
-from apptek.graph.lookups import predicates_at
-from apptek.models.answer_tables import AskedColumns, answer_columns
+from apptek.graph.lookups import between, ends_of
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.answer_tables import SCHEMA
 from apptek.models.answers import Query, best_predicates
-from apptek.models.batch_files import SCHEMA, answer_table
 from apptek.predictor import Predictor
+from apptek.present.tables import to_arrow
 from apptek.server.arrow_batches import ARROW, write_stream
 from apptek.server.served_model import ServedModel
 
@@ -54,6 +55,21 @@ def queries(served: ServedModel) -> list[dict[str, str]]:
 
 
 entities = st.integers(-1, ENTITIES - 1)
+
+
+def predicates_at(
+    graph: TemporalGraph, subject: int, object_: int, moment: int, *, ahead: bool = False
+) -> list[int]:
+    """The predicates that hold from one entity to another at a position, ascending: an oracle."""
+    if min(subject, object_) < 0:
+        return []
+    facts = between(graph, subject, object_)
+    if not len(facts):
+        return []
+    first, last = ends_of(graph, facts)
+    started = first < moment if ahead and moment != UNKNOWN else first <= moment
+    holding = facts[started & (moment <= last)]
+    return sorted(set(graph.facts.predicates[holding].tolist()))
 
 
 @given(
@@ -89,24 +105,14 @@ def test_the_best_predicates_are_those_of_a_stable_order(
     np.testing.assert_array_equal(largest, np.take_along_axis(matrix, expected, 1))
 
 
-def columns_of(predictor: Predictor, asked: list[Query], top: int) -> pa.Table:
-    texts = [[getattr(query, name) for query in asked] for name in ("subject", "object", "time")]
-    columns = AskedColumns(*(pa.array(text, pa.string()).dictionary_encode() for text in texts))
-    ids = columns.ids(
-        lambda name, _, __: predictor.answerer.entities.find(name),
-        lambda time, _, __: predictor.model.dataset.axis.parse(time),
-    )
-    return answer_columns(predictor.answerer, columns, ids, top=top)
-
-
 @pytest.mark.parametrize("top", [1, 3, 100])
 def test_the_table_is_that_of_the_answers_one_by_one(
     served: ServedModel, queries: list[dict[str, str]], top: int
 ) -> None:
     asked = [Query(**query) for query in queries]
-    slow = answer_table(served.predictor.predict(asked, top=top))
-    fast = columns_of(served.predictor, asked, top)
-    assert fast.cast(SCHEMA).equals(slow)
+    slow = to_arrow(served.predictor.predict(asked, top=top))
+    fast = served.predictor.predict_table(asked, top=top)
+    assert fast.equals(slow)
     assert {"all_facts", "past_only"} == set(slow["view"].to_pylist())
 
 
@@ -116,8 +122,8 @@ def test_past_only_flags_what_comes_later(
     ahead = Predictor(served.predictor.model, past_only=True)
     asked = [Query(**query) for query in queries]
     early = [Query(query.subject, query.object, "2019-01-02") for query in asked]
-    slow = answer_table(ahead.predict([*asked, *early], top=2))
-    assert columns_of(ahead, [*asked, *early], 2).cast(SCHEMA).equals(slow)
+    slow = to_arrow(ahead.predict([*asked, *early], top=2))
+    assert ahead.predict_table([*asked, *early], top=2).equals(slow)
     assert slow["unseen_object"].to_pylist().count(True) > 4
 
 
@@ -128,9 +134,9 @@ def test_classes_and_labels_are_in_the_table(forecast_model: Path) -> None:
         Query(data.entities[int(s)], data.entities[int(o)], data.axis.format(int(t)))
         for s, o, t in zip(data.valid.subjects, data.valid.objects, data.valid.times, strict=True)
     ][:30]
-    slow = answer_table(predictor.predict(asked, top=4))
+    slow = to_arrow(predictor.predict(asked, top=4))
     assert slow["class_probability"].null_count < len(slow)
-    assert columns_of(predictor, asked, 4).cast(SCHEMA).equals(slow)
+    assert predictor.predict_table(asked, top=4).equals(slow)
 
 
 def test_a_table_is_answered_as_json_is(client: TestClient, queries: list[dict[str, str]]) -> None:

@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from apptek.arrays import Floats
 from apptek.config import Progress, View, no_progress
 from apptek.engine.engine import Engine
@@ -33,6 +35,7 @@ from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.learning import learn_occurrence
 from apptek.forecast.watch import Pair, most_changed, watch
 from apptek.forecast.window import Length, Window
+from apptek.models.answer_tables import SCHEMA, AnswerTable, AskedColumns
 from apptek.models.answerer import Answerer, Views, WorkingView
 from apptek.models.answers import Answer, Query, asked_queries, is_single, one_query
 from apptek.models.fitting.baseline_fit import fit_baseline
@@ -231,9 +234,22 @@ class Predictor:
         asked = asked_queries(asked, self.model.dataset.axis)
         if single:
             self.answerer.check(asked[0], allow_unknown=allow_unknown)
+        return Answers(self._table(asked, top, hide_known=hide_known).answers(asked))
+
+    def predict_table(
+        self, asked: Any, *, top: int | None = 10, hide_known: bool = False
+    ) -> pa.Table:
+        """The answers of `predict` to many queries as one Arrow table, which is much faster.
+
+        One row for each predicate of each query, numbered by `query` from 1.
+        """
+        asked = asked_queries(asked, self.model.dataset.axis)
+        table = self._table(asked, top, hide_known=hide_known)
+        return table.arrow(AskedColumns.of(asked)).cast(SCHEMA)
+
+    def _table(self, asked: Sequence[Query], top: int | None, *, hide_known: bool) -> AnswerTable:
         if not hide_known:
-            ranked = self.answerer.ranked(self.queries_of(asked))
-            return Answers(self.answerer.answers(asked, ranked, top=top))
+            return self.answerer.table(self.answerer.ranked(self.queries_of(asked)), top=top)
         answerer = self._training_answerer
         queries = answerer.queries_of(asked)
         splits, hidden = own_facts(queries, self.model.dataset)
@@ -242,7 +258,7 @@ class Predictor:
         for row, split in enumerate(splits):
             ahead[row] = ahead[row] if split is None else views[split] == "past_only"
         ranked = answerer.ranked(replace(queries, hidden=hidden), ahead)
-        return Answers(answerer.answers(asked, ranked, top=top))
+        return answerer.table(ranked, top=top)
 
     @cached_property
     def _training_answerer(self) -> Answerer:

@@ -75,7 +75,7 @@ def counterfactual(
     trial = _Trial(answerer, queries, goal)
     facts = trial.needed(trial.removed())
     ranked = RankedPredicates(queries, probabilities[None], [view.name])
-    (about,) = answerer.answers([query], ranked, top=1)
+    (about,) = answerer.table(ranked, top=1).answers([query])
     subject, object_ = about.meant_subject or query.subject, about.meant_object or query.object
     evidence = Evidence(answerer, view, scored, Ends(subject, object_))
     cited = [cited_fact(evidence, CoreFact(fact, "both", 1, 0, True)) for fact in facts]

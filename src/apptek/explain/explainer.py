@@ -78,7 +78,7 @@ def explain(
     scored, classifier = view.scored(queries), view.fitted.classifier
     probabilities = view.probabilities(scored.scores)
     ranked = RankedPredicates(queries, probabilities, [view.name])
-    answer = answerer.answers([query], ranked, top=RANKED)[0]
+    (answer,) = answerer.table(ranked, top=RANKED).answers([query])
     compared = chosen, runner_up = compared_predicates(
         answerer, probabilities[0], predicate, against
     )

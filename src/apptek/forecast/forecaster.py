@@ -167,6 +167,7 @@ class Forecaster:
         shares = self.shares(Pairs(subjects, objects, directed.pairs.times))
         added, rest = self.reasons(directed)
         of_window, fields = self.notes(window), self.window_fields(window)
+        occurs = self.answerer.seen.entities(subjects).reshape(-1, 2)
         forecasts = []
         for place, asked in enumerate(pairs):
             ends = self._names(asked, ids[place])
@@ -175,7 +176,7 @@ class Forecaster:
                 self._direction(directed, row, names, added[row], float(rest[row]))
                 for row, names in zip((2 * place, 2 * place + 1), (ends, ends[::-1]), strict=True)
             ]
-            seen = (self.answerer.seen.entity(int(entity)) for entity in ids[place])
+            seen = occurs[place]
             unseen = tuple(name for name, is_seen in zip(ends, seen, strict=True) if not is_seen)
             notes = [
                 *words.read_as_notes(*zip(asked, ends, strict=True)),

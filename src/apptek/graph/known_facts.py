@@ -17,7 +17,7 @@ def known_among(
 ) -> Bools:
     """Which of the predicates that each query lists hold there: (B, k) -> (B, k).
 
-    They are those of `lookups.predicates_at`, of which this is the fast twin.
+    At an unknown time, those of undated facts; ahead, those of facts that started before.
     """
     flags = np.zeros(predicates.shape, np.bool_)
     asked = queries.for_kernels(graph.axis)

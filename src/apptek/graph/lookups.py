@@ -47,23 +47,3 @@ def ends_of(graph: TemporalGraph, facts: npt.NDArray[np.integer]) -> tuple[Ints,
     """The first and last position of each fact; an unknown end is taken to be the known one."""
     since, until = graph.since[facts], graph.until[facts]
     return np.where(since == UNKNOWN, until, since), np.where(until == UNKNOWN, since, until)
-
-
-def predicates_at(
-    graph: TemporalGraph, subject: int, object_: int, moment: int, *, ahead: bool = False
-) -> list[int]:
-    """The predicates that hold from one entity to another at a position, ascending.
-
-    ahead  only those of facts that started before
-
-    At UNKNOWN, those of the undated facts. An entity of -1 is unknown to the graph and has none.
-    """
-    if min(subject, object_) < 0:
-        return []
-    facts = between(graph, subject, object_)
-    if not len(facts):
-        return []
-    first, last = ends_of(graph, facts)
-    started = first < moment if ahead and moment != UNKNOWN else first <= moment
-    holding = facts[started & (moment <= last)]
-    return sorted(set(graph.facts.predicates[holding].tolist()))

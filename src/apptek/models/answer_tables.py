@@ -1,22 +1,49 @@
-"""Answers to many queries as one table of Arrow, made column by column: no object per answer.
+"""The answer table: answers to queries, column by column.
 
-The rows and columns are those of `batch_files.answer_table`, of which this is the fast twin. Texts
-are dictionaries, so that a name that stands in ten rows is written once.
+Its rows become `Answer` objects, or one table of Arrow without an object per answer. Texts are
+dictionaries there, so that a name that stands in ten rows is written once.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from apptek.arrays import Bools, Ints, Longs
+from apptek.arrays import Bools, Ints, Longs, Matrix
 from apptek.evaluation.predicate_classes import LEVELS, LabelledPredicates
 from apptek.facts.queries import Queries
-from apptek.models.answerer import Answerer
-from apptek.models.answers import Query, RankedPredicates, asked_queries, best_predicates
-from apptek.models.batch_files import SCHEMA
+from apptek.models.answers import RankedPredicates, best_predicates
+from apptek.models.seen import Seen
+from apptek.results import Answer, Query, Share
+
+SCHEMA = pa.schema(
+    [
+        ("query", pa.int64()),
+        ("subject", pa.string()),
+        ("object", pa.string()),
+        ("time", pa.string()),
+        ("rank", pa.int32()),
+        ("predicate", pa.string()),
+        ("probability", pa.float64()),
+        ("unseen_subject", pa.bool_()),
+        ("unseen_object", pa.bool_()),
+        ("unseen_time", pa.bool_()),
+        ("known", pa.bool_()),
+        ("view", pa.string()),
+        ("meant_subject", pa.string()),
+        ("meant_object", pa.string()),
+        ("label", pa.string()),
+        ("class", pa.string()),
+        ("class_probability", pa.float64()),
+        ("group", pa.string()),
+        ("group_probability", pa.float64()),
+        ("calibrated", pa.bool_()),
+        ("far_time", pa.bool_()),
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +53,14 @@ class AskedColumns:
     subjects: pa.DictionaryArray
     objects: pa.DictionaryArray
     times: pa.DictionaryArray
+
+    @classmethod
+    def of(cls, queries: Sequence[Query]) -> "AskedColumns":
+        """The texts of some queries."""
+        columns = (
+            [getattr(query, name) for query in queries] for name in ("subject", "object", "time")
+        )
+        return cls(*(pa.array(column, pa.string()).dictionary_encode() for column in columns))
 
     def __len__(self) -> int:
         return len(self.subjects)
@@ -58,71 +93,105 @@ def _looked_up(
     return ids[codes]
 
 
-def answer_columns(
-    answerer: Answerer, asked: AskedColumns, queries: Queries, *, top: int
-) -> pa.Table:
-    """The most probable predicates of each query, a row for each; numbered by `query` from 1."""
-    ranked = answerer.ranked(queries)
-    best, largest = best_predicates(ranked.probabilities, top)
-    words, seen = answerer.predicates.words, answerer.seen
-    count = best.shape[1]
-    row_of = np.repeat(np.arange(len(queries)), count)
-    flat = best.ravel()
-    ahead = np.asarray([view == "past_only" for view in ranked.views])
-    far = seen.far_times(queries.times)
+@dataclass(frozen=True)
+class AnswerTable:
+    """The answers to some queries, column by column; an `Answer` is one row of it.
 
-    def of_query(column: Any) -> Any:
-        return column.take(pa.array(row_of))
+    top  predicates of each query, the most probable; None: all
+    """
 
-    def flags(values: Bools) -> pa.Array:
-        return pa.array(np.repeat(values, count))
+    ranked: RankedPredicates
+    predicates: LabelledPredicates
+    seen: Seen
+    top: int | None
+    calibrated: bool
 
-    columns: dict[str, Any] = {
-        "query": row_of + 1,
-        "subject": of_query(asked.subjects),
-        "object": of_query(asked.objects),
-        "time": of_query(asked.times),
-        "rank": np.tile(np.arange(1, count + 1, dtype=np.int32), len(queries)),
-        "predicate": _texts(words.names, flat),
-        "probability": largest.ravel().astype(np.float64),
-        "unseen_subject": flags(~seen.entities(queries.subjects, queries.times, ahead)),
-        "unseen_object": flags(~seen.entities(queries.objects, queries.times, ahead)),
-        "unseen_time": flags(~seen.times(queries.times)),
-        "known": pa.array(seen.known(queries, ahead, best).ravel()),
-        "view": _texts(["all_facts", "past_only"], np.repeat(ahead, count).astype(np.int64)),
-        "meant_subject": of_query(_meant(answerer, queries.subjects)),
-        "meant_object": of_query(_meant(answerer, queries.objects)),
-        "label": _texts(words.labels, flat),
-        "calibrated": flags(~far & answerer.model.calibrated),
-        "far_time": flags(far),
-    }
-    columns |= _class_columns(answerer.predicates, ranked, best)
-    return pa.table([columns[name] for name in SCHEMA.names], names=SCHEMA.names)
+    @cached_property
+    def best(self) -> tuple[Longs, Matrix]:
+        """The most probable predicates of each query, and their probabilities: (B, top)."""
+        return best_predicates(self.ranked.probabilities, self.top)
 
+    @cached_property
+    def known(self) -> Bools:
+        """Which predicates the facts have for each query's subject, object and time: (B, R)."""
+        every = np.arange(self.ranked.probabilities.shape[1])
+        every = np.tile(every, (len(self.ranked.queries), 1))
+        return self.seen.known(self.ranked.queries, self._past, every)
 
-def answer_rows(answerer: Answerer, queries: Sequence[Query], before: int, *, top: int) -> pa.Table:
-    """The rows of `batch_files.answer_table` for queries in words, numbered from `before` + 1."""
-    axis = answerer.model.dataset.axis
-    texts = zip(*((q.subject, q.object, q.time) for q in asked_queries(queries, axis)), strict=True)
-    asked = AskedColumns(*(pa.array(column, pa.string()).dictionary_encode() for column in texts))
-    ids = asked.ids(
-        lambda name, _column, _row: answerer.entity_id(name),
-        lambda time, _column, _row: axis.parse(time),
-    )
-    rows = answer_columns(answerer, asked, ids, top=top).cast(SCHEMA)
-    numbers = pa.array(rows.column("query").to_numpy() + before)
-    return rows.set_column(0, SCHEMA.field("query"), numbers)
+    @cached_property
+    def flags(self) -> dict[str, Bools]:
+        """What is unusual about each query, by the name of the column: (B,)."""
+        queries, seen = self.ranked.queries, self.seen
+        far = seen.far_times(queries.times)
+        return {
+            "unseen_subject": ~seen.entities(queries.subjects, queries.times, self._past),
+            "unseen_object": ~seen.entities(queries.objects, queries.times, self._past),
+            "unseen_time": ~seen.times(queries.times),
+            "calibrated": ~far & self.calibrated,
+            "far_time": far,
+        }
+
+    @cached_property
+    def _past(self) -> Bools:
+        return np.asarray([view == "past_only" for view in self.ranked.views], np.bool_)
+
+    def answers(self, asked: Sequence[Query]) -> list[Answer]:
+        """The rows as objects, for these queries in words."""
+        words, seen, probabilities = self.predicates.words, self.seen, self.ranked.probabilities
+        order, largest = (part.tolist() for part in self.best)
+        flags = {name: column.tolist() for name, column in self.flags.items()}
+        queries = self.ranked.queries
+        ends = [seen.names(part).to_pylist() for part in (queries.subjects, queries.objects)]
+        times, names = queries.times.tolist(), words.names
+        by_class, by_group = (self.predicates.shares(probabilities, level) for level in LEVELS)
+        return [
+            Answer(
+                query=query,
+                predicates=tuple(names[predicate] for predicate in order[row]),
+                probabilities=tuple(largest[row]),
+                known=tuple(names[predicate] for predicate in np.flatnonzero(self.known[row])),
+                view=self.ranked.views[row],
+                labels=tuple(words.labels[predicate] for predicate in order[row]),
+                class_of=tuple(words.kinds[predicate][0] for predicate in order[row]),
+                group_of=tuple(words.kinds[predicate][1] for predicate in order[row]),
+                by_class=tuple(Share(*share) for share in by_class[row]),
+                by_group=tuple(Share(*share) for share in by_group[row]),
+                meant_subject=ends[0][row],
+                meant_object=ends[1][row],
+                age_note=seen.age_note(times[row]),
+                **{name: column[row] for name, column in flags.items()},
+            )
+            for row, query in enumerate(asked)
+        ]
+
+    def arrow(self, asked: AskedColumns) -> pa.Table:
+        """The rows as a table, one for each predicate of a query, numbered by `query` from 1."""
+        (best, largest), words, count = self.best, self.predicates.words, len(self.ranked.queries)
+        width = best.shape[1]
+        row_of, flat = pa.array(np.repeat(np.arange(count), width)), best.ravel()
+        queries, past = self.ranked.queries, np.repeat(self._past, width).astype(np.int64)
+        columns: dict[str, Any] = {
+            "query": row_of.to_numpy() + 1,
+            "subject": asked.subjects.take(row_of),
+            "object": asked.objects.take(row_of),
+            "time": asked.times.take(row_of),
+            "rank": np.tile(np.arange(1, width + 1, dtype=np.int32), count),
+            "predicate": _texts(words.names, flat),
+            "probability": largest.ravel().astype(np.float64),
+            "known": pa.array(np.take_along_axis(self.known, best, 1).ravel()),
+            "view": _texts(["all_facts", "past_only"], past),
+            "meant_subject": self.seen.names(queries.subjects).dictionary_encode().take(row_of),
+            "meant_object": self.seen.names(queries.objects).dictionary_encode().take(row_of),
+            "label": _texts(words.labels, flat),
+        }
+        columns |= {name: pa.array(np.repeat(flag, width)) for name, flag in self.flags.items()}
+        columns |= _class_columns(self.predicates, self.ranked, best)
+        return pa.table([columns[name] for name in SCHEMA.names], names=SCHEMA.names)
 
 
 def _texts(texts: Sequence[str | None], codes: Longs) -> pa.DictionaryArray:
     """The text of each code; equal texts are one entry of the dictionary."""
     return pa.array(texts, pa.string()).dictionary_encode().take(pa.array(codes))
-
-
-def _meant(answerer: Answerer, entities: Ints) -> pa.DictionaryArray:
-    """The names of entities; null below 0."""
-    ids = pa.array(entities, mask=entities < 0)
-    return answerer.model.dataset.entities.array.take(ids).cast(pa.string()).dictionary_encode()
 
 
 def _class_columns(

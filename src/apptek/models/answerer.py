@@ -21,14 +21,8 @@ from apptek.facts.predicate_table import PredicateTable
 from apptek.facts.queries import Queries
 from apptek.features.new_names import NewNames
 from apptek.features.space import FeatureSpace
-from apptek.models.answers import (
-    Answer,
-    Query,
-    RankedPredicates,
-    best_answers,
-    queries_of,
-    ranked_by_view,
-)
+from apptek.models.answer_tables import AnswerTable
+from apptek.models.answers import Query, RankedPredicates, queries_of, ranked_by_view
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FittedView, Model
 from apptek.models.reranking.candidates import Weighed
@@ -201,12 +195,9 @@ class Answerer:
         predicate_count = len(self.model.dataset.predicates)
         return ranked_by_view(queries, ahead, predicate_count, probabilities)
 
-    def answers(
-        self, asked: Sequence[Query], ranked: RankedPredicates, *, top: int | None
-    ) -> list[Answer]:
+    def table(self, ranked: RankedPredicates, *, top: int | None) -> AnswerTable:
         """The most probable predicates of each query, with what is unusual about it."""
-        predicates, seen, calibrated = self.predicates, self.seen, self.model.calibrated
-        return best_answers(asked, ranked, predicates, seen, top=top, calibrated=calibrated)
+        return AnswerTable(ranked, self.predicates, self.seen, top, self.model.calibrated)
 
 
 def linear_scores(space: FeatureSpace, classifier: LinearSoftmax, queries: Queries) -> Floats:

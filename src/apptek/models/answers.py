@@ -9,13 +9,11 @@ import numpy as np
 from apptek.arrays import Bools, Ints, Longs, Matrix
 from apptek.config import VIEWS, View
 from apptek.errors import ApptekError, TimeFormatError, check_count
-from apptek.evaluation.predicate_classes import LabelledPredicates
 from apptek.facts.calendar.positions import SECONDS
 from apptek.facts.queries import Queries
 from apptek.facts.times import TimeAxis
-from apptek.models.seen import Seen
 from apptek.reading.frames import is_frame, read_query_texts, without_midnight
-from apptek.results import Answer, Query, Share
+from apptek.results import Answer, Query
 
 __all__ = ["Answer", "Query"]
 
@@ -140,51 +138,3 @@ def best_predicates(probabilities: Matrix, top: int | None) -> tuple[Longs, Matr
     keys.sort(axis=1)
     order = width - 1 - (keys[:, : -top - 1 : -1] & 0xFFFFFFFF)
     return order, np.take_along_axis(probabilities, order, 1)
-
-
-def best_answers(
-    asked: Sequence[Query],
-    ranked: RankedPredicates,
-    predicates: LabelledPredicates,
-    seen: Seen,
-    *,
-    top: int | None,
-    calibrated: bool,
-) -> list[Answer]:
-    """The most probable predicates of each query; unseen entities and times are flagged."""
-    queries, probabilities, words = ranked.queries, ranked.probabilities, predicates.words
-    order, probable = best_predicates(probabilities, top)
-    columns, largest = order.tolist(), probable.tolist()
-    ends = zip(
-        *(part.tolist() for part in (queries.subjects, queries.objects, queries.times)), strict=True
-    )
-    classes = predicates.shares(probabilities, "class")
-    groups = predicates.shares(probabilities, "group")
-    far = seen.far_times(queries.times).tolist()
-
-    def answer(row: int, query: Query, subject: int, object_: int, time: int) -> Answer:
-        view, best = ranked.views[row], columns[row]
-        return Answer(
-            query,
-            tuple(words.names[predicate] for predicate in best),
-            tuple(largest[row]),
-            not seen.entity(subject, time, view),
-            not seen.entity(object_, time, view),
-            not seen.time(time),
-            tuple(words.names[known] for known in seen.predicates(subject, object_, time, view)),
-            view,
-            tuple(words.labels[predicate] for predicate in best),
-            tuple(words.kinds[predicate][0] for predicate in best),
-            tuple(words.kinds[predicate][1] for predicate in best),
-            tuple(Share(*pair) for pair in classes[row]),
-            tuple(Share(*pair) for pair in groups[row]),
-            seen.name(subject),
-            seen.name(object_),
-            calibrated and not far[row],
-            far[row],
-            seen.age_note(time),
-        )
-
-    return [
-        answer(row, query, *end) for row, (query, end) in enumerate(zip(asked, ends, strict=True))
-    ]

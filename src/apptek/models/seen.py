@@ -3,15 +3,14 @@
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
 
-from apptek.arrays import Bools, Ints, Longs
-from apptek.config import View
+from apptek.arrays import AnyInts, Bools, Ints, Longs
 from apptek.errors import ApptekError
 from apptek.facts.facts import Names
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.graph.known_facts import known_among
-from apptek.graph.lookups import predicates_at
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.safe_text import counted
 
@@ -29,14 +28,9 @@ class Seen:
         """The name of an entity; None below 0."""
         return None if entity < 0 else self._names[entity]
 
-    def entity(self, entity: int, code: int = UNKNOWN, view: View = "all_facts") -> bool:
-        """Whether an entity occurs, ahead: in a fact that started before a time; below 0: no."""
-        if entity < 0 or not self._entities[entity]:
-            return False
-        if view == "all_facts" or code == UNKNOWN:
-            return True
-        moment = self._graph.axis.position(code)
-        return moment > self._last_start or moment > int(self._first_starts[entity])
+    def names(self, entities: Ints) -> pa.Array:
+        """The names of entities; null below 0."""
+        return self._names.array.take(pa.array(entities, mask=entities < 0)).cast(pa.string())
 
     @cached_property
     def _first_starts(self) -> Ints:
@@ -48,9 +42,13 @@ class Seen:
             np.minimum.at(first, ends, positions)
         return first
 
-    def entities(self, entities: Ints, codes: Ints, ahead: Bools) -> Bools:
-        """`entity` for many, each with its time and view."""
+    def entities(
+        self, entities: AnyInts, codes: Ints | None = None, ahead: Bools | None = None
+    ) -> Bools:
+        """Which entities occur; ahead, in a fact that started before a time. Below 0: no."""
         occurs: Bools = (entities >= 0) & self._entities[np.maximum(entities, 0)]
+        if codes is None or ahead is None:
+            return occurs
         positions = self._graph.axis.positions(codes)
         asked = occurs & ahead & (codes != UNKNOWN) & (positions <= self._last_start)
         if asked.any():
@@ -58,19 +56,16 @@ class Seen:
         return occurs
 
     def times(self, codes: Ints) -> Bools:
-        """`time` for many."""
+        """Which times occur; an unknown time counts as seen."""
         occurs: Bools = np.isin(codes, self._times) | (codes == UNKNOWN)
         return occurs
 
     def known(self, queries: Queries, ahead: Bools, predicates: Longs) -> Bools:
-        """Which of the predicates that each query lists are among its `predicates`: (B, k)."""
-        return known_among(self._graph, queries, ahead, predicates)
+        """Which of the listed predicates hold between the entities of each query, at its time.
 
-    def time(self, code: int) -> bool:
-        """Whether a time occurs; an unknown time counts as seen."""
-        index = int(np.searchsorted(self._times, code))
-        occurs = index < len(self._times) and int(self._times[index]) == code
-        return occurs or code == UNKNOWN
+        (B, k) -> (B, k). Undated ones where the time is unknown; ahead, those that started before.
+        """
+        return known_among(self._graph, queries, ahead, predicates)
 
     def check_time(self, code: int) -> None:
         """Raise ApptekError for a time further from the facts than their whole span is long.
@@ -121,11 +116,3 @@ class Seen:
         positions = self._graph.axis.positions(queries.times)
         before: Bools = (queries.times != UNKNOWN) & (positions > self._last_start)
         return before
-
-    def predicates(self, subject: int, object_: int, code: int, view: View) -> list[int]:
-        """The predicates from one entity to another at a time; undated ones where it is unknown.
-
-        Ahead, only those that started before.
-        """
-        moment = UNKNOWN if code == UNKNOWN else self._graph.axis.position(code)
-        return predicates_at(self._graph, subject, object_, moment, ahead=view == "past_only")

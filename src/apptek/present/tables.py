@@ -2,7 +2,8 @@
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import singledispatch
 from pathlib import Path
@@ -14,7 +15,7 @@ from pyarrow import csv, parquet
 from apptek.errors import DataError
 from apptek.extras import require_xlsx
 from apptek.files import new_file, writing
-from apptek.models.batch_files import answer_table
+from apptek.models.answer_tables import SCHEMA
 from apptek.results import (
     Answer,
     Answers,
@@ -52,13 +53,36 @@ def to_arrow(result: Result) -> pa.Table:
 
 @to_arrow.register
 def _answer(answer: Answer) -> pa.Table:
-    return answer_table([answer])
+    return _answers(Answers([answer]))
 
 
 @to_arrow.register
 def _answers(answers: Answers) -> pa.Table:
     """One row for each predicate of each query, numbered by `query` from 1."""
-    return answer_table(answers)
+    rows = []
+    for number, answer in enumerate(answers, 1):
+        of_query = {name: getattr(answer, name) for name in SCHEMA.names if hasattr(answer, name)}
+        of_query |= to_dict(answer.query) | {"query": number}
+        shares = [
+            {one.name: one.probability for one in of_level}
+            for of_level in (answer.by_class, answer.by_group)
+        ]
+        columns = (answer.predicates, answer.probabilities, answer.labels)
+        parts = zip(*columns, answer.class_of, answer.group_of, strict=True)
+        for rank, (predicate, probability, label, kind, group) in enumerate(parts, 1):
+            row = {
+                "rank": rank,
+                "predicate": predicate,
+                "probability": probability,
+                "known": predicate in answer.known,
+                "label": label,
+                "class": kind or None,
+                "class_probability": shares[0].get(kind),
+                "group": group or None,
+                "group_probability": shares[1].get(group),
+            }
+            rows.append(of_query | row)
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
 @to_arrow.register
@@ -120,8 +144,21 @@ def _audit(report: AuditReport) -> pa.Table:
     return pa.Table.from_pylist([to_dict(each) for each in report.suspects])
 
 
-def _write_text_table(path: Path, table: pa.Table, delimiter: str) -> None:
-    csv.write_csv(without_formulas(table), path, csv.WriteOptions(delimiter=delimiter))
+@contextmanager
+def _stream(path: Path, schema: pa.Schema, suffix: str) -> Iterator[Callable[[pa.Table], None]]:
+    """Yield a function that appends rows to a file."""
+    if suffix == ".parquet":
+        with parquet.ParquetWriter(path, schema) as writer:
+            yield writer.write_table
+        return
+    options = csv.WriteOptions(delimiter="," if suffix == ".csv" else "\t")
+    with csv.CSVWriter(path, schema, write_options=options) as lines:
+        yield lambda rows: lines.write_table(without_formulas(rows))
+
+
+def _write_stream(path: Path, table: pa.Table, suffix: str) -> None:
+    with _stream(path, table.schema, suffix) as write:
+        write(table)
 
 
 def _write_json_lines(path: Path, table: pa.Table) -> None:
@@ -159,8 +196,8 @@ def _write_sheet(path: Path, table: pa.Table, name: str) -> None:
 
 
 _WRITERS: dict[str, Callable[[Path, pa.Table, str], None]] = {
-    ".csv": lambda path, table, _: _write_text_table(path, table, ","),
-    ".tsv": lambda path, table, _: _write_text_table(path, table, "\t"),
+    ".csv": lambda path, table, _: _write_stream(path, table, ".csv"),
+    ".tsv": lambda path, table, _: _write_stream(path, table, ".tsv"),
     ".parquet": lambda path, table, _: parquet.write_table(table, path),
     ".xlsx": _write_sheet,
     ".jsonl": lambda path, table, _: _write_json_lines(path, table),
@@ -175,6 +212,30 @@ def check_suffix(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
         raise DataError(f"{path}: unknown kind of file; expected {', '.join(suffixes)}")
     if path.suffix.lower() == ".xlsx":
         require_xlsx()  # before the work, not after it
+
+
+@contextmanager
+def table_writer(
+    path: Path, schema: pa.Schema, suffixes: tuple[str, ...]
+) -> Iterator[Callable[[pa.Table], None]]:
+    """Yield a function that appends rows to a .csv, .tsv or .parquet file. Atomic."""
+    check_suffix(path, suffixes)
+    with new_file(path) as temporary, ExitStack() as stack:
+        with writing(path):
+            write = stack.enter_context(_stream(temporary, schema, path.suffix.lower()))
+
+        def append(rows: pa.Table) -> None:
+            with writing(path):
+                write(rows)
+
+        try:
+            yield append
+        except BaseException:
+            with suppress(OSError):  # what went wrong before is the error to report
+                stack.close()
+            raise
+        with writing(path):
+            stack.close()
 
 
 def write_table(path: Path, table: pa.Table, name: str = "table") -> None:

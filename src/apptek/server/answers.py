@@ -58,9 +58,8 @@ def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> dict[str,
 
     def answer_chunk(start: int) -> list[dict[str, Any]]:
         part = ids.take(np.arange(start, min(start + CHUNK, len(ids))))
-        answers = answerer.answers(
-            asked[start : start + CHUNK], answerer.ranked(part), top=body.top
-        )
+        table = answerer.table(answerer.ranked(part), top=body.top)
+        answers = table.answers(asked[start : start + CHUNK])
         codes = part.times.tolist()
         return [answer_fields(served, *pair) for pair in zip(answers, codes, strict=True)]
 

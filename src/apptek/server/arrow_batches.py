@@ -17,7 +17,7 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from apptek.config import View
-from apptek.models.answer_tables import AskedColumns, answer_columns
+from apptek.models.answer_tables import AskedColumns
 from apptek.present.wording import shortened
 from apptek.reading.frames import query_text_columns
 from apptek.server.network.request_limits import RequestLimits
@@ -110,7 +110,7 @@ def _answers(served: ServedModel, queries: pa.Table, *, top: int, view: View | N
         lambda text, _column, _row: answerer.entity_id(text),
         lambda text, column, row: served.time(text, f"{column} of row {row + 1}"),
     )
-    return answer_columns(answerer, asked, ids, top=top)
+    return answerer.table(answerer.ranked(ids), top=top).arrow(asked)
 
 
 def write_stream(table: pa.Table) -> bytes:

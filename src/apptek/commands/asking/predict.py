@@ -1,9 +1,7 @@
 """The command `predict`."""
 
-from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -20,10 +18,6 @@ from apptek.commands.options import (
 )
 from apptek.commands.reading_options import BAD_ROWS_SHOWN, Reading, reads_queries
 from apptek.safe_text import counted
-
-if TYPE_CHECKING:
-    from apptek.models.answers import Query
-    from apptek.models.batch_files import ToTable
 
 FOR_ENGINE = 8  # times as many queries are answered at once by an engine
 UNKNOWN_SHOWN = 5  # names that a file asks about and the model does not know
@@ -89,8 +83,8 @@ def predict(
         workers = Workers.parse(engine)
         workers.check(out)
         answering = Predictor.load(model, past_only=past_only)
-        to_table = partial(_answer_table, top, hide_known)
-        _answer_file(answering, queries, out, reading, workers, to_table)
+        how = {"top": top, "hide_known": hide_known}
+        _answer_file(answering, queries, out, reading, workers, how)
         return
     if subject is None or object_ is None or time is None or queries or out:
         raise typer.BadParameter("give SUBJECT OBJECT TIME, or --queries FILE and --out FILE")
@@ -123,37 +117,23 @@ def _tell_limits(model: Any, answer: Any, time: str) -> None:
         tell("this model was not fitted on the past alone: its probabilities may be too high")
 
 
-def _answer_table(
-    top: int, hide_known: bool, predictor: Any, queries: "Sequence[Query]", before: int
-) -> Any:
-    """Return the answers to some queries as a table, numbered after so many others."""
-    from apptek.models.answer_tables import answer_rows
-    from apptek.models.batch_files import answer_table
-
-    if not hide_known:
-        return answer_rows(predictor.answerer, queries, before, top=top)
-    return answer_table(predictor.predict(queries, top=top, hide_known=hide_known), before)
-
-
 def _answer_file(
-    predictor: Any, queries: Path, out: Path, reading: Reading, workers: Workers, to_table: Any
+    predictor: Any, queries: Path, out: Path, reading: Reading, workers: Workers, how: Any
 ) -> None:
-    from apptek.models.batch_files import BATCH, UnknownNames, answer_file
+    from apptek.commands.asking.answer_file import BATCH, UnknownNames, answer_file
     from apptek.reading.options import ReadOptions
     from apptek.terminal import tell, working
 
     unknown = UnknownNames()
     with workers.open(out) as engine, working(f"answering {queries}"):
-        answering = predictor.on_engine(engine)
-        of_file: ToTable = partial(to_table, answering)
         answered, skipped = answer_file(
-            answering,
+            predictor.on_engine(engine),
             queries,
             out,
             reading=ReadOptions(**reading.keywords()),
             unknown=unknown,
             at_once=BATCH * (1 if engine is None else FOR_ENGINE),
-            to_table=of_file,
+            **how,
         )
     for defect in skipped[:BAD_ROWS_SHOWN]:
         typer.echo(f"skipped: {defect}", err=True)

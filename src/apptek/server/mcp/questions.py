@@ -79,7 +79,7 @@ class Questions:
         """
         asked = self._question(subject, object, time, past_only)
         ranked = asked.answerer.ranked(asked.ids)
-        (answer,) = asked.answerer.answers([asked.query], ranked, top=top)
+        (answer,) = asked.answerer.table(ranked, top=top).answers([asked.query])
         given, fields = presumed(time), answer_fields(self.served, answer, asked.time)
         notes = [
             *filter(None, [recorded(answer)]),

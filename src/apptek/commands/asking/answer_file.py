@@ -1,0 +1,94 @@
+"""Answers to a file of queries: streamed in order, in bounded memory, written whole."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from apptek.errors import DataError, TimeFormatError
+from apptek.models.answer_tables import SCHEMA
+from apptek.models.batch_files import USUAL, LeftOut, read_queries
+from apptek.predictor import Predictor
+from apptek.present.tables import table_writer
+from apptek.reading.options import ReadOptions
+from apptek.results import Query
+
+BATCH = 10_000  # queries whose answers are written at a time
+SUFFIXES = (".csv", ".tsv", ".parquet")
+
+
+@dataclass(slots=True)
+class UnknownNames:
+    """The names in a file of queries that are not in the data, and how many queries have one.
+
+    far_times  how many queries have a time that is far from all facts
+    """
+
+    names: Counter[str] = field(default_factory=Counter)
+    queries: int = 0
+    far_times: int = 0
+
+    def count(self, rows: pa.Table) -> None:
+        """Count those of some queries, with one row of the answers for each."""
+        unknown = {name: rows.column(f"meant_{name}").is_null() for name in ("subject", "object")}
+        for name, is_unknown in unknown.items():
+            self.names.update(rows.column(name).filter(is_unknown).to_pylist())
+        self.queries += pc.sum(pc.or_(unknown["subject"], unknown["object"])).as_py() or 0
+        self.far_times += pc.sum(rows.column("far_time")).as_py() or 0
+
+
+def answer_file(
+    predictor: Predictor,
+    queries: Path,
+    out: Path,
+    *,
+    top: int = 10,
+    reading: ReadOptions = USUAL,
+    unknown: UnknownNames | None = None,
+    at_once: int = BATCH,
+    hide_known: bool = False,
+) -> tuple[int, list[str]]:
+    """Writes the answers to a file of queries; returns how many, and the rows that were left out.
+
+    The answers stand in the order of the queries, `top` rows for each, numbered by `query` from 1.
+
+    unknown  counts the names that are not in the data, and the queries that have one
+    at_once  queries that are answered at a time; what is written does not depend on it
+    """
+    left_out: list[str] = []
+    numbered = _check(predictor, queries, reading, left_out)
+    answered = 0
+    with table_writer(out, SCHEMA, SUFFIXES) as write:
+        while batch := list(islice(numbered, at_once)):
+            rows = predictor.predict_table(batch, top=top, hide_known=hide_known)
+            numbers = pa.array(rows.column("query").to_numpy() + answered)
+            rows = rows.set_column(0, SCHEMA.field("query"), numbers)
+            each = len(rows) // len(batch)
+            for start in range(0, len(rows), BATCH * each):
+                write(rows.slice(start, BATCH * each))
+            if unknown is not None:
+                unknown.count(rows.take(pa.array(range(0, len(rows), each))))
+            answered += len(batch)
+    return answered, left_out
+
+
+def _check(
+    predictor: Predictor, file: Path, reading: ReadOptions, left_out: list[str]
+) -> Iterator[Query]:
+    """The good queries; a bad one raises, or is noted and left out."""
+    for line, query in read_queries(file, reading):
+        problem = query if isinstance(query, str) else None
+        if isinstance(query, Query):
+            try:
+                predictor.model.dataset.axis.parse(query.time)
+                yield query
+                continue
+            except TimeFormatError as error:
+                problem = str(error).removesuffix(".")
+        if not reading.skip_bad and not isinstance(problem, LeftOut):
+            raise DataError(f"{file.name}:{line}: {problem}")
+        left_out.append(f"{file.name}:{line}: {problem}")
