@@ -14,11 +14,9 @@ from pyarrow import csv, parquet
 from worlds import dataset_of, facts_of, plain_facts
 
 from apptek.audit.audit import Audit, audit_facts
-from apptek.audit.intervals import impossible_partners
-from apptek.audit.judge import Judge, all_in_train, cross_fit
-from apptek.audit.report import audit_table, table_of_facts
+from apptek.audit.judge import Judge, all_in_train, cross_fit, impossible_partners
+from apptek.audit.report import Reasons, audit_table, table_of_facts
 from apptek.audit.roles import Roles, is_mirrored
-from apptek.audit.why import Reasons
 from apptek.facts.facts import Dataset, Facts
 from apptek.facts.queries import training_queries
 from apptek.facts.times import TimeAxis

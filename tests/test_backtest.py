@@ -19,7 +19,7 @@ from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.window import Window
 from apptek.models.model_folder import load_model
 from apptek.models.updating import update_model
-from apptek.present.reliability_diagram import reliability_png, reliability_svg
+from apptek.present.backtest_text import reliability_svg
 from apptek.research.result import read_result
 from apptek.results import ReliabilityBin
 
@@ -93,7 +93,6 @@ def test_the_command_writes_a_folder_and_a_result(forecast_model: Path, tmp_path
     assert "AUC" in done.stdout
     assert "its rate in the last 30 days" in " ".join(done.stdout.split())
     ElementTree.fromstring((out / "reliability.svg").read_text())
-    assert (out / "reliability.png").read_bytes().startswith(b"\x89PNG")
     figures = json.loads((out / "backtest.json").read_text())
     assert parquet.read_table(out / "forecasts.parquet").num_rows == sum(
         window["pairs"] for window in figures["windows"]
@@ -117,4 +116,4 @@ def test_the_diagram_draws_no_empty_bin_and_tells_the_numbers_of_forecasts() -> 
     (curve,) = re.findall(r'class="curve" d="([^"]*)"', drawn)
     assert curve.count("L") == 1  # what never came true is no part of it
     empty = [*bins[:2], bins[3]]
-    assert reliability_png([("Anything", bins)]) == reliability_png([("Anything", empty)])
+    assert drawn == reliability_svg([("Anything", empty)])

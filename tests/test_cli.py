@@ -18,10 +18,9 @@ from command_line import apptek, apptek_process
 from apptek import Predictor, __version__
 from apptek.cli import app, main
 from apptek.commands import demo
-from apptek.commands.command_group import PANELS
+from apptek.commands.command_group import COMMANDS, OPTIONS, PANELS
 from apptek.commands.demo import FACTS
 from apptek.commands.reading_options import OF_FILES, Reading
-from apptek.commands.renamed import COMMANDS, OPTIONS
 from apptek.config import DEFAULT, PRESETS, Config
 from apptek.terminal import output, table
 from tools.make_docs import (

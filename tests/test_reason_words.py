@@ -10,7 +10,7 @@ import pytest
 from fact_files import write
 
 from apptek.errors import ApptekError
-from apptek.explain.groups import group_all
+from apptek.explain.explainer import group_all
 from apptek.facts.times import TimeAxis
 from apptek.features.traits import THE_COUNTRY, Kind
 from apptek.predictor import Predictor, Query

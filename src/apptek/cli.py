@@ -18,14 +18,13 @@ from apptek.commands.asking.explain import explain
 from apptek.commands.asking.forecast import forecast
 from apptek.commands.asking.predict import predict
 from apptek.commands.asking.watch import watch
-from apptek.commands.command_group import MainGroup
+from apptek.commands.command_group import OPTIONS, MainGroup
 from apptek.commands.data import data_app
 from apptek.commands.evaluate import evaluate
 from apptek.commands.fit import fit
 from apptek.commands.groups import paper_app, research_app
 from apptek.commands.info import info
 from apptek.commands.options import SeedOption
-from apptek.commands.renamed import OPTIONS
 from apptek.commands.serve import mcp, serve
 from apptek.commands.update import update
 from apptek.errors import (

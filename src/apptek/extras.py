@@ -50,14 +50,9 @@ def _require(who: str, libraries: tuple[str, ...], extra: str) -> None:
         raise ApptekError(f"{who} needs {' and '.join(missing)}: pip install 'apptek[{extra}]'")
 
 
-def has_matplotlib() -> bool:
-    """Whether Matplotlib is installed."""
-    return find_spec("matplotlib") is not None
-
-
 def require_matplotlib() -> None:
     """Raises ApptekError with the command that installs Matplotlib, if it is missing."""
-    if not has_matplotlib():
+    if find_spec("matplotlib") is None:
         raise ApptekError("figures need Matplotlib: pip install 'apptek[figures]'")
 
 

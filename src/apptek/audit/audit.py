@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from apptek.arrays import AnyInts, Doubles, Ints, Longs
-from apptek.audit.intervals import impossible_partners
-from apptek.audit.judge import Judge, Judgements, judge_facts
+from apptek.audit.judge import Judge, Judgements, impossible_partners, judge_facts
 from apptek.audit.roles import Roles, direction_log_odds
 
 FINDINGS = ("predicate", "direction", "interval")  # in which way a fact may be wrong

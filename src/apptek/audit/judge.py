@@ -10,15 +10,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from apptek.arrays import Doubles, Floats, Ints, Longs, Matrix, read_only
+from apptek.arrays import Bools, Doubles, Floats, Ints, Longs, Matrix, read_only
 from apptek.compiling import in_threads
 from apptek.config import DEFAULT, Progress, no_progress, preset
 from apptek.engine.engine import Engine
 from apptek.errors import DataError
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import expected_ranks
-from apptek.facts.facts import Dataset
+from apptek.facts.fact_keys import fact_keys
+from apptek.facts.facts import Dataset, Facts
 from apptek.facts.queries import Queries, training_queries
+from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.features.clock import Clock
 from apptek.features.space import FeatureSpace
 from apptek.features.traits import types_from_names
@@ -203,3 +205,41 @@ def all_in_train(data: Dataset) -> Dataset:
     """The data set with all its facts in train: an audit holds none of them back."""
     nothing = data.train.first(0)
     return replace(data, train=data.all_facts(), valid=nothing, test=nothing)
+
+
+def impossible_partners(facts: Facts, axis: TimeAxis) -> Longs:
+    """For each fact, the one that its own dates contradict; -1: none, itself: its own dates.
+
+    Of a triple with a single start and a single end, both are contradicted where the end lies
+    before the start. With several of either, a missing one could explain the rest.
+    """
+    partners = np.full(len(facts), -1, np.int64)
+    if facts.since is facts.until:
+        return partners
+    starts, ends = axis.positions(facts.since), axis.positions(axis.last_moments(facts.until))
+    both = (facts.since != UNKNOWN) & (facts.until != UNKNOWN)
+    within = np.flatnonzero(both & (starts > ends))
+    partners[within] = within
+    opening = _alone(facts, (facts.since != UNKNOWN) & (facts.until == UNKNOWN))
+    closing = _alone(facts, (facts.since == UNKNOWN) & (facts.until != UNKNOWN))
+    first, second = fact_keys(_triples(facts, opening), _triples(facts, closing))
+    _, of_first, of_second = np.intersect1d(first, second, return_indices=True)
+    opening, closing = opening[of_first], closing[of_second]
+    wrong = starts[opening] > ends[closing]
+    partners[opening[wrong]], partners[closing[wrong]] = closing[wrong], opening[wrong]
+    return partners
+
+
+def _triples(facts: Facts, rows: Longs) -> Facts:
+    zeros: Ints = np.zeros(len(rows), np.int32)
+    triples = facts.take(rows)
+    return Facts(triples.subjects, triples.predicates, triples.objects, zeros, zeros)
+
+
+def _alone(facts: Facts, chosen: Bools) -> Longs:
+    """The chosen facts whose triple no other chosen fact has."""
+    rows = np.flatnonzero(chosen)
+    (keys,) = fact_keys(_triples(facts, rows))
+    _, firsts, counts = np.unique(keys, return_index=True, return_counts=True)
+    alone: Longs = rows[np.sort(firsts[counts == 1])]
+    return alone

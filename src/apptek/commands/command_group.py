@@ -4,11 +4,50 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-from apptek.commands.renamed import COMMANDS
 from apptek.errors import ConfigError, StoppedError
 
 PANELS = ("Start here", "Make a model", "Ask a model", "Data", "Paper and research")
 REPEATABLE = ("contest", "reproduce")  # these continue where they stopped without --resume
+COMMANDS = {
+    "baseline": "use apptek fit --model NAME",
+    "counterfactual": "use apptek explain --counterfactual",
+    "verify": "use apptek info --check",
+    "rules": "use apptek info --rules FILE; edited rules cannot be imported",
+    "backtest": "use apptek evaluate --forecasts",
+    "topologies": "use apptek paper topologies",
+    "train-agent": "use apptek paper train",
+    "reproduce": "use apptek paper reproduce",
+    "compare": "use apptek research compare",
+    "contest": "use apptek research contest",
+    "search": "use apptek research search",
+    "faithfulness": "use apptek research faithfulness",
+    "bench": "use python -m benchmarks, in a checkout",
+}
+OPTIONS = {
+    "--preset": "use --model NAME (of a baseline: --model NAME:paper)",
+    "--as-of": "use --past-only",
+    "--view": "use --past-only; without it, every view is evaluated",
+    "--strict-names": "unknown names are refused without --allow-unknown",
+    "--most": "use --top N",
+    "--reload": "start the service again to serve a new model",
+    "--least": "use --min-weight WEIGHT",
+    "--cells": "paper/runs.toml lists the runs",
+    "--experiments": "paper/runs.toml lists the runs",
+    "--header": "use --read header=yes",
+    "--no-header": "use --read header=no",
+    "--merge-intervals": "use --read merge_intervals=yes",
+    "--granularity": "use --read granularity=UNIT",
+    "--undirected": "use --read undirected=yes",
+    "--delimiter": "use --read delimiter=CHARACTER",
+    "--encoding": "use --read encoding=NAME",
+    "--sheet": "use --read sheet=NAME",
+    "--max-bytes": "use --read max_bytes=N",
+    "--open-end": "use --read open_end=ongoing or point",
+    "--split": "use --read split=SHARES",
+    "--address": "use --engine ray,address=HOST:PORT",
+    "--parts": "use --engine processes,parts=N",
+    "--storage": "use --engine processes,storage=FOLDER",
+}
 
 
 class CommandGroup(TyperGroup):

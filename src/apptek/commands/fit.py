@@ -170,7 +170,7 @@ def _fit_baseline(dataset: Any, out: Path, options: dict[str, Any]) -> None:
 def _tell_fitted(model: Any, out: Path) -> None:
     """What was fitted, how good it is, and what it cannot do."""
     from apptek.graph.lookups import is_timeless
-    from apptek.present.quality_words import VIEWS, quality_text
+    from apptek.present.answer_words import VIEWS, quality_text
     from apptek.terminal import tell, tell_next
 
     report = model.main.report

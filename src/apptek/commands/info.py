@@ -88,7 +88,7 @@ def _write_rules(model: Path, file: Path, least: float, *, quiet: bool) -> dict[
 
 
 def _print_summary(model: Path, summary: dict[str, Any]) -> None:
-    from apptek.present.quality_words import VIEWS, quality_text
+    from apptek.present.answer_words import VIEWS, quality_text
     from apptek.terminal import output, table
 
     titles = {"views": "views, and their MRR on the tuning queries"}

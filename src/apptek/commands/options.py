@@ -3,7 +3,7 @@
 import inspect
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -34,13 +34,29 @@ DataArguments = Annotated[
         "standard input, or the name of a benchmark.",
     ),
 ]
+
+
 DataArgument = Annotated[str, argument("DATA", "A folder, a file, or the name of a benchmark.")]
+
+
 ModelArgument = Annotated[Path, argument("MODEL", "A model folder.")]
+
+
 SubjectArgument = Annotated[str, argument("SUBJECT", "The entity that acts.")]
+
+
 ObjectArgument = Annotated[str, argument("OBJECT", "The entity acted upon.")]
+
+
 TIME = "The time, as the data writes times; '?' (in quotes) if unknown."
+
+
 TimeArgument = Annotated[str, argument("TIME", TIME)]
+
+
 OutOption = Annotated[Path, option("--out", "The folder to write; new or empty.", "DIR")]
+
+
 ProtocolOption = Annotated[
     Literal["official", "paper", "forecast"],
     option(
@@ -50,6 +66,8 @@ ProtocolOption = Annotated[
         "NAME",
     ),
 ]
+
+
 SettingsOption = Annotated[
     list[str] | None,
     option(
@@ -59,6 +77,8 @@ SettingsOption = Annotated[
         "KEY=VALUE",
     ),
 ]
+
+
 PredicatesOption = Annotated[
     str | None,
     option(
@@ -68,6 +88,8 @@ PredicatesOption = Annotated[
         "FILE",
     ),
 ]
+
+
 AliasesOption = Annotated[
     Path | None,
     option(
@@ -76,6 +98,8 @@ AliasesOption = Annotated[
         "FILE",
     ),
 ]
+
+
 AllowUnknownOption = Annotated[
     bool,
     option(
@@ -84,7 +108,11 @@ AllowUnknownOption = Annotated[
         "suggests similar names.",
     ),
 ]
+
+
 SeedOption = Annotated[int, option("--seed", "The seed of all randomness.", "N", min=0)]
+
+
 ObservedUntilOption = Annotated[
     str | None,
     option(
@@ -94,19 +122,31 @@ ObservedUntilOption = Annotated[
         "TIME",
     ),
 ]
+
+
 ResumeOption = Annotated[bool, option("--resume", "Continue a run that was stopped.")]
+
+
 PastOnlyOption = Annotated[
     bool,
     option("--past-only", "Use only facts before the query's time, even if later ones are known."),
 ]
+
+
 TopOption = Annotated[int, option("--top", "Number of rows to print.", "N", min=1)]
+
+
 PredicateOption = Annotated[
     str | None,
     option("--predicate", "Use this predicate instead of the most probable one.", "NAME"),
 ]
+
+
 ResultOption = Annotated[
     Path | None, option("--result", "Also write the result to this JSON file.", "FILE")
 ]
+
+
 JsonOption = Annotated[bool, option("--json", "Print the result as JSON.")]
 
 
@@ -186,3 +226,41 @@ def print_result(result: "Result", *, as_json: bool) -> None:
 def print_json(content: dict[str, Any]) -> None:
     """Print one JSON object on stdout."""
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+
+
+def _length(unit: str) -> Any:
+    return option(f"--{unit}", f"The length of the window in {unit}.", "N")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowOptions:
+    """Which times are forecast; every field is an option, and a keyword of `forecast`."""
+
+    start: Annotated[
+        str | None,
+        option(
+            "--from",
+            "The first time of the window.  [default: the one after the last observed time]",
+            "TIME",
+        ),
+    ] = None
+    until: Annotated[str | None, option("--until", "The last time of the window.", "TIME")] = None
+    days: Annotated[int | None, _length("days")] = None
+    months: Annotated[int | None, _length("months")] = None
+    years: Annotated[int | None, _length("years")] = None
+    hours: Annotated[int | None, _length("hours")] = None
+    minutes: Annotated[int | None, _length("minutes")] = None
+    steps: Annotated[
+        int | None,
+        option("--steps", "Its length in steps of the data, such as weeks or numbers.", "N"),
+    ] = None
+
+    def keywords(self) -> dict[str, Any]:
+        """Return them as keywords of `Predictor.forecast`."""
+        return asdict(self)
+
+
+def takes_window(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a window to a command, which gets them as its argument `window`."""
+    names = [field.name for field in fields(WindowOptions)]
+    return with_options(command, WindowOptions, "window", names)

@@ -1,6 +1,11 @@
 """What changed between two times: the same two predicates weighed at both."""
 
+from dataclasses import replace
+
+import numpy as np
+
 from apptek.explain.explainer import compared_predicates, explain
+from apptek.facts.queries import Queries
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Query
 from apptek.present.explanation_text import OF_NAMES
@@ -14,21 +19,28 @@ def contrast(
     other: str,
     predicate: str | None = None,
     against: str | None = None,
+    queries: Queries | None = None,
 ) -> Contrast:
     """What changes between the time of a query and another time.
 
     The answer at the first time is weighed against that at the second; where both are the same, or
-    a predicate is named, against its runner-up, unless `against` names another one.
+    a predicate is named, against its runner-up, unless `against` names another one. `queries` are
+    the ids of the query at both times, where they were looked up already.
     """
-    asked = (query, Query(query.subject, query.object, other))
-    chances = answerer.ranked(answerer.queries_of(asked)).probabilities
+    asked = (query, replace(query, time=other))
+    ids = answerer.queries_of(asked) if queries is None else queries
+    chances = answerer.ranked(ids).probabilities
     chosen, compared = compared_predicates(answerer, chances[0], predicate, against)
     if against is None and (winner := int(chances[1].argmax())) != chosen:
         compared = winner
     names = answerer.model.dataset.predicates
     first, later = (
-        explain(answerer, each, names[chosen], against=names[compared]) for each in asked
-    )
+        explain(
+            answerer, each, names[chosen], against=names[compared],
+            queries=ids.take(np.asarray([row])),
+        )
+        for row, each in enumerate(asked)
+    )  # fmt: skip
     changes = _changes(first, later)
     sentence, paragraph = contrast_words((first, later), changes)
     return Contrast(

@@ -51,19 +51,25 @@ class Goal:
 
 
 def counterfactual(
-    answerer: Answerer, query: Query, target: str | None = None, *, add: bool = False
+    answerer: Answerer,
+    query: Query,
+    target: str | None = None,
+    *,
+    add: bool = False,
+    queries: Queries | None = None,
 ) -> Counterfactual:
     """A small set of facts without which the answer changes, to `target` if one is named.
 
-    add  whether to look for single facts, too, that would change it if they were there: between the
-         two, in either direction, at the query's time, or ahead on the last day that is known
+    add      also look for single facts that would change it: between the two, in either direction,
+             at the query's time, or on the last known day before it
+    queries  the same query as ids, where it was looked up already
     """
-    model = answerer.model
-    queries = answerer.queries_of([query])
+    queries = answerer.queries_of([query]) if queries is None else queries
     view = answerer.view_of(queries)
     if view.space.history is None or view.space.topologies is not None:
         raise ApptekError("counterfactuals need a model of the preset default or max")
-    scored, names = view.scored(queries), model.dataset.predicates
+    data = answerer.model.dataset
+    scored, names = view.scored(queries), data.predicates
     if len(names) < 2:
         raise ApptekError("the data has a single predicate: there is no other answer")
     probabilities = view.probabilities(scored.scores)[0]
@@ -71,8 +77,7 @@ def counterfactual(
     wanted = None if target is None else find_predicate(target, answerer.predicate_names, names)
     if wanted == answer:
         raise ApptekError(f"{answerer.labels.shown(names[answer])!r} is the answer already")
-    goal = Goal(answer, wanted)
-    trial = _Trial(answerer, queries, goal)
+    trial = _Trial(answerer, queries, Goal(answer, wanted))
     facts = trial.needed(trial.removed())
     ranked = RankedPredicates(queries, probabilities[None], [view.name])
     (about,) = answerer.table(ranked, top=1).answers([query])
@@ -82,17 +87,17 @@ def counterfactual(
     outcome = trial.outcome(trial.scores(facts)) if facts else None
     additions = _additions(trial, evidence) if add else None
     outcomes = [outcome, *(each.outcome for each in additions or ())]
-    named = [names[answer], *(each.predicate for each in outcomes if each)]
-    named += [] if wanted is None else [names[wanted]]
-    labels, groups = labels_of(answerer, named)
+    target = None if wanted is None else names[wanted]
+    named = [names[answer], target, *(each.predicate for each in outcomes if each)]
+    labels, groups = labels_of(answerer, filter(None, named))
     found = Counterfactual(
         subject=subject,
         object=object_,
-        time=model.dataset.axis.format(int(queries.times[0])),
+        time=data.axis.format(int(queries.times[0])),
         view=view.name,
         answer=names[answer],
         probability=float(probabilities[answer]),
-        target=None if wanted is None else names[wanted],
+        target=target,
         removed=tuple(replace(fact, expanded_by=fact.predicate) for fact in cited),
         sentences=tuple(_sentence(answerer, fact) for fact in cited),
         outcome=outcome,
@@ -104,8 +109,8 @@ def counterfactual(
         predicate_groups=groups,
     )
     asked = ((query.subject, subject), (query.object, object_))
-    unknown = unknown_names(found, about.later)
-    return replace(found, notes=tuple(name_notes(unknown, asked, about.later, query.time)))
+    notes = name_notes(unknown_names(found, about.later), asked, about.later, query.time)
+    return replace(found, notes=tuple(notes))
 
 
 def _sentence(answerer: Answerer, fact: CitedFact) -> str:
@@ -250,11 +255,8 @@ def _known(evidence: Evidence, source: int, target: int, code: int) -> set[int]:
 
 def _addition(answerer: Answerer, fact: list[int], code: int, outcome: Outcome) -> Addition:
     data, labels = answerer.model.dataset, answerer.labels
-    subject, predicate, object_ = (
-        data.entities[fact[0]],
-        data.predicates[fact[1]],
-        data.entities[fact[2]],
-    )
+    subject, object_ = data.entities[fact[0]], data.entities[fact[2]]
+    predicate = data.predicates[fact[1]]
     date = data.axis.format(code)
     did = clause(labels.label(predicate), labels.phrase(predicate), subject, object_)
     return Addition(

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from apptek.arrays import Matrix
+from apptek.config import View
 from apptek.errors import ApptekError, UnknownPredicateError
 from apptek.explain.evidence import DIRECT, Evidence, Key
-from apptek.explain.groups import group_all
 from apptek.facts.facts import Names
 from apptek.facts.name_matching import NameResolver
 from apptek.facts.queries import Queries
@@ -36,12 +36,13 @@ from apptek.present.explanation_words import (
     sentence,
     support_words,
 )
-from apptek.present.sentences import Ends
+from apptek.present.sentences import TITLES, Ends, group_title
 from apptek.present.wording import apart_text, level_text, when_text
 from apptek.results import (
     CitedFact,
     Contribution,
     Explanation,
+    Group,
     Meeting,
     Reason,
     Support,
@@ -65,12 +66,12 @@ def explain(
     hidden: int = -1,
     queries: Queries | None = None,
 ) -> Explanation:
-    """Why `predicate` (the most probable one if None) and not the runner-up.
+    """Explain `predicate` (the most probable one if None), compared with another one.
 
-    The runner-up is the most probable other predicate, or the one named by `against`. The facts of
-    the `most` strongest reasons for the predicate are looked up, and of as many against it.
-    `hidden` is the training fact that the query must not see, -1 where there is none. `queries` is
-    the same query as ids, where it was looked up already.
+    against  by default the runner-up: the most probable other predicate
+    most     reasons for it, and as many against it, whose facts are looked up
+    hidden   the training fact that the query must not see; -1: none
+    queries  the same query as ids, where it was looked up already
     """
     queries = answerer.queries_of([query]) if queries is None else queries
     queries = replace(queries, hidden=np.asarray([hidden], np.int32))
@@ -79,9 +80,8 @@ def explain(
     probabilities = view.probabilities(scored.scores)
     ranked = RankedPredicates(queries, probabilities, [view.name])
     (answer,) = answerer.table(ranked, top=RANKED).answers([query])
-    compared = chosen, runner_up = compared_predicates(
-        answerer, probabilities[0], predicate, against
-    )
+    compared = compared_predicates(answerer, probabilities[0], predicate, against)
+    chosen, runner_up = compared
     temperature = float(classifier.calibration.temperatures(scored.scores)[0])
     ends = Ends(answer.meant_subject or query.subject, answer.meant_object or query.object)
     evidence = Evidence(answerer, view, scored, ends)
@@ -91,19 +91,13 @@ def explain(
     bias = classifier.bias.astype(np.float64)
     score_bias = float(bias[chosen]) + evidence.constant
     odds_bias = float(bias[chosen] - bias[runner_up]) / temperature
-    names, labels = answerer.model.dataset.predicates, answerer.labels
     explanation = Explanation(
         sentence="",
         paragraph="",
         subject=ends.subject,
         object=ends.object,
         time=answerer.model.dataset.axis.format(int(queries.times[0])),
-        predicate=names[chosen],
-        probability=float(probabilities[0, chosen]),
-        label=labels.label(names[chosen]),
-        runner_up=names[runner_up],
-        runner_up_label=labels.label(names[runner_up]),
-        runner_up_probability=float(probabilities[0, runner_up]),
+        **_named_predicates(answerer, probabilities[0], compared),
         log_odds=odds_bias + sum(each.log_odds for _, each in contributions),
         bias=odds_bias,
         score=score_bias + sum(each.score for _, each in contributions),
@@ -134,6 +128,19 @@ def compared_predicates(
     if other == chosen:
         raise ApptekError(f"{against!r} cannot be compared with itself: name another predicate")
     return chosen, other
+
+
+def _named_predicates(
+    answerer: Answerer, probabilities: Matrix, compared: tuple[int, int]
+) -> dict[str, Any]:
+    """The names, labels and probabilities of the predicate and the runner-up."""
+    names = [answerer.model.dataset.predicates[each] for each in compared]
+    labels = [answerer.labels.label(name) for name in names]
+    chances = [float(probabilities[each]) for each in compared]
+    return {
+        "predicate": names[0], "label": labels[0], "probability": chances[0],
+        "runner_up": names[1], "runner_up_label": labels[1], "runner_up_probability": chances[1],
+    }  # fmt: skip
 
 
 def _in_words(answerer: Answerer, explanation: Explanation, evidence: Evidence) -> Explanation:
@@ -354,3 +361,22 @@ def cited_fact(evidence: Evidence, core: CoreFact) -> CitedFact:
         expanded_by=action_name(core.action, data.predicates),
         on_path=core.on_path,
     )
+
+
+def group_all(further: Sequence[Contribution], ends: Ends, view: View) -> tuple[Group, ...]:
+    """Return the groups of contributions, the one with the largest effect first."""
+    members: dict[str, list[int]] = {name: [] for name in TITLES}
+    for index, part in enumerate(further):
+        members[part.group].append(index)
+    groups = [
+        Group(
+            name=name,
+            title=group_title(name, {further[i].family for i in indices}, ends, view),
+            log_odds=sum(further[i].log_odds for i in indices),
+            score=sum(further[i].score for i in indices),
+            members=tuple(sorted(indices, key=lambda i: -abs(further[i].log_odds))),
+        )
+        for name, indices in members.items()
+        if indices
+    ]
+    return tuple(sorted(groups, key=lambda group: -abs(group.log_odds)))

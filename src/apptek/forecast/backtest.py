@@ -17,7 +17,6 @@ from pyarrow import parquet
 from apptek.arrays import Bools, Doubles
 from apptek.errors import ApptekError
 from apptek.evaluation.yes_no import reliability, yes_no_figures
-from apptek.extras import has_matplotlib
 from apptek.files import new_folder
 from apptek.forecast.forecaster import Forecaster, PairForecasts
 from apptek.forecast.learning import predicates_in
@@ -33,8 +32,7 @@ from apptek.forecast.window import Window, unit_word
 from apptek.models.model import Model
 from apptek.models.occurrence.events import Pairs
 from apptek.models.occurrence.snapshots import Meetings, counts_in, draw_never_seen
-from apptek.present.backtest_text import GROUPS
-from apptek.present.reliability_diagram import reliability_png, reliability_svg
+from apptek.present.backtest_text import GROUPS, reliability_svg
 from apptek.present.tables import json_text
 from apptek.results import Backtest, BacktestWindow, Surprise, to_dict
 from apptek.safe_text import counted
@@ -79,19 +77,16 @@ def backtest(
     recent = recent_span(data.axis.unit, clock)
     rolled = [_roll(forecaster, window, recent) for window in windows]
     tested = [part for part in rolled if not part.row.in_training]
-    figures, baselines = None, {}
-    chances, happened = np.zeros(0), np.zeros(0, np.bool_)
-    of_predicates, hits = np.zeros(0), np.zeros(0, np.bool_)
-    if tested:
-        chances = np.concatenate([part.forecasts.probabilities for part in tested])
-        happened = np.concatenate([part.happened for part in tested])
-        of_predicates = np.concatenate([part.chances for part in tested])
-        hits = np.concatenate([part.hits for part in tested])
-        figures = yes_no_figures(chances, happened)
-        baselines = {
-            name: yes_no_figures(np.concatenate([part.rates[name] for part in tested]), happened)
-            for name in BASELINES
-        }
+    chances = np.concatenate([np.zeros(0), *(part.forecasts.probabilities for part in tested)])
+    happened = np.concatenate([np.zeros(0, np.bool_), *(part.happened for part in tested)])
+    of_predicates = np.concatenate([np.zeros(0), *(part.chances for part in tested)])
+    hits = np.concatenate([np.zeros(0, np.bool_), *(part.hits for part in tested)])
+    figures = yes_no_figures(chances, happened) if tested else None
+    baselines = {
+        name: yes_no_figures(np.concatenate([part.rates[name] for part in tested]), happened)
+        for name in BASELINES
+        if tested
+    }
     surprises = sorted(
         (surprise for part in tested for surprise in part.surprises), key=lambda s: s.probability
     )
@@ -252,10 +247,7 @@ def _table(forecaster: Forecaster, part: _Rolled) -> pa.Table:
 
 
 def write_backtest(folder: Path, outcome: Backtest, forecasts: pa.Table) -> None:
-    """Write a new folder, atomically: forecasts.parquet, backtest.json, reliability.svg.
-
-    If Matplotlib is installed, also reliability.png.
-    """
+    """Write a new folder, atomically: forecasts.parquet, backtest.json, reliability.svg."""
     panels = [
         ("Anything at all", outcome.reliability), ("Predicates", outcome.predicate_reliability)
     ]  # fmt: skip
@@ -263,8 +255,6 @@ def write_backtest(folder: Path, outcome: Backtest, forecasts: pa.Table) -> None
         parquet.write_table(forecasts, building / "forecasts.parquet")
         (building / "backtest.json").write_text(json_text(outcome), encoding="utf-8")
         (building / "reliability.svg").write_text(reliability_svg(panels), encoding="utf-8")
-        if has_matplotlib():
-            (building / "reliability.png").write_bytes(reliability_png(panels))
 
 
 def backtest_result(model: Model, outcome: Backtest) -> dict[str, Any]:

@@ -89,9 +89,7 @@ def answer_fields(served: ServedModel, answer: Answer, code: int) -> dict[str, A
 def explain(served: ServedModel, body: ExplainBody) -> ServedExplanation:
     """An explanation with its drawing and the periphery."""
     question = served.question(body, body.view, allow_unknown=body.allow_unknown)
-    for name, where in ((body.predicate, "predicate"), (body.against, "against")):
-        if name is not None:
-            served.predicate(name, where)
+    served.check_predicates(predicate=body.predicate, against=body.against)
     whole = answerer = question.answerer
     kept, known = None, len(whole.model.graph.facts)
     without = [fact for fact in dict.fromkeys(body.without) if fact < known]
@@ -190,21 +188,23 @@ def _nearest(
 def counterfactual(served: ServedModel, body: CounterfactualBody) -> Counterfactual:
     """A small set of facts whose removal changes the answer."""
     question = served.question(body, body.view, allow_unknown=body.allow_unknown)
-    if body.target is not None:
-        served.predicate(body.target, "to")
-    found = find_counterfactual(question.answerer, question.query, body.target, add=body.add)
+    served.check_predicates(to=body.target)
+    found = find_counterfactual(
+        question.answerer, question.query, body.target, add=body.add, queries=question.ids
+    )
     return replace(found, similar=question.similar)
 
 
 def contrast(served: ServedModel, body: ContrastBody) -> Contrast:
     """What changes between the time of a query and another time."""
     question = served.question(body, body.view, allow_unknown=body.allow_unknown)
-    served.check_near(served.time(body.versus, "versus"), "versus")
-    for name, where in ((body.predicate, "predicate"), (body.against, "against")):
-        if name is not None:
-            served.predicate(name, where)
+    versus = served.time(body.versus, "versus")
+    served.check_near(versus, "versus")
+    both = question.ids.take(np.zeros(2, np.int64))
+    both = replace(both, times=np.asarray([question.time, versus], np.int32))
+    served.check_predicates(predicate=body.predicate, against=body.against)
     found = find_contrast(
-        question.answerer, question.query, body.versus, body.predicate, body.against
+        question.answerer, question.query, body.versus, body.predicate, body.against, both
     )
     return replace(found, similar=question.similar)
 

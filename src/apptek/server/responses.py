@@ -107,7 +107,7 @@ def copied_fields(kind: Any, *without: str) -> dict[str, Any]:
 class KnownPredicate(RankedPredicate):
     """A predicate, its probability, and whether it is known."""
 
-    known: bool = described("Whether a fact has it between the two at that time.", default=False)
+    known: bool = described("Whether a fact has it between the two at that time.")
 
 
 # One object for each predicate instead of several lists.

@@ -180,6 +180,12 @@ class ServedModel:
             )
         return predicate
 
+    def check_predicates(self, **names: str | None) -> None:
+        """Raise a ServiceError for the first unknown predicate, by the field that names it."""
+        for where, name in names.items():
+            if name is not None:
+                self.predicate(name, where)
+
     def time(self, text: str, where: str) -> int:
         """The code of a time. Raises a ServiceError that says how times are written."""
         axis = self.predictor.model.dataset.axis

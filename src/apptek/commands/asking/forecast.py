@@ -2,14 +2,15 @@
 
 from typing import Annotated
 
-from apptek.commands.asking.window_options import WindowOptions, takes_window
 from apptek.commands.options import (
     AllowUnknownOption,
     JsonOption,
     ModelArgument,
     TopOption,
+    WindowOptions,
     argument,
     print_result,
+    takes_window,
 )
 
 

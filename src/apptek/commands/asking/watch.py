@@ -6,8 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
-from apptek.commands.asking.window_options import WindowOptions, takes_window
-from apptek.commands.options import JsonOption, ModelArgument, argument, option, print_result
+from apptek.commands.options import (
+    JsonOption,
+    ModelArgument,
+    WindowOptions,
+    argument,
+    option,
+    print_result,
+    takes_window,
+)
 from apptek.commands.reading_options import BAD_ROWS_SHOWN, SkipBadOption
 from apptek.safe_text import counted
 

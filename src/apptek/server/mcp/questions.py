@@ -112,9 +112,7 @@ class Questions:
         Explains the most probable predicate, or `predicate`, compared with the runner-up, or
         with `against`. Each reason cites facts of the data: quote them with their dates.
         """
-        for name, where in ((predicate, "predicate"), (against, "against")):
-            if name is not None:
-                self.served.predicate(name, where)
+        self.served.check_predicates(predicate=predicate, against=against)
         asked = self._question(subject, object, time, past_only)
         why = explain(asked.answerer, asked.query, predicate, against=against, queries=asked.ids)
         return WhyPredicate.model_validate(

@@ -87,15 +87,13 @@ class _Answers:
 
 
 def ribbon(
-    served: ServedModel, pair: tuple[int, int], window: Window, *, ahead: bool, top: int = 8
+    served: ServedModel, pair: tuple[int, int], window: Window, view: View, top: int = 8
 ) -> Ribbon:
     """The ribbon of a pair over a window; `past_only`: from facts before each time alone."""
-    answerer = served.predictor.answerer
+    answerer = served.answerer(view)
     axis = served.predictor.model.dataset.axis
     positions = _positions(window)
     codes = codes_at(axis, positions)
-    if ahead:
-        answerer = answerer.past_view()
 
     def answers(subject: int, object_: int) -> _Answers:
         columns = [np.full(len(codes), value, np.int32) for value in (subject, object_, -1)]

@@ -31,6 +31,7 @@ PATIENCE = 2.0  # seconds that a request waits for what is computed once
 
 def add_page_data(app: FastAPI, served: ServedModel, answer: Answer) -> None:
     """Adds the routes; `answer` computes a response in a thread."""
+    _add_lists(app, served, answer)
 
     @app.get("/api/ribbon", response_model=Ribbon, tags=["histories"])
     async def pair_ribbon(
@@ -49,7 +50,7 @@ def add_page_data(app: FastAPI, served: ServedModel, answer: Answer) -> None:
             window = read_window(served, since, to)
             if to is None:
                 window = Window(window.first, max(window.last, served.span.last) + served.beyond)
-            return ribbon(served, pair, window, ahead=view == "past_only")
+            return ribbon(served, pair, window, view)
 
         return await answer(work)
 
@@ -78,6 +79,8 @@ def add_page_data(app: FastAPI, served: ServedModel, answer: Answer) -> None:
         """The paper's exploration: what both sides reach by some predicates, and what is next."""
         return await answer(partial(explore, served, body))
 
+
+def _add_lists(app: FastAPI, served: ServedModel, answer: Answer) -> None:
     @app.get("/api/watch", response_model=WatchedPairs, tags=["lists"])
     async def watch_list(
         days: Annotated[int | None, Query(ge=1, le=366)] = None,
