@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 
 from apptek import Evaluator, Predictor, read_dataset, register_baseline
 from apptek.arrays import Matrix
-from apptek.baselines.search import Search, search_settings
 from apptek.cli import app
 from apptek.config import VIEWS, View, no_progress
 from apptek.errors import ApptekError, ConfigError, ModelError
@@ -24,6 +23,7 @@ from apptek.models import registry
 from apptek.models.registry import baseline_names, find_baseline, preset_of
 from apptek.models.scorers import FitTask, SavedScorer, own_baseline
 from apptek.research.result import read_result
+from apptek.research.search import Search, search_settings
 
 
 class Smoothed:

@@ -14,26 +14,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from apptek.baselines.search import (
-    CHANGED,
-    Search,
-    Trial,
-    best_trial,
-    next_settings,
-    search_settings,
-    search_space,
-    space_values,
-)
 from apptek.cli import app
 from apptek.errors import ApptekError, CheckpointError, ConfigError, DivergedError
 from apptek.facts.benchmarks import BENCHMARKS
 from apptek.facts.facts import Dataset
 from apptek.models.registry import LEARNED_NAMES, preset_of
-from apptek.models.scorers import BaselineDefinition, FitTask
+from apptek.models.scorers import BaselineDefinition, FitTask, OwnScorer
 from apptek.reading.reader import read_dataset
 from apptek.research.result import read_result, read_results, write_result
 from apptek.research.runs import read_runs
-from apptek.research.search_result import finished_trials, search_result
+from apptek.research.search import (
+    Search,
+    Trial,
+    best_trial,
+    finished_trials,
+    next_settings,
+    search_result,
+    search_settings,
+    search_space,
+    space_values,
+)
 from apptek.setting_rules import setting_texts, with_settings
 
 ROOT = Path(__file__).parents[1]
@@ -84,12 +84,15 @@ def slow_baseline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             clock[0] += 20
             if fails(task.config.model):
                 raise DivergedError("training has diverged")
-            return None, {"valid_mrr": mrr_of(task.config.model), "epoch": task.config.model.size}
+            width = len(task.dataset.predicates)
+            scorer = OwnScorer(lambda queries: np.zeros((len(queries), width)), width)
+            report = {"valid_mrr": mrr_of(task.config.model), "epoch": task.config.model.size}
+            return scorer, report
 
-        for module in ("search", "registry"):
-            found = f"apptek.baselines.{module}.find_baseline"
+        for module in ("research.search", "models.registry", "models.fitting.baseline_fit"):
+            found = f"apptek.{module}.find_baseline"
             monkeypatch.setattr(found, lambda _: made_up_baseline(fit))
-        monkeypatch.setattr("apptek.baselines.search.time.process_time", lambda: clock[0])
+        monkeypatch.setattr("apptek.research.search.time.process_time", lambda: clock[0])
 
     return put
 
@@ -100,32 +103,28 @@ def search(data: Dataset, minutes: float, *, seed: int = 0, **more: Any) -> list
 
 
 def made_up_search(minutes: float, seed: int = 0) -> Search:
-    return Search(baseline="made up", config=Settings(), minutes=minutes, seed=seed)
+    return Search(baseline="made_up", config=Settings(), minutes=minutes, seed=seed)
 
 
 # Which settings are tried
 
 
 @given(st.integers(0, 2**32), st.integers(1, 24))
-def test_a_trial_changes_few_settings_of_the_best_and_is_new(seed: int, number: int) -> None:
+def test_a_trial_has_settings_of_the_space_and_is_new(seed: int, number: int) -> None:
     rng = np.random.default_rng(seed)
     trials = [trial(0.0, size=1, rate=0.1, kind="a")]
     for _ in range(number):
         settings = next_settings(SPACE, trials, rng)
         if settings is None:
             break
-        best = best_trial(trials)
-        assert best is not None
-        changed = [key for key in SPACE if settings[key] != best.settings[key]]
-        assert len(changed) == CHANGED
         assert all(settings[key] in SPACE[key] for key in SPACE)
         assert settings not in [trial.settings for trial in trials]
         trials.append(Trial(settings=settings, valid_mrr=rng.random(), epoch=1, seconds=1.0))
 
 
 def test_a_space_that_is_exhausted_ends_the_search() -> None:
-    space = {"model.size": (1, 2), "model.kind": ("a", "b")}
-    trials = [trial(0.5, size=1, kind="a"), trial(0.1, size=2, kind="b")]
+    space = {"model.size": (1, 2)}
+    trials = [trial(0.5, size=1), trial(0.1, size=2)]
     assert next_settings(space, trials, np.random.default_rng(0)) is None
 
 
@@ -159,7 +158,7 @@ def test_trials_begin_while_there_is_time(data: Dataset, slow_baseline: Any) -> 
     assert len(search(data, 0.01)) == 1
 
 
-def test_the_search_climbs_to_the_best(data: Dataset, slow_baseline: Any) -> None:
+def test_the_search_finds_the_best(data: Dataset, slow_baseline: Any) -> None:
     slow_baseline()
     best = best_trial(search(data, 10.0))
     assert best is not None
@@ -182,7 +181,7 @@ def test_a_trial_that_fails_is_told_and_the_others_go_on(data: Dataset, slow_bas
     assert (trials[0].valid_mrr, trials[0].error) == (None, "training has diverged")
     assert best_trial(trials) is not None
     slow_baseline(fails=lambda _: True)
-    with pytest.raises(ApptekError, match="every trial of made up has failed; the first: training"):
+    with pytest.raises(ApptekError, match="every trial of made_up has failed; the first: training"):
         search_result(made_up_search(1.0), search(data, 1.0))
 
 
@@ -260,7 +259,6 @@ def test_a_search_that_is_stopped_leaves_what_it_has_found(
             raise KeyboardInterrupt
 
     slow_baseline()
-    monkeypatch.setattr("apptek.models.registry.find_baseline", lambda _: made_up_baseline())
     monkeypatch.setattr("apptek.terminal.tell", stop)
     words = ["research", "search", "x", str(world), "--minutes", "9", "--result", str(path)]
     done = CliRunner().invoke(app, words)

@@ -20,7 +20,7 @@ from apptek.config import PRESETS
 from apptek.models.registry import LEARNED_NAMES
 
 if TYPE_CHECKING:
-    from apptek.baselines.search import Search, Trial
+    from apptek.research.search import Search, Trial
 
 _NAMES = (*LEARNED_NAMES, *PRESETS)
 
@@ -54,16 +54,15 @@ def search(
 ) -> None:
     """Search for the settings with which a model does best on the valid split.
 
-    The first trial has the model's own settings; every other one changes two settings of the best
-    so far. The test split is not used. Ctrl-C ends the search with the best trial so far;
+    The first trial has the model's own settings; every other one draws each setting at random.
+    The test split is not used. Ctrl-C ends the search with the best trial so far;
     --resume continues it.
 
     Example: `apptek research search de_simple world --minutes 1`
     """
-    from apptek.baselines.search import Search, search_space
     from apptek.files import check_target
     from apptek.models.registry import model_settings, name_and_preset
-    from apptek.research.search_result import finished_trials, search_result
+    from apptek.research.search import Search, finished_trials, search_result, search_space
     from apptek.setting_rules import setting_texts, with_settings
     from apptek.terminal import tell
 
@@ -90,9 +89,8 @@ def _run(
     task: "Search", dataset: Any, result: Path | None, preset: str, trials: "list[Trial]"
 ) -> bool:
     """Run the trials that are missing, and write the result after each; whether Ctrl-C ended it."""
-    from apptek.baselines.search import best_trial, search_settings
     from apptek.research.result import write_result
-    from apptek.research.search_result import describe, search_result
+    from apptek.research.search import best_trial, describe, search_result, search_settings
     from apptek.terminal import step_progress, tell
 
     def on_trial(done: "list[Trial]") -> None:

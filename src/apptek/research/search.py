@@ -1,0 +1,220 @@
+"""The search for a model's settings: trial after trial on valid, within minutes of one core.
+
+The first trial has the settings that the search starts from. Every other one draws each setting at
+random. A trial is never cut short, so that the last one may exceed the minutes.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from apptek.config import Progress
+from apptek.errors import ApptekError, CheckpointError, ConfigError, DataError, DivergedError
+from apptek.facts.facts import Dataset
+from apptek.facts.protocols import Protocol, apply_protocol
+from apptek.models.registry import find_baseline
+from apptek.models.scorers import Space
+from apptek.predictor import Predictor
+from apptek.research.result import Result, plain_settings, read_result
+from apptek.resuming import check_same_run
+from apptek.seeding import generator
+from apptek.setting_rules import setting_texts, values_of, with_settings
+
+MODEL = "search"  # of its result
+PRESET_SPACES: dict[str, Space] = {  # what may be tried for our own models
+    "default": {
+        "history.pair_facts": (20, 40, 80),
+        "history.profile_facts": (30, 60, 120),
+        "history.pair_weight": (0.5, 1.0, 2.0),
+        "history.profile_weight": (0.2, 0.4, 0.8),
+        "traits.weight": (0.3, 1.0, 3.0),
+        "classifier.epochs": (2, 3, 5),
+        "classifier.learning_rate": (0.05, 0.1, 0.2),
+    },
+    "max": {
+        "history.pair_facts": (20, 40, 80),
+        "history.profile_facts": (30, 60, 120),
+        "classifier.learning_rate": (0.05, 0.1, 0.2),
+        "reranker.rounds": (60, 125, 250),
+        "reranker.leaves": (15, 31, 63),
+        "reranker.learning_rate": (0.08, 0.15, 0.25),
+    },
+    "paper": {
+        "agent.tknn": (10, 25, 50),
+        "agent.max_steps": (3, 5),
+        "agent.epochs": (0.5, 1.0, 2.0),
+        "mining.top": (10, 25, 50, 100),
+        "mining.rollouts": (1, 2, 4),
+        "mining.epsilon": (0.3, 0.6, 0.9),
+        "classifier.learning_rate": (0.05, 0.1, 0.2),
+    },
+}
+DRAWS = 100  # attempts to draw settings that are new before the space counts as exhausted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """What a search depends on besides its data: which model, from which settings, how long."""
+
+    baseline: str  # or a preset of ours
+    config: Any  # the settings of the first trial
+    minutes: float  # of one core
+    protocol: Protocol = "official"
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """Settings that were tried, and the best MRR on valid; None if training failed."""
+
+    settings: dict[str, Any]  # all of the space, by section.key
+    valid_mrr: float | None
+    epoch: int | None  # the epoch of that MRR
+    seconds: float  # of one core
+    error: str = ""
+
+
+def search_settings(
+    search: Search,
+    data: Dataset,
+    *,
+    done: Sequence[Trial] = (),
+    on_trial: Callable[[list[Trial]], None],
+    progress: Progress,
+) -> list[Trial]:
+    """Run trials until they have used up the minutes, or nothing is left to try.
+
+    done      trials of the same search that was stopped, which it continues
+    on_trial  called with all trials after each one
+    """
+    space, trials = search_space(search.baseline), list(done)
+    if not 0 < search.minutes < math.inf:
+        raise ConfigError(f"--minutes must be above 0, not {search.minutes:g}")
+    if not len(apply_protocol(data, search.protocol).valid):
+        raise DataError(f"a search needs valid facts, but {data.name} has none")
+    while not trials or sum(trial.seconds for trial in trials) < 60 * search.minutes:
+        # A stream for each trial: a search that continues draws what it would have drawn.
+        rng = generator(search.seed, f"trial {len(trials)}")
+        settings = (
+            next_settings(space, trials, rng) if trials else space_values(search.config, space)
+        )
+        if settings is None:
+            break
+        trials.append(_run_trial(search, data, settings, progress))
+        on_trial(trials)
+    return trials
+
+
+def next_settings(
+    space: Space, trials: Sequence[Trial], rng: np.random.Generator
+) -> dict[str, Any] | None:
+    """Settings that were drawn at random, different from all trials; None if exhausted."""
+    for _ in range(DRAWS):
+        settings = {key: values[int(rng.integers(len(values)))] for key, values in space.items()}
+        if all(settings != trial.settings for trial in trials):
+            return settings
+    return None
+
+
+def _run_trial(
+    search: Search, data: Dataset, settings: dict[str, Any], progress: Progress
+) -> Trial:
+    # The time of this process, not of the wall: another busy process must not end a search early.
+    started, error = time.process_time(), ""
+    report: dict[str, Any] = {"valid_mrr": None}
+    try:
+        config = with_settings(search.config, setting_texts(settings))
+        fitted = Predictor.fit(
+            data, model=search.baseline, config=config,
+            protocol=search.protocol, seed=search.seed, final=False, progress=progress,
+        )  # fmt: skip
+        report = fitted.model.main.report
+    except DivergedError as diverged:  # other settings may still work
+        error = str(diverged)
+    return Trial(
+        settings=settings,
+        valid_mrr=report["valid_mrr"],
+        epoch=report.get("epoch"),
+        seconds=time.process_time() - started,
+        error=error,
+    )
+
+
+def search_space(name: str) -> Space:
+    """The values that may be tried for a model; ConfigError if it has nothing to search."""
+    space = PRESET_SPACES.get(name) or find_baseline(name).space
+    if not space:
+        raise ConfigError(f"{name} has nothing to search for: fitting chooses its settings")
+    return space
+
+
+def space_values(config: Any, space: Iterable[str]) -> dict[str, Any]:
+    """The values of a config for the settings of a space, by section.key."""
+    sections = values_of(config)
+    names = (name.split(".") for name in space)
+    return {f"{section}.{key}": sections[section][key] for section, key in names}
+
+
+def best_trial(trials: Sequence[Trial]) -> Trial | None:
+    """The trial with the highest MRR, the first of equals; None if all have failed."""
+    succeeded = [trial for trial in trials if trial.valid_mrr is not None]
+    return max(succeeded, key=lambda trial: trial.valid_mrr or 0.0, default=None)
+
+
+def search_result(search: Search, trials: Sequence[Trial]) -> Result:
+    """Every trial of a search, and how the best one differs from the settings it began with.
+
+    ApptekError where every trial has failed.
+    """
+    best = best_trial(trials)
+    if best is None:
+        name, error = search.baseline, trials[0].error
+        raise ApptekError(f"every trial of {name} has failed; the first: {error}")
+    before = space_values(search.config, best.settings)
+    found = {
+        "model": MODEL,
+        "split": "valid",  # a search never sees test
+        "metrics": {"mrr": best.valid_mrr},
+        "seconds": {"search": sum(trial.seconds for trial in trials)},
+        "trials": [asdict(trial) for trial in trials],
+        "best": {key: value for key, value in best.settings.items() if value != before[key]},
+    }
+    return Result.from_json(identity(search) | found)
+
+
+def describe(trial: Trial) -> str:
+    """A trial in one line."""
+    when = "" if trial.epoch is None else f" in epoch {trial.epoch}"
+    outcome = trial.error or f"MRR {trial.valid_mrr:.4f}{when}"
+    return f"{outcome}, {trial.seconds:.0f} s: {' '.join(setting_texts(trial.settings))}"
+
+
+def finished_trials(path: Path, search: Search) -> list[Trial]:
+    """Return the trials that a search has left in its result file; none where there is no file.
+
+    CheckpointError where the file is that of another search.
+    """
+    if not path.exists():
+        return []
+    recorded, expected = read_result(path), identity(search)
+    check_same_run(expected, recorded.as_json(), path, "remove it to start again")
+    try:
+        return [Trial(**trial) for trial in recorded.extras["trials"]]
+    except (KeyError, TypeError) as error:
+        raise CheckpointError(f"{path} is damaged ({error!r}): remove it") from None
+
+
+def identity(search: Search) -> dict[str, Any]:
+    """Return what tells one search from another."""
+    return {
+        "baseline": search.baseline,
+        "minutes": search.minutes,
+        "protocol": search.protocol,
+        "seed": search.seed,
+        "settings": plain_settings(search.config),
+    }
