@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -63,12 +65,10 @@ def test_it_answers_from_all_rows_and_a_frame_may_hold_the_labels(
 
 def test_parameters_are_those_of_the_constructor(frame: pd.DataFrame) -> None:
     classifier = PredicateClassifier(valid=0.2)
-    assert repr(classifier) == (
-        "PredicateClassifier(model='default', valid=0.2, split_by='random', seed=0)"
-    )
+    assert repr(classifier) == "PredicateClassifier(valid=0.2)"
     assert PredicateClassifier(**classifier.get_params()).get_params() == classifier.get_params()
     assert classifier.set_params(seed=5).seed == 5
-    with pytest.raises(ApptekError, match="has no parameter 'depth'"):
+    with pytest.raises(ValueError, match="Invalid parameter 'depth'"):
         classifier.set_params(depth=3)
     with pytest.raises(ApptekError, match="not fitted yet"):
         classifier.predict([("a", "b", "?")])
@@ -126,3 +126,24 @@ def test_it_works_with_scikit_learn(frame: pd.DataFrame, fitted: PredicateClassi
     search.fit(rows, labels)
     assert search.best_score_ > 0.2
     assert set(search.predict(rows)) <= set(labels)
+
+
+def test_it_works_without_scikit_learn() -> None:
+    code = (
+        "import sys; sys.modules['sklearn'] = sys.modules['sklearn.base'] = None\n"
+        "from apptek import PredicateClassifier\n"
+        "PredicateClassifier(seed=3).predict([])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "not fitted yet" in done.stderr
+
+
+def test_a_prediction_needs_no_heavy_module() -> None:
+    code = (
+        "import sys; sys.modules['scipy'] = sys.modules['torch'] = sys.modules['sklearn'] = None\n"
+        "import apptek.predictor\n"
+        "names = ('explain', 'forecast', 'engine', 'models.fitting', 'baselines')\n"
+        "print([m for m in sys.modules if m.startswith(tuple(f'apptek.{n}' for n in names))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "[]\n", done.stderr

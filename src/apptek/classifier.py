@@ -14,8 +14,18 @@ from apptek.predictor import Predictor
 from apptek.reading.frames import is_frame, table_of
 from apptek.safe_text import counted
 
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+except ImportError:  # it fits and predicts without scikit-learn, too
 
-class PredicateClassifier:
+    class BaseEstimator:  # type: ignore[no-redef]
+        """Stands in for that of scikit-learn."""
+
+    class ClassifierMixin:  # type: ignore[no-redef]
+        """Stands in for that of scikit-learn."""
+
+
+class PredicateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier whose rows are (subject, object, time) and whose labels are predicates.
 
     classifier = PredicateClassifier().fit(rows, predicates)
@@ -31,8 +41,6 @@ class PredicateClassifier:
     valid     the share of rows that is kept aside
     split_by  how these are chosen: at random, or the last ones by time
     """
-
-    _estimator_type = "classifier"  # scikit-learn before 1.6
 
     def __init__(
         self,
@@ -82,35 +90,13 @@ class PredicateClassifier:
         """The share of rows whose most probable predicate is the given one."""
         return float(np.mean(self.predict(rows) == np.asarray(list(predicates), dtype=object)))
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002  as it is called
-        """The arguments of the constructor, by name."""
-        return {name: getattr(self, name) for name in ("model", "valid", "split_by", "seed")}
-
-    def set_params(self, **params: Any) -> "PredicateClassifier":
-        """Changes arguments of the constructor."""
-        for name, value in params.items():
-            if name not in self.get_params():
-                raise ApptekError(f"PredicateClassifier has no parameter {name!r}")
-            setattr(self, name, value)
-        return self
-
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn (1.6 or later) asks a classifier about itself."""
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(),
-            input_tags=InputTags(string=True),
-        )
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "predictor_")
-
-    def __repr__(self) -> str:
-        params = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
-        return f"PredicateClassifier({params})"
 
     def _fitted(self) -> Predictor:
         if not hasattr(self, "predictor_"):

@@ -6,13 +6,12 @@ from copy import copy
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from apptek.arrays import Floats
 from apptek.config import Progress, View, no_progress
-from apptek.engine.engine import Engine
 from apptek.errors import ApptekError, ArgumentError, NoFactsError, check_count
 from apptek.evaluation.ranking import Evaluation
 from apptek.evaluation.scorer import (
@@ -21,9 +20,6 @@ from apptek.evaluation.scorer import (
     evaluate_forecast,
     evaluate_split,
 )
-from apptek.explain.contrast import contrast
-from apptek.explain.counterfactual import counterfactual
-from apptek.explain.explainer import explain
 from apptek.facts.aliases import with_aliases
 from apptek.facts.entity_types import read_types
 from apptek.facts.facts import Dataset, Split
@@ -31,28 +27,25 @@ from apptek.facts.predicate_table import PredicateLabels, as_predicate_table
 from apptek.facts.protocols import Protocol
 from apptek.facts.queries import Queries
 from apptek.files import is_model, sole_writer
-from apptek.forecast.forecaster import Forecaster
-from apptek.forecast.learning import learn_occurrence
-from apptek.forecast.watch import Pair, most_changed, watch
-from apptek.forecast.window import Length, Window
 from apptek.models.answer_tables import SCHEMA, AnswerTable, AskedColumns
 from apptek.models.answerer import Answerer, Views, WorkingView
 from apptek.models.answers import Answer, Query, asked_queries, is_single, one_query
-from apptek.models.fitting.baseline_fit import fit_baseline
-from apptek.models.fitting.pipeline import fit_model
-from apptek.models.fitting.stages import FitOptions, TypeTable, fit_options
 from apptek.models.model import Model, with_earlier_facts, with_training_facts
 from apptek.models.model_folder import load_model, save_model
-from apptek.models.observation import observed_position
-from apptek.models.own_facts import own_facts
 from apptek.models.storage import RUN, read_json
-from apptek.models.updating import UpdateReport, update_model
 from apptek.ragged import Ragged
 from apptek.reading.frames import When, time_text
-from apptek.reading.reader import as_dataset, read_more
 from apptek.results import Answers, Contrast, Counterfactual, Explanation, Forecast, WatchList
 from apptek.resuming import work_folder
 from apptek.safe_text import counted
+
+if TYPE_CHECKING:  # what only some methods need is imported by them: a prediction starts faster
+    from apptek.engine.engine import Engine
+    from apptek.forecast.forecaster import Forecaster
+    from apptek.forecast.watch import Pair
+    from apptek.forecast.window import Window
+    from apptek.models.fitting.stages import FitOptions, TypeTable
+    from apptek.models.updating import UpdateReport
 
 __all__ = ["Answer", "Answers", "Predictor", "Query"]
 
@@ -88,12 +81,12 @@ class Predictor:
     def fit(  # a facade: each keyword is one thing that a user may say
         cls, data: Any, *, model: str | None = None, config: Any = None,
         protocol: Protocol = "official", seed: int = 0, split: str | None = None,
-        types: TypeTable | str | Path | None = None, predicates: PredicateLabels | None = None,
+        types: "TypeTable | str | Path | None" = None, predicates: PredicateLabels | None = None,
         aliases: Mapping[str, str] | str | Path | None = None, final: bool | None = None,
         folder: str | Path | None = None, resume: bool = False, replace: bool = False,
         observed_until: When = None, progress: Progress = no_progress,
         observers: Sequence[Any] = (), about_run: dict[str, Any] | None = None,
-        engine: Engine | None = None,
+        engine: "Engine | None" = None,
     ) -> "Predictor":  # fmt: skip
         """Fit a model; with a `folder`, it is saved there, and a run that was stopped can resume.
 
@@ -118,6 +111,9 @@ class Predictor:
         about_run  further entries for run.json: a command, a commit
         engine     makes the features, in place of this process; see `open_engine`
         """
+        from apptek.models.fitting.stages import fit_options
+        from apptek.reading.reader import as_dataset
+
         data = with_aliases(as_dataset(data, **({"split": split} if split else {})), aliases)
         if (labels := as_predicate_table(predicates)) is not None:
             data = data.labelled(labels)
@@ -135,13 +131,15 @@ class Predictor:
 
     def update(
         self, facts: Any = None, *, retract: Any = None, observed_until: When = None
-    ) -> tuple["Predictor", UpdateReport]:
+    ) -> tuple["Predictor", "UpdateReport"]:
         """A predictor that also answers from these facts, and no longer from those to retract.
 
         Either is a Dataset, or what `read_dataset` takes: a frame, tuples, a path, also without
         any fact. `observed_until` is the last time that was observed, by default that of the last
         fact. Nothing is fitted again. The report says what became of the facts.
         """
+        from apptek.models.updating import update_model
+
         self.model.require_features()
         like = self.model.dataset
         added, removed = (
@@ -166,7 +164,7 @@ class Predictor:
         path = Path(folder)
         return cls(load_model(path, baselines=True), read_json(path, RUN), past_only=past_only)
 
-    def on_engine(self, engine: Engine | None) -> "Predictor":
+    def on_engine(self, engine: "Engine | None") -> "Predictor":
         """The same predictor, its scores of many queries made by an engine, if there is one."""
         if engine is None:
             return self
@@ -250,6 +248,8 @@ class Predictor:
     def _table(self, asked: Sequence[Query], top: int | None, *, hide_known: bool) -> AnswerTable:
         if not hide_known:
             return self.answerer.table(self.answerer.ranked(self.queries_of(asked)), top=top)
+        from apptek.models.own_facts import own_facts
+
         answerer = self._training_answerer
         queries = answerer.queries_of(asked)
         splits, hidden = own_facts(queries, self.model.dataset)
@@ -289,6 +289,8 @@ class Predictor:
                  explain the general answer about a name that is not in the data, instead of
                  raising UnknownName
         """
+        from apptek.explain.explainer import explain
+
         check_count("most", most, 0)
         check_count("hidden", hidden, -1)
         if hidden >= (known := len(self.model.graph.facts)):
@@ -308,6 +310,8 @@ class Predictor:
 
         add  whether to look for single facts that would change it if they were there, too
         """
+        from apptek.explain.counterfactual import counterfactual
+
         return counterfactual(self.answerer, self._asked(query, allow_unknown), target, add=add)
 
     def contrast(
@@ -320,6 +324,8 @@ class Predictor:
         allow_unknown: bool = False,
     ) -> Contrast:
         """What changes between the time of a query and another time."""
+        from apptek.explain.contrast import contrast
+
         asked = self._asked(query, allow_unknown)
         self._asked(replace(asked, time=other), allow_unknown)
         return contrast(self.answerer, asked, other, predicate, against)
@@ -332,8 +338,10 @@ class Predictor:
         return asked
 
     @cached_property
-    def forecaster(self) -> Forecaster:
+    def forecaster(self) -> "Forecaster":
         """The facts in time order, for forecasts of many pairs; built when first asked for."""
+        from apptek.forecast.forecaster import Forecaster
+
         self.model.require_features()
         return Forecaster(self.model, self.answerer)
 
@@ -365,7 +373,7 @@ class Predictor:
         return replace(forecast, similar=self.similar_names(subject, object_))
 
     def watch(
-        self, pairs: Sequence[Pair] | None = None, *, most: int = 20, start: When = None,
+        self, pairs: "Sequence[Pair] | None" = None, *, most: int = 20, start: When = None,
         **length: Any,
     ) -> WatchList:  # fmt: skip
         """The forecasts of many pairs in a window, and how each differs from the window before.
@@ -374,13 +382,17 @@ class Predictor:
                 rows with names that are not in the data are flagged (`unseen`)
         start, length  as of `forecast`
         """
+        from apptek.forecast.watch import most_changed, watch
+
         window = self._window("watch", start, length)
         if pairs is None:
             check_count("most", most)
             pairs = most_changed(self.forecaster, window, most)
         return watch(self.forecaster, pairs, window)
 
-    def _window(self, caller: str, start: When, length: dict[str, Any]) -> Window:
+    def _window(self, caller: str, start: When, length: dict[str, Any]) -> "Window":
+        from apptek.forecast.window import Length
+
         known = [field.name for field in fields(Length)]
         for name, number in length.items():
             if name not in known:
@@ -449,9 +461,14 @@ class Predictor:
 
 
 def _fit(
-    data: Dataset, options: FitOptions, work: Path, observed: str
+    data: Dataset, options: "FitOptions", work: Path, observed: str
 ) -> tuple[Model, dict[str, Any]]:
     """Fit what the options name; the seconds of each stage come with it."""
+    from apptek.forecast.learning import learn_occurrence
+    from apptek.models.fitting.baseline_fit import fit_baseline
+    from apptek.models.fitting.pipeline import fit_model
+    from apptek.models.observation import observed_position
+
     if options.baseline:
         if observed:
             name = options.baseline
@@ -465,6 +482,8 @@ def _fit(
 
 def _facts_of(source: Any, like: Dataset) -> Dataset | None:
     """The facts to add or to retract; None where there are none, as on a day without events."""
+    from apptek.reading.reader import read_more
+
     try:
         return read_more(like, source)
     except NoFactsError:
