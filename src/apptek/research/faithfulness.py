@@ -206,7 +206,7 @@ def recover_rules(model: Model, world: World, most: int) -> Recovery:
     Each is answered from what was known before, so that only causes can be named; where a rule
     acts on the same day, from all facts.
     """
-    answerers = {ahead: Answerer(model, past_only=ahead) for ahead in (True, False)}
+    answerers = {past_only: Answerer(model, past_only=past_only) for past_only in (True, False)}
     hits: dict[str, list[bool]] = {}
     for origin, rule in enumerate(world.rules):
         if len(rule.body) != 1 or rule.head is None:
